@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 INSTALLED := $(VENV)/.installed
 export PYTHONUNBUFFERED := 1
+# The tests start hundreds of processes: without bytecode files, each compiles our sources anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 # `auto` compiles the hot path where there is a C compiler, `require` ends without one, `off` runs the
 # sources; it is for the build and for what is run.
@@ -18,7 +20,7 @@ TOOLS := $(BUILD)/.installed
 TOOL_NAMES := mypy mypy-extensions ast-serialize librt pathspec typing-extensions setuptools isal orjson zstandard
 PIP := -m pip install --disable-pip-version-check
 
-.PHONY: setup ready demo test test-interpreted test-all kill-test chaos snapshot-proof fuzz bench golden coverage-table errors-page lint lock clean
+.PHONY: setup ready demo test test-interpreted test-all kill-test chaos mirror-chaos snapshot-proof fuzz bench golden coverage-table errors-page schema-changes debezium-compare logging-rules lint lock clean
 
 setup:
 	@$(MAKE) --no-print-directory --jobs 2 ready
@@ -51,9 +53,9 @@ $(NATIVE): $(TOOLS) $(NATIVE_SOURCES)
 demo: $(if $(wildcard $(NATIVE)),setup,$(INSTALLED))
 	$(VENV)/bin/binlog-connector demo $(ARGS)
 
-# Each worker starts the servers that its tests ask for, which keeps the cores busy: more workers than
-# cores save nothing. WORKERS=0 runs without workers.
-WORKERS ?= 2
+# Many tests wait for a server, a broker or a timeout: two workers a core keep the cores busy. Each
+# starts the servers that its tests ask for. WORKERS=0 runs without workers.
+WORKERS ?= 4
 PYTEST := $(VENV)/bin/python -m pytest -n $(WORKERS) --dist loadgroup --durations=10
 test: setup
 	$(PYTEST) $(ARGS)
@@ -72,7 +74,7 @@ test-all: setup
 
 # Slow: 20 rounds of SIGKILL under load on each kind of server.
 kill-test: setup
-	KILL_ROUNDS=20 $(VENV)/bin/python -m pytest -s tests/integration/chaos/test_kill.py $(ARGS)
+	TESTS=all KILL_ROUNDS=20 $(VENV)/bin/python -m pytest -s tests/integration/chaos/test_kill.py $(ARGS)
 
 # Slow: 300 faults on two MySQL servers, a broker and the connector, then the same on MariaDB: docs/chaos.md.
 # FAULTS=50, SEED=7 and FLAVOUR=mysql choose; ARGS=--help tells the rest.
@@ -80,6 +82,12 @@ FAULTS ?= 300
 FLAVOUR ?= both
 chaos: setup
 	$(VENV)/bin/python -m tests.chaos --faults $(FAULTS) --flavour $(FLAVOUR) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+# Slow: job, connector, source and broker are killed while rows and schemas of 30 tables change, and the
+# mirrors must be equal in the end. MINUTES=5, SEED=7 and FLAVOUR=mariadb choose.
+MINUTES ?= 30
+mirror-chaos: setup
+	$(VENV)/bin/python -m tests.chaos.mirror --minutes $(MINUTES) $(if $(filter mariadb,$(FLAVOUR)),--flavour mariadb) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 # Slow: a large table is copied under writes, with a kill in each phase; FLAVOUR=mariadb chooses.
 ROWS ?= 5000000
@@ -92,7 +100,7 @@ fuzz: export CONNECTOR_COMPILED := off
 fuzz: $(INSTALLED)
 	$(VENV)/bin/python -m tests.fuzz $(or $(ARGS),all)
 
-# Measures ours and the rivals whose tool chains are here, and writes BENCHMARKS.md: 25 minutes.
+# Measures ours and the rivals whose tool chains are here, and writes BENCHMARKS.md: about an hour.
 # ARGS="decode --quick" measures a part on small data; ARGS=--help tells the rest.
 bench: setup
 	$(VENV)/bin/python -m benchmarks $(ARGS)
@@ -101,12 +109,27 @@ bench: setup
 golden: setup
 	$(VENV)/bin/python -m tests.golden.record $(ARGS)
 
+# Slow: Debezium and the connector read one server, and their records are compared; needs Maven.
+# ARGS="8.0" chooses the server, ARGS=--record keeps the records for the suite.
+debezium-compare: setup
+	$(VENV)/bin/python -m tests.debezium $(ARGS)
+
 coverage-table: setup
 	$(VENV)/bin/python -m tests.golden.coverage
 
 # Writes docs/errors.md from the table of failure texts, which the tests compare with what is said.
 errors-page: $(INSTALLED)
 	$(VENV)/bin/python -m tests.errors.page
+
+# Tries every schema change on every server, and writes docs/schema-changes.md: some minutes.
+# ARGS="'MySQL 9'" chooses one of them.
+schema-changes: setup
+	$(VENV)/bin/python -m tests.integration.mirror.matrix.page $(ARGS)
+
+# Plays random sessions on every server, and compares their logs with the rules; SEED=7 plays others.
+SESSIONS ?= 2000
+logging-rules: setup
+	SESSIONS=$(SESSIONS) $(if $(SEED),SEED=$(SEED)) $(VENV)/bin/python -m pytest tests/integration/logging_rules -q $(ARGS)
 
 lint: $(INSTALLED)
 	$(VENV)/bin/ruff check .

@@ -12,6 +12,7 @@ process of its own. `BENCHMARKS.md` is what the last run on record wrote.
 `live.py`           latency, start, idle costs
 `memory.py`         memory over ten million rows
 `large.py`          memory over one transaction of ten million rows, and one event of 512 MiB
+`mirror.py`         Delta tables that follow topics, beside the recipe of Delta's documentation
 `targets.py`        what has to be reached, and whether it was
 `report.py`         BENCHMARKS.md
 `readme.py`         the README's tables

@@ -1,9 +1,11 @@
 """`python -m benchmarks [SUBCOMMAND …] [--quick]`: measure, and tell.
 
-Without subcommands all of them, which takes some twenty-five minutes, and BENCHMARKS.md and the
-README are written. `make bench ARGS="decode --quick"` measures a part, on small data; the documents
-are then left alone, and the tables go to standard output. `report` alone measures nothing, and
-writes the documents of the last results.
+Without subcommands all of them, which takes about an hour, and BENCHMARKS.md and the
+README are written. `mirror` alone takes half an hour, `tools` alone ten minutes; each writes its
+own part of both documents.
+`make bench ARGS="decode --quick"` measures a part, on small data; the documents are then left
+alone, and the tables go to standard output. `report` alone measures nothing, and writes the
+documents of the last results.
 """
 
 from __future__ import annotations
@@ -19,11 +21,14 @@ from benchmarks.home import Home
 from benchmarks.large import measure_large
 from benchmarks.live import measure_live
 from benchmarks.memory import measure_memory
-from benchmarks.mirror import measure_mirror
+from benchmarks.mirror import PARTS, measure_mirror
 from benchmarks.process import RunFailed, say
 from benchmarks.replay import measure_replay
-from benchmarks.report import SUBCOMMANDS, write_report
+from benchmarks.replica import measure_replica
+from benchmarks.report import SUBCOMMANDS, write_mirror, write_report, write_tools
 from benchmarks.snapshot import measure_snapshot
+from benchmarks.tools import measure_tools
+from benchmarks.verify import ROWS, measure_verify
 from connector.errors import LocalStackError
 
 if TYPE_CHECKING:
@@ -34,7 +39,7 @@ if TYPE_CHECKING:
 
 QUICK_SCALE = 0.05
 # These need no server with data.
-_WITHOUT_DATA = {"mirror", "report"}
+_WITHOUT_DATA = {"mirror", "replica", "report", "verify"}
 
 
 def _arguments() -> argparse.Namespace:
@@ -43,12 +48,18 @@ def _arguments() -> argparse.Namespace:
         "subcommands",
         nargs="*",
         metavar="SUBCOMMAND",
-        help=f"data, {', '.join(SUBCOMMANDS)}, report; all without one",
+        help=f"data, {', '.join(SUBCOMMANDS)}, replica, report; without one, all but replica",
     )
     parser.add_argument("--scale", type=float, default=1.0, help="of the data; 1 is the full size")
     parser.add_argument("--runs", type=int, default=3, help="of each program")
     parser.add_argument(
         "--seconds", type=float, default=20.0, help="that each state of a live server is held"
+    )
+    parser.add_argument(
+        "--part", action="append", choices=PARTS, help="of the mirror alone; all without one"
+    )
+    parser.add_argument(
+        "--rows", type=int, help=f"of the table that verify compares; {ROWS:,} at scale 1"
     )
     parser.add_argument(
         "--quick", action="store_true", help=f"one run, scale {QUICK_SCALE}, 5 seconds"
@@ -57,7 +68,7 @@ def _arguments() -> argparse.Namespace:
         "--interpreted", action="store_true", help="measure ours without its compiled modules"
     )
     arguments = parser.parse_args()
-    unknown = set(arguments.subcommands) - {"data", "report", *SUBCOMMANDS}
+    unknown = set(arguments.subcommands) - {"data", "replica", "report", *SUBCOMMANDS}
     if unknown:
         parser.error(f"there is no subcommand {', '.join(sorted(unknown))}")
     if arguments.quick:
@@ -77,11 +88,19 @@ def main() -> int:
         "snapshot": lambda _: measure_snapshot(home, arguments.runs, compiled),
         "memory": lambda data: measure_memory(home, data, compiled),
         "large": lambda _: measure_large(home, compiled),
-        "mirror": lambda _: measure_mirror(home, compiled),
+        "tools": lambda data: measure_tools(home, data, arguments.runs, compiled),
+        "mirror": lambda _: measure_mirror(
+            home, arguments.seconds, compiled, arguments.part or PARTS
+        ),
+        "verify": lambda _: measure_verify(
+            home, arguments.rows or int(ROWS * arguments.scale), compiled
+        ),
     }
     wanted = arguments.subcommands or ["data", *SUBCOMMANDS, "report"]
     try:
         data = {} if set(wanted) <= _WITHOUT_DATA else load_data(home)
+        if "replica" in wanted:
+            home.store("replica", measure_replica(home))
         for name in SUBCOMMANDS:
             if name in wanted:
                 started = time.monotonic()
@@ -93,9 +112,17 @@ def main() -> int:
     problems = check_counts(home.load("decode"))
     for problem in problems:
         say(problem)
+    is_small = arguments.quick or arguments.scale != 1
     publish = not arguments.subcommands or wanted == ["report"]
     write_report(home, publish=publish and not arguments.quick)
-    return 1 if problems else 0
+    failed = (home.load("mirror") or {}).get("failed", {}) if "mirror" in wanted else {}
+    for part, why in failed.items():
+        say(f"mirror, {part}: failed: {why}")
+    if wanted == ["mirror"] and not is_small:
+        write_mirror(home)
+    if wanted == ["tools"] and not is_small:
+        write_tools(home)
+    return 1 if problems or failed else 0
 
 
 if __name__ == "__main__":

@@ -48,6 +48,18 @@ class Builds:
 
         return self._built("python", SOURCES / "requirements.txt", build) / "bin/python"
 
+    def data_diff(self) -> Path:
+        """Return the interpreter that has data-diff."""
+
+        def build(folder: Path) -> None:
+            _run([sys.executable, "-m", "venv", str(folder)], folder)
+            # The newest versions that it allows do not run together, so all of them are named.
+            python, named = str(folder / "bin/python"), str(requirements)
+            _run([python, "-m", "pip", "install", "--quiet", "--no-deps", "-r", named], folder)
+
+        requirements = SOURCES / "requirements-data-diff.txt"
+        return self._built("data-diff", requirements, build) / "bin/python"
+
     def go(self) -> Path:
         """Return the folder with the programs `decode` and `stream`."""
         go = _tool("go", "go-mysql")

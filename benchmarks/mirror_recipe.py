@@ -2,7 +2,8 @@
 
     python mirror_recipe.py CONFIG      a JSON document, see `benchmarks.mirror`
 
-It writes a line of JSON for each batch, as the job does.
+It runs queries, one after the other. Of those that are told it writes a line of JSON for each
+batch, as the job does, and one for each table of a batch: a long batch may be ended.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ ROW = (
 class Recipe:
     """The tables of one run."""
 
-    def __init__(self, folder: str) -> None:
-        """Keep the tables in `folder`."""
+    def __init__(self, folder: str, *, is_told: bool) -> None:
+        """Keep the tables in `folder`, each with the name of its topic."""
         self._folder = folder
+        self._is_told = is_told
         self._made: set[str] = set()
 
     def apply(self, batch: DataFrame, batch_id: int) -> None:
@@ -41,19 +43,26 @@ class Recipe:
         began = time.monotonic()
         batch.persist()
         topics = [row[0] for row in batch.select("topic").distinct().collect()]
-        for topic in topics:
-            self._merge(batch.where(F.col("topic") == topic), topic.split(".")[-1])
+        for number, topic in enumerate(topics, 1):
+            self._merge(batch.where(F.col("topic") == topic), topic)
+            seconds = round(time.monotonic() - began, 3)
+            self._tell({"event": "table_merged", "tables": number, "seconds": seconds})
         records = batch.count()
         batch.unpersist()
-        line = {
-            "event": "batch_applied",
-            "batch_id": batch_id,
-            "records": records,
-            "tables": len(topics),
-            "seconds": round(time.monotonic() - began, 3),
-        }
-        sys.stdout.write(json.dumps(line) + "\n")
-        sys.stdout.flush()
+        self._tell(
+            {
+                "event": "batch_applied",
+                "batch_id": batch_id,
+                "records": records,
+                "tables": len(topics),
+                "seconds": round(time.monotonic() - began, 3),
+            }
+        )
+
+    def _tell(self, line: dict[str, Any]) -> None:
+        if self._is_told:
+            sys.stdout.write(json.dumps(line) + "\n")
+            sys.stdout.flush()
 
     def _merge(self, changes: DataFrame, table: str) -> None:
         session = changes.sparkSession
@@ -97,23 +106,24 @@ def main() -> None:
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
-    stream = (
-        session.readStream.format("kafka")
-        .option("kafka.bootstrap.servers", config["bootstrap"])
-        .option("subscribePattern", config["pattern"])
-        .option("startingOffsets", "earliest")
-        .option("kafka.isolation.level", "read_committed")
-        .option("maxOffsetsPerTrigger", config["max_offsets"])
-        .load()
-    )
-    recipe = Recipe(config["mirror"])
-    query = (
-        stream.writeStream.foreachBatch(recipe.apply)
-        .option("checkpointLocation", config["checkpoint"])
-        .trigger(availableNow=True)
-        .start()
-    )
-    query.awaitTermination()
+    for query in config["queries"]:
+        stream = (
+            session.readStream.format("kafka")
+            .option("kafka.bootstrap.servers", config["bootstrap"])
+            .option("subscribePattern", query["pattern"])
+            .option("startingOffsets", query["starting"])
+            .option("kafka.isolation.level", "read_committed")
+            .option("maxOffsetsPerTrigger", config["max_offsets"])
+            .load()
+        )
+        recipe = Recipe(config["mirror"], is_told=query["is_told"])
+        (
+            stream.writeStream.foreachBatch(recipe.apply)
+            .option("checkpointLocation", query["checkpoint"])
+            .trigger(availableNow=True)
+            .start()
+            .awaitTermination()
+        )
     session.stop()
 
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 import random
+from datetime import datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from kafka import KafkaProducer
+from kafka import KafkaConsumer, KafkaProducer
 from kafka.admin import KafkaAdminClient
+from kafka.structs import TopicPartition
 
 from connector.contract import (
     HEADER_OP,
@@ -44,6 +47,10 @@ COLUMNS: list[SchemaColumn] = [
 ]
 SCHEMA_ID = "0123456789abcdef"
 DATABASE = "bench"
+# Of each of many tables.
+MANY_ROWS = 500
+# Of the first schema record.
+FIRST_SEQUENCE = Sequence(1, 1, 100, 1, 0)
 _TS_MS = 1_700_000_000_000
 # Records of a source transaction, which are in Kafka transactions of some of them.
 _TRANSACTION_RECORDS = 5_000
@@ -58,6 +65,7 @@ class Topics:
     def __init__(self, bootstrap: str, prefix: str, tables: Iterable[str], partitions: int) -> None:
         """Create the topics and write the schema records."""
         self.prefix = prefix
+        self._bootstrap = bootstrap
         self._partitions = partitions
         self._position = 0
         self._in_transaction = 0
@@ -88,10 +96,10 @@ class Topics:
     def send(self, table: str, op: str, key: int, version: int) -> None:
         """Write a change of the row with `key`."""
         self._position += 100
-        row = _row(key, version)
-        envelope = {
-            "before": row if op in "ud" else None,
-            "after": None if op == "d" else row,
+        # JSON that is written once for both images.
+        row = json.dumps(_row(key, version), separators=(",", ":"))
+        before, after = row if op in "ud" else "null", "null" if op == "d" else row
+        rest = {
             "source": {
                 "version": "0.1.0",
                 "connector": "mysql",
@@ -117,7 +125,8 @@ class Topics:
         ]
         topic = row_topic(self.prefix, DATABASE, table)
         partition = partition_of(key_bytes, self._partitions)
-        value = json.dumps(envelope, separators=(",", ":")).encode()
+        value = f'{{"before":{before},"after":{after},'.encode()
+        value += json.dumps(rest, separators=(",", ":"))[1:].encode()
         self._producer.send(topic, value, key_bytes, headers, partition)
         if op == "d":
             self._producer.send(topic, None, key_bytes, headers, partition)
@@ -130,6 +139,14 @@ class Topics:
         self._producer.commit_transaction()
         self._producer.begin_transaction()
         self._in_transaction = 0
+
+    def ends(self, tables: Iterable[str]) -> dict[str, int]:
+        """Return the offset after the last record of each table, whose topic has one partition."""
+        topics = {row_topic(self.prefix, DATABASE, table): table for table in tables}
+        consumer = KafkaConsumer(bootstrap_servers=self._bootstrap)
+        found = consumer.end_offsets([TopicPartition(topic, 0) for topic in topics])
+        consumer.close()
+        return {topics[partition.topic]: offset for partition, offset in found.items()}
 
     def close(self) -> None:
         """Commit, and end the producer."""
@@ -176,13 +193,13 @@ class ManyTables:
     """Many small tables, and rounds of changes over all of them."""
 
     def __init__(self, topics: Topics, count: int) -> None:
-        """Copy 500 rows of each table."""
+        """Copy the rows of each table."""
         self._topics = topics
         self._tables = tables_of_many(count)
         self._dice = random.Random(5)
-        self._next = dict.fromkeys(self._tables, 500)
+        self._next = dict.fromkeys(self._tables, MANY_ROWS)
         for table in self._tables:
-            for key in range(500):
+            for key in range(MANY_ROWS):
                 topics.send(table, "r", key, 0)
         topics.commit()
 
@@ -201,6 +218,16 @@ class ManyTables:
                 written += 1
         self._topics.commit()
         return written
+
+
+def row_values(count: int) -> dict[str, list[Any]]:
+    """Return the values of the copied rows by column, in types that Arrow knows."""
+    rows = [_row(key, 0) for key in range(count)]
+    values = {name: [row[name] for row in rows] for name in rows[0]}
+    values["amount"] = list(map(Decimal, values["amount"]))
+    for name in ("created_at", "updated_at"):
+        values[name] = list(map(datetime.fromisoformat, values[name]))
+    return values
 
 
 def _row(key: int, version: int) -> dict[str, Any]:

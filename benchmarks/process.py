@@ -7,13 +7,14 @@ import re
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from typing import BinaryIO
 
 TICKS = os.sysconf("SC_CLK_TCK")
 STOP_SECONDS = 30.0
@@ -39,15 +40,21 @@ def run_to_end(
     *,
     environment: Mapping[str, str] | None = None,
     discard_output: bool = False,
+    output: Path | None = None,
 ) -> Finished:
-    """Run `command` on one core and return what it cost; raises RunFailed when it fails."""
-    started = time.perf_counter()
-    with _one_core():
-        process = subprocess.Popen(
-            command,
-            stdout=subprocess.DEVNULL if discard_output else subprocess.PIPE,
-            env={**os.environ, **(environment or {})},
-        )
+    """Run `command` on one core and return what it cost; raises RunFailed when it fails.
+
+    Its output goes into the file `output`, or is returned as lines.
+    """
+    with ExitStack() as stack:
+        stdout: BinaryIO | int = subprocess.DEVNULL if discard_output else subprocess.PIPE
+        if output is not None:
+            stdout = stack.enter_context(output.open("wb"))
+        started = time.perf_counter()
+        with _one_core():
+            process = subprocess.Popen(
+                command, stdout=stdout, env={**os.environ, **(environment or {})}
+            )
     peak = 0.0
     while True:
         # What wait4 tells of memory is at least what the parent had when it started the process.
@@ -59,15 +66,15 @@ def run_to_end(
     wall = time.perf_counter() - started
     process.returncode = os.waitstatus_to_exitcode(status)
     # A few lines: they fit into the pipe.
-    output = b""
+    printed = b""
     if process.stdout is not None:
         with process.stdout as stream:
-            output = stream.read()
+            printed = stream.read()
     if process.returncode:
         reason = f"{' '.join(command)} ended with {process.returncode}"
         raise RunFailed(reason)
     cpu = usage.ru_utime + usage.ru_stime
-    return Finished(output.decode().splitlines(), wall, cpu, peak)
+    return Finished(printed.decode().splitlines(), wall, cpu, peak)
 
 
 @contextmanager

@@ -9,10 +9,13 @@ from benchmarks.builds import SOURCES
 from benchmarks.decoders import LIMIT_MB
 from benchmarks.home import REPOSITORY
 from benchmarks.markdown import as_fast, table
-from benchmarks.mirror_report import mirror_hot, mirror_many
+from benchmarks.mirror_documents import block_of, mirror_summary, mirror_text, put_block
 from benchmarks.process import say
-from benchmarks.readme import summary, update_readme
-from benchmarks.targets import targets
+from benchmarks.readme import END, README, summary, update_readme
+from benchmarks.targets import mirror_targets, targets, tools_targets
+from benchmarks.tools_documents import BEGIN as TOOLS_BEGIN
+from benchmarks.tools_documents import END as TOOLS_END
+from benchmarks.tools_documents import tools_summary, tools_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +23,17 @@ if TYPE_CHECKING:
 
     from benchmarks.home import Home
 
-SUBCOMMANDS = ("decode", "replay", "live", "snapshot", "memory", "large", "mirror")
+SUBCOMMANDS = (
+    "decode",
+    "replay",
+    "live",
+    "snapshot",
+    "memory",
+    "large",
+    "tools",
+    "mirror",
+    "verify",
+)
 DOCUMENT = REPOSITORY / "BENCHMARKS.md"
 
 _OURS = "binlog-connector"
@@ -44,15 +57,39 @@ def write_report(home: Home, *, publish: bool) -> None:
     results = {name: home.load(name) for name in SUBCOMMANDS}
     document = _document(results, home.scale)
     bounds = targets(results)
+    if mirror := results["mirror"]:
+        bounds += mirror_targets(mirror)
+    if tools := results["tools"]:
+        bounds += tools_targets(tools)
     if publish:
         DOCUMENT.write_text(document)
         update_readme(summary(results))
+        if mirror:
+            put_block(README, mirror_summary(mirror), END)
+        if tools:
+            put_block(README, tools_summary(tools), END)
     else:
         sys.stdout.write(document)
     missed = [bound.what for bound in bounds if not bound.met]
     say(f"{len(bounds) - len(missed)} of {len(bounds)} targets met")
     for what in missed:
         say(f"not met: {what}")
+
+
+def write_tools(home: Home) -> None:
+    """Write the figures of the tools into both documents, and leave the others there."""
+    if tools := home.load("tools"):
+        put_block(DOCUMENT, tools_text(tools), "")
+        put_block(README, tools_summary(tools), END)
+
+
+def write_mirror(home: Home) -> None:
+    """Write the figures of the mirror into both documents, and leave the others there."""
+    mirror = home.load("mirror")
+    if mirror is None:
+        return
+    put_block(DOCUMENT, mirror_text(mirror), "")
+    put_block(README, mirror_summary(mirror), END)
 
 
 def _document(results: dict[str, dict[str, Any] | None], scale: float) -> str:
@@ -75,8 +112,17 @@ def _document(results: dict[str, dict[str, Any] | None], scale: float) -> str:
         parts += ["## Memory", _memory(memory)]
     if large := results["large"]:
         parts += ["## A large transaction, a large event", _large(large)]
-    if mirror := results["mirror"]:
-        parts += ["## The mirror", _MIRROR, mirror_hot(mirror), mirror_many(mirror)]
+    if verify := results["verify"]:
+        parts += ["## verify", _VERIFY, *_verify(verify)]
+    tools = results["tools"]
+    kept = tools_text(tools) if tools else block_of(DOCUMENT, TOOLS_BEGIN, TOOLS_END)
+    if kept:
+        parts.append(kept)
+    mirror = results["mirror"]
+    # What was measured elsewhere stays.
+    block = mirror_text(mirror) if mirror else block_of(DOCUMENT)
+    if block:
+        parts.append(block)
     return "\n\n".join(parts) + "\n"
 
 
@@ -118,13 +164,40 @@ _SNAPSHOT = (
     "the last. Ours reads the table in chunks while it follows the log, and delivers exactly once. "
     "Debezium, tuned, reads it at once, in one transaction."
 )
-_MIRROR = (
-    "Delta tables follow topics that hold everything already. The recipe is that of Delta's "
-    "documentation: foreachBatch, from_json, row_number and MERGE for each table; once with the "
-    "defaults of Spark and Delta, once with settings that make small merges cheap. Seconds are "
-    "those of batches, without the start of Spark; CPU and memory are those of the JVM and of all "
-    "Python processes."
+
+_VERIFY = (
+    "A pipeline copies two tables of twelve columns, and goes on: `orders`, whose rows are summed, "
+    "and `measures` with a fifth of its rows, which has DOUBLE values and is compared row by row. "
+    "Then the mirror of `orders` is damaged in each way, under 500 changes a second: the command "
+    "finds each difference and no other one, repairs them, and finds nothing. The rates are those "
+    "of the table, without the start of the command. data-diff does not read Delta tables: it "
+    "compares the table with a copy on the same server."
 )
+
+
+def _verify(verify: dict[str, Any]) -> list[str]:
+    steps = {
+        "sums": "equal, by sums",
+        "row_by_row": "equal, row by row",
+        "damaged": f"{verify['injected']} differences, under changes",
+        "repaired": "the same, found and repaired",
+        "under_load": "equal, under changes",
+        "plain": "all rows compared in Python",
+        "data_diff": "data-diff, with a copy",
+    }
+    rows = [
+        [
+            name,
+            f"{found['rows']:,}",
+            f"{found['rows_per_s']:,}",
+            f"{found['cpu_s']:.1f}",
+            f"{found['source_cpu_s']:.1f}" if "source_cpu_s" in found else "",
+            f"{found['peak_mb']:.0f}",
+        ]
+        for key, name in steps.items()
+        if (found := verify[key]) is not None
+    ]
+    return [table(["", "rows", "rows/s", "CPU s", "CPU s of the source", "peak MB"], rows)]
 
 
 def _conditions(results: dict[str, dict[str, Any] | None], scale: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from benchmarks import tools as of_tools
 from benchmarks.decode import FILTERED, UNFILTERED
 
 if TYPE_CHECKING:
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 RUST, GO = "Rust mysql_common json", "go-mysql json"
 JAVA = "mysql-binlog-connector-java json, warm"
 PMR = "python-mysql-replication"
+# From here on, a figure has no digits after the point that are worth reading.
+_WHOLE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,8 @@ class Target:
     def row(self) -> list[str]:
         """Return the cells of a table."""
         bound = f"{'≤' if self.at_most else '≥'} {self.wanted:g} {self.unit}"
-        return [self.what, bound, f"{self.measured:.3g} {self.unit}", "yes" if self.met else "no"]
+        figure = f"{self.measured:,.0f}" if self.measured >= _WHOLE else f"{self.measured:.3g}"
+        return [self.what, bound, f"{figure} {self.unit}", "yes" if self.met else "no"]
 
 
 def targets(results: dict[str, dict[str, Any] | None]) -> list[Target]:
@@ -55,8 +59,11 @@ def targets(results: dict[str, dict[str, Any] | None]) -> list[Target]:
         found.append(Target(what, 1.1, ratio, at_most=True))
     if large := results.get("large"):
         found += _large(large)
-    if mirror := results.get("mirror"):
-        found += _mirror(mirror)
+    if verify := results.get("verify"):
+        for key, wanted in (("sums", 300), ("row_by_row", 50)):
+            measured = verify[key]["rows_per_s"] / 1000
+            what = f"verify, {key.replace('_', ' ')}, thousand rows a second"
+            found.append(Target(what, wanted, measured, "k/s"))
     return found
 
 
@@ -126,21 +133,93 @@ def _large(large: dict[str, Any]) -> Iterator[Target]:
     yield Target(what, 2.5, wide["peak_mb"] / wide["event_mb"], at_most=True)
 
 
-def _mirror(mirror: dict[str, Any]) -> Iterator[Target]:
-    hot, many = mirror["hot"]["jobs"], mirror["many"]["jobs"]
-    for key, title, hot_wanted, many_wanted in (
-        ("recipe", "the recipe with defaults", 10, 30),
-        ("tuned", "the recipe with settings for small merges", 6, 20),
+def tools_targets(tools: dict[str, Any]) -> Iterator[Target]:
+    """Yield the targets of the commands that were measured beside their rivals."""
+    commands = tools["commands"]
+
+    def seconds(name: str) -> float | None:
+        """Return the processor seconds for a megabyte of the log."""
+        found = commands.get(name)
+        return None if found is None else float(found["cpu_s"] / found["mb"])
+
+    for name, rival, wanted, at_most in (
+        ("text", of_tools.VERBOSE, 1.2, False),
+        ("envelope", of_tools.GO, 2, False),
+        ("envelope", of_tools.BATCHES, 2, True),
+        ("json", of_tools.GO, 1.5, False),
+        ("events", of_tools.PLAIN, 0.5, True),
+        (of_tools.STAT, of_tools.PLAIN_TO_NULL, 0.3, True),
+        (of_tools.FLASHBACK, of_tools.PMR, 30, False),
     ):
-        if key in hot:
-            ratio = hot[key]["seconds"] / hot["ours"]["seconds"]
-            yield Target(f"mirror, hot table, to {title}", hot_wanted, ratio)
-        if key in many:
-            ratio = many[key]["batch_s"] / many["ours"]["batch_s"]
-            yield Target(
-                f"mirror, {mirror['many']['tables']} tables, to {title}", many_wanted, ratio
-            )
-    ours = hot["ours"]
+        mine, theirs = seconds(name), seconds(rival)
+        if mine is not None and theirs is not None:
+            what = f"{name}, {'time' if at_most else 'speed'} to that of {rival}"
+            ratio = mine / theirs if at_most else theirs / mine
+            yield Target(what, wanted, ratio, at_most=at_most)
+    for name in (*of_tools.FORMATS, of_tools.FLASHBACK):
+        whole, part = seconds(name), seconds(of_tools.FILTERED.format(name))
+        if whole is not None and part is not None:
+            yield Target(f"{name} with 1 % of the rows, speed to that of all", 4, whole / part)
+
+
+def mirror_targets(mirror: dict[str, Any]) -> Iterator[Target]:
+    """Yield the targets of the parts of the mirror that were measured."""
+    if "hot" in mirror:
+        yield from _mirror_hot(mirror["hot"]["jobs"])
+    if "many" in mirror:
+        yield from _mirror_many(mirror["many"])
+    if "live" in mirror:
+        yield from _mirror_live(mirror["live"])
+    if "cluster" in mirror:
+        own = mirror["cluster"]
+        what = "mirror, 2 workers of a cluster to 1"
+        yield Target(what, 1.7, own["ratio"])
+        yield Target(f"{what}, by the CPU of the busiest", 1.7, own["ratio_of_cpu"])
+    if "updates" in mirror:
+        own = mirror["updates"]
+        what = f"mirror, 1,000 random updates of {own['rows']:,} rows"
+        ratio = own["written_mb"] / own["changed_mb"]
+        yield Target(f"{what}, written bytes to changed ones", 3, ratio, at_most=True)
+        yield Target(f"{what}, a batch", 2, own["batch_s"], "s", at_most=True)
+        growth = own["mb_after"] / own["mb_before"]
+        what = f"mirror, size after {own['rounds']} such batches, to that before"
+        yield Target(what, 1.1, growth, at_most=True)
+
+
+def _mirror_live(live: dict[str, Any]) -> Iterator[Target]:
+    latency = f"mirror, from the commit to the row at {live['latency']['rate_per_s']}/s"
+    for name, bound, unit, measured in (
+        (f"{latency}, p50", 2.0, "s", live["latency"]["p50_s"]),
+        (f"{latency}, p95", 4.0, "s", live["latency"]["p95_s"]),
+        ("mirror, idle, share of a core", 2.0, "%", live["idle"]["cpu_percent"]),
+        ("mirror, idle, commits", 0.0, "", live["idle"]["commits"]),
+        ("mirror, first row after the start of the process", 12.0, "s", live["start_s"]),
+    ):
+        yield Target(name, bound, measured, unit, at_most=True)
+
+
+_RECIPES = {
+    "recipe": "the recipe with defaults",
+    "tuned": "the recipe with settings for small merges",
+}
+
+
+def _mirror_hot(jobs: dict[str, Any]) -> Iterator[Target]:
+    for key, wanted in (("recipe", 10), ("tuned", 6)):
+        if key in jobs:
+            yield Target(f"mirror, hot table, to {_RECIPES[key]}", wanted, jobs[key]["ratio"])
+    ours = jobs["ours"]
     yield Target("mirror, hot table, CPU a change", 25, ours["cpu_us"], "µs", at_most=True)
     yield Target("mirror, hot table, peak RSS", 2048, ours["peak_mb"], "MB", at_most=True)
-    yield Target("mirror, a batch of many tables", 5, many["ours"]["batch_s"], "s", at_most=True)
+
+
+def _mirror_many(many: dict[str, Any]) -> Iterator[Target]:
+    jobs = many["jobs"]
+    for key, wanted in (("recipe", 30), ("tuned", 20)):
+        what = f"mirror, {many['tables']} tables, to {_RECIPES[key]}"
+        if key in jobs:
+            yield Target(what, wanted, jobs[key]["ratio"])
+    ours = jobs["ours"]
+    yield Target("mirror, a batch of many tables", 5, ours["batch_s"], "s", at_most=True)
+    cpu = ours["cpu_us"]
+    yield Target("mirror, many tables, CPU a change", 1000, cpu, "µs", at_most=True)

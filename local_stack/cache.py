@@ -45,6 +45,11 @@ class Cache:
         base = environment.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         return cls(Path(base) / "binlog-connector")
 
+    @property
+    def classes(self) -> Path:
+        """The folder of the archives with which Java starts faster."""
+        return self.directory / "classes"
+
     def file(self, name: str) -> Path:
         """Return the path of the download `name`, which may not exist yet."""
         return self.directory / "files" / name

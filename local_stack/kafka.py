@@ -32,7 +32,7 @@ from local_stack.kafka_jars import KAFKA_JARS, KAFKA_VERSION
 from local_stack.managed_server import HOST, ManagedServer, free_port
 from local_stack.maven import fetch_jars
 from local_stack.process import log_tail
-from local_stack.shared_classes import shared_classes
+from stream_jobs.spark.class_archive import shared_classes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,6 +58,10 @@ BROKER_SETTINGS: Mapping[str, str] = {
     "broker.heartbeat.interval.ms": "500",
     "controller.quorum.election.timeout.ms": "300",
     "controller.quorum.fetch.timeout.ms": "500",
+    # An idle broker of one controller would write to its metadata twice a second.
+    "metadata.max.idle.interval.ms": "0",
+    # Records of a test may have times of years ago.
+    "log.retention.ms": "-1",
     "log.cleaner.dedupe.buffer.size": "16777216",
     "log.cleaner.threads": "1",
     "num.network.threads": "2",
@@ -97,22 +101,19 @@ class KafkaBroker(ManagedServer):
         self._memory = tuple(memory)
         self._settings = dict(settings or {})
         self._cache = cache or Cache.of_environment()
-        self._class_path = ""
-        self._shared: tuple[str, ...] = ()
+        self._jars: list[Path] = []
 
     def _prepare(self) -> None:
         if self._java is None:
             self._java = java_runtime(self._cache)
-        jars = fetch_jars(self.name, KAFKA_JARS, self._cache)
-        self._class_path = os.pathsep.join(str(jar) for jar in jars)
-        self._shared = shared_classes("kafka", self._java, self._class_path, self._cache)
+        self._jars = fetch_jars(self.name, KAFKA_JARS, self._cache)
 
     def _command(self, port: int) -> list[str]:
         properties = self._write_properties(port)
         data = self.directory / "data"
         if not data.exists():
             self._format(data, properties)
-        options = (*self._memory, *JVM_OPTIONS, *self._shared)
+        options = (*self._memory, *JVM_OPTIONS, *self._shared_classes(writes=True))
         return [*self._call(*options), "kafka.Kafka", str(properties)]
 
     def _reach(self, port: int) -> Endpoint | None:
@@ -120,7 +121,11 @@ class KafkaBroker(ManagedServer):
         return endpoint if broker_answers(endpoint) else None
 
     def _call(self, *options: str) -> list[str]:
-        return [str(self._java), *options, "-cp", self._class_path]
+        return [str(self._java), *options, "-cp", os.pathsep.join(map(str, self._jars))]
+
+    def _shared_classes(self, *, writes: bool) -> tuple[str, ...]:
+        assert self._java is not None
+        return shared_classes("kafka", self._java, self._jars, self._cache.classes, writes=writes)
 
     def _write_properties(self, port: int) -> Path:
         controller = self._controller_port()
@@ -145,7 +150,8 @@ class KafkaBroker(ManagedServer):
 
     def _format(self, data: Path, properties: Path) -> None:
         cluster = base64.urlsafe_b64encode(os.urandom(CLUSTER_ID_BYTES)).rstrip(b"=").decode()
-        command = [*self._call("-Xmx64m", "-XX:TieredStopAtLevel=1"), "kafka.tools.StorageTool"]
+        options = ("-Xmx64m", "-XX:TieredStopAtLevel=1", *self._shared_classes(writes=False))
+        command = [*self._call(*options), "kafka.tools.StorageTool"]
         command += ["format", "--standalone", f"--cluster-id={cluster}", "-c", str(properties)]
         with self.log.open("ab") as log:
             run = subprocess.run(  # noqa: S603 - the java that was found, our own arguments

@@ -12,6 +12,7 @@ import random
 import socket
 import time
 from abc import abstractmethod
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from connector.errors import LocalStackError, local_stack
@@ -172,7 +173,8 @@ def free_port() -> int:
     It is not in the range of outgoing connections. While the server is down, a client that retries
     such a port could get it as its own local port, and connect to itself.
     """
-    for port in random.sample(PORTS, k=len(PORTS)):
+    first = random.randrange(len(PORTS))  # noqa: S311 - not a secret
+    for port in chain(PORTS[first:], PORTS[:first]):
         if is_free(port):
             return port
     raise LocalStackError(local_stack.NO_PORT, host=HOST, first=PORTS[0], last=PORTS[-1])

@@ -160,7 +160,7 @@ class SqlServer(ManagedServer):
         return self._installation.environment()
 
     def _reach(self, port: int) -> Endpoint | None:
-        endpoint = Endpoint(HOST, port, ADMINISTRATOR, ADMINISTRATOR_PASSWORD)
+        endpoint = Endpoint(HOST, port, ADMINISTRATOR, ADMINISTRATOR_PASSWORD, private=True)
         return endpoint if server_answers(endpoint) else None
 
 

@@ -1,64 +1,135 @@
-"""The command: `python -m stream_jobs CONFIG`, or this file given to spark-submit.
+"""The command: `binlog-connector-mirror`, or `python -m stream_jobs`.
 
-Standard output has only status lines, see `stream_jobs.status`. The output of Spark, its JVM and
-libraries goes to standard error, and so does the text of a failure. Exit codes: 0 stopped, 1
-failed, 2 wrong configuration.
+`spark-submit` runs this file, whose path is what `binlog-connector-mirror --script` prints.
+
+`run` keeps the tables equal; `status`, `resume` and `cuts` look after them, and `replica` brings
+them to a database server, all without Spark. A configuration file alone means `run`.
+
+Standard output of `run` has only status lines, see `stream_jobs.report.status`. The output of
+Spark, its JVM and libraries goes to standard error, and so does the text of a failure.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
-from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from connector.errors import ConfigError, fields, mirror
+from connector.errors import ConfigError, ConnectorError, fields, mirror
 from connector.errors.message import Message
+from stream_jobs.cli.arguments import parsed
+
+if TYPE_CHECKING:
+    import argparse
+    from pathlib import Path
+
+    from stream_jobs.settings import Settings
 
 # Packages of the extra; without the extra, one of them is missing.
 _EXTRA = frozenset({"numpy", "py4j", "pyarrow", "pyroaring", "pyspark", "xxhash"})
 
+EXIT_FAILED = 1
 EXIT_CONFIG = 2
 
 
 def main() -> int:
-    """Run the job with the configuration file that is the only argument."""
-    parser = argparse.ArgumentParser(prog="stream_jobs", description="Keep Delta tables equal.")
-    parser.add_argument(
-        "config",
-        type=Path,
-        help="TOML file; `binlog-connector config stream_job.toml` explains the keys",
-    )
-    arguments = parser.parse_args()
+    """Do what the arguments say, and return the exit code."""
+    arguments = parsed(sys.argv[1:])
+    if arguments.command != "run":
+        try:
+            return _look_after(arguments)
+        except ModuleNotFoundError as error:
+            sys.stderr.write(f"error: {_missing(error)}\n")
+            return EXIT_CONFIG
     # The JVM inherits the file descriptors: its output must not be between the status lines.
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
         os.dup2(2, 1)
         try:
             return _run(arguments.config, out)
         except ModuleNotFoundError as error:
-            if error.name is None or error.name.partition(".")[0] not in _EXTRA:
-                raise
-            message = Message(mirror.EXTRA, {"said": error})
+            message = _missing(error)
             # As a status line, too; the module for these cannot be imported either.
-            print(json.dumps({"event": "failed", **fields(message)}), file=out)
+            if not out.isatty():
+                print(json.dumps({"event": "failed", **fields(message)}), file=out)
             sys.stderr.write(f"error: {message}\n")
             return EXIT_CONFIG
 
 
-def _run(config: Path, out: TextIO) -> int:
-    from stream_jobs.job import run  # noqa: PLC0415  # of an extra
-    from stream_jobs.settings import load_settings  # noqa: PLC0415  # after what has a clear error
-    from stream_jobs.status import StatusLines  # noqa: PLC0415  # of an extra
+def _missing(error: ModuleNotFoundError) -> Message:
+    """Return what to install; raises `error` if that does not help."""
+    if error.name is None or error.name.partition(".")[0] not in _EXTRA:
+        raise error
+    return Message(mirror.EXTRA, {"said": error})
 
-    lines = StatusLines(out)
+
+def _run(config: Path, out: TextIO) -> int:
+    from stream_jobs.report.figures import Figures  # noqa: PLC0415  # after what has a clear error
+    from stream_jobs.report.metrics_server import serving  # noqa: PLC0415  # the same
+    from stream_jobs.report.terminal import open_lines  # noqa: PLC0415  # of an extra
+    from stream_jobs.run.job import run  # noqa: PLC0415  # of an extra
+    from stream_jobs.settings import Settings, load_settings  # noqa: PLC0415  # the same
+
+    lines = open_lines(out, Settings.peek(config, "log.format"))
     try:
         settings = load_settings(config)
+        figures = Figures(settings.name)
+        with serving(figures, settings.metrics.listen):
+            return run(settings, lines, figures)
     except ConfigError as error:
         lines.fail(error.message)
         return EXIT_CONFIG
-    return run(settings, lines)
+
+
+def _look_after(arguments: argparse.Namespace) -> int:
+    """Run `status`, `resume`, `cuts` or `replica`."""
+    from stream_jobs.settings import load_settings  # noqa: PLC0415  # keeps --help fast
+
+    config = arguments.config
+    try:
+        settings = load_settings(config)
+        if arguments.command == "resume":
+            return _resume(settings, arguments)
+        if arguments.command == "cuts":
+            from stream_jobs.cli.cuts_command import show_cuts  # noqa: PLC0415  # of an extra
+
+            show_cuts(settings, sys.stdout, as_json=arguments.json)
+            return 0
+        if arguments.command == "replica":
+            from stream_jobs.replica.loop import follow  # noqa: PLC0415  # of an extra
+
+            return follow(settings, sys.stdout, once=arguments.once)
+        from stream_jobs.cli.status_command import show_status  # noqa: PLC0415  # of an extra
+
+        return show_status(settings, config, sys.stdout, as_json=arguments.json)
+    except ConnectorError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return EXIT_CONFIG if isinstance(error, ConfigError) else EXIT_FAILED
+
+
+def _resume(settings: Settings, arguments: argparse.Namespace) -> int:
+    from stream_jobs.cli.resume_command import resume  # noqa: PLC0415  # of an extra
+
+    asked = resume(
+        settings,
+        arguments.config,
+        arguments.tables,
+        every=arguments.all,
+        skipped=arguments.skip_record,
+        rebuild=arguments.rebuild,
+    )
+    if not asked:
+        sys.stdout.write("no table is set aside\n")
+    for table, needs_copy in asked:
+        lines = f"{table}: the running job tries it again within one interval, else the next run\n"
+        if needs_copy:
+            lines += (
+                f"{table}: Kafka has deleted its first records; unless the connector has copied it "
+                "since, let it do so now: "
+                f"`binlog-connector snapshot CONNECTOR.toml {table}`\n"
+            )
+        sys.stdout.write(lines)
+    return 0
 
 
 if __name__ == "__main__":

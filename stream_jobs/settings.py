@@ -8,18 +8,39 @@ error. `configs/stream_job.toml` lists every key with its default and when to ch
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+import re
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import SettingsConfigDict
 
-from connector.settings.files import FileSettings
-from connector.settings.kafka_login import KafkaLogin
-from connector.settings.values import PipelineName, TopicPrefix
+from connector.errors import mirror_choices, mirror_cuts, mirror_replica
+from connector.errors import settings as codes
+from connector.settings.files import FileSettings, UnfitValueError
+from connector.settings.kafka_login import KafkaLogin, read_secret
+from connector.settings.values import ListenAddress, PipelineName, TablePattern, TopicPrefix
 from stream_jobs.source.facts import KafkaFacts
 
-if TYPE_CHECKING:
-    from pathlib import Path
+
+def _as_mirror_name(value: str) -> str:
+    # The database and the name; braces stand around the two known words alone.
+    part = r"(?:[^.{}]|\{database\}|\{table\})+"
+    if not re.fullmatch(rf"{part}\.{part}", value):
+        raise UnfitValueError(mirror_choices.MIRROR_NAME, value=value)
+    return value
+
+
+ColumnNames = list[Annotated[str, Field(min_length=1)]]
 
 
 class Section(BaseModel):
@@ -55,7 +76,8 @@ class MirrorSettings(Section):
     """The folders of the Delta tables, and how unsupported values are stored."""
 
     path: Annotated[str, Field(min_length=1)]
-    checkpoint: Annotated[str, Field(min_length=1)]
+    # Structured Streaming's own folder; empty for one of this user and pipeline.
+    checkpoint: str = ""
     # Commits that are written at the same time.
     commits_in_parallel: Annotated[int, Field(ge=1, le=64)] = 8
     # Small files are compacted until they have about this size.
@@ -69,13 +91,108 @@ class MirrorSettings(Section):
     zero_dates: Literal["error", "null"] = "error"
     # Values of existing rows in an added column that the log does not hold.
     unknown_defaults: Literal["error", "null"] = "error"
+    # What hashes of columns begin with; short ones could be found by trying.
+    hash_salt: Annotated[SecretStr, Field(min_length=16)] | None = None
+
+
+class TableSettings(Section):
+    """What differs for the tables that a pattern names."""
+
+    # `database.table` patterns, as in the connector's source.tables.
+    match: Annotated[list[TablePattern], Field(min_length=1)]
+    # What the mirror holds of a table, see docs/mirror.md.
+    mode: Literal["current", "soft_delete", "history", "journal", "rows"] = "current"
+    # Whether the tables have no mirror, and their topics are not read.
+    skip: bool = False
+    # The database and the name of the mirror.
+    name: Annotated[str, AfterValidator(_as_mirror_name)] = "{database}.{table}"
+    # Names or patterns of columns. The first of these that names a column decides.
+    exclude_columns: ColumnNames = []
+    mask_columns: ColumnNames = []
+    hash_columns: ColumnNames = []
+    # What masked columns have instead of their values.
+    mask: str = "***"
+    partition_by: ColumnNames = []
+    cluster_by: Annotated[ColumnNames, Field(max_length=4)] = []
+    # 0: that of `mirror`.
+    target_file_bytes: Annotated[int, Field(ge=0)] = 0
+
+    @field_validator("cluster_by")
+    @classmethod
+    def _one_layout(cls, value: list[str], info: ValidationInfo) -> list[str]:
+        if value and info.data.get("partition_by"):
+            raise UnfitValueError(mirror_choices.TWO_LAYOUTS)
+        return value
+
+
+class CatalogSettings(Section):
+    """Where the mirrors have names, apart from their folders."""
+
+    # "spark": the catalog of the Spark session.
+    kind: Literal["path", "spark"] = "path"
+
+
+class CutSettings(Section):
+    """Moments at which the versions of all tables are known."""
+
+    # How long a cut can be read; 0: as long as old versions of the tables.
+    retention_hours: Annotated[int, Field(ge=0)] = 0
+
+
+def _as_database(value: str) -> str:
+    if not re.fullmatch(r"(?:[^{}]|\{database\})+", value):
+        raise UnfitValueError(mirror_replica.DATABASE_NAME, value=value)
+    return value
+
+
+class ReplicaSettings(Section):
+    """The server that the command `replica` keeps equal to the mirror."""
+
+    # mysql://user@host:port/, with the options of the connector's URLs.
+    url: SecretStr | None = None
+    password: SecretStr | None = None
+    password_file: Path | None = None
+    # The database of a table at the target.
+    database: Annotated[str, AfterValidator(_as_database)] = "{database}"
+    # Tables that the first load writes at a time.
+    connections: Annotated[int, Field(ge=1, le=32)] = 4
+    # Figures for Prometheus: the process is another one than that of the job.
+    listen: ListenAddress | None = None
+
+    @model_validator(mode="after")
+    def _one_password(self) -> ReplicaSettings:
+        if self.password_file is not None and self.password is not None:
+            raise UnfitValueError(codes.TWO_PASSWORDS)
+        return self
+
+    def read_password(self) -> str | None:
+        """Return the password; None if only the URL has one.
+
+        Raises ConfigError if the file cannot be read.
+        """
+        if self.password_file is not None:
+            return read_secret("replica.password_file", self.password_file)
+        return None if self.password is None else self.password.get_secret_value()
 
 
 class TriggerSettings(Section):
     """When a batch starts."""
 
     kind: Literal["processingTime", "availableNow"] = "processingTime"
-    interval_seconds: Annotated[float, Field(ge=0, le=86_400)] = 5.0
+    interval_seconds: Annotated[float, Field(ge=0, le=86_400)] = 1.0
+
+
+class LogSettings(Section):
+    """The status lines on standard output."""
+
+    # "auto" is "console" on a terminal, else "json".
+    format: Literal["auto", "console", "json"] = "auto"
+
+
+class MetricsSettings(Section):
+    """Figures for Prometheus."""
+
+    listen: ListenAddress | None = None
 
 
 class SparkSettings(Section):
@@ -98,8 +215,41 @@ class Settings(FileSettings):
     name: PipelineName
     kafka: KafkaSettings
     mirror: MirrorSettings
+    # The first one with a pattern for a table decides.
+    tables: list[TableSettings] = Field(default_factory=list)
+    cuts: CutSettings = CutSettings()
+    replica: ReplicaSettings = ReplicaSettings()
+    catalog: CatalogSettings = CatalogSettings()
     trigger: TriggerSettings = TriggerSettings()
+    log: LogSettings = LogSettings()
+    metrics: MetricsSettings = MetricsSettings()
     spark: SparkSettings = SparkSettings()
+
+    @field_validator("tables")
+    @classmethod
+    def _salt_of_hashes(
+        cls, value: list[TableSettings], info: ValidationInfo
+    ) -> list[TableSettings]:
+        mirror = info.data.get("mirror")
+        if mirror is not None and mirror.hash_salt is None and any(t.hash_columns for t in value):
+            raise UnfitValueError(mirror_choices.NO_SALT)
+        return value
+
+    @field_validator("cuts")
+    @classmethod
+    def _versions_of_cuts(cls, value: CutSettings, info: ValidationInfo) -> CutSettings:
+        mirror = info.data.get("mirror")
+        hours = value.retention_hours
+        if mirror is not None and hours > mirror.retention_hours:
+            kept = mirror.retention_hours
+            raise UnfitValueError(mirror_cuts.CUTS_TOO_LONG, hours=hours, kept=kept)
+        return value
+
+    @property
+    def cuts_ms(self) -> int:
+        """How long a cut can be read, in milliseconds."""
+        hours = self.cuts.retention_hours or self.mirror.retention_hours
+        return hours * 3_600_000
 
 
 def load_settings(path: Path) -> Settings:

@@ -5,19 +5,33 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 
 from connector import compiled
 from tests import selection
+from tests.length import FULL, length
 from tests.stale_build import newer_sources
 
-PROJECT = Path(__file__).parents[1]
+if TYPE_CHECKING:
+    from collections.abc import Generator
 
-# How long an example takes says more about the machine than about the code.
-hypothesis.settings.register_profile("untimed", deadline=None)
+PROJECT = Path(__file__).parents[1]
+# If fewer tests are asked for, somebody works on them, and wants each on every server.
+_SOME_TESTS = 1_000
+# The number of this worker of pytest-xdist, and how many there are.
+_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+_WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+
+# How long an example takes says more about the machine than about the code. Each run draws other
+# examples.
+hypothesis.settings.register_profile(
+    "untimed", deadline=None, max_examples=length(short=40, full=100)
+)
 hypothesis.settings.load_profile("untimed")
 
 
@@ -29,6 +43,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Let each worker begin with other files of a folder.
+
+    In a new clone, pytest compiles each file before it loads it, in 12 seconds for all of them. So
+    a worker finds most files compiled by another one. pytest-randomly gives the tests an order that
+    does not depend on this one.
+    """
+    report = yield
+    is_random = collector.config.getoption("randomly_reorganize", default=False)
+    if is_random and isinstance(collector, pytest.Directory) and report.result:
+        report.result = [
+            node
+            for first in range(_WORKERS)
+            for node in report.result[(first + _WORKER) % _WORKERS :: _WORKERS]
+        ]
+    return report
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--differs-by-compilation"):
@@ -36,6 +71,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left = [item for item in items if not selection.differs_by_compilation(item)]
         config.hook.pytest_deselected(items=left)
         items[:] = chosen
+    elif not FULL and len(items) > _SOME_TESTS:
+        repeated = selection.repeated_on_another_server(items)
+        config.hook.pytest_deselected(items=list(repeated))
+        items[:] = [item for item in items if item not in repeated]
     # The order inside of a kind stays: it is random.
     items.sort(key=selection.order)
     for item in items:

@@ -1,4 +1,4 @@
-"""How long the stories are that could go on for ever: simulations, replays, kills.
+"""How long the stories are that could go on for ever: simulations, replays, kills, examples.
 
 `make test` runs the short form of each, `make test-all` (TESTS=all) the full one.
 """
@@ -8,7 +8,12 @@ from __future__ import annotations
 import os
 from typing import Final
 
+import pytest
+
 FULL: Final = os.environ.get("TESTS") == "all"
+
+# For a slow test whose parts other tests see.
+full_only = pytest.mark.skipif(not FULL, reason="slow: `make test-all`")
 
 
 def length(*, short: int, full: int) -> int:

@@ -7,14 +7,16 @@ that is compiled, and if it runs without servers. All others run once, compiled.
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 from connector import compiled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import pytest
     from _pytest.fixtures import FixtureDef
@@ -25,6 +27,8 @@ SLOWEST_FIRST = ("spark", "kafka", "server")
 # Where the servers are that all tests share. Most tests need these three, so each worker has them.
 SERVERS = "tests/integration"
 ON_EVERY_WORKER = frozenset({"mysql_server", "mariadb_server", "kafka_broker"})
+# Parts of the name of a test that say on which server it runs.
+FLAVOURS = frozenset({"mysql", "mysql_server", "mariadb", "mariadb_server"})
 # With the module that chooses between the two.
 COMPILED = frozenset(
     {
@@ -48,6 +52,28 @@ def order(item: pytest.Item) -> int:
     """Return the place of the test's kind among all kinds, the slowest first."""
     places = [place for place, name in enumerate(SLOWEST_FIRST) if item.get_closest_marker(name)]
     return min(places, default=len(SLOWEST_FIRST))
+
+
+def repeated_on_another_server(items: Sequence[pytest.Item]) -> set[pytest.Item]:
+    """Return the tests of the whole connector that another server runs, too.
+
+    They take most of the time. Of each, the name decides on which server it stays; so about half of
+    them stay on each. What is different between servers (protocol, log, values) has tests without a
+    broker, none of which is returned.
+    """
+    forms: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        name, _, parameters = item.nodeid.partition("[")
+        parts = parameters.removesuffix("]").split("-")
+        if item.get_closest_marker("kafka") and FLAVOURS.intersection(parts):
+            others = [part for part in parts if part not in FLAVOURS]
+            forms["-".join([name, *others])].append(item)
+    repeated: set[pytest.Item] = set()
+    for story, own in forms.items():
+        own.sort(key=lambda item: item.nodeid)
+        stays = own[crc32(story.encode()) % len(own)]
+        repeated.update(item for item in own if item is not stays)
+    return repeated
 
 
 def group(item: pytest.Function) -> str | None:

@@ -36,8 +36,8 @@ def test_the_file_follows_the_compose_specification() -> None:
     assert problems == []
 
 
-def test_one_command_starts_mysql_kafka_the_connector_and_the_spark_job() -> None:
-    assert list(SERVICES) == ["mysql", "kafka", "connector", "stream_job"]
+def test_one_command_starts_mysql_kafka_the_connector_the_spark_job_and_verify() -> None:
+    assert list(SERVICES) == ["mysql", "kafka", "connector", "stream_job", "verify"]
     assert all("profiles" not in service for service in SERVICES.values())
     assert SERVICES["mysql"]["image"] == "mysql:8.4"
     assert SERVICES["kafka"]["image"].startswith("apache/kafka:4.")
@@ -60,7 +60,7 @@ def test_every_port_is_open_to_this_machine_alone(service: str, port: str) -> No
     assert port.startswith("127.0.0.1:"), service
 
 
-def test_whoever_depends_on_a_service_waits_for_its_health_check() -> None:
+def test_a_service_waits_for_the_health_check_of_what_it_needs() -> None:
     waits = [
         (name, target, how["condition"])
         for name, service in SERVICES.items()
@@ -70,8 +70,12 @@ def test_whoever_depends_on_a_service_waits_for_its_health_check() -> None:
         ("connector", "mysql", "service_healthy"),
         ("connector", "kafka", "service_healthy"),
         ("stream_job", "kafka", "service_healthy"),
+        ("verify", "mysql", "service_healthy"),
+        ("verify", "kafka", "service_healthy"),
+        ("verify", "stream_job", "service_started"),
     ]
-    assert all("healthcheck" in SERVICES[target] for _, target, _ in waits)
+    healthy = [target for _, target, condition in waits if condition == "service_healthy"]
+    assert all("healthcheck" in SERVICES[target] for target in healthy)
 
 
 def test_mysql_is_started_with_the_settings_that_the_local_stack_uses() -> None:
@@ -85,7 +89,7 @@ def test_mysql_is_started_with_the_settings_that_the_local_stack_uses() -> None:
 def test_the_services_build_stages_of_the_dockerfile() -> None:
     stages = re.findall(r"(?m)^FROM \S+ AS (\w+)$", (ROOT / "Dockerfile").read_text("utf-8"))
     targets = [service["build"]["target"] for service in SERVICES.values() if "build" in service]
-    assert targets == ["connector", "stream_job"]
+    assert targets == ["connector", "stream_job", "stream_job"]
     assert set(targets) <= set(stages)
 
 
@@ -99,7 +103,7 @@ def test_no_image_runs_as_root() -> None:
 def test_the_image_is_built_from_files_that_exist() -> None:
     ignore = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
     kept = [line[1:] for line in ignore if line.startswith("!")]
-    assert "connector/" in kept
+    assert {"connector/", "stream_jobs/", "verification/"} <= set(kept)
     assert all((ROOT / name).exists() for name in kept)
 
 
@@ -131,3 +135,21 @@ def test_the_spark_jobs_configuration_reads_what_the_connector_writes(
     assert f"mirror:{volume}" in SERVICES["stream_job"]["volumes"]
     assert Path(job.mirror.path).is_relative_to(volume)
     assert Path(job.mirror.checkpoint).is_relative_to(volume)
+
+
+def test_verify_reads_what_the_connector_and_the_job_are_configured_with(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    service = SERVICES["verify"]
+    assert service["environment"] == SERVICES["connector"]["environment"]
+    for variable, value in service["environment"].items():
+        monkeypatch.setenv(variable, value)
+    mounted = dict(mount.removesuffix(":ro").split(":") for mount in service["volumes"])
+    paths = {inside: outside for outside, inside in mounted.items()}
+    command, config, option, mirror, flag = service["command"]
+    assert (command, option, flag) == ("verify", "--mirror", "--forever")
+    settings = load_settings(ROOT / paths[config])
+    assert load_job_settings(ROOT / paths[mirror]).kafka.topic_prefix == settings.kafka.topic_prefix
+    assert settings.verify.listen == "0.0.0.0:9402"
+    assert service["ports"] == ["127.0.0.1:9402:9402"]
+    assert "mirror:/var/lib/binlog-connector:ro" in service["volumes"]

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from connector import compiled
+from tests.length import full_only
 
 PROJECT = Path(__file__).parents[1]
 CACHED = runpy.run_path(str(PROJECT / "extension_cache.py"))
@@ -153,6 +154,7 @@ def build(clone: Path, cache: Path) -> str:
 
 
 @pytest.mark.skipif(compiled.mode() == "interpreted", reason="nothing is compiled here")
+@full_only
 def test_a_second_clone_does_not_compile_until_it_is_edited(tmp_path: Path) -> None:
     first, second = small_clone(tmp_path / "first"), small_clone(tmp_path / "second")
     cache = tmp_path / "cache"

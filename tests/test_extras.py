@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from connector.errors import arguments, local_demo
+from connector.errors import arguments, local_demo, verification
 from tests.errors.texts import shown
 
 ROOT = Path(__file__).parents[1]
@@ -42,16 +42,17 @@ def test_the_spark_job_names_its_extra() -> None:
     assert done.returncode == 2, done.stderr
     assert json.loads(done.stdout) == {
         "event": "failed",
-        "error": "the job needs more packages (No module named 'py4j'); pip install "
+        "error": "the job needs more packages (No module named 'pyspark'); pip install "
         "'binlog-connector[spark]'",
         "code": "M104",
     }
     assert done.stderr == (
-        "error: [M104] the job needs more packages (No module named 'py4j'); pip install "
+        "error: [M104] the job needs more packages (No module named 'pyspark'); pip install "
         "'binlog-connector[spark]'\n"
     )
 
 
+NO_ARROW = "No module named 'pyarrow'"
 NO_DELTA = "No module named 'deltalake'"
 
 
@@ -61,6 +62,15 @@ def test_the_demo_names_its_extra() -> None:
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"error: {shown(local_demo.EXTRA, said=NO_DELTA)}\n"
+
+
+def test_the_comparison_names_its_extra() -> None:
+    done = without_extras(
+        "sys.argv = ['binlog-connector', 'verify', 'x.toml', '--mirror', 'y.toml']\n"
+        "from connector.cli import main\nmain()"
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"error: {shown(verification.EXTRA, said=NO_ARROW)}\n"
 
 
 TO_ARROW = """

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import pytest
 
 # Tools and data with tests of their own, and the tests of behaviour.
-OTHERS = {"chaos", "data", "fuzz", "golden", "integration", "simulation"}
+OTHERS = {"chaos", "data", "debezium", "fuzz", "golden", "integration", "simulation"}
 
 
 def test_tests_that_need_servers_are_those_of_the_folder_integration(
@@ -26,7 +26,7 @@ def test_tests_that_need_servers_are_those_of_the_folder_integration(
 
 
 def test_a_folder_of_tests_has_the_name_of_what_it_tests() -> None:
-    parts = {"connector", "stream_jobs", "local_stack", "benchmarks"}
+    parts = {"connector", "stream_jobs", "local_stack", "verification", "benchmarks"}
     known = parts | {path.parent.name for path in PROJECT.glob("connector/*/__init__.py")} | OTHERS
     folders = {path.parent.name for path in PROJECT.glob("tests/*/*.py")}
     assert folders - known == set()

@@ -20,6 +20,8 @@ from connector.binlog.events.encryption import StartEncryptionEvent
 from connector.binlog.events.format_description import FormatDescriptionEvent
 from connector.binlog.events.heartbeat import HeartbeatEvent, is_heartbeat
 from connector.binlog.events.old_formats import format_before_description
+from connector.binlog.events.rows_head import ROWS_V1_HEADER_LENGTH, ROWS_V2_HEADER_LENGTH
+from connector.binlog.events.table_map import TABLE_MAP_HEADER_LENGTH
 from connector.binlog.framing.checksum import (
     CHECKSUM_LENGTH,
     ChecksumAlgorithm,
@@ -33,6 +35,8 @@ from connector.binlog.framing.event_types import (
     FORMAT_DESCRIPTION,
     ROTATE,
     START_ENCRYPTION,
+    TABLE_MAP,
+    EventType,
     event_name,
 )
 from connector.binlog.framing.header import HEADER_LENGTH, V1_HEADER_LENGTH, EventHeader
@@ -87,25 +91,52 @@ class EventDecoder:
         """Where the next event starts."""
         return self._counter
 
+    @property
+    def verifies(self) -> bool:
+        """Whether the next events carry checksums that are verified."""
+        return self._described and self._has_checksums and self._verify_checksum
+
+    @property
+    def trailer(self) -> i64:
+        """Bytes after the body of each event."""
+        return CHECKSUM_LENGTH if self._has_checksums else 0
+
+    def has_usual_layout(self) -> bool:
+        """Return whether headers, statements and rows are laid out as in all but old logs."""
+        log = self._format
+        return (
+            self._described
+            and self._version is BinlogVersion.V4
+            and not self._header_rest
+            and not self._renumbered
+            and self._bodies.has_plain_queries
+            and log.post_header_length(TABLE_MAP) == TABLE_MAP_HEADER_LENGTH
+            # 0 or no length: the server writes no such events.
+            and log.post_header_length(EventType.WRITE_ROWS_EVENT_V1) in (0, ROWS_V1_HEADER_LENGTH)
+            and log.post_header_length(EventType.WRITE_ROWS_EVENT)
+            in (None, 0, ROWS_V2_HEADER_LENGTH)
+        )
+
     def seek(self, position: int) -> None:
         """Expect the next event at another position of the same log; its format stays known."""
         self._counter.position = position
 
-    def decode(self, data: bytes) -> Event:
+    def decode(self, data: bytes, *, intact: bool = False) -> Event:
         """Decode one whole event in the form of a file: without the OK byte of the network.
 
         Raises EventError if it cannot be decoded, and LogRefused if the log is encrypted from
         here on. The decoder must not be used after an error.
         """
-        event = self.open(data)
+        event = self.open(data, intact=intact)
         _ = event.body
         return event
 
-    def open(self, data: bytes) -> Event:
+    def open(self, data: bytes, *, intact: bool = False) -> Event:
         """Take one whole event as `decode` does, but decode its body at the first use.
 
-        State for later events is decoded here. Raises the errors of `decode`; those of a body that
-        is decoded later come when it is used.
+        The checksum of an `intact` event was verified before. State for later events is decoded
+        here. Raises the errors of `decode`; those of a body that is decoded later come when it is
+        used.
         """
         counter = self._counter
         if self._encrypted is not None:
@@ -123,7 +154,7 @@ class EventDecoder:
                 header.type_code = self._renumbered.get(header.type_code, header.type_code)
             type_code = header.type_code
             # The checksum is verified first, because a damaged header can say anything.
-            checksummed = self._verified(header, data)
+            checksummed = self._verified(header, data, intact=intact)
             occupies = self._counted or self._occupies(header)
             if not self._counted:
                 position = counter.start_of(header, occupies=occupies)
@@ -158,7 +189,7 @@ class EventDecoder:
             self._move(event, occupies=occupies)
         return event
 
-    def _verified(self, header: EventHeader, data: bytes) -> bool:
+    def _verified(self, header: EventHeader, data: bytes, *, intact: bool) -> bool:
         """Return whether the event has a checksum, which is verified."""
         if header.event_size != len(data):
             raise DecodeError(log_files.SIZE_DIFFERS, size=header.event_size, found=len(data))
@@ -174,7 +205,7 @@ class EventDecoder:
             return False
         if len(data) < HEADER_LENGTH + CHECKSUM_LENGTH:
             raise DecodeError(log_files.NO_ROOM_FOR_CHECKSUM, size=len(data))
-        if self._verify_checksum and not is_format:
+        if self._verify_checksum and not intact and not is_format:
             require_intact(data)
         return True
 

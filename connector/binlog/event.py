@@ -247,6 +247,17 @@ class Event:
             return body.thread_id
         return -1
 
+    @property
+    def undecoded(self) -> PayloadReader | None:
+        """A cursor at the start of the body, which must stay there; None if it is decoded."""
+        return self._reader
+
+    @property
+    def has_plain_queries(self) -> bool:
+        """Whether `undecoded`, of a QUERY_EVENT, is laid out as `thread_id_of` expects."""
+        bodies = self._bodies
+        return bodies is not None and bodies.has_plain_queries
+
     def opening(self) -> tuple[Gtid, i64]:
         """Return the GTID of a GTID_LOG_EVENT and the time of its first commit.
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 from connector.changes.added_columns import AddedColumn, DefaultKind
 from connector.changes.sql_mode import EMPTY_STRING_IS_NULL, is_strict
+from connector.contract import INTEGER_TYPES
 
 if TYPE_CHECKING:
     from connector.changes.column_definition import ColumnDefinition
 
-_INTEGERS: Final = ("tinyint", "smallint", "mediumint", "int", "bigint")
 _FLOAT_DIGITS: Final = 6
 _INTEGER: Final = re.compile(r"-?\d+")
 _PRINTED: Final = re.compile(r"0|-?[1-9]\d*")
@@ -51,7 +51,7 @@ def _is_literal_certain(added: AddedColumn, definition: ColumnDefinition, mode: 
     if not text.isascii() and (len(definition.default) > 1 or not is_strict(mode)):
         # An introducer, or characters that the column's character set may lack.
         return False
-    if kind in _INTEGERS:
+    if kind in INTEGER_TYPES:
         return _INTEGER.fullmatch(text) is not None
     if kind == "decimal":
         return _DECIMAL.fullmatch(text) is not None

@@ -13,7 +13,10 @@ https://mariadb.com/kb/en/alter-table/
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
+
+from connector.changes.tokens import open_parentheses
 
 if TYPE_CHECKING:
     from connector.changes.tokens import Token
@@ -57,24 +60,17 @@ def first_clause(tokens: list[Token]) -> int:
 def split(tokens: list[Token]) -> list[list[Token]]:
     """Return the parts of `tokens` between commas outside parentheses, without empty ones."""
     parts: list[list[Token]] = [[]]
-    depth = 0
-    for token in tokens:
-        if token.kind == "mark":
-            depth += (token.text == "(") - (token.text == ")")
-            if token.text == "," and depth == 0:
-                parts.append([])
-                continue
-        parts[-1].append(token)
+    for token, depth in zip(tokens, open_parentheses(tokens), strict=True):
+        if depth == 0 and token.kind == "mark" and token.text == ",":
+            parts.append([])
+        else:
+            parts[-1].append(token)
     return [part for part in parts if part]
 
 
 def after_parentheses(tokens: list[Token], start: int) -> int:
     """Return the index after the parentheses that open at `start`; `start` if none do."""
-    depth = 0
-    for index in range(start, len(tokens)):
-        token = tokens[index]
-        if token.kind == "mark":
-            depth += (token.text == "(") - (token.text == ")")
+    for index, depth in enumerate(open_parentheses(tokens[start:]), start):
         if depth == 0:
             return index + 1 if index > start else start
     return len(tokens)
@@ -116,12 +112,9 @@ _KEYWORDS: Final = _NAMED | frozenset(
 
 def _partitioning(tokens: list[Token]) -> int:
     """Return where PARTITION BY or REMOVE PARTITIONING begins; the end if nowhere."""
-    depth = 0
-    for index, token in enumerate(tokens[:-1]):
-        if token.kind == "mark":
-            depth += (token.text == "(") - (token.text == ")")
-        following = tokens[index + 1]
-        if depth == 0 and (
+    depths = open_parentheses(tokens)
+    for index, (token, following) in enumerate(pairwise(tokens)):
+        if depths[index] == 0 and (
             (token.is_word(_PARTITIONING) and following.is_word("BY"))
             or (token.is_word("REMOVE") and following.is_word("PARTITIONING"))
         ):

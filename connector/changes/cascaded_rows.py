@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, final
 from connector.changes.foreign_keys import ANY_ROW, WHOLE
 
 if TYPE_CHECKING:
-    from connector.changes.statement import TableName
+    from connector.changes.table_names import TableName
 
 # With more, the condition of a copy would be as slow as a copy of all rows.
 _TERMS_MAX: Final = 64

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from connector.binlog.events.rows import RowsEvent
     from connector.binlog.events.table_map import TableMapEvent
     from connector.changes.cascaded_rows import CascadedRows
-    from connector.changes.statement import Statement, TableName
+    from connector.changes.statement import Statement
     from connector.changes.table_filter import TableFilter
+    from connector.changes.table_names import TableName
 
 _NOTHING_HIDDEN: Final = NO_FOREIGN_KEY_CHECKS_F | USE_SQL_FOREIGN_KEY_F
 # ALTER TABLE without any of these changes no foreign key, and no name that one has.

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from connector.changes.added_columns import AddedColumn, added_columns
 from connector.changes.kept_rows import may_zero_dates, unproven_clause
 from connector.changes.online_schema_change import named_after
-from connector.changes.statement import Statement, StatementKind, classify
+from connector.changes.statement import Statement, StatementKind
+from connector.changes.statement_classifier import classify
 from connector.changes.transaction import StatementChange
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from connector.binlog.event import Event
     from connector.changes.known_columns import PublishedColumns
     from connector.changes.online_schema_change import OnlineChanges
-    from connector.changes.statement import TableName
     from connector.changes.table_filter import TableFilter
+    from connector.changes.table_names import TableName
     from connector.changes.transaction import SourceTransaction
 
 # After this clause the rows of a table cannot be read until others are imported.

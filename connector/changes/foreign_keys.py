@@ -22,7 +22,7 @@ from connector.codec.sql_text import quoted_identifier
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from connector.changes.statement import TableName
+    from connector.changes.table_names import TableName
 
 CASCADE: Final = "CASCADE"
 SET_NULL: Final = "SET NULL"

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from connector.changes.sql_mode import NO_AUTO_VALUE_ON_ZERO
+from connector.contract import INTEGER_TYPES
 
 if TYPE_CHECKING:
     from connector.changes.column_definition import ColumnDefinition
     from connector.contract import SchemaColumn
 
-# Integers from narrow to wide.
-_INTEGERS: Final = ("tinyint", "smallint", "mediumint", "int", "bigint")
 # Types without parameters; FLOAT and DOUBLE with digits round.
 _WITHOUT_PARAMETERS: Final = ("float", "double", "date", "year")
 _WITH_FRACTION: Final = ("time", "datetime", "timestamp")
@@ -47,7 +46,7 @@ def _keeps_type(old: SchemaColumn, new: ColumnDefinition) -> bool:
     numbers = new.numbers
     if numbers is None or new.named_charset:
         return False
-    if kind in _INTEGERS:
+    if kind in INTEGER_TYPES:
         return _keeps_integer(old, new)
     if old["type"] != kind:
         return False
@@ -67,12 +66,12 @@ def _keeps_type(old: SchemaColumn, new: ColumnDefinition) -> bool:
 
 def _keeps_integer(old: SchemaColumn, new: ColumnDefinition) -> bool:
     before = old["type"]
-    if before not in _INTEGERS or old.get("unsigned", False) != new.unsigned:
+    if before not in INTEGER_TYPES or old.get("unsigned", False) != new.unsigned:
         return False
     if new.unsigned and new.kind == "bigint" and before != "bigint":
         # In records, BIGINT UNSIGNED is a string.
         return False
-    return _INTEGERS.index(before) <= _INTEGERS.index(new.kind)
+    return INTEGER_TYPES.index(before) <= INTEGER_TYPES.index(new.kind)
 
 
 def _keeps_decimal(old: SchemaColumn, new: ColumnDefinition, numbers: list[int]) -> bool:

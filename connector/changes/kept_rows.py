@@ -4,8 +4,8 @@ Consumers know rows by the names and types of the newest published column list. 
 rows if it is in the list below. After any other clause the table is copied again: the server may
 have converted or replaced values, and it writes no row events about that.
 
-*Names.* A column that is renamed, or added under a name that consumers know, has values that they
-have under another name, or not at all.
+*Names.* A column that is renamed, or added under a name that a column has had before, has values
+that consumers have under another name, or not at all.
 
 *Modes.* Outside strict mode, MODIFY can change values that do not fit, and a rebuild with
 NO_ZERO_DATE or NO_ZERO_IN_DATE turns partial dates into zeros.

@@ -17,13 +17,17 @@ _DATES: Final = ("date", "datetime", "timestamp")
 
 @final
 class KnownColumns:
-    """The columns of the rows that consumers have, and those that were added since."""
+    """The columns of the rows that consumers have, and names that no new column can have."""
 
-    def __init__(self, columns: Iterable[SchemaColumn] = (), awaited: Iterable[str] = ()) -> None:
-        """Know `columns`; `awaited` are names of columns that have had no row since ADD COLUMN."""
+    def __init__(self, columns: Iterable[SchemaColumn] = (), taken: Iterable[str] = ()) -> None:
+        """Know `columns`.
+
+        `taken` are names of columns that have had no row since ADD COLUMN, or that earlier rows
+        have: consumers could take those for columns that are added under these names.
+        """
         # Names compare without case, as on the servers.
         self._columns = {column["name"].lower(): column for column in columns}
-        self._awaited = frozenset(name.lower() for name in awaited)
+        self._taken = frozenset(name.lower() for name in taken)
 
     @property
     def nothing(self) -> bool:
@@ -40,8 +44,8 @@ class KnownColumns:
         return self._columns.get(name.lower())
 
     def uses(self, name: str) -> bool:
-        """Return whether a column has, or has had, this name since the latest rows."""
-        return name.lower() in self._columns or name.lower() in self._awaited
+        """Return whether a column has, or has had, this name."""
+        return name.lower() in self._columns or name.lower() in self._taken
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

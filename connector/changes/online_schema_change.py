@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Final, final
 from connector.changes.added_columns import AddedColumn, DefaultKind
 
 if TYPE_CHECKING:
-    from connector.changes.statement import TableName
+    from connector.changes.table_names import TableName
 
 _GHOST = re.compile(r"([_~])(.+?)(?:_\d{14})?_(gho|ghc|del)", re.DOTALL)
 _PERCONA = re.compile(r"(_+)(.+)_(new|old)", re.DOTALL)

@@ -6,13 +6,15 @@ mirror would differ from the source without a warning.
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from connector.binlog.events.control import IncidentEvent
 from connector.binlog.events.load import CreateFileEvent, LoadEvent
 from connector.changes.statement import Statement, StatementKind
 from connector.errors import UnsupportedChange, table_statements
+from connector.errors.message import Message
 
 if TYPE_CHECKING:
     from connector.binlog.event import Event, EventBody
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from connector.changes.tokens import Token
     from connector.changes.transaction import SourceTransaction
     from connector.errors.code import ErrorCode
+
+# What older servers write for a MEMORY table that a restart has emptied.
+_OF_A_RESTART: Final = re.compile(r"DELETE FROM `(?:[^`]|``)+`\.`(?:[^`]|``)+`")
 
 
 def unsupported_event(
@@ -39,7 +44,12 @@ def unsupported_event(
         )
     if isinstance(body, (LoadEvent, CreateFileEvent)) and tables.follows(body.schema, body.table):
         return refused_change(
-            table_statements.LOAD_DATA, transaction, event, body.schema, body.table
+            table_statements.LOAD_DATA,
+            transaction,
+            event,
+            body.schema,
+            body.table,
+            rule=Message(table_statements.BY_EITHER_FORMAT, {}),
         )
     return None
 
@@ -60,7 +70,11 @@ def unsupported(
         return None
     if body.status_variables.too_many_databases:
         return refused_change(
-            table_statements.STATEMENT_OF_MANY, transaction, event, verb=statement.verb
+            table_statements.STATEMENT_OF_MANY,
+            transaction,
+            event,
+            verb=statement.verb,
+            rule=_rule(body),
         )
     databases = body.updated_databases
     if databases is None:
@@ -77,7 +91,26 @@ def unsupported(
         touched[0] if known else None,
         verb=statement.verb,
         schema=touched[0],
+        rule=_rule(body),
     )
+
+
+def _rule(body: QueryEvent) -> Message:
+    """Return by which rule the server has logged a statement, without its values."""
+    from connector.logging_rules.stated_text import (  # noqa: PLC0415 - it loads a parser of SQL
+        reasons_in_text,
+    )
+
+    if _OF_A_RESTART.fullmatch(body.query):
+        return Message(table_statements.BY_RESTART, {})
+    # Of the servers, only MySQL lists databases.
+    variables = body.status_variables
+    mysql = variables.updated_databases is not None or variables.too_many_databases
+    reasons = reasons_in_text(body.query, mysql=mysql)
+    if not reasons:
+        return Message(table_statements.BY_EITHER_FORMAT, {})
+    shown = sorted(reason.value for reason in reasons)
+    return Message(table_statements.BY_STATEMENT_FORMAT, {"reasons": shown})
 
 
 def _qualifiers(tokens: list[Token]) -> list[str]:

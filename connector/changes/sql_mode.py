@@ -19,6 +19,9 @@ NO_ZERO_IN_DATE: Final = 1 << 23
 NO_ZERO_DATE: Final = 1 << 24
 EMPTY_STRING_IS_NULL: Final = 1 << 32
 
+# The modes of other databases: DATE is DATETIME in ORACLE, and TIMESTAMP is DATETIME in MAXDB.
+_OTHER_TYPES: Final = 1 << 8 | 1 << 9 | 1 << 10 | 1 << 11 | 1 << 12
+
 # The worst case, for a log that does not say the mode.
 UNKNOWN_MODE: Final = NO_BACKSLASH_ESCAPES | NO_ZERO_IN_DATE | NO_ZERO_DATE | EMPTY_STRING_IS_NULL
 
@@ -31,3 +34,8 @@ def is_strict(mode: int) -> bool:
 def zeroes_dates(mode: int) -> bool:
     """Return whether a rebuild of a table can turn its partial dates into zeros."""
     return not is_strict(mode) and mode & (NO_ZERO_IN_DATE | NO_ZERO_DATE) != 0
+
+
+def has_other_types(mode: int) -> bool:
+    """Return whether a name of a type can stand for another type, as in other databases."""
+    return mode & _OTHER_TYPES != 0

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 from connector.changes.ddl import statement_changes
+from connector.changes.list_edits import list_edits
 from connector.changes.refusals import unsupported
 from connector.changes.sql_mode import UNKNOWN_MODE
-from connector.changes.statement import Statement, classify
+from connector.changes.statement_classifier import classify
+from connector.gtid import MariadbGtid
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from connector.changes.known_columns import PublishedColumns
     from connector.changes.online_schema_change import OnlineChanges
     from connector.changes.receiver import ChangeReceiver
+    from connector.changes.statement import Statement
     from connector.changes.table_filter import TableFilter
     from connector.changes.transaction import SourceTransaction
 
@@ -80,6 +83,10 @@ class StatementReader:
             event,
         )
         if changes:
+            is_mariadb = isinstance(transaction.gtid, MariadbGtid)
+            edits = list_edits(statement, body, event.header.flags, is_mariadb=is_mariadb)
+            for change in changes:
+                change.edits = edits
             self._receiver.ddl(changes)
         for change in changes:
             self._receiver.statement(change)

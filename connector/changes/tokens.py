@@ -61,3 +61,14 @@ def tokenize(query: str) -> list[Token]:
             text = text[1:-1].replace("``", "`")
         tokens.append(Token(text, kind))
     return tokens
+
+
+def open_parentheses(tokens: list[Token]) -> list[int]:
+    """Return for each token how many parentheses are open after it."""
+    depth = 0
+    depths: list[int] = []
+    for token in tokens:
+        if token.kind == "mark":
+            depth += (token.text == "(") - (token.text == ")")
+        depths.append(depth)
+    return depths

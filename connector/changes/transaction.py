@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from connector.binlog.event import Event
     from connector.binlog.events.rows import RowsEvent
     from connector.changes.added_columns import AddedColumn
+    from connector.changes.list_edits import ListEdits
     from connector.changes.statement import StatementKind
     from connector.gtid import Gtid, MariadbGtid
 
@@ -85,6 +86,7 @@ class StatementChange:
     __slots__ = (
         "added_columns",
         "database",
+        "edits",
         "event",
         "event_number",
         "kind",
@@ -119,6 +121,8 @@ class StatementChange:
         self.added_columns = added_columns
         self.query = query
         self.resync = resync
+        # What happens to the column list; None if that is not certain.
+        self.edits: ListEdits | None = None
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -47,7 +47,8 @@ from connector.changes.event_meaning import (
     ROWS,
     XID,
 )
-from connector.changes.statement import StatementKind, classify
+from connector.changes.statement import StatementKind
+from connector.changes.statement_classifier import classify
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,6 +126,11 @@ class TransactionBounds:
         """Start outside of a transaction."""
         self._state: i64 = _OUTSIDE
         self.span: TransactionSpan | None = None
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether no transaction is open."""
+        return self._state == _OUTSIDE
 
     def receive(self, event: Event) -> bool:
         """Take the next event and return whether it ends the transaction in `span`.

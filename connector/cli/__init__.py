@@ -24,8 +24,10 @@ from connector.cli.explain import explain
 from connector.cli.flashback import flashback
 from connector.cli.log_commands import LogCommand
 from connector.cli.quarantine import quarantine
+from connector.cli.rules import rules
 from connector.cli.snapshot import snapshot
 from connector.cli.stat import stat
+from connector.cli.verify import verify
 
 app = typer.Typer(
     cls=Commands,
@@ -44,7 +46,9 @@ app.command(epilog=examples.RUN)(run)
 app.command(epilog=examples.CHECK)(check)
 app.command(epilog=examples.CONFIG)(config)
 app.command(epilog=examples.SNAPSHOT)(snapshot)
+app.command(epilog=examples.VERIFY)(verify)
 app.command()(explain)
+app.command(epilog=examples.RULES)(rules)
 app.command(epilog=examples.DEMO)(demo)
 app.command(cls=LogCommand, epilog=examples.DUMP)(dump)
 app.command(cls=LogCommand, epilog=examples.STAT)(stat)

@@ -12,19 +12,30 @@ from typing import TYPE_CHECKING, TypeVar
 from rich.table import Table
 from rich.text import Text
 
-from connector.changes.table_filter import SYSTEM_DATABASES, TableFilter
-from connector.errors import ConfigError, ConnectorError, TransientError, source_setup
+from connector.changes.table_filter import TableFilter
+from connector.cli.row_gaps import show_row_gaps
+from connector.errors import (
+    ConfigError,
+    ConnectorError,
+    SourceRefused,
+    SourceUnavailable,
+    TransientError,
+    source_setup,
+)
 from connector.errors.message import Message
 from connector.quarantine.core.fences import recovered_fences
 from connector.sink.inspection import inspect
 from connector.sink.limits import check_limits
 from connector.snapshot.recovered_copies import copy_states
-from connector.source.checks.cascades import check_cascades
 from connector.source.checks.finding import Finding, Severity
+from connector.source.checks.format_gaps import not_seen
 from connector.source.checks.preflight import check_source, require
+from connector.source.checks.row_gaps import row_gaps
 from connector.source.choice import check_server, choose_source
 from connector.source.server.hosts import address_of, candidates
 from connector.source.server.mysql_server import MysqlServer
+from connector.source.server.product import version_of
+from connector.source.tables.base_tables import are_hidden, base_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,6 +45,7 @@ if TYPE_CHECKING:
     from connector.progress.progress_record import Progress
     from connector.settings.sections import Settings, SourceSettings
     from connector.sink.recovery import Recovered
+    from connector.source.tables.base_tables import BaseTable
 
 _Answer = TypeVar("_Answer")
 
@@ -42,10 +54,6 @@ _MARKS = {
     Severity.WARNING: Text("advice", style="yellow"),
 }
 _GOOD = Text("ok", style="green")
-_TABLES = """
-    SELECT table_schema AS db, table_name AS name FROM information_schema.tables
-    WHERE table_type IN ('BASE TABLE', 'SYSTEM VERSIONED')
-"""
 
 
 def check_pipeline(settings: Settings, console: Console, waiting: Console) -> list[ConnectorError]:
@@ -148,9 +156,8 @@ class _Check:
 
     def _show(self, server: MysqlServer, settings: SourceSettings, found: list[Finding]) -> None:
         """Show the findings of one server."""
-        copies = self._settings.schema.on_cascade == "copy"
-        cascades = check_cascades(server, settings, copies=copies)
-        findings = [*found, *_check_tables(server, settings), cascades]
+        tables = base_tables(server)
+        findings = [*found, *_check_tables(server, settings, tables)]
         identity = server.identity
         self._print(f"Source {address_of(settings)}: {identity.flavour} {identity.version}")
         self._console.print(_table(findings))
@@ -159,25 +166,43 @@ class _Check:
             if not finding.ok and finding.severity is Severity.WARNING:
                 self._console.print(f"{finding.name}:", style="bold", end=" ")
                 self._print(finding.problem.fix)
+        self._show_row_gaps(settings, tables)
+
+    def _show_row_gaps(self, settings: SourceSettings, tables: list[BaseTable]) -> None:
+        """Show what would not arrive as rows, over a session of its own: a run does not ask this.
+
+        So no problem of a run comes from it, not even if the server takes too long to answer.
+        """
+        self._tell("looking for changes that would not arrive as rows")
+        copies = self._settings.schema.on_cascade == "copy"
+        try:
+            with MysqlServer.connect(settings) as server:
+                gaps = list(row_gaps(server, settings, tables, copies=copies))
+                rights = not_seen(version_of(server.identity))
+        except (SourceRefused, SourceUnavailable) as error:
+            self._print(str(error), style="yellow")
+        else:
+            show_row_gaps(self._console, gaps, rights)
 
     def _print(self, text: str, style: str | None = None) -> None:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True, style=style)
 
 
-def _check_tables(server: MysqlServer, settings: SourceSettings) -> Iterator[Finding]:
+def _check_tables(
+    server: MysqlServer, settings: SourceSettings, tables: list[BaseTable]
+) -> Iterator[Finding]:
     """Yield a finding for each pattern: a pattern without a match may be a typing error.
 
     An account without rights on tables sees none, but it can still follow them.
     """
-    names = [(str(row["db"]), str(row["name"])) for row in server.query(_TABLES)]
-    if all(database in SYSTEM_DATABASES for database, _ in names):
+    if are_hidden(tables):
         return
     missing = source_setup.NO_TABLE
     if server.variable("lower_case_table_names") == "1":
         missing = source_setup.NO_TABLE_IN_LOWER_CASE
     for pattern in settings.tables:
         wanted = TableFilter([pattern], settings.exclude_tables)
-        count = sum(wanted.follows(*name) for name in names)
+        count = sum(wanted.follows(table.database, table.name) for table in tables)
         value = f"{pattern}: {count} {'table' if count == 1 else 'tables'}"
         facts = {"value": value, "pattern": pattern}
         problem = Message(missing, facts)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from connector.dump.dump import DumpOptions
     from connector.dump.gaps import Gap
-    from connector.dump.logs import DumpedLog
+    from connector.dump.logs import DumpedLog, ReadingOptions
 
 _READING = "How the logs are read"
 _WRITING = "How it is written"
@@ -113,6 +113,15 @@ class ReadingModes:
             rich_help_panel=_READING,
         ),
     ] = False
+    jobs: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Read up to N files at the same time, each in a process of its own.",
+            rich_help_panel=_READING,
+        ),
+    ] = 1
     stop_never: Annotated[
         bool,
         typer.Option(
@@ -149,9 +158,10 @@ def dump(
         _refuse_formats(writing, events, changes)
         grows = server.source is not None or reading.stop_never
         refuse_contradictions([(wrong.NOT_RECOVERED, reading.recover and grows)])
+        selection = changes.selection(events.types)
         options = DumpOptions(
             format=writing.output_format,
-            selection=changes.selection(events.types),
+            selection=selection,
             stop_position=positions.stop_position,
             hexdump=writing.hexdump,
             apply_diffs=writing.apply_diffs,
@@ -163,11 +173,13 @@ def dump(
             verify_checksum=reading.verify_checksum,
             recover=reading.recover,
             follow=reading.stop_never,
+            tables=None if positions.stop_position else selection.only_tables,
         )
         opened = opened_logs(logs, server, how)
         if writing.output is not None and server.source is None:
             _refuse_a_log(writing.output, logs or [])
-        _run(options, opened, writing.output, at_once=reading.stop_never)
+        jobs = reading.jobs if server.source is None else 1
+        _run(options, how, opened, logs or [], writing.output, jobs)
 
 
 def _refuse_formats(writing: WritingOptions, events: EventOptions, changes: ChangeOptions) -> None:
@@ -184,9 +196,15 @@ def _refuse_formats(writing: WritingOptions, events: EventOptions, changes: Chan
 
 
 def _run(
-    options: DumpOptions, logs: Iterable[DumpedLog], output: Path | None, *, at_once: bool
+    options: DumpOptions,
+    how: ReadingOptions,
+    logs: Iterable[DumpedLog],
+    paths: Sequence[str],
+    output: Path | None,
+    jobs: int,
 ) -> None:
     from connector.dump.dump import Dump  # noqa: PLC0415  # keeps --help fast
+    from connector.dump.jobs import JobsDump, can_split  # noqa: PLC0415  # keeps --help fast
     from connector.dump.lines.output import LineOutput  # noqa: PLC0415  # keeps --help fast
     from connector.dump.progress import ReadingProgress  # noqa: PLC0415  # keeps --help fast
 
@@ -195,9 +213,15 @@ def _run(
         progress = None
         if errors.is_terminal and not (output is None and sys.stdout.isatty()):
             progress = stack.enter_context(ReadingProgress(errors))
-        dump = Dump(options, LineOutput(file, at_once=at_once), _report, progress)
-        dump.run(logs)
-    if dump.damaged:
+        if jobs > 1 and can_split(options, how, paths):
+            of_jobs = JobsDump(options, how, paths, jobs, _report, progress)
+            of_jobs.run(file)
+            damaged = of_jobs.damaged
+        else:
+            dump = Dump(options, LineOutput(file, at_once=how.follow), _report, progress)
+            dump.run(logs)
+            damaged = dump.damaged
+    if damaged:
         raise typer.Exit(EXIT_CORRUPT)
 
 

@@ -35,6 +35,23 @@ SNAPSHOT: Final = _examples(
     ("snapshot my.toml 'shop.*' crm.users", "several tables"),
     ("snapshot my.toml shop.orders --where 'id > 1000'", "some rows, over what is there"),
 )
+VERIFY: Final = _examples(
+    ("verify my.toml --mirror stream_job.toml", "all tables"),
+    ("verify my.toml --mirror stream_job.toml shop.orders 'crm.*'", "some of them"),
+    ("verify my.toml --mirror stream_job.toml --repair", "copy again what differs"),
+    ("verify my.toml --mirror stream_job.toml --no-values --json", "for a program, without values"),
+    ("verify my.toml --replica stream_job.toml", "the tables of the replica"),
+    ("verify my.toml --topics", "everything that topics and log still hold"),
+    (
+        "verify my.toml --topics --from binlog.000041:4 --to binlog.000042:1187",
+        "between two positions of the log",
+    ),
+    ("verify my.toml --topics --json", "one JSON report, for scripts"),
+)
+RULES: Final = _examples(
+    ("rules my.toml 'DELETE FROM shop.orders LIMIT 1'", "in each binlog_format"),
+    ("rules mysql://repl@db -D shop 'UPDATE orders SET state = 2'", "with a default database"),
+)
 DEMO: Final = _examples(
     ("demo", "MySQL, for 40 seconds"),
     ("demo --source mariadb --duration 60 --rate 100", "MariaDB, longer and faster"),

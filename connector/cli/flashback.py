@@ -59,10 +59,12 @@ def flashback(
     from connector.dump.logs import ReadingOptions  # noqa: PLC0415  # keeps --help fast
 
     with exit_codes():
-        reading = ReadingOptions(
-            start_position=positions.start_position, verify_checksum=verify_checksum
-        )
         selection = changes.selection()
+        reading = ReadingOptions(
+            start_position=positions.start_position,
+            verify_checksum=verify_checksum,
+            tables=None if positions.stop_position else selection.only_tables,
+        )
         logs_to_read = opened_logs(logs, server, reading)
         events = events_of(logs_to_read, stop_position=positions.stop_position)
         _undo(events, selection, _omitted(omit_columns))

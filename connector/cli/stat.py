@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack, closing
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from connector.cli.log_files import events_of, exit_codes, opened_logs
+from connector.cli.failure import errors
+from connector.cli.log_files import exit_codes, opened_logs
 from connector.cli.log_options import (
     LogNames,
     ServerOptions,
@@ -17,6 +19,9 @@ from connector.cli.log_options import (
 from connector.cli.option_groups import grouped
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from connector.dump.logs import DumpedLog
     from connector.stat.statistics import Statistics
 
 
@@ -56,11 +61,43 @@ def stat(
     options = ReadingOptions(verify_checksum=verify_checksum, tell_apart=True)
     with exit_codes():
         try:
-            for event in events_of(opened_logs(logs, server, options)):
-                statistics.add(event)
+            _count(opened_logs(logs, server, options), statistics)
         finally:
             if statistics.files:
                 _print(statistics, output_format)
+
+
+def _count(logs: Iterable[DumpedLog], statistics: Statistics) -> None:
+    """Count the events of logs; on a terminal a bar shows the progress."""
+    from connector.dump.progress import ReadingProgress  # noqa: PLC0415  # keeps --help fast
+
+    with ExitStack() as stack:
+        progress = stack.enter_context(ReadingProgress(errors)) if errors.is_terminal else None
+        for log in logs:
+            for position in _counted(log, statistics):
+                if progress is not None:
+                    progress.show(log.name, position, log.size)
+
+
+def _counted(log: DumpedLog, statistics: Statistics) -> Iterator[int]:
+    """Count a log in steps, and yield the position after each."""
+    from connector.dump.gaps import Gap  # noqa: PLC0415  # keeps --help fast
+    from connector.dump.logs import reading  # noqa: PLC0415  # keeps --help fast
+    from connector.dump.selection import is_made_up  # noqa: PLC0415  # keeps --help fast
+    from connector.stat.log_counts import LogCounts  # noqa: PLC0415  # keeps --help fast
+
+    if log.open is not None:
+        with closing(log.open()) as file, reading(log.name):
+            counts = LogCounts(file, statistics)
+            while counts.take():
+                yield file.position
+        return
+    with closing(log.events()) as events:
+        for event in events:
+            assert not isinstance(event, Gap)
+            if not is_made_up(event):
+                statistics.add(event)
+            yield event.next_position
 
 
 def _print(statistics: Statistics, output_format: StatFormat) -> None:

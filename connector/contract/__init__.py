@@ -22,7 +22,8 @@ as, and before, the first row that uses it::
     value    {"schema_id": "3f9c…", "database": "shop", "table": "orders", "seq": "000…",
               "columns": [{"name", "type", …}, …]}
 
-A progress record, in the compacted topic `<prefix>.progress`, closes every Kafka transaction.
+`unlogged` has columns of the table that records leave out, because its log does not always have
+them. A progress record, in the compacted topic `<prefix>.progress`, closes every Kafka transaction.
 
 A change that could not be published, and the changes that were kept back so that none overtakes it,
 are in `<prefix>.quarantine` (`QuarantineRecord`). The fences are in the compacted topic
@@ -34,8 +35,12 @@ are in `<prefix>.quarantine` (`QuarantineRecord`). The fences are in the compact
 
 from connector.contract.columns import (
     COLUMN_TYPES,
+    DEBEZIUM,
+    EXACT,
+    INTEGER_TYPES,
     SchemaColumn,
     SchemaRecord,
+    UnloggedColumn,
 )
 from connector.contract.names import (
     COMMANDS_TOPIC_SUFFIX,
@@ -83,12 +88,15 @@ from connector.contract.sequence import (
 __all__ = [
     "COLUMN_TYPES",
     "COMMANDS_TOPIC_SUFFIX",
+    "DEBEZIUM",
+    "EXACT",
     "FENCES_TOPIC_SUFFIX",
     "HEADER_OP",
     "HEADER_SCHEMA",
     "HEADER_SEQ",
     "HEADER_TXN",
     "HEARTBEAT_TOPIC_SUFFIX",
+    "INTEGER_TYPES",
     "OP_CREATE",
     "OP_DELETE",
     "OP_READ",
@@ -115,6 +123,7 @@ __all__ = [
     "Sequence",
     "SnapshotRange",
     "SnapshotRecord",
+    "UnloggedColumn",
     "control_topic",
     "row_topic",
     "topic_part",

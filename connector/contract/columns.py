@@ -31,18 +31,39 @@ class SchemaColumn(TypedDict):
     added_default_unknown: NotRequired[bool]
 
 
+# The profiles of the envelope: exact values that need no schema, and those of Debezium.
+EXACT = "exact"
+DEBEZIUM = "debezium"
+
+
+class UnloggedColumn(TypedDict):
+    """A column of the table that records leave out, because the log does not always have it."""
+
+    index: int  # 0-based, among all columns of the table
+    column: SchemaColumn
+
+
 class SchemaRecord(TypedDict):
     """The value of a record in `<prefix>.schema`."""
 
     schema_id: str
     database: str
     table: str
-    seq: str  # the sequence of the first row that uses it
+    seq: str  # of the first row that uses it, or `stated` if no row has used it yet
     columns: list[SchemaColumn]
+    # The profile of the values, `debezium`; absent for `exact`.
+    profile: NotRequired[str]
+    unlogged: NotRequired[list[UnloggedColumn]]  # in the table's column order
+    # The sequence of the ALTER TABLE that gave the table these columns; absent if the record was
+    # written for rows. Text columns that it added lack the facts that the statement does not hold.
+    stated: NotRequired[str]
     # Who asked the source for the columns, and where the log stood then, as pipeline@file:position;
     # absent where the log names them.
     anchor: NotRequired[str]
 
+
+# From narrow to wide.
+INTEGER_TYPES = ("tinyint", "smallint", "mediumint", "int", "bigint")
 
 # Column types of a schema record and the JSON form of their values in the `lossless` profile.
 COLUMN_TYPES: dict[str, str] = {

@@ -77,6 +77,9 @@ class ProgressRecord(TypedDict):
     # Tables whose column list is not that of their newest schema record: the id of an older one to
     # which they returned, "" where it is unknown until rows come, "none" of a table that is gone.
     current_schemas: dict[str, str]
+    # Tables that a statement has changed since their latest row, if they have had rows: the id of
+    # the column list that it gave them, "" where that is not certain.
+    stated_schemas: dict[str, str]
     # Rows that foreign keys have changed and that are not copied yet: database, table, conditions.
     # An empty condition says that all rows are copied, because some are gone.
     cascaded_rows: dict[str, dict[str, list[str]]]

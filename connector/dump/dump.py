@@ -2,7 +2,7 @@
 
     files or a server ──reader──▶ events ──selection──▶ events ──writer──▶ lines ──▶ a file, a pipe
 
-The formats do the rest: `events/`, `text/`, `json/`, `envelope_format`.
+The formats do the rest: `events/`, `text/`, `json/`, `envelope/`.
 """
 
 from __future__ import annotations
@@ -10,31 +10,35 @@ from __future__ import annotations
 import time
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from io import BytesIO
+from typing import TYPE_CHECKING, Protocol
 
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
 from connector.changes.table_filter import TableFilter
-from connector.dump.envelope_format import EnvelopeWriter
-from connector.dump.events.format import EventsWriter
+from connector.dump.envelope.format import EnvelopeFormat
+from connector.dump.events.format import EventsFormat
+from connector.dump.file_loop import put_file
 from connector.dump.format import Format
 from connector.dump.gaps import Gap
-from connector.dump.json.format import JsonWriter
-from connector.dump.lines.writer import whole
+from connector.dump.json.format import JsonFormat
+from connector.dump.lines.output import LineOutput
+from connector.dump.logs import reading
 from connector.dump.selection import Selection, SelectionOptions
-from connector.dump.text.format import TextWriter
+from connector.dump.text.format import TextFormat
 from connector.errors import DecodeError, EventError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from connector.binlog.event import Event
-    from connector.dump.lines.output import LineOutput
-    from connector.dump.lines.writer import EventWriter
+    from connector.dump.lines.byte_format import ByteFormat
     from connector.dump.logs import DumpedLog
-    from connector.dump.progress import ReadingProgress
+    from connector.reader.file_log import FileLog
 
 _NS_PER_US = 1000
 _START_EVENTS = (FormatDescriptionEvent, StartEventV3)
+# Beyond the end of every log.
+_NO_STOP = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,14 @@ class DumpOptions:
     recover: bool = False  # report rows that cannot be read, and continue
 
 
+class Progress(Protocol):
+    """Shows how far logs are read."""
+
+    def show(self, log: str, position: int, size: int | None) -> None:
+        """Show that `log`, of `size` bytes if known, is read up to `position`."""
+        ...
+
+
 class Dump:
     """One run of the command over its logs."""
 
@@ -58,7 +70,7 @@ class Dump:
         options: DumpOptions,
         output: LineOutput,
         report: Callable[[Gap], None],
-        progress: ReadingProgress | None = None,
+        progress: Progress | None = None,
     ) -> None:
         """Write to `output`; tell `report` about unreadable parts that do not end the dump."""
         self._output = output
@@ -72,6 +84,7 @@ class Dump:
             # Changes of other tables count in the sequences, so the writer must see them.
             selection = replace(selection, tables=None)
         self._selection = Selection(selection)
+        self._selects_all = selection == SelectionOptions()
         self.damaged = False  # whether there were gaps
 
     def run(self, logs: Iterable[DumpedLog]) -> None:
@@ -80,18 +93,53 @@ class Dump:
         Raises the errors of reading; the lines of all events before an error are written.
         """
         try:
-            self._output.write(self._writer.begin())
+            self.begin()
             for log in logs:
-                self._run_log(log)
+                self.write(log)
                 if self._selection.finished:
                     break
         except BaseException:
             # Closes the files of the writer.
             self._writer.end()
-            self._output.flush()
             raise
+        self.end()
+
+    def begin(self) -> None:
+        """Write what comes before the first event."""
+        self._output.write(self._writer.begin())
+        self._output.flush()
+
+    def write(self, log: DumpedLog) -> None:
+        """Write the events of one log. Raises as `run` does."""
+        try:
+            if self._selects_all and log.open:
+                self._put_log(log, log.open)
+            else:
+                self._run_log(log)
+        finally:
+            self._output.flush()
+
+    def end(self) -> None:
+        """Write what comes after the last event."""
         self._output.write(self._writer.end())
         self._output.flush()
+
+    def _put_log(self, log: DumpedLog, opened: Callable[[], FileLog]) -> None:
+        """Write a file of which all events are shown."""
+        stop = self._stop_position if log.last else None
+        progress = self._progress
+
+        def read() -> Event | None:
+            with reading(log.name):
+                return file.next_event()
+
+        def show(position: int) -> None:
+            if progress is not None:
+                progress.show(log.name, position, log.size)
+
+        with closing(opened()) as file:
+            end = _NO_STOP if stop is None else stop
+            put_file(file, read, self._writer, self._output, end, show)
 
     def _run_log(self, log: DumpedLog) -> None:
         stop = self._stop_position if log.last else None
@@ -116,32 +164,47 @@ class Dump:
         for selected in self._selection.select(event):
             shown = shown or selected is event
             try:
-                lines = self._writer.event(selected)
-                # If there may be gaps, an event is shown completely or not at all.
-                self._output.write(list(whole(lines)) if self._recover else lines)
+                self._write(selected)
             except DecodeError as error:
                 if not self._recover:
                     raise
                 self._gap(_gap_of(error, selected))
         if not shown and isinstance(event.body, _START_EVENTS):
             # Not shown, but the writer needs it for later events.
-            for _ in self._writer.event(event):
-                pass
+            self._writer.put(event, LineOutput(BytesIO()))
+
+    def _write(self, event: Event) -> None:
+        writer = self._writer
+        writer.received()
+        if self._recover:
+            self._output.block.write(_whole_event(writer, event))
+        else:
+            writer.put(event, self._output)
+        self._output.give_way()
 
     def _gap(self, gap: Gap) -> None:
         self.damaged = True
         self._report(gap)
 
 
-def _writer(options: DumpOptions) -> EventWriter:
+def _writer(options: DumpOptions) -> ByteFormat:
     if options.format is Format.EVENTS:
-        return EventsWriter()
+        return EventsFormat()
     if options.format is Format.JSON:
-        return JsonWriter(apply_diffs=options.apply_diffs)
+        return JsonFormat(apply_diffs=options.apply_diffs)
     if options.format is Format.TEXT:
-        return TextWriter(hexdump=options.hexdump)
+        return TextFormat(hexdump=options.hexdump)
     tables = options.selection.tables or TableFilter(["*.*"])
-    return EnvelopeWriter(options.topic_prefix, tables, _now_us)
+    return EnvelopeFormat(options.topic_prefix, tables, _now_us)
+
+
+def _whole_event(writer: ByteFormat, event: Event) -> bytes:
+    """Return the lines of an event; if there may be gaps, it is shown completely or not at all."""
+    file = BytesIO()
+    output = LineOutput(file)
+    writer.put(event, output)
+    output.flush()
+    return file.getvalue()
 
 
 def _now_us() -> int:

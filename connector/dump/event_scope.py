@@ -27,7 +27,8 @@ from connector.binlog.events.statement import QueryEvent, RowsQueryEvent
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.events.transaction import AnonymousGtidEvent, GtidEvent, XidEvent
 from connector.binlog.events.xa import XaPrepareEvent
-from connector.changes.statement import StatementKind, classify
+from connector.changes.statement import StatementKind
+from connector.changes.statement_classifier import classify
 from connector.changes.transaction_bounds import rows_of
 
 if TYPE_CHECKING:

@@ -12,3 +12,9 @@ class Format(StrEnum):
     TEXT = "text"
     JSON = "json"
     ENVELOPE = "envelope"
+
+    @property
+    def by_file(self) -> bool:
+        """Whether the lines of a file do not depend on the files before it."""
+        # Schemas and sequences do.
+        return self is not Format.ENVELOPE

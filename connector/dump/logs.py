@@ -13,15 +13,20 @@ from typing import TYPE_CHECKING, BinaryIO
 from connector.binlog.framing.log_position import FIRST_POSITION
 from connector.dump.gaps import LogRecovery
 from connector.errors import ConfigError, DecodeError, EventError, LogTruncated, arguments
-from connector.reader import open_binlog, open_server
+from connector.reader import open_server
 from connector.reader.byte_source import ByteSource
 from connector.reader.event_frames import EventFrames
+from connector.reader.file_log import FileLog
+from connector.reader.file_options import FileOptions
+from connector.reader.file_sequence import FileSequence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
     from connector.binlog.event import Event
+    from connector.changes.table_filter import TableFilter
     from connector.dump.gaps import Gap
+    from connector.reader.byte_source import Source
 
 STANDARD_INPUT = "-"
 _COPY_BYTES = 1024 * 1024
@@ -37,6 +42,8 @@ class ReadingOptions:
     follow: bool = False  # wait for more at the end of the last log
     # Whether files with the same name in several folders are named by their paths.
     tell_apart: bool = False
+    # Transactions that change no table of these may be left out.
+    tables: TableFilter | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,8 @@ class DumpedLog:
     events: Callable[[], Generator[Event | Gap]]
     last: bool
     size: int | None = None  # size in bytes, if it shows the progress of reading
+    # Opens it for reading without a generator; None if only `events` can read it.
+    open: Callable[[], FileLog] | None = None
 
 
 def files(paths: Sequence[str], options: ReadingOptions) -> Iterator[DumpedLog]:
@@ -60,7 +69,11 @@ def files(paths: Sequence[str], options: ReadingOptions) -> Iterator[DumpedLog]:
         last = number == len(paths) - 1
         name = path if Path(path).name in shared else None
         yield DumpedLog(
-            path, _file_events(path, name, start, options, last=last), last, _size(path)
+            path,
+            _file_events(path, name, start, options, last=last),
+            last,
+            _size(path),
+            None if options.recover or options.follow else _file_log(path, name, start, options),
         )
         start = FIRST_POSITION
 
@@ -75,28 +88,53 @@ def _file_events(
     path: str, called: str | None, start_position: int, options: ReadingOptions, *, last: bool
 ) -> Callable[[], Generator[Event | Gap]]:
     def events() -> Generator[Event | Gap]:
-        from_input = path == STANDARD_INPUT
-        source = sys.stdin.buffer if from_input else path
-        name = "stdin" if from_input else called
-        try:
+        source, name = _source(path, called)
+        with reading(path):
             if options.recover:
                 yield from _recovered(ByteSource(source, name), start_position, options)
                 return
-            with open_binlog(
-                source,
-                name=name,
-                start_position=start_position,
-                verify_checksum=options.verify_checksum,
-                follow=options.follow and last,
-            ) as reader:
-                yield from reader
-        except OSError as error:
-            code = (
-                arguments.FOLDER if isinstance(error, IsADirectoryError) else arguments.UNREADABLE
+            file_options = FileOptions(
+                name,
+                start_position,
+                options.verify_checksum,
+                options.follow and last,
+                tables=options.tables,
             )
-            raise ConfigError(code, path=path, why=error.strerror or error) from error
+            with closing(FileSequence([source], file_options)) as log:
+                yield from log.events()
 
     return events
+
+
+def _file_log(
+    path: str, called: str | None, start_position: int, options: ReadingOptions
+) -> Callable[[], FileLog]:
+    def opened() -> FileLog:
+        source, name = _source(path, called)
+        with reading(path):
+            file_options = FileOptions(
+                name, start_position, options.verify_checksum, tables=options.tables
+            )
+            return FileLog(source, file_options)
+
+    return opened
+
+
+def _source(path: str, called: str | None) -> tuple[Source, str | None]:
+    """Return what is read, and its name if that is not the path's."""
+    if path == STANDARD_INPUT:
+        return sys.stdin.buffer, "stdin"
+    return path, called
+
+
+@contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Raise ConfigError for a file at `path` that cannot be opened or read."""
+    try:
+        yield
+    except OSError as error:
+        code = arguments.FOLDER if isinstance(error, IsADirectoryError) else arguments.UNREADABLE
+        raise ConfigError(code, path=path, why=error.strerror or error) from error
 
 
 def _recovered(

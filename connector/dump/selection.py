@@ -57,6 +57,14 @@ class SelectionOptions:
     types: frozenset[int] | None = None
     server_ids: frozenset[int] = frozenset()
 
+    @property
+    def only_tables(self) -> TableFilter | None:
+        """The tables, if it depends on them alone which whole transactions are selected."""
+        others = (
+            self.start_datetime, self.stop_datetime, self.include_gtids, self.exclude_gtids
+        )  # fmt: skip
+        return self.tables if all(other is None for other in others) else None
+
 
 def types_of(patterns: Sequence[str]) -> frozenset[int] | None:
     """Return the event types that match any of `patterns`, None for no pattern.

@@ -57,6 +57,7 @@ class EventEncoder:
     """Writes the records of events, one after the other."""
 
     __slots__ = (
+        "_exact",
         "_headers",
         "_keys",
         "_out",
@@ -74,6 +75,7 @@ class EventEncoder:
         """Write the records to `target`."""
         self._target = target
         self._tombstones = options.tombstones
+        self._exact = options.debezium is None
         self._source = SourceBlock(options)
         self._headers = RecordHeaders()
         self._out = BytesWriter()
@@ -123,7 +125,12 @@ class EventEncoder:
             self._out = BytesWriter()
 
     def truncate(self) -> None:
-        """Write the record that says that all earlier rows of the table are gone."""
+        """Write the record that says that all earlier rows of the table are gone.
+
+        Debezium writes none: its option `skipped.operations` is `t`.
+        """
+        if not self._exact:
+            return
         out = self._out
         out.truncate(0)
         out.write(_NO_BEFORE)
@@ -184,7 +191,8 @@ class EventEncoder:
         else:
             headers = self._headers.encode_with(_DELETE, sequence_row, _NEW_KEY, new_key)
         self._take(key, headers)
-        if self._tombstones and key is not None:
+        # Debezium's tombstone of a table without a key has no key.
+        if self._tombstones and (key is not None or not self._exact):
             self._target.take(self._topic, key, None, headers, self._timestamp_ms)
 
     def _record(self, op: i64, key: bytes | None, number: i64) -> None:

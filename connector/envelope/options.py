@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from connector.envelope.debezium.form import DebeziumForm
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,3 +17,4 @@ class EnvelopeOptions:
     connector: str  # "mysql" or "mariadb"
     version: str
     tombstones: bool = True
+    debezium: DebeziumForm | None = None  # None: the profile `exact`

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from connector.binlog.events.rows import RowsEvent
     from connector.binlog.events.table_map import TableMapEvent
+    from connector.envelope.debezium.form import DebeziumForm
     from connector.envelope.key_watch import WatchedTable
     from connector.envelope.schemas.table_schema import TableSchema
 
@@ -41,12 +42,17 @@ class TableParts:
 class PublishedTable:
     """One table map, and the writer of its rows."""
 
-    __slots__ = ("_encoder", "_writer", "announced", "parts", "schema", "table_map")
+    __slots__ = ("_debezium", "_encoder", "_writer", "announced", "parts", "schema", "table_map")
 
     def __init__(
-        self, table_map: TableMapEvent, schema: TableSchema, topic: str, watched: WatchedTable
+        self,
+        table_map: TableMapEvent,
+        schema: TableSchema,
+        topic: str,
+        watched: WatchedTable,
+        debezium: DebeziumForm | None = None,
     ) -> None:
-        """Compose the parts that all records share.
+        """Compose the parts that all records share; `debezium` as in `RowEncoder`.
 
         Raises UnsupportedChange for a column that the envelope cannot hold.
         """
@@ -54,7 +60,8 @@ class PublishedTable:
         self.schema = schema
         self.parts = TableParts(schema.database, schema.table, schema.schema_id, topic, watched)
         self.announced = False  # whether its schema record has been written
-        self._encoder = RowEncoder(schema)
+        self._debezium = debezium
+        self._encoder = RowEncoder(schema, debezium)
         self._writer: RowWriter | None = None
 
     def images(self, rows: RowsEvent) -> RowImages:
@@ -67,6 +74,7 @@ class PublishedTable:
             rows.partial
             or rows.refused is not None
             or not columns
+            or self.schema.unlogged
             or _leaves_out(rows.before_columns_present, columns)
             or _leaves_out(rows.after_columns_present, columns)
         ):
@@ -74,7 +82,7 @@ class PublishedTable:
         writer = self._writer
         if writer is None:
             try:
-                writer = self._writer = RowWriter(self.table_map, self.schema)
+                writer = self._writer = RowWriter(self.table_map, self.schema, self._debezium)
             except DecodeError as error:
                 raise rows.unreadable(error) from error
         writer.begin(rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NoReturn, final
 
 from connector.changes.statement import StatementKind
-from connector.contract import SEQ_EVENT_DIGITS, SEQ_ROW_DIGITS, Sequence
+from connector.contract import DEBEZIUM, EXACT, SEQ_EVENT_DIGITS, SEQ_ROW_DIGITS, Sequence
 from connector.envelope.ddl_record import write_ddl
 from connector.envelope.event_encoder import HALVES, US_PER_MS, EventEncoder
 from connector.envelope.key_watch import KeyWatch
@@ -45,23 +45,31 @@ class RecordEncoder:
         schemas: Mapping[str, bytes] | None = None,
         added_columns: dict[str, list[AddedColumn]] | None = None,
         current_schemas: dict[str, str] | None = None,
+        stated_schemas: dict[str, str] | None = None,
     ) -> None:
         """Continue after the schema records `schemas` have been written.
 
         `target` takes the records. `added_columns` are columns of tables without rows since their
-        ALTER TABLE, `current_schemas` column lists that are not those of the newest records.
+        ALTER TABLE, `current_schemas` column lists that are not those of the newest records,
+        `stated_schemas` those that statements gave to tables without rows since.
         """
-        self._options = options
+        self.options = options
         self._order = order
         self._target = target
         self._events = EventEncoder(options, target)
         self.schemas = SchemaRecords(
-            options.prefix, target, schemas or {}, added_columns, current_schemas
+            options.prefix,
+            target,
+            schemas or {},
+            added_columns,
+            current_schemas,
+            stated_schemas,
+            EXACT if options.debezium is None else DEBEZIUM,
         )
         # Tables whose rows show that they must be copied again: database, table, reason.
         self.doubts: list[tuple[str, str, str]] = []
         self.watch = KeyWatch()
-        self.tables = PublishedTables(options.prefix, self.watch)
+        self.tables = PublishedTables(options, self.watch)
         # Tables that the log does not describe; None if it describes all.
         self.anchored: AnchoredTables | None = None
         self._transaction: SourceTransaction | None = None
@@ -181,7 +189,7 @@ class RecordEncoder:
         change = changes[0]
         self._enter(change.transaction, change.event_number, change.event)
         sequence = self.sequence(change.transaction, change.event_number)
-        write_ddl(self._target, self._options, changes, sequence, now_us)
+        write_ddl(self._target, self.options, changes, sequence, now_us)
 
     def statement(self, change: StatementChange, now_us: i64) -> None:
         """Write the effect of DDL on followed tables for consumers: rows that are gone.
@@ -199,8 +207,12 @@ class RecordEncoder:
         if change.kind is StatementKind.ALTER_TABLE:
             if change.added_columns:
                 schemas.add_columns(name, change.added_columns)
+            sequence = self.sequence(change.transaction, change.event_number)
+            time_ms = change.transaction.committed_us // US_PER_MS
+            schemas.state(change.database, change.table, change.edits, sequence, time_ms)
             return
         if not change.kind.empties_tables:
+            schemas.doubt_list(name)
             return
         tables = [change.table]
         if change.kind is StatementKind.DROP_DATABASE:

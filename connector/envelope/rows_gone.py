@@ -34,8 +34,11 @@ def put_rows_gone(
 ) -> None:
     """Give `target` the record with `sequence`, in log file `file`.
 
-    `schema_id` is that of the column list written last. Raises the target's errors.
+    `schema_id` is that of the column list written last. In the profile `debezium` there is no such
+    record. Raises the target's errors.
     """
+    if options.debezium is not None:
+        return
     position = sequence.position + 1
     source = SourceBlock(options)
     source.begin_copy(file, position, now_us, SourceTable(database, table, copied=True), now_us)

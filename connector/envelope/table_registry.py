@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from connector.binlog.event import Event
     from connector.binlog.events.table_map import TableMapEvent
     from connector.envelope.key_watch import KeyWatch
+    from connector.envelope.options import EnvelopeOptions
+    from connector.envelope.schemas.unlogged_columns import UnloggedColumns
 
 # Table maps are small and few. The limit is for tables that are altered all the time.
 _TABLES_MAX: Final = 10_000
@@ -22,31 +24,40 @@ _TABLES_MAX: Final = 10_000
 class PublishedTables:
     """The tables of one stream that have had rows."""
 
-    def __init__(self, prefix: str, watch: KeyWatch) -> None:
-        """Begin topic names with `prefix`, and tell `watch` which tables have rows."""
-        self._prefix = prefix
+    def __init__(self, options: EnvelopeOptions, watch: KeyWatch) -> None:
+        """Tell `watch` which tables have rows."""
+        self._prefix = options.prefix
+        self._debezium = options.debezium
         self._watch = watch
         self._tables: dict[int, PublishedTable] = {}
         self._last: PublishedTable | None = None  # the table of the last event
         self._topics: dict[str, str] = {}
+        # Columns that records leave out; None if the log always has all.
+        self.unlogged: UnloggedColumns | None = None
 
     def of(self, table_map: TableMapEvent, event: Event) -> PublishedTable:
         """Return the table for the rows in `event`, always the same one for the same table map.
 
-        Raises UnsupportedChange for a table that cannot be published.
+        Raises UnsupportedChange for a table that cannot be published, and the errors of `unlogged`.
         """
         last = self._last
         if last is not None and last.table_map is table_map:
             return last
         table = self._tables.get(id(table_map))
         if table is None:
-            schema = TableSchema.from_table_map(table_map, f"{event.file}:{event.position}")
+            schema = TableSchema.from_table_map(
+                table_map,
+                f"{event.file}:{event.position}",
+                frozenset()
+                if self.unlogged is None
+                else self.unlogged.of(table_map.schema, table_map.table),
+            )
             if len(self._tables) >= _TABLES_MAX:
                 self._tables.clear()
             topic = self.topic(schema.database, schema.table)
             watched = self._watch.table(schema.name)
             try:
-                table = PublishedTable(table_map, schema, topic, watched)
+                table = PublishedTable(table_map, schema, topic, watched, self._debezium)
             except UnsupportedChange as error:
                 raise in_event(event, schema.name, error) from error
             self._tables[id(table_map)] = table

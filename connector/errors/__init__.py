@@ -1,18 +1,21 @@
 """What can go wrong: kinds of errors, and a catalogue of codes with the templates of texts."""
 
+from connector.errors.decode_errors import (
+    DecodeError,
+    EventError,
+    LogRefused,
+    LogTruncated,
+    ProtocolError,
+    TruncatedPayload,
+)
 from connector.errors.fields import fields, line
 from connector.errors.kinds import (
     CommitConflict,
     ConfigError,
     ConnectorError,
-    DecodeError,
     DefiniteError,
-    EventError,
     LocalStackError,
-    LogRefused,
-    LogTruncated,
     MirrorError,
-    ProtocolError,
     RecordTooLarge,
     RequestRefused,
     RolledBack,
@@ -24,7 +27,6 @@ from connector.errors.kinds import (
     Superseded,
     TransactionOutlasted,
     TransientError,
-    TruncatedPayload,
     UnsupportedChange,
 )
 

@@ -23,8 +23,9 @@ GROUPS = {
     "L": "Bytes of a log",
     "T": "Tables and their changes",
     "K": "Kafka",
-    "R": "Requests to a running pipeline",
+    "R": "Commands about a pipeline",
     "M": "Mirror",
+    "V": "Comparison of tables with their mirrors",
     "P": "Private servers",
 }
 

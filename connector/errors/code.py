@@ -9,8 +9,9 @@ number is never used again.
  L  the bytes of a log, of a payload or of a conversation
  T  tables: their schemas, and changes that cannot be published
  K  Kafka
- R  requests of `snapshot` and `quarantine` to a running pipeline
+ R  commands about a pipeline: `snapshot`, `quarantine`, `verify`
  M  the mirror: the Spark job
+ V  `verify`, which compares tables with their mirrors
  P  private servers of the local stack
 === ==============================================================
 

@@ -92,8 +92,8 @@ NO_TOPICS_NOW = ErrorCode(
 NO_RIGHT_TO_CREATE = ErrorCode(
     "K322",
     "the user may not create topics of tables",
-    "create those of followed tables beforehand, or allow CREATE on topics that start with "
-    "{kafka.topic_prefix}",
+    "create those of followed tables beforehand, or allow CREATE and DESCRIBE on topics that start "
+    "with {kafka.topic_prefix}",
     end=End.LOGGED,
     cause="Existing topics work. If the stream needs a topic for another table, it ends.",
 )

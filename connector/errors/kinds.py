@@ -26,6 +26,8 @@
             ├── LogTruncated           a log file ends inside an event
             └── LogRefused             a file that is no log, or one of a kind that is not read
 
+`decode_errors` holds DecodeError and those below it.
+
 A call site raises a kind with a code of the catalogue and the facts that its templates name. No row
 values and no secrets are facts.
 """
@@ -254,63 +256,6 @@ class CommitConflict(MirrorError):
         """Name the version that exists."""
         super().__init__(code, version=version, **facts)
         self.version = version
-
-
-class DecodeError(DefiniteError):
-    """Bytes have a wrong form."""
-
-
-class TruncatedPayload(DecodeError):
-    """A payload ends before a field does."""
-
-    def __init__(self, needed: int, offset: int, end: int) -> None:
-        """State that `needed` bytes were wanted at `offset` of a payload that ends at `end`."""
-        super().__init__(log.PAYLOAD_ENDS, needed=needed, offset=offset, end=end)
-        self.needed = needed
-        self.offset = offset
-        self.end = end
-
-
-class ProtocolError(DecodeError):
-    """The conversation with the server broke its rules."""
-
-
-class EventError(DecodeError):
-    """An event cannot be read: the error inside of it, with file, position and event name.
-
-    Its code is that of the error inside.
-    """
-
-    def __init__(self, file: str, position: int, event_name: str, reason: ConnectorError) -> None:
-        """State that the event at byte `position` of `file` caused `reason`."""
-        super().__init__(
-            log.EVENT_DAMAGED, file=file, position=position, event=event_name, why=reason
-        )
-        self.file = file
-        self.position = position
-        self.event_name = event_name
-        self.reason = reason
-
-
-class LogTruncated(DecodeError):
-    """A log file ends inside an event: its server died, or it was copied while written."""
-
-    def __init__(self, file: str, position: int, needed: int, found: int) -> None:
-        """State that `needed` bytes were wanted at `position`, but `found` were there."""
-        super().__init__(log.FILE_ENDS, file=file, position=position, needed=needed, found=found)
-        self.file = file
-        self.position = position  # the end of the last complete event
-        self.needed = needed
-        self.found = found
-
-
-class LogRefused(DecodeError):
-    """A file is not a binary log, is encrypted, or has a storage format that is not read."""
-
-    def __init__(self, code: ErrorCode, file: str, **facts: object) -> None:
-        """Raise TypeError unless `facts` are what the templates of `code` name."""
-        super().__init__(code, file=file, **facts)
-        self.file = file
 
 
 def _with(code: ErrorCode, facts: dict[str, object], **known: object) -> dict[str, object]:

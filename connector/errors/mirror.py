@@ -6,9 +6,9 @@ from connector.errors.code import End, ErrorCode
 
 _MIRROR = "/data/mirror/erp/orders"
 _FOLLOW = (
-    "the mirror at {path} cannot follow this and was left as it was before the change; revert the "
-    "change at the source, or take the mirror out of the way together with the pipeline's topics "
-    "and begin again under a new topic prefix"
+    "the mirror at {path} cannot follow this and was left as it was before the change; let the "
+    "connector copy the table again (`binlog-connector snapshot`), and then resume it (`python -m "
+    "stream_jobs resume`)"
 )
 
 SPARK_FAILED = ErrorCode(
@@ -47,10 +47,10 @@ EXTRA = ErrorCode(
 )
 NO_MIRROR = ErrorCode(
     "M105",
-    "the table has no primary key",
-    "its changes stay in Kafka only",
+    "the table has no primary key; its changes stay in Kafka only",
+    'set mode = "journal" or mode = "rows" for it in [[tables]]',
     end=End.LOGGED,
-    cause="A change finds its row in the mirror by the primary key.",
+    cause="A change finds its row in the mirror by the primary key. Two modes need none.",
 )
 
 KEY_CHANGED = ErrorCode(
@@ -60,6 +60,18 @@ KEY_CHANGED = ErrorCode(
     end=End.FAILED,
     cause="The job finds rows of a mirror by the primary key, so the key must not change.",
     example={"table": "erp.orders", "before": ["id"], "now": ["id", "line"], "path": _MIRROR},
+)
+KEY_LOST = ErrorCode(
+    "M311",
+    "{table}: the table has no primary key any more, and the mode of its mirror at {path} needs "
+    "one",
+    (
+        'set mode = "journal" for it in [[tables]], and let it be made again from its topic '
+        "(`python -m stream_jobs resume --rebuild`)"
+    ),
+    end=End.FAILED,
+    cause="The job finds rows of such a mirror by the primary key.",
+    example={"table": "erp.orders", "path": _MIRROR},
 )
 COLUMN_RETYPED = ErrorCode(
     "M303",
@@ -130,6 +142,16 @@ SCHEMA_MISSING = ErrorCode(
         "seconds": 30.0,
     },
 )
+SCHEMA_HELD_UP = ErrorCode(
+    "M312",
+    "{topic}: its rows use the schema {schema}, but a transaction is open in {schema_topic}, and "
+    "what follows cannot be read",
+    "start the job again; if the transaction stays open for longer than the connector's "
+    "kafka.transaction_timeout_seconds, abort it with kafka-transactions.sh",
+    end=End.FAILED,
+    cause="A broker that was killed has not yet ended a transaction in all partitions.",
+    example={"topic": "shop.erp.orders", "schema": "9f86d081", "schema_topic": "shop.schema"},
+)
 SCHEMA_RECORD = ErrorCode(
     "M309",
     "{topic}: a record is not a schema record: {why}",
@@ -137,6 +159,14 @@ SCHEMA_RECORD = ErrorCode(
     end=End.FAILED,
     cause="The job does not know the form of the record, or another program wrote it.",
     example={"topic": "shop.schema", "why": "KeyError"},
+)
+PROFILE = ErrorCode(
+    "M313",
+    '{table}: its records have the profile "{profile}", and a mirror needs "exact"',
+    "mirror a pipeline with the default envelope.profile, under another topic prefix",
+    end=End.FAILED,
+    cause="Values in the form of Debezium do not tell all that the source has.",
+    example={"table": "shop.orders", "profile": "debezium"},
 )
 SEQUENCE_BEYOND = ErrorCode(
     "M310",
@@ -152,8 +182,10 @@ PARTITIONS_ADDED = ErrorCode(
     "{topic}: it has records in more than the {partitions} partitions that it had when it was "
     "first read",
     (
-        "if everything from before the change had been applied, set kafka.added_partitions = "
-        '"accept" for one run; otherwise begin again under a new topic prefix'
+        "if everything from before the change had been applied, resume the table and set "
+        'kafka.added_partitions = "accept" for one run; otherwise let the connector copy the table '
+        "again (`binlog-connector snapshot`), and then let the mirror be made again: `python -m "
+        "stream_jobs resume --rebuild`"
     ),
     end=End.FAILED,
     cause=(
@@ -174,17 +206,40 @@ MIRROR_GONE = ErrorCode(
     "M403",
     "{table}: there is no mirror at {path}, but changes of the table have been applied",
     (
-        "put the mirror back, or delete mirror.checkpoint: then the table is made again from the "
-        "start of its topic"
+        "put the mirror back and resume the table (`python -m stream_jobs resume`), or let it be "
+        "made again from its topic: `resume --rebuild`"
     ),
     end=End.FAILED,
     cause="Somebody moved or deleted the mirror while the job was down.",
     example={"table": "erp.orders", "path": _MIRROR},
 )
+MODE_CHANGED = ErrorCode(
+    "M407",
+    "{table}: the mirror at {path} was made with mode {before!r}, but the configuration says "
+    "{now!r}",
+    (
+        "set mode = {before!r} for it in [[tables]] and resume it (`python -m stream_jobs "
+        "resume`), or let it be made again from its topic: `resume --rebuild`"
+    ),
+    end=End.FAILED,
+    cause="A mirror has the columns and rows of one mode, which cannot become those of another.",
+    example={"table": "erp.orders", "path": _MIRROR, "before": "current", "now": "history"},
+)
+KEY_IN_THE_WAY = ErrorCode(
+    "M408",
+    '{table}: mode "rows" is for tables without a primary key, and this table has one',
+    (
+        'set mode = "current" for it in [[tables]], which has the same rows; if there is a mirror '
+        "at {path}, let it be made again (`python -m stream_jobs resume --rebuild`)"
+    ),
+    end=End.FAILED,
+    cause="Without a key, all changes of a table are in one partition, in order. That is needed.",
+    example={"table": "erp.log", "path": _MIRROR},
+)
 PATH_SCHEME = ErrorCode(
     "M404",
-    "mirror.path {path}: the job writes to local disks, mounted file systems and S3 alone",
-    "give the path of a folder, or s3://BUCKET/FOLDER",
+    "mirror.path {path}: the job writes to local disks, mounted file systems, S3 and HDFS alone",
+    "give the path of a folder, s3://BUCKET/FOLDER or webhdfs://NAMENODE:9870/FOLDER",
     end=End.CONFIGURATION,
     cause="The path begins with the scheme of another storage.",
     example={"path": "gs://bucket/mirror"},
@@ -204,4 +259,20 @@ S3_EXTRA = ErrorCode(
     end=End.CONFIGURATION,
     cause="The library that speaks to S3 is an extra, because most mirrors do not need it.",
     example={"path": "s3://bucket/mirror", "said": "No module named 'boto3'"},
+)
+HDFS_SCHEME = ErrorCode(
+    "M421",
+    "mirror.path {path}: the job speaks to HDFS over HTTP",
+    "give webhdfs://NAMENODE:9870/FOLDER, or swebhdfs:// for TLS",
+    end=End.CONFIGURATION,
+    cause="An address that begins with hdfs:// names the port of Java programs.",
+    example={"path": "hdfs://namenode:8020/mirror"},
+)
+HDFS_EXTRA = ErrorCode(
+    "M422",
+    "mirror.path {path}: the job needs more packages ({said})",
+    "pip install 'binlog-connector[spark,hdfs]'",
+    end=End.CONFIGURATION,
+    cause="The library that speaks HTTP is an extra, because most mirrors do not need it.",
+    example={"path": "webhdfs://namenode:9870/mirror", "said": "No module named 'urllib3'"},
 )

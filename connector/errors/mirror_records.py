@@ -5,8 +5,9 @@ from __future__ import annotations
 from connector.errors.code import End, ErrorCode
 
 _REPAIR = (
-    "the batch was not marked as applied; look at the record with a Kafka consumer, repair what "
-    "wrote it, and start the job again"
+    "look at the record with a Kafka consumer, and repair what wrote it; then resume the table "
+    "without the record: `python -m stream_jobs resume CONFIG TABLE --skip-record "
+    "{partition}:{offset}`"
 )
 _WRITER = "The connector writes no such record. Another program wrote it, or it was damaged."
 _RECORD: dict[str, object] = {"topic": "shop.erp.orders", "partition": 1, "offset": 4711}
@@ -124,7 +125,9 @@ ZERO_KEY = ErrorCode(
 DAMAGED_BATCH = ErrorCode(
     "M216",
     "{topic}, partition {partition}, offset {offset}: the record batch is damaged",
-    "check the disks of the brokers; to give up its records, begin again under a new topic prefix",
+    "check the disks of the brokers, and resume the table; to give up the batch, let Kafka delete "
+    "the records up to it, let the connector copy the table again (`binlog-connector snapshot`), "
+    "and then let the mirror be made again: `python -m stream_jobs resume --rebuild`",
     end=End.FAILED,
     cause="The checksum of the batch is wrong, or its records do not have the announced form.",
     example=_RECORD,
@@ -133,8 +136,9 @@ RECORDS_GONE = ErrorCode(
     "M217",
     "{topic}, partition {partition}: records from offset {offset} on are wanted, but the first one "
     "that Kafka has is {first}",
-    "begin again under a new topic prefix, or let the connector copy the table again; keep the "
-    "topics for longer than the job may be down",
+    "let the connector copy the table again (`binlog-connector snapshot`), and then let the mirror "
+    "be made again: `python -m stream_jobs resume --rebuild`; keep the topics for longer than the "
+    "job may be down",
     end=End.FAILED,
     cause="Kafka deleted records before the job had read them, or somebody made the topic again.",
     example={"topic": "shop.erp.orders", "partition": 1, "offset": 4711, "first": 9000},
@@ -143,8 +147,38 @@ TOPIC_SHORTER = ErrorCode(
     "M218",
     "{topic}, partition {partition}: it ends at offset {end}, but records up to offset {offset} "
     "were read",
-    "begin again under a new topic prefix, with a new mirror",
+    "let the connector copy the table again (`binlog-connector snapshot`), and then let the mirror "
+    "be made again: `python -m stream_jobs resume --rebuild`",
     end=End.FAILED,
     cause="Somebody deleted the topic and made it again, or the brokers lost records.",
     example={"topic": "shop.erp.orders", "partition": 1, "offset": 4711, "end": 12},
+)
+NO_SUCH_ROW = ErrorCode(
+    "M219",
+    "the mirror does not have the row that it takes away",
+    "let the connector copy the table again (`binlog-connector snapshot`)",
+    end=End.FAILED,
+    cause=(
+        'The mode "rows" needs all rows of the table: the topic began without a copy, or another '
+        "program has changed the mirror."
+    ),
+)
+OUT_OF_ORDER = ErrorCode(
+    "M220",
+    "the mirror has a later version of its row",
+    end=End.FAILED,
+    cause=(
+        'The mode "history" needs the changes of a key in order. The topic has got partitions, '
+        "and the key has moved."
+    ),
+)
+PARTITIONS_MISSING = ErrorCode(
+    "M221",
+    "{topic}: Kafka does not show partition {partition}, from which records up to offset {offset} "
+    "were read",
+    "if the topic exists (Kafka may not have been ready), resume the table again; if somebody "
+    "deleted it, let the mirror be made again: `python -m stream_jobs resume --rebuild`",
+    end=End.FAILED,
+    cause="Somebody deleted the topic, or made it again with fewer partitions.",
+    example={"topic": "shop.erp.orders", "partition": 1, "offset": 4711},
 )

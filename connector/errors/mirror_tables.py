@@ -6,7 +6,8 @@ from connector.errors.code import End, ErrorCode
 
 _TABLE = "erp/orders"
 _DAMAGED = (
-    "restore the file from a backup, or delete the folder of the table and have it copied again"
+    "restore the file from a backup and resume the table, or let the mirror be made again: `python "
+    "-m stream_jobs resume --rebuild`"
 )
 
 PATH_OUTSIDE = ErrorCode(
@@ -131,6 +132,14 @@ OVERWRITES = ErrorCode(
     end=End.FAILED,
     cause="Without this header, two jobs could overwrite commits of each other.",
     example={"bucket": "lake"},
+)
+HDFS_LOGIN = ErrorCode(
+    "M521",
+    "{path}: HDFS wants a login with {said}; the job gives the name of its user alone",
+    "let the job write to a cluster with simple authentication, or to S3",
+    end=End.FAILED,
+    cause="The job has no Kerberos.",
+    example={"path": "webhdfs://namenode:9870/lake/t", "said": "Negotiate"},
 )
 NO_PARTITION = ErrorCode(
     "M516",

@@ -117,6 +117,14 @@ NEEDS_A_LOG = ErrorCode(
     end=_END,
     cause=_TOGETHER,
 )
+JOB_ENDED = ErrorCode(
+    "C248",
+    "{path}: the process that read this log has ended with {status}",
+    "look for what ended it, such as a lack of memory, and repeat the command, with fewer --jobs",
+    end=_END,
+    cause="With --jobs, each log is read by a process of its own, and one of them was ended.",
+    example={"path": "binlog.000042", "status": "signal 9"},
+)
 NO_LOG = ErrorCode(
     "C243",
     "no log is named",

@@ -46,3 +46,12 @@ PAUSE_QUERY = ErrorCode(
     cause="Copies pause while the first column of the query is above 0.",
     example={"server": "source db1:3306"},
 )
+PROFILE_CHANGED = ErrorCode(
+    "C606",
+    'envelope.profile is "{now}", but the topics of the prefix {prefix} hold records of the '
+    'profile "{before}"',
+    "choose another kafka.topic_prefix, or the profile of the topics",
+    end=_END,
+    cause="Consumers of one topic cannot tell the values of two profiles apart.",
+    example={"now": "debezium", "before": "exact", "prefix": "shop"},
+)

@@ -236,3 +236,10 @@ LOGIN = ErrorCode(
     cause="A login at Kafka needs all of these settings.",
     example={"protocol": "SASL_SSL"},
 )
+DECIMALS_OF_DEBEZIUM = ErrorCode(
+    "C143",
+    'decimals = "{decimals}" needs profile = "debezium"',
+    end=_CONFIGURATION,
+    cause="The profile `exact` has one form for decimals: text with all their digits.",
+    example={"decimals": "double"},
+)

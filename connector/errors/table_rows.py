@@ -79,7 +79,8 @@ COLUMN_ABSENT = ErrorCode(
     passable=True,
     cause=(
         "A record has all columns of a row. With this setting the log holds only those that "
-        "changed, and each session may choose it."
+        "changed, and each session may choose it. Newer MariaDB servers leave generated columns "
+        "out with FULL, too (S681): a stream knows that, a file does not say it."
     ),
     example={"column": "price"},
 )

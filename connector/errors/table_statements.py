@@ -7,14 +7,13 @@ from connector.errors.code import End, ErrorCode
 _CONTINUE = "continue after it: give the pipeline a new name and set {source.start}"
 _NOTHING = ". Nothing from this transaction was published"
 _ROW_FORMAT = (
-    "a session ran with binlog_format=STATEMENT or MIXED: SET GLOBAL binlog_format=ROW, take the "
-    f"right to change it from the application, repair the rows it touched, and {_CONTINUE}"
-    f"{_NOTHING}"
+    "{rule}: SET GLOBAL binlog_format=ROW, take the right to change it from the application, "
+    f"repair the rows it touched, and {_CONTINUE}{_NOTHING}"
 )
 _ROW_FORMAT_KEPT_BACK = (
-    "a session ran with binlog_format=STATEMENT or MIXED: SET GLOBAL binlog_format=ROW, and take "
-    "the right to change it from the application"
+    "{rule}: SET GLOBAL binlog_format=ROW, and take the right to change it from the application"
 )
+_RULE = "by R-log-statement-format (1) or (2), a session ran with binlog_format=STATEMENT or MIXED"
 _STATEMENT = (
     "The log holds the text of the statement, but not the rows that it changed. Triggers and "
     "functions may have changed others. Without the rows, the tables in Kafka would differ from "
@@ -67,6 +66,7 @@ STATEMENT = _refused(
     _ROW_FORMAT,
     _ROW_FORMAT_KEPT_BACK,
     cause=_STATEMENT,
+    rule=_RULE,
     verb="UPDATE",
     schema="erp",
 )
@@ -75,6 +75,7 @@ STATEMENT_OF_MANY = _refused(
     "{verb} in more databases than the log names, logged as a statement,",
     _ROW_FORMAT,
     cause=_STATEMENT,
+    rule=_RULE,
     verb="UPDATE",
 )
 LOAD_DATA = _refused(
@@ -83,8 +84,37 @@ LOAD_DATA = _refused(
     _ROW_FORMAT,
     _ROW_FORMAT_KEPT_BACK,
     cause=_STATEMENT,
+    rule=_RULE,
     database="erp",
     table="orders",
+)
+# Parts of the texts above: how the server came to log the statement.
+BY_STATEMENT_FORMAT = ErrorCode(
+    "T114",
+    "by R-log-statement-format (1), a session ran with binlog_format=STATEMENT, because MIXED logs "
+    "rows for it ({reasons})",
+    cause=(
+        "MIXED and ROW log the rows of a statement that is unsafe. So its text is from a session "
+        "with STATEMENT. docs/logging-rules.md explains the rules."
+    ),
+    example={"reasons": ("The statement is unsafe because it uses a LIMIT clause",)},
+)
+BY_EITHER_FORMAT = ErrorCode(
+    "T115",
+    "by R-log-statement-format (1) or (2), a session ran with binlog_format=STATEMENT or MIXED",
+    cause=(
+        "STATEMENT logs the text of each statement, and MIXED that of those which are safe. "
+        "`binlog-connector rules` says what the server does with a statement in each format."
+    ),
+)
+BY_RESTART = ErrorCode(
+    "T116",
+    "by the rule for MEMORY tables, the server was restarted, and the table is empty since; or, by "
+    "R-log-statement-format (1) or (2), a session ran with binlog_format=STATEMENT or MIXED",
+    cause=(
+        "When a MEMORY table is used for the first time after a restart, MySQL before 8.0.22 and "
+        "MariaDB before 10.11 write this DELETE to the log, in each binlog_format."
+    ),
 )
 SAVEPOINT = _refused(
     "T121",

@@ -23,7 +23,8 @@ from connector.binlog.events.control import IncidentEvent
 from connector.binlog.events.load import CreateFileEvent, LoadEvent
 from connector.binlog.events.statement import QueryEvent
 from connector.binlog.events.xa import XaPrepareEvent
-from connector.changes.statement import StatementKind, classify
+from connector.changes.statement import StatementKind
+from connector.changes.statement_classifier import classify
 from connector.changes.transaction_bounds import TransactionBounds, rows_of, with_inner_events
 from connector.errors import DecodeError, UnsupportedChange, log_undo
 from connector.flashback.table_undo import TableUndo

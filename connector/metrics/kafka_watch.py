@@ -16,7 +16,7 @@ from kafka.errors import KafkaError
 from connector.errors import ConfigError, SinkUnavailable, kafka
 from connector.progress.progress_record import progress_topic
 from connector.sink import attempts
-from connector.sink.connection import client_settings, connector_error, servers_of
+from connector.sink.connection import connector_error, consumer_settings, servers_of
 
 if TYPE_CHECKING:
     from connector.errors import ConnectorError
@@ -63,13 +63,11 @@ class KafkaWatch:
     def _open(self) -> Any:
         answer_ms = min(_ANSWER_MS, int(self._settings.request_timeout_seconds * 1000))
         return KafkaConsumer(
-            **client_settings(self._settings)
+            **consumer_settings(self._settings)
             | {
                 "request_timeout_ms": answer_ms,
                 "bootstrap_timeout_ms": answer_ms,
                 "fetch_max_wait_ms": min(_FETCH_WAIT_MS, answer_ms // 2),
-                "enable_auto_commit": False,
-                "group_id": None,
                 "metrics_enabled": False,
             }
         )

@@ -7,7 +7,7 @@ that consumers see: no change is written to Kafka twice, and none is left out.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
 from connector.contract import PROGRESS_TOPIC_SUFFIX
@@ -15,7 +15,7 @@ from connector.errors import DecodeError, kafka_records
 from connector.records.record import Record
 
 if TYPE_CHECKING:
-    from connector.contract import PreparedXaRecord, ProgressRecord
+    from connector.contract import PreparedXaRecord
 
 
 @dataclass(slots=True)
@@ -37,6 +37,7 @@ class Progress:
     online_changes: dict[str, dict[str, list[list[str]]]] = field(default_factory=dict)
     changed_tables: list[str] = field(default_factory=list)
     current_schemas: dict[str, str] = field(default_factory=dict)
+    stated_schemas: dict[str, str] = field(default_factory=dict)
     cascaded_rows: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     between: int = 0
     commands_offset: int = 0
@@ -46,11 +47,12 @@ class Progress:
 
     def encode(self, prefix: str, name: str) -> Record:
         """Return the record of pipeline `name` in `<prefix>.progress`."""
-        value: ProgressRecord = asdict(self)  # type: ignore[assignment]  # same keys, by the test
+        # `asdict` would copy every value, and the values are what JSON knows.
+        value = {name: getattr(self, name) for name in _NAMES}
         return Record(
             topic=progress_topic(prefix),
             key=name.encode(),
-            value=json.dumps(value, separators=(",", ":")).encode(),
+            value=_JSON.encode(value).encode(),
             headers=[],
             timestamp_ms=self.committed_at_ms,
         )
@@ -65,6 +67,10 @@ class Progress:
             return cls(**json.loads(value))
         except (ValueError, TypeError) as error:
             raise DecodeError(kafka_records.PROGRESS, record=record_name, why=str(error)) from error
+
+
+_NAMES = tuple(one.name for one in fields(Progress))
+_JSON = json.JSONEncoder(separators=(",", ":"))
 
 
 def progress_topic(prefix: str) -> str:

@@ -17,6 +17,7 @@ from connector.binlog.framing.log_position import FIRST_POSITION
 from connector.changes.added_columns import AddedColumn, DefaultKind
 from connector.errors import SourceRefused, SourceUnavailable, stream_positions
 from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
+from connector.gtid.either import parse_gtid_set
 from connector.progress.between import BetweenOrder
 from connector.progress.order import TransactionOrder
 from connector.progress.prepared_xa import PreparedXa, held_records, set_before
@@ -245,11 +246,7 @@ def start_point(last: Progress, identity: ServerIdentity, server_name: str) -> S
             server=server_name,
             start=_by_position(last, same_server),
         )
-    gtids: GtidSet | MariadbGtidSet
-    if identity.flavour == "mariadb":
-        gtids = MariadbGtidSet.parse(last.gtid_set)
-    else:
-        gtids = GtidSet.parse(last.gtid_set)
+    gtids = parse_gtid_set(last.gtid_set, identity.flavour)
     if not same_server:
         # Another server's file and offset are not known before it has sent an event.
         return StartPoint(identity.flavour, gtids, "", FIRST_POSITION)

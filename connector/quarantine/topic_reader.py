@@ -11,7 +11,7 @@ from connector.contract import QUARANTINE_TOPIC_SUFFIX, control_topic
 from connector.quarantine.core.record import RecordParts
 from connector.sink import attempts
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
-from connector.sink.connection import client_settings, connector_error
+from connector.sink.connection import connector_error, consumer_settings
 from connector.sink.topics import TopicCreator
 
 if TYPE_CHECKING:
@@ -61,10 +61,7 @@ class QuarantineLog:
         self._fetched: list[Any] = []
         self._consumer: Any = None
         try:
-            self._consumer = clients.open_consumer(
-                **client_settings(settings)
-                | {"isolation_level": "read_committed", "enable_auto_commit": False}
-            )
+            self._consumer = clients.open_consumer(**consumer_settings(settings))
             self._consumer.assign([self._partition])
             found = self._consumer.offsets_for_times({self._partition: since_ms})[self._partition]
             if found is None:

@@ -19,6 +19,7 @@ from mypy_extensions import i64
 
 from connector.binlog.framing.event_types import event_name
 from connector.binlog.framing.header import HEADER_LENGTH, V1_HEADER_LENGTH
+from connector.binlog.framing.intact_runs import IntactRuns
 from connector.binlog.framing.log_position import FIRST_POSITION
 from connector.binlog.framing.version import (
     SIZE_END,
@@ -49,6 +50,19 @@ _U32: Final = 0xFFFF_FFFF
 
 
 @final
+class ReceivedEvents:
+    """Events that lie one after the other, each complete."""
+
+    __slots__ = ("data", "end", "start")
+
+    def __init__(self, data: bytes, start: i64, end: i64) -> None:
+        """Take the events in `data[start:end]`."""
+        self.data = data
+        self.start: i64 = start
+        self.end: i64 = end
+
+
+@final
 class EventFrames(EventSource):
     """Splits one log into events, from its first event on.
 
@@ -63,11 +77,16 @@ class EventFrames(EventSource):
         """
         self.position = FIRST_POSITION
         self.version: BinlogVersion | None = None  # known with the first event
+        # Whether the events carry checksums, which are verified here where they lie together.
+        self.checksummed = False
+        self.intact = False  # whether the event that was returned last is verified
         self._source = source
         # Length of every event's header; the smallest one before the format is known.
         self._header_length: i64 = V1_HEADER_LENGTH
         self._block = b""  # bytes that have been received,
-        self._at: i64 = 0  # up to here also read
+        self._at: i64 = 0  # up to here also read,
+        self._intact_to: i64 = 0  # and up to here verified
+        self._runs = IntactRuns()
         self._pending = bytearray()  # of the next event, from the blocks before
         _check_magic(source.name, source.head)
 
@@ -97,9 +116,30 @@ class EventFrames(EventSource):
         if size < self._header_length or size > available:
             return None
         end = start + size
+        if self.checksummed:
+            self.intact = end <= self._whole_to()
         self._at = end
         self.position += size
         return block[start:end]
+
+    def received(self) -> ReceivedEvents:
+        """Return the bytes of the next events that are complete, and intact if `checksummed`.
+
+        There may be none, although there are more events.
+        """
+        end = self._at if self._pending or self.version is None else self._whole_to()
+        return ReceivedEvents(self._block, self._at, end)
+
+    def pass_over(self, end: i64) -> None:
+        """Continue at `end` of the bytes that `received` returned."""
+        self.position += end - self._at
+        self._at = end
+
+    def _whole_to(self) -> i64:
+        """Return the end of the complete and intact events in the block."""
+        if self._at >= self._intact_to:
+            self._intact_to = self._runs.end_of(self._block, self._at, checksummed=self.checksummed)
+        return self._intact_to
 
     def skip_to(self, position: int) -> None:
         """Continue at `position`, which must be after the events that were read.
@@ -110,6 +150,7 @@ class EventFrames(EventSource):
         ahead: int = len(self._block) - self._at
         received = min(needed, ahead)
         self._at += received
+        self._intact_to = 0
         found = received + self._source.skip(needed - received)
         if found < needed:
             raise LogTruncated(self._source.name, self.position, needed, found)
@@ -126,6 +167,7 @@ class EventFrames(EventSource):
         if not self._fill(size):
             raise self._truncated(size)
         data = bytes(self._pending)
+        self.intact = False
         if self.version is None:
             self.version = detect_version(data)
             if self.version is not BinlogVersion.V1:
@@ -141,7 +183,7 @@ class EventFrames(EventSource):
         while len(self._pending) < length:
             if self._at == len(self._block):
                 self._block = self._receive(length)
-                self._at = 0
+                self._at = self._intact_to = 0
                 if not self._block:
                     return False
             end = self._at + length - len(self._pending)

@@ -17,7 +17,12 @@ from connector.binlog.events.format_description import FormatDescriptionEvent, S
 from connector.binlog.events.mariadb import BinlogCheckpointEvent, MariadbGtidListEvent
 from connector.binlog.events.old_formats import format_before_description
 from connector.binlog.events.transaction import PreviousGtidsEvent
-from connector.binlog.framing.event_types import FORMAT_DESCRIPTION, TABLE_MAP
+from connector.binlog.framing.event_types import (
+    FORMAT_DESCRIPTION,
+    PREVIOUS_GTIDS,
+    TABLE_MAP,
+    XID,
+)
 from connector.binlog.framing.log_position import FIRST_POSITION
 from connector.binlog.framing.version import BinlogVersion
 from connector.errors import (
@@ -30,12 +35,16 @@ from connector.errors import (
 )
 from connector.reader.byte_source import ByteSource
 from connector.reader.event_frames import EventFrames
+from connector.reader.other_tables import OtherTables
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from mypy_extensions import i64
+
     from connector.binlog.event import Event
     from connector.reader.byte_source import Source
+    from connector.reader.event_frames import ReceivedEvents
     from connector.reader.file_options import FileOptions
 
 # These describe the log; one may follow another.
@@ -79,6 +88,10 @@ class FileLog:
                 verify_checksum=options.verify_checksum,
                 counted=True,
             )
+            self._others = None if options.tables is None else OtherTables(options.tables)
+            # Whether no transaction is open after the last event.
+            self._is_between = False
+            self._has_usual_layout = False
             self.format: FormatDescriptionEvent = format_before_description(self.version)
             # Whether headers refer to this file; those of a relay log may refer to the source's.
             self._places_are_certain = True
@@ -120,6 +133,8 @@ class FileLog:
         if self._read:
             return self._read.popleft()
         try:
+            if self._is_between:
+                self._pass_over_others()
             data = self._frames.next_event()
             return None if data is None else self._decode(data)
         except EventError as error:
@@ -140,8 +155,42 @@ class FileLog:
         """
         if self._read or self._sought:
             return None
+        if self._is_between:
+            self._pass_over_others()
         data = self._frames.received_event()
         return None if data is None else self._decode(data)
+
+    def opened_event(self) -> Event | None:
+        """Return the next event as `received_event` does; its body is decoded at its first use."""
+        if self._read or self._sought:
+            return None
+        if self._is_between:
+            self._pass_over_others()
+        data = self._frames.received_event()
+        if data is None:
+            return None
+        event = self._decoder.open(data, intact=self._frames.intact)
+        self._note(event)
+        return event
+
+    def received(self) -> ReceivedEvents | None:
+        """Return the bytes of the next events, if they are whole, intact, and of the usual layout.
+
+        Each ends in `trailer` bytes of a checksum.
+        """
+        if self._read or self._sought or not self._has_usual_layout:
+            return None
+        return self._frames.received()
+
+    @property
+    def trailer(self) -> i64:
+        """Bytes after the body of each event."""
+        return self._decoder.trailer
+
+    def pass_over(self, end: i64) -> None:
+        """Continue at `end` of the bytes that `received` returned."""
+        self._frames.pass_over(end)
+        self._decoder.seek(self._frames.position)
 
     def close(self) -> None:
         """Close the file if it was opened here."""
@@ -153,15 +202,20 @@ class FileLog:
             raise LogTruncated(self.name, FIRST_POSITION, self._frames.header_length, 0)
         return data
 
+    def _pass_over_others(self) -> None:
+        """Go on after the next groups if they change other tables."""
+        events = self.received()
+        if events is not None and self._others is not None:
+            end = self._others.end_of(events, self.trailer)
+            if end > events.start:
+                self.pass_over(end)
+
     def _decode(self, data: bytes) -> Event:
-        event = self._decoder.decode(data)
+        event = self._decoder.decode(data, intact=self._frames.intact)
+        self._note(event)
         header = event.header
         if header.type_code == TABLE_MAP:
             self._sought = False
-        elif header.type_code == FORMAT_DESCRIPTION:
-            body = event.body
-            if isinstance(body, FormatDescriptionEvent):
-                self.format = body
         if header.log_pos not in (0, event.next_position & _POSITION_MASK):
             if self._sought and self._places_are_certain and event.checksum is None:
                 # Bytes that could be an event.
@@ -175,6 +229,18 @@ class FileLog:
                 )
             self._places_are_certain = False
         return event
+
+    def _note(self, event: Event) -> None:
+        """Note what the event means for the next ones."""
+        type_code = event.header.type_code
+        if self._others is not None:
+            self._is_between = type_code in (XID, PREVIOUS_GTIDS)
+        if type_code == FORMAT_DESCRIPTION:
+            body = event.body
+            if isinstance(body, FormatDescriptionEvent):
+                self.format = body
+            self._frames.checksummed = self._decoder.verifies
+            self._has_usual_layout = self._decoder.has_usual_layout()
 
     def _seek(self, event: Event) -> None:
         """Go to the start position, after the first `event` and others that describe the log."""

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from connector.binlog.framing.log_position import FIRST_POSITION
+
+if TYPE_CHECKING:
+    from connector.changes.table_filter import TableFilter
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +20,8 @@ class FileOptions:
     verify_checksum: bool = True
     follow: bool = False
     idle_timeout_seconds: float | None = None
+    # Transactions that change no table of these may be left out.
+    tables: TableFilter | None = None
 
     def of_next_file(self) -> FileOptions:
         """Return the options for a later file: only the first one has the name and position."""

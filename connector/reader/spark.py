@@ -39,7 +39,7 @@ except ModuleNotFoundError as missing:
 
 from connector.binlog.columns.values import ABSENT, JsonDiffs
 from connector.changes.table_filter import TableFilter
-from connector.envelope.rows.values import value_encoder
+from connector.envelope.cells.values import value_encoder
 from connector.envelope.schemas.table_schema import schema_column
 from connector.errors import ConfigError, spark_arguments
 from connector.reader import open_binlog

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -10,10 +11,13 @@ from typing import TYPE_CHECKING
 from connector.binlog.decoder import EventDecoder
 from connector.changes.online_schema_change import OnlineChanges
 from connector.changes.table_filter import TableFilter
+from connector.contract import EXACT
+from connector.envelope.debezium.form import DebeziumForm
 from connector.envelope.options import EnvelopeOptions
 from connector.envelope.record_encoder import RecordEncoder
 from connector.envelope.schemas.anchored_tables import AnchoredTables
 from connector.envelope.transaction_records import TransactionRecords
+from connector.errors import ConfigError, pipeline_settings
 from connector.progress.stream_position import StreamPosition, awaited_columns
 from connector.quarantine.keeper import REPLAY
 from connector.quarantine.recovered_fences import open_quarantine
@@ -29,6 +33,8 @@ from connector.snapshot.wanted_copies import WantedCopies
 from connector.system.temporary_folder import TemporaryFolder
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from connector.changes.cascaded_rows import CascadedRows
     from connector.quarantine.keeper import QuarantineKeeper
     from connector.records.record import RecordTarget
@@ -72,6 +78,7 @@ def assemble(
     `rolled_back` as in `TransactionAssembler`. The first commit includes what is written here.
     Raises TransientError or DefiniteError; then nothing stays open.
     """
+    _require_same_profile(settings, recovered.schemas)
     last, target, clock = recovered.progress, sink.target, peers.clock
     identity, point = source.identity, source.point
     mariadb = identity.flavour == "mariadb"
@@ -86,6 +93,7 @@ def assemble(
     notices = Notices(wanted)
     encoder = _record_encoder(options, standing, transactions or target, recovered)
     encoder.anchored = _anchored_tables(settings, recovered, source, notices)
+    encoder.tables.unlogged = source.unlogged_columns()
     tables = TableFilter(settings.source.tables, settings.source.exclude_tables, notices)
     cascaded, cascades = open_cascades(settings, source, tables, last)
     decoder = EventDecoder(file=point.file, position=point.position, mariadb=mariadb)
@@ -147,12 +155,29 @@ def _attendants(
 
 
 def _envelope_options(settings: Settings, flavour: str) -> EnvelopeOptions:
+    chosen = settings.envelope
     return EnvelopeOptions(
         prefix=settings.kafka.topic_prefix,
         connector=flavour,
         version=version("binlog-connector"),
         tombstones=settings.kafka.tombstones,
+        debezium=DebeziumForm.of_profile(chosen.profile, chosen.decimals),
     )
+
+
+def _require_same_profile(settings: Settings, schemas: Mapping[str, bytes]) -> None:
+    """Raise ConfigError if the topics have records of another profile."""
+    record = next(iter(schemas.values()), None)
+    if record is None:
+        return
+    before = json.loads(record).get("profile", EXACT)
+    if before != settings.envelope.profile:
+        raise ConfigError(
+            pipeline_settings.PROFILE_CHANGED,
+            now=settings.envelope.profile,
+            before=before,
+            prefix=settings.kafka.topic_prefix,
+        )
 
 
 def _record_encoder(
@@ -161,7 +186,12 @@ def _record_encoder(
     last = recovered.progress
     awaited = awaited_columns(last) if last is not None else {}
     current = last.current_schemas if last is not None else {}
-    return RecordEncoder(options, standing.order, target, recovered.schemas, awaited, current)
+    # Without progress, statements may have changed the tables since the records were written.
+    names = [key.rpartition("/")[0] for key in recovered.schemas]
+    stated = last.stated_schemas if last is not None else dict.fromkeys(names, "")
+    return RecordEncoder(
+        options, standing.order, target, recovered.schemas, awaited, current, stated
+    )
 
 
 def _anchored_tables(

@@ -195,6 +195,7 @@ class DeliveryStream(ChangeReceiver):
         )
         progress.online_changes = self._online.to_record()
         progress.current_schemas = dict(self._encoder.schemas.current)
+        progress.stated_schemas = dict(self._encoder.schemas.stated)
         anchored = self._encoder.anchored
         if anchored is not None:
             progress.changed_tables = sorted(anchored.changed)

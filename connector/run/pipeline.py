@@ -14,7 +14,7 @@ TCP makes the source wait.
 
 from __future__ import annotations
 
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
@@ -33,37 +33,26 @@ from connector.errors import (
     kafka_limits,
     log,
     source_dump,
-    stream_positions,
 )
-from connector.metrics.figures import SILENT_SECONDS
 from connector.run.assembly import assemble
 from connector.run.commit_schedule import CommitSchedule
-from connector.run.notices import abbreviated, busiest_tables
+from connector.run.delivery_report import DeliveryReport
 from connector.run.peers import PEERS, Peers
+from connector.run.silence import check_silence
+from connector.run.successor import look_for_successor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from connector.metrics.figures import Figures
-    from connector.progress.progress_record import Progress
     from connector.progress.stream_position import Instance
     from connector.settings.sections import Settings
     from connector.system.signals import StopSignals
 
-# How long to wait until an instance that took over has named itself. It does so before it reads
-# from the source. After it has fenced this one in Kafka, it first checks progress and source; this
-# one can write nothing meanwhile.
-_COLLISION_SECONDS = 3.0
-_FENCE_SECONDS = 20.0
-# If Kafka has probably aborted a transaction that took too long. Should another instance have taken
-# over as well, one of the two ends later.
-_OUTLASTED_SECONDS = 5.0
 # A current source transaction may end within this time after a stop was requested.
 _DRAIN_SECONDS = 10.0
-_REPORT_SECONDS = 30.0
 _MS = 1000
 _NS_PER_US = 1000
-_US = 1_000_000
 _NS_PER_MS = 1_000_000
 
 
@@ -95,13 +84,10 @@ class Pipeline:
         )
         self._batch_started = clock.monotonic()
         self._transaction_seconds_max = settings.kafka.transaction_timeout_seconds
-        self._prefix = settings.kafka.topic_prefix
         self._instance = instance
         self._figures = figures
         self._single_transactions = single_transactions
-        # Counts since the last report.
-        self._records = self._transactions = 0
-        self._last_report = clock.monotonic()
+        self._report = DeliveryReport(settings.kafka.topic_prefix, figures, clock)
         with ExitStack() as opened:
             self._sink = peers.open_sink(settings, instance)
             opened.callback(self._sink.close)
@@ -110,7 +96,7 @@ class Pipeline:
                 self._open(settings, peers, rolled_back, refusals or {}, opened)
             except ConnectorError as error:
                 self._sink.abandon()
-                self._look_for_successor(error)
+                look_for_successor(error, self._sink, instance, figures)
                 raise
             # What to close, the last opened first.
             self._opened = opened.pop_all()
@@ -130,7 +116,9 @@ class Pipeline:
             # An open transaction holds back every read_committed consumer. If a stop was requested,
             # no other run would take it over, so abort it here.
             self._sink.abandon()
-            self._look_for_successor(error, _OUTLASTED_SECONDS if outlasted else _FENCE_SECONDS)
+            look_for_successor(
+                error, self._sink, self._instance, self._figures, outlasted=outlasted
+            )
             if isinstance(error, EventError):
                 raise DecodeError(log.NOT_PUBLISHED, why=error) from error
             latest = self._delivery.latest_id
@@ -140,27 +128,6 @@ class Pipeline:
                     kafka_limits.OUTLASTED, latest, seconds, why=error
                 ) from error
             raise
-
-    def _look_for_successor(
-        self, error: ConnectorError, fence_seconds: float = _FENCE_SECONDS
-    ) -> None:
-        """Raise Superseded if `error` came because another instance of the pipeline took over.
-
-        The new instance reads under the same server id, so the source disconnects the older reader:
-        it blames the id, or closes the connection silently. Kafka fences the older producer before
-        the new instance has named itself.
-        """
-        if error.code is source_dump.SAME_SERVER_ID:
-            patience_seconds = _COLLISION_SECONDS
-        elif isinstance(error, SinkUnavailable) and error.superseded:
-            patience_seconds = fence_seconds
-        elif isinstance(error, SourceUnavailable) and not error.answered:
-            patience_seconds = 0.0
-        else:
-            return
-        if self._instance.claimed and not self._figures.kafka.lost:
-            with suppress(SinkUnavailable):
-                self._sink.require_sole(patience_seconds)
 
     def _stream_until(self, stop: StopSignals) -> None:
         delivery = self._delivery
@@ -234,29 +201,16 @@ class Pipeline:
             patience, poll = self._seconds_until(self._schedule.due), self._poll_seconds
             with self._naming_refusals():
                 came = self._stream.fill(max(0.0, min(patience, poll)))
-            self._listen(came=came)
+            self._note_silence(came=came)
             due = not came and patience <= poll
         if due:
             self._commit()
 
-    def _listen(self, *, came: bool) -> None:
-        """Note whether the stream hears the source.
-
-        Raises SourceUnavailable if other sessions hear it, so that only this connection is dead.
-        """
-        figures = self._figures
+    def _note_silence(self, *, came: bool) -> None:
         if came:
-            figures.hear()
-            return
-        silent_seconds = self._stream.silent_seconds
-        if silent_seconds <= SILENT_SECONDS:
-            return
-        address = self._address
-        if figures.watched_at > figures.heard_at + SILENT_SECONDS:
-            raise SourceUnavailable(stream_positions.DEAD, address=address, seconds=silent_seconds)
-        figures.miss(
-            SourceUnavailable(stream_positions.QUIET, address=address, seconds=silent_seconds)
-        )
+            self._figures.hear()
+        else:
+            check_silence(self._stream.silent_seconds, self._figures, self._address)
 
     def close(self) -> None:
         """Close source and sink; Kafka aborts what was not committed."""
@@ -345,35 +299,7 @@ class Pipeline:
         self._figures.committed(progress, delivery.committed_us, records, delivery.waiting, size)
         now = self._clock.monotonic()
         self._schedule.committed(now)
-        self._records += records
-        self._transactions += delivery.waiting
+        self._report.add(records, delivery.waiting)
         self._single_transactions = max(0, self._single_transactions - delivery.waiting)
         delivery.waiting = 0
-        if now - self._last_report >= _REPORT_SECONDS:
-            self._report(now, progress)
-
-    def _lag_seconds(self) -> float | None:
-        """Return the stream's lag in seconds at the last commit, which is newer than the last look.
-
-        None if the source cannot be asked.
-        """
-        lag = self._figures.lag
-        if lag is None:
-            return None
-        ago = (self._clock.time_ns() // _NS_PER_US - self._delivery.committed_us) / _US
-        return round(max(0.0, min(lag.seconds, ago)), 1)
-
-    def _report(self, now: float, progress: Progress) -> None:
-        seconds = now - self._last_report
-        self._log.info(
-            "delivered",
-            records=self._records,
-            records_per_second=round(self._records / seconds),
-            transactions=self._transactions,
-            position=f"{progress.file}:{progress.position}",
-            gtid_set=abbreviated(progress.gtid_set),
-            lag_seconds=self._lag_seconds(),
-            tables=busiest_tables(self._sink.take_topic_records(), self._prefix),
-        )
-        self._records = self._transactions = 0
-        self._last_report = now
+        self._report.write_if_due(progress, delivery.committed_us, self._sink)

@@ -81,6 +81,21 @@ class FileSettings(BaseSettings):
             ) from error
 
     @classmethod
+    def peek(cls, path: Path, key: str) -> object:
+        """Return the value of `key`, such as `log.format`; None if it is not given.
+
+        The configuration may have mistakes: the errors about them need this value, too.
+        """
+        if (given := os.environ.get(cls.variable(key))) is not None:
+            return given
+        section, _, name = key.partition(".")
+        try:
+            found = cls.document(path).get(section)
+        except ConfigError:
+            return None
+        return found.get(name) if isinstance(found, dict) else None
+
+    @classmethod
     def variable(cls, key: str) -> str:
         """Return the name of the environment variable for `key`, such as `source.host`."""
         return _prefix(cls) + NESTED.join(key.upper().split("."))

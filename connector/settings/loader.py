@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
-from connector.errors import ConfigError
 from connector.errors import settings as codes
 from connector.errors.message import Message
 from connector.settings.sections import Settings
@@ -30,14 +28,7 @@ def log_format(path: Path) -> str:
 
     The errors about these mistakes use this format, too.
     """
-    wanted = os.environ.get(Settings.variable("log.format"))
-    if wanted is None:
-        try:
-            section = Settings.document(path).get("log")
-        except ConfigError:
-            section = None
-        wanted = section.get("format") if isinstance(section, dict) else None
-    return "json" if wanted == "json" else "console"
+    return "json" if Settings.peek(path, "log.format") == "json" else "console"
 
 
 def readable_by_all(path: Path) -> Message | None:

@@ -107,6 +107,20 @@ class DeliverySettings(Section):
     heartbeat_interval_seconds: Annotated[float, Field(ge=0)] = 0.0
 
 
+class EnvelopeSettings(Section):
+    """How rows look in Kafka."""
+
+    profile: Literal["exact", "debezium"] = "exact"
+    # As Debezium's option decimal.handling.mode; for the profile `debezium`.
+    decimals: Literal["precise", "string", "double"] = "precise"
+
+    @model_validator(mode="after")
+    def _fitting(self) -> EnvelopeSettings:
+        if self.profile == "exact" and self.decimals != "precise":
+            raise UnfitValueError(codes.DECIMALS_OF_DEBEZIUM, decimals=self.decimals)
+        return self
+
+
 class SnapshotSettings(Section):
     """How tables are copied while the stream goes on."""
 
@@ -145,6 +159,17 @@ class MetricsSettings(Section):
     listen: ListenAddress | None = None
 
 
+class VerifySettings(Section):
+    """What `verify --forever` may cost, and what it does."""
+
+    # Rows of the source; 0 does not limit them.
+    rows_per_second: Annotated[int, Field(ge=0)] = 1000
+    # Between the end of a round over all tables and the beginning of the next one.
+    pause_seconds: Annotated[float, Field(ge=0)] = 60.0
+    repair: bool = False
+    listen: ListenAddress | None = None
+
+
 class RetrySettings(Section):
     """How long to wait after a transient error."""
 
@@ -177,10 +202,12 @@ class Settings(FileSettings):
     name: PipelineName
     source: SourceSettings
     kafka: KafkaSettings
+    envelope: EnvelopeSettings = EnvelopeSettings()
     delivery: DeliverySettings = DeliverySettings()
     snapshot: SnapshotSettings = SnapshotSettings()
     quarantine: QuarantineSettings = QuarantineSettings()
     schema: SchemaSettings = SchemaSettings()  # type: ignore[assignment]  # as above
     metrics: MetricsSettings = MetricsSettings()
+    verify: VerifySettings = VerifySettings()
     retry: RetrySettings = RetrySettings()
     log: LogSettings = LogSettings()

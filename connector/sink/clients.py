@@ -32,7 +32,10 @@ class Producer(Protocol):
         ...
 
     def deliver(self, batch: RecordBatch, in_flight_bytes_max: int) -> None:
-        """Queue a batch in the open transaction as soon as there is room for it."""
+        """Queue a batch in the open transaction as soon as there is room for it.
+
+        `wake`, a later batch or the commit sends it.
+        """
         ...
 
     def wake(self) -> None:

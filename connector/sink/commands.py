@@ -27,7 +27,7 @@ from kafka.errors import KafkaError
 from connector.contract import COMMANDS_TOPIC_SUFFIX, control_topic
 from connector.errors import RequestRefused, fields, requests
 from connector.sink import attempts
-from connector.sink.connection import client_settings, connector_error
+from connector.sink.connection import client_settings, connector_error, consumer_settings
 from connector.sink.request import COMMAND, asked_by, new_request, read_request, shown
 from connector.sink.topics import TopicCreator
 
@@ -61,7 +61,9 @@ def write_command(settings: KafkaSettings, pipeline: str, command: str, **argume
     topic = commands_topic(settings.topic_prefix)
     TopicCreator(settings).ensure(topic)
     try:
-        producer = KafkaProducer(**client_settings(settings), acks="all")
+        producer = KafkaProducer(
+            **client_settings(settings), acks="all", allow_auto_create_topics=False
+        )
         try:
             sent = producer.send(topic, value, key=pipeline.encode(), partition=0)
             offset: int = sent.get(settings.request_timeout_seconds).offset
@@ -117,11 +119,8 @@ class CommandListener:
     def _listen_until_it_breaks(self) -> None:
         partition = TopicPartition(self._topic, 0)
         consumer = KafkaConsumer(
-            **client_settings(self._settings),
-            isolation_level="read_committed",
-            enable_auto_commit=False,
+            **consumer_settings(self._settings),
             auto_offset_reset="earliest",
-            group_id=None,
             # The client refuses to wait longer for a fetch than for any other response.
             fetch_max_wait_ms=min(
                 _FETCH_WAIT_MS, int(self._settings.request_timeout_seconds * _MS) // 2

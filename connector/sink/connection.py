@@ -70,6 +70,20 @@ def client_settings(settings: KafkaSettings) -> dict[str, Any]:
     return arguments
 
 
+def consumer_settings(settings: KafkaSettings) -> dict[str, Any]:
+    """Return the arguments of a consumer of committed records, without a group.
+
+    Raises ConfigError for a file that cannot be used.
+    """
+    return client_settings(settings) | {
+        # A broker would make a topic that is missing, with its own number of partitions.
+        "allow_auto_create_topics": False,
+        "enable_auto_commit": False,
+        "group_id": None,
+        "isolation_level": "read_committed",
+    }
+
+
 def _require_file(key: str, path: Path) -> None:
     """Raise ConfigError for a file that cannot be read; the client would report a dead broker."""
     try:

@@ -115,7 +115,7 @@ class BatchDelivery:
         """Put a batch into the accumulator, without waking the sender's thread."""
         partition = TopicPartition(batch.topic, batch.partition)
         self._manager.maybe_add_partition_to_transaction(partition)
-        queued = self._producer_batch(partition, self._filled(batch))
+        queued = self._producer_batch(partition, self.records_of(batch))
         with self._lock:
             self.in_flight_bytes += len(batch.data)
         queued.produce_future.add_both(self._done, len(batch.data))
@@ -127,6 +127,18 @@ class BatchDelivery:
                 accumulator._incomplete.add(queued)
         finally:
             accumulator._appends_in_progress.decrement()
+
+    def records_of(self, batch: RecordBatch) -> Any:
+        """Return a batch as the client holds it: it compresses and numbers it when it sends it."""
+        records = self._builder()
+        records._next_offset = batch.count
+        builder = records._builder
+        builder._buffer = bytearray(batch.data)
+        builder._num_records = batch.count
+        builder._last_offset = batch.count - 1
+        builder._first_timestamp = batch.first_timestamp_ms
+        builder._max_timestamp = batch.max_timestamp_ms
+        return records
 
     def settle(self, timeout_seconds: float) -> None:
         """Nothing to do: if a batch fails, its transaction fails."""
@@ -144,17 +156,6 @@ class BatchDelivery:
         return self._records_builder(
             config["message_version"], config["compression_attrs"], config["batch_size"]
         )
-
-    def _filled(self, batch: RecordBatch) -> Any:
-        records = self._builder()
-        records._next_offset = batch.count
-        builder = records._builder
-        builder._buffer = bytearray(batch.data)
-        builder._num_records = batch.count
-        builder._last_offset = batch.count - 1
-        builder._first_timestamp = batch.first_timestamp_ms
-        builder._max_timestamp = batch.max_timestamp_ms
-        return records
 
     def _check_names(self) -> None:
         accumulator, manager = self._accumulator, self._manager
@@ -182,7 +183,7 @@ class BatchDelivery:
             target.take(topic, key, value, b"\x02\x08name\x0avalue", timestamp_ms)
             theirs.append(timestamp_ms, key, value, [("name", b"value")])
         target.flush()
-        ours = self._filled(sample.batches[0])
+        ours = self.records_of(sample.batches[0])
         for records in (ours, theirs):
             records.set_producer_state(7, 8, 9, True)
             records.close()

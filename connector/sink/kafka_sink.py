@@ -10,6 +10,9 @@ writes one before it streams. Until then it names the instance before, so a fenc
 for it. If an instance has written one and then finds another name, the other instance has fenced
 it, and it stops.
 
+*Small commits.* A transaction that is complete before any of it was sent goes to Kafka without the
+client's thread (`direct_commits`). After any error there, the client goes on with it.
+
 *Memory.* Records are collected in batches, one open batch for each partition. The sink counts the
 bytes of open batches and of those that Kafka has not acknowledged. At the limit, the caller waits.
 """

@@ -66,7 +66,7 @@ class _ProducersClient(KafkaNetClient):  # type: ignore[misc]  # the library has
             return False
 
 
-class _Connections(KafkaConnectionManager):  # type: ignore[misc]  # the library has no types
+class Connections(KafkaConnectionManager):  # type: ignore[misc]  # the library has no types
     """Connections that give up after every address has failed."""
 
     def __init__(self, selector: NetworkSelector, /, **settings: Any) -> None:
@@ -215,6 +215,6 @@ def _client(kind: type[KafkaNetClient], settings: dict[str, Any]) -> KafkaNetCli
     setting of the clients changes this.
     """
     selector = NetworkSelector(**settings)
-    client = kind(selector, _Connections(selector, **settings), **settings)
+    client = kind(selector, Connections(selector, **settings), **settings)
     client.cluster.config["retry_backoff_ms"] = _METADATA_BACKOFF_MS
     return client

@@ -7,13 +7,9 @@ these topics waits for the end of that transaction; otherwise it would start too
 
 from __future__ import annotations
 
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-from kafka import TopicPartition
-from kafka.errors import KafkaError
 
 from connector.contract import (
     FENCES_TOPIC_SUFFIX,
@@ -21,25 +17,19 @@ from connector.contract import (
     control_topic,
 )
 from connector.envelope.schemas.table_schema import schema_topic
-from connector.errors import kafka
 from connector.progress.progress_record import Progress, progress_topic
-from connector.sink import attempts
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
-from connector.sink.connection import client_settings, connector_error
-from connector.sink.timeouts import TimedOut
+from connector.sink.topic_log import TopicLog, opened_logs
 from connector.sink.topics import TopicCreator
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterator, Sequence
+    from collections.abc import Callable, Collection, Container, Iterator
 
     from connector.settings.sections import KafkaSettings
 
 # The last progress record of a pipeline is nearly always among these last offsets; each further try
 # looks back ten times as far.
 _TAIL_OFFSETS = 200
-_POLL_MS = 500
-# Give up after so many polls without records, although the end is not reached.
-_IDLE_POLLS_MAX = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +65,7 @@ def recover(
         control_topic(prefix, FENCES_TOPIC_SUFFIX),
     )
     found = [topic for topic in topics if topic not in missing]
-    with _opened(settings, found, clients, to_the_last=to_the_last) as logs:
+    with opened_logs(settings, found, clients, to_the_last=to_the_last) as logs:
         own, others = _last_progress(logs[progress], name) if progress in logs else (None, [])
         return Recovered(
             own,
@@ -94,7 +84,7 @@ def read_progress(
     Raises SinkUnavailable or SinkRefused, and DecodeError for a record of another version.
     """
     topic = progress_topic(settings.topic_prefix)
-    with _opened(settings, (topic,), clients) as logs:
+    with opened_logs(settings, (topic,), clients) as logs:
         return _last_progress(logs[topic], name)[0]
 
 
@@ -110,7 +100,7 @@ def read_successor(
     It waits for such a record; None if none comes in time. Raises as `read_progress` does.
     """
     topic = progress_topic(settings.topic_prefix)
-    with _opened(settings, (topic,), clients) as logs:
+    with opened_logs(settings, (topic,), clients) as logs:
         log = logs[topic]
         last = _last_progress(log, name)[0]
         if last is not None and last.instance not in known:
@@ -133,11 +123,44 @@ def read_latest(
     """
     topic = control_topic(settings.topic_prefix, suffix)
     TopicCreator(settings, clients).ensure(topic)
-    with _opened(settings, (topic,), clients) as logs:
+    with opened_logs(settings, (topic,), clients) as logs:
         return _last_values(logs[topic], f"{name}/")
 
 
-def _last_progress(log: _Log, name: str) -> tuple[Progress | None, list[Progress]]:
+@contextmanager
+def reading(
+    settings: KafkaSettings, topic: str, clients: KafkaClients = KAFKA_CLIENTS
+) -> Iterator[tuple[int, Iterator[Any]]]:
+    """Yield the first offset and all committed records of a topic with one partition.
+
+    It waits for transactions that are open now. Raises SinkUnavailable or SinkRefused.
+    """
+    with opened_logs(settings, (topic,), clients, to_the_last=True) as logs:
+        log = logs[topic]
+        yield log.begin, log.read(log.begin, log.end)
+
+
+@contextmanager
+def reading_since(
+    settings: KafkaSettings, topic: str, clients: KafkaClients = KAFKA_CLIENTS
+) -> Iterator[Callable[[int], tuple[bool, Iterator[Any]]]]:
+    """Yield a function that returns the committed records of a topic with one partition.
+
+    It takes a time in milliseconds, and returns all records from the first one on that is not
+    older; and whether the topic may have lost such records. It waits for transactions that are
+    open now. Raises SinkUnavailable or SinkRefused.
+    """
+    with opened_logs(settings, (topic,), clients, to_the_last=True) as logs:
+        log = logs[topic]
+
+        def read(since_ms: int) -> tuple[bool, Iterator[Any]]:
+            start = log.offset_at(since_ms)
+            return start == log.begin > 0, log.read(start, log.end)
+
+        yield read
+
+
+def _last_progress(log: TopicLog, name: str) -> tuple[Progress | None, list[Progress]]:
     """Return the progress of pipeline `name`; without one, that of all other pipelines."""
     key = name.encode()
     latest: dict[bytes, Any] = {}
@@ -152,11 +175,11 @@ def _last_progress(log: _Log, name: str) -> tuple[Progress | None, list[Progress
     return None, [_progress(log, other) for other in latest.values() if other.value is not None]
 
 
-def _progress(log: _Log, record: Any) -> Progress:
+def _progress(log: TopicLog, record: Any) -> Progress:
     return Progress.decode(record.value, f"{log.partition.topic}[0]@{record.offset}")
 
 
-def _last_values(log: _Log | None, key_prefix: str) -> dict[str, bytes]:
+def _last_values(log: TopicLog | None, key_prefix: str) -> dict[str, bytes]:
     """Return the last value of each key that begins with `key_prefix`, without this prefix."""
     values: dict[str, bytes] = {}
     if log is None:
@@ -170,98 +193,3 @@ def _last_values(log: _Log | None, key_prefix: str) -> dict[str, bytes]:
         if record.value is not None:
             values[key] = record.value
     return values
-
-
-@contextmanager
-def _opened(
-    settings: KafkaSettings,
-    topics: Sequence[str],
-    clients: KafkaClients,
-    *,
-    to_the_last: bool = False,
-) -> Iterator[dict[str, _Log]]:
-    """Yield the logs of topics with one partition, by topic.
-
-    A log ends at the first open transaction; with `to_the_last`, at its last record, and then
-    reading waits for the end of open transactions.
-    """
-    partitions = [TopicPartition(topic, 0) for topic in topics]
-    try:
-        consumer = clients.open_consumer(**_consumer_settings(settings))
-        try:
-            begins = consumer.beginning_offsets(partitions)
-            if to_the_last:
-                ends = _last_offsets(settings, partitions, clients)
-            else:
-                ends = consumer.end_offsets(partitions)
-            yield {
-                partition.topic: _Log(consumer, partition, begins[partition], ends[partition])
-                for partition in partitions
-            }
-        finally:
-            consumer.close()
-    except (KafkaError, OSError) as error:
-        raise connector_error(settings, attempts.reading(*topics), error) from error
-
-
-def _last_offsets(
-    settings: KafkaSettings, partitions: list[TopicPartition], clients: KafkaClients
-) -> dict[TopicPartition, int]:
-    """Return the end offsets of partitions, including uncommitted records."""
-    uncommitted = _consumer_settings(settings) | {"isolation_level": "read_uncommitted"}
-    consumer = clients.open_consumer(**uncommitted)
-    try:
-        ends: dict[TopicPartition, int] = consumer.end_offsets(partitions)
-        return ends
-    finally:
-        consumer.close()
-
-
-def _consumer_settings(settings: KafkaSettings) -> dict[str, Any]:
-    return client_settings(settings) | {
-        "isolation_level": "read_committed",
-        "enable_auto_commit": False,
-        "group_id": None,
-        "check_crcs": True,
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class _Log:
-    """The committed records of a partition; one log of a consumer is read at a time."""
-
-    consumer: Any
-    partition: TopicPartition
-    begin: int
-    end: int
-
-    def follow(self, patience_seconds: float) -> Iterator[Any]:
-        """Yield committed records after the end as they arrive, until the timeout."""
-        self.consumer.assign([self.partition])
-        self.consumer.seek(self.partition, self.end)
-        # Both limits: in simulated time, polls take no time.
-        polls = int(patience_seconds * 1000 / _POLL_MS)
-        until = time.monotonic() + patience_seconds
-        while polls and time.monotonic() < until:
-            batch = self.consumer.poll(timeout_ms=_POLL_MS).get(self.partition, ())
-            yield from batch
-            polls -= not batch
-
-    def read(self, start: int, end: int) -> Iterator[Any]:
-        """Yield the committed records with start <= offset < end."""
-        if start >= end:
-            return
-        consumer, partition = self.consumer, self.partition
-        consumer.assign([partition])
-        consumer.seek(partition, start)
-        idle_polls = 0
-        while (position := consumer.position(partition)) < end:
-            batch = consumer.poll(timeout_ms=_POLL_MS)
-            for record in batch.get(partition, ()):
-                if record.offset < end:
-                    yield record
-            # Markers and aborted records move the position, but are not returned.
-            moved = consumer.position(partition) > position
-            idle_polls = 0 if moved else idle_polls + 1
-            if idle_polls > _IDLE_POLLS_MAX:
-                raise TimedOut(kafka.OPEN_TRANSACTION, topic=partition.topic, end=end)

@@ -89,7 +89,7 @@ class TopicCreator:
         return self._create(topics, validate_only=True)
 
     def require_tables(self, admin: Any) -> None:
-        """Check whether topics of tables can be created, without creating any.
+        """Check whether topics of tables can be created and described, without creating any.
 
         Raises SinkRefused or SinkUnavailable. TopicAuthorizationFailedError and
         InvalidReplicationFactorError do not matter for topics that exist.
@@ -97,6 +97,7 @@ class TopicCreator:
         topic = row_topic(self._settings.topic_prefix, "database", "table")
         try:
             admin.create_topics({topic: self._description(topic)}, validate_only=True)
+            _require_describable(admin, [topic])
         except TopicAlreadyExistsError:
             pass
         except (
@@ -121,6 +122,7 @@ class TopicCreator:
                 wanted = {topic: self._description(topic) for topic in missing}
                 if wanted and validate_only:
                     admin.create_topics(wanted, validate_only=True)
+                    _require_describable(admin, missing)
                 elif wanted:
                     admin.create_topics(wanted, wait_for_metadata=True)
             except InvalidReplicationFactorError as error:
@@ -155,3 +157,14 @@ class TopicCreator:
             "replication_factor": settings.replication_factor,
             "configs": {"cleanup.policy": "delete", "retention.ms": str(retention)} | size,
         }
+
+
+def _require_describable(admin: Any, topics: Sequence[str]) -> None:
+    """Raise TopicAuthorizationFailedError if the user may not describe one of `topics`.
+
+    The right to create a topic does not include this one, and writing needs it. The broker looks at
+    the right before it looks for the topic.
+    """
+    for found in admin.describe_topics([*topics]):
+        if found["error_code"] == TopicAuthorizationFailedError.errno:
+            raise TopicAuthorizationFailedError(found["name"])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from connector.changes.cascaded_rows import CascadedRows
-    from connector.changes.statement import TableName
+    from connector.changes.table_names import TableName
 
 _PAUSE_FACTOR = 9
 

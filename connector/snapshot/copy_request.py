@@ -20,7 +20,7 @@ from connector.errors import (
 )
 from connector.sink import attempts
 from connector.sink.commands import write_command
-from connector.sink.connection import client_settings, connector_error
+from connector.sink.connection import connector_error, consumer_settings
 from connector.sink.topics import TopicCreator
 from connector.snapshot.condition import Condition
 from connector.snapshot.plan import followed_tables, where_of
@@ -74,12 +74,7 @@ class StateWatch:
         self._prefix = f"{settings.name}/"
         TopicCreator(settings.kafka).ensure(self._topic)
         try:
-            self._consumer = KafkaConsumer(
-                **client_settings(settings.kafka),
-                isolation_level="read_committed",
-                enable_auto_commit=False,
-                group_id=None,
-            )
+            self._consumer = KafkaConsumer(**consumer_settings(settings.kafka))
             partition = TopicPartition(self._topic, 0)
             self._consumer.assign([partition])
             self._consumer.seek(partition, self._consumer.end_offsets([partition])[partition])
@@ -132,7 +127,7 @@ def ask(settings: Settings, patterns: Sequence[str], where: str) -> CopyRequest:
     and the errors of connecting.
     """
     with _session(settings) as session:
-        found = _matching(session, settings, patterns)
+        found = matching_tables(session, settings, patterns)
         for database, table in found:
             _require_readable(session, database, table, where)
     offset = write_command(
@@ -165,9 +160,13 @@ def _session(settings: Settings) -> SelectSession:
         raise
 
 
-def _matching(
+def matching_tables(
     session: SelectSession, settings: Settings, patterns: Sequence[str]
 ) -> list[tuple[str, str]]:
+    """Return (database, table) of the followed tables that match one of the patterns.
+
+    Raises ConfigError for a pattern that matches none, and the errors of the session.
+    """
     source = settings.source
     tables = TableFilter(source.tables, source.exclude_tables)
     followed = followed_tables(session, tables)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from threading import Event
 
+    from connector.envelope.debezium.form import DebeziumForm
     from connector.source.server.select_session import SelectSession
 
 _LOCK_WAIT_TIMEOUT = 1205
@@ -38,11 +39,13 @@ def read_at_once(
     open_session: Callable[[], AbstractContextManager[SelectSession]],
     job: PassJob,
     closing: Event,
+    debezium: DebeziumForm | None = None,
 ) -> Iterator[Result]:
     """Yield `PassReady`, then `PassOpened` and each `PassChunk`, or `PassBusy`.
 
     After `PassReady` the stream stands still, until `PassOpened` or `PassBusy`. Unless all rows are
-    taken, the session cannot be used again. Raises the errors of the session.
+    taken, the session cannot be used again. The rows have the form `debezium`, if there is one.
+    Raises the errors of the session.
     """
     session.query(f"SET SESSION net_write_timeout = {_WRITE_SECONDS}")
     mariadb = session.identity.flavour == "mariadb"
@@ -62,7 +65,7 @@ def read_at_once(
                 return
             position = _snapshot_at(session, locking)
     yield PassOpened(job, position, read_us)
-    writer = job.table.writer()
+    writer = job.table.writer(debezium)
     for chunk, is_last in session.read_chunks(
         select_rows(job.table, (), job.where), writer, job.bytes_max
     ):

@@ -52,6 +52,7 @@ class CopyOutput:
     ) -> None:
         """Write to `target`, at the current position of the stream."""
         self.watch = encoder.watch
+        self.debezium = options.debezium
         self._pipeline = pipeline
         self._options = options
         self._encoder = encoder

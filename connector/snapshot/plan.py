@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from connector.changes.table_filter import SYSTEM_DATABASES
 from connector.codec.sql_text import sql_text
+from connector.contract import INTEGER_TYPES
 from connector.errors import ConfigError, table_rows
 from connector.snapshot.condition import Condition
 from connector.snapshot.jobs import PlanJob, Planned
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from connector.settings.sections import SnapshotSettings
     from connector.source.server.select_session import SelectSession
 
-_INTEGERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
 # A smaller part is not worth a connection.
 _CHUNKS_OF_A_PART_MIN = 4
 
@@ -70,7 +70,7 @@ def plan(session: SelectSession, job: PlanJob, settings: SnapshotSettings) -> Pl
     ranges: list[KeyRange] = []
     if can_be_paged(table):
         ranges = [KeyRange()]
-        if table.key_columns[0].type in _INTEGERS and settings.connections > 1:
+        if table.key_columns[0].type in INTEGER_TYPES and settings.connections > 1:
             wanted_rows = _CHUNKS_OF_A_PART_MIN * settings.connections * settings.chunk_rows
             if estimated_rows < wanted_rows and _has_rows(session, table, wanted_rows):
                 estimated_rows = wanted_rows
@@ -95,6 +95,7 @@ def where_of(table: SelectedTable, text: str) -> str:
     """
     schema = table.schema
     columns = [column["name"] for column in schema.columns]
+    columns += [each["column"]["name"] for each in schema.unlogged]
     return Condition.parse(text).sql(schema.database, schema.table, columns)
 
 

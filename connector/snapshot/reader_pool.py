@@ -15,6 +15,7 @@ from connector.source.server.select_session import SelectSession
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from connector.envelope.debezium.form import DebeziumForm
     from connector.progress.server_identity import ServerIdentity
     from connector.settings.sections import SnapshotSettings, SourceSettings
     from connector.snapshot.jobs import Job, Result
@@ -26,9 +27,14 @@ class ReaderPool:
     """Does jobs in `snapshot.connections` threads; `results` has their answers."""
 
     def __init__(
-        self, source: SourceSettings, settings: SnapshotSettings, identity: ServerIdentity
+        self,
+        source: SourceSettings,
+        settings: SnapshotSettings,
+        identity: ServerIdentity,
+        debezium: DebeziumForm | None = None,
     ) -> None:
-        """Read from the server of `source`, which must be `identity`."""
+        """Read from the server of `source`, which must be `identity`; see `TableReader`."""
+        self._debezium = debezium
         self.results: SimpleQueue[Result] = SimpleQueue()
         self._source = source
         self._settings = settings
@@ -76,7 +82,7 @@ class ReaderPool:
             thread.join(_JOIN_SECONDS)
 
     def _work(self) -> None:
-        reader = TableReader(self._open_session, self._settings, self._closing)
+        reader = TableReader(self._open_session, self._settings, self._closing, self._debezium)
         while (job := self._jobs.get()) is not None:
             self._answer(reader, job)
         reader.close()

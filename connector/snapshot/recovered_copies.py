@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from connector.changes.table_filter import TableFilter
+    from connector.envelope.debezium.form import DebeziumForm
     from connector.progress.server_identity import ServerIdentity
     from connector.settings.sections import Settings, SnapshotSettings, SourceSettings
     from connector.snapshot.cascaded_copies import CascadedCopies
@@ -45,7 +46,9 @@ class CopyPeers:
     """The functions that read the source for copies."""
 
     select: Callable[[SourceSettings], SelectSession]
-    read: Callable[[SourceSettings, SnapshotSettings, ServerIdentity], ReaderPool]
+    read: Callable[
+        [SourceSettings, SnapshotSettings, ServerIdentity, DebeziumForm | None], ReaderPool
+    ]
 
 
 COPY_PEERS = CopyPeers(SelectSession, ReaderPool)
@@ -87,7 +90,7 @@ def open_copies(
             log.error("the copy of a table has failed", table=state.name, error=state.error)
     copies = Copies(
         output,
-        lambda: peers.read(source.settings, settings.snapshot, source.identity),
+        lambda: peers.read(source.settings, settings.snapshot, source.identity, output.debezium),
         lift_fences,
         wanted,
         cascaded,

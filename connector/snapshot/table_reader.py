@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from connector.envelope.copied.selected_chunk import Chunk
     from connector.envelope.copied.selected_rows import SelectedRowWriter
+    from connector.envelope.debezium.form import DebeziumForm
     from connector.settings.sections import SnapshotSettings
     from connector.source.server.select_session import SelectSession
 
@@ -73,8 +74,13 @@ class TableReader:
         open_session: Callable[[], AbstractContextManager[SelectSession]],
         settings: SnapshotSettings,
         closing: Event,
+        debezium: DebeziumForm | None = None,
     ) -> None:
-        """Read by sessions of `open_session`, until `closing` is set."""
+        """Read by sessions of `open_session`, until `closing` is set.
+
+        The rows are those of the profile `exact`, or in the form `debezium`.
+        """
+        self._debezium = debezium
         self._open_session = open_session
         self._settings = settings
         self._closing = closing
@@ -156,11 +162,11 @@ class TableReader:
         if changed is not None:
             yield changed
         else:
-            yield from read_at_once(session, self._open_session, job, self._closing)
+            yield from read_at_once(session, self._open_session, job, self._closing, self._debezium)
 
     def _read_chunk(self, session: SelectSession, job: ChunkJob) -> Result:
         limit = job.limit
-        writer = job.table.writer()
+        writer = job.table.writer(self._debezium)
         while True:
             read_us = time.time_ns() // _NS_PER_US
             try:

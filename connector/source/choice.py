@@ -23,17 +23,20 @@ from connector.source.server.hosts import address_of, candidates
 from connector.source.server.identity import another_answered
 from connector.source.server.mysql_server import MysqlServer
 from connector.source.server.prepared_transactions import prepared_transactions
+from connector.source.server.product import version_of
 from connector.source.start.configured_start import resolve_start
 from connector.source.start.start_validation import validate_start
 from connector.source.stream.dump_request import open_stream
 from connector.source.tables.definition_source import TableDefinitions
 from connector.source.tables.foreign_keys import ServerKeys
+from connector.source.tables.unlogged_columns import GeneratedColumns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from connector.changes.cascades import KeySource
     from connector.envelope.schemas.anchored_tables import DefinitionSource
+    from connector.envelope.schemas.unlogged_columns import UnloggedColumns
     from connector.progress.progress_record import Progress
     from connector.progress.server_identity import ServerIdentity
     from connector.progress.start_point import StartPoint
@@ -67,17 +70,25 @@ class CheckedSource:
             self.settings, self.identity, lower_case_names=self.lower_case_names
         )
 
+    def unlogged_columns(self) -> UnloggedColumns | None:
+        """Return what knows the columns that records leave out; None if the log has all columns."""
+        if not version_of(self.identity).leaves_out_generated:
+            return None
+        return GeneratedColumns(self.settings, self.identity)
+
     def foreign_keys(self) -> KeySource:
         """Return the source of foreign keys that cascade."""
         return ServerKeys(self.settings, self.identity)
 
-    def open_stream(self, replica_name: str) -> ReplicationStream:
+    def open_stream(self, replica_name: str, *, stop_at_end: bool = False) -> ReplicationStream:
         """Ask the server for everything after `point`, or after `reads_from`.
 
-        Raises SourceUnavailable or SourceRefused.
+        `stop_at_end` as in `dump_request.open_stream`. Raises SourceUnavailable or SourceRefused.
         """
         start = self.reads_from or self.point
-        stream = open_stream(self.settings, start, replica_name=replica_name)
+        stream = open_stream(
+            self.settings, start, replica_name=replica_name, stop_at_end=stop_at_end
+        )
         if stream.identity.server_uuid != self.identity.server_uuid:
             # A proxy or a moved address led the second login to another server than the checks.
             stream.close()

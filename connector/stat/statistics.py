@@ -1,5 +1,7 @@
 """Events become counts: by type, by table, by transaction.
 
+`GroupCounts` adds what most events of a log are, from their bytes; all others come to `add`.
+
 *Memory.* Counters for each event type, table and server, GTIDs as intervals, and the largest
 transactions; single events take none.
 """
@@ -9,22 +11,33 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from heapq import heappush, heappushpop
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, final
 
 from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
-from connector.binlog.events.rows_head import RowsKind
-from connector.binlog.framing.event_types import event_name
-from connector.changes.transaction_bounds import TransactionBounds, rows_of, with_inner_events
+from connector.binlog.events.rows_head import DELETE, INSERT, UPDATE
+from connector.binlog.framing.event_types import (
+    PARTIAL_ROW_DATA,
+    TRANSACTION_PAYLOAD,
+    event_name,
+)
+from connector.changes.event_meaning import MEANING_OF_TYPE, OTHER, ROWS
+from connector.changes.transaction_bounds import TransactionBounds, TransactionSpan, rows_of
 from connector.errors import EventError
 from connector.gtid import Gtid, GtidSet, MariadbGtid
 
 if TYPE_CHECKING:
+    from mypy_extensions import i64
+
     from connector.binlog.event import Event
     from connector.binlog.events.rows import RowsEvent
-    from connector.changes.transaction_bounds import TransactionSpan
+    from connector.binlog.events.table_map import TableMapEvent
 
-LARGEST_TRANSACTIONS = 10
+LARGEST_TRANSACTIONS: Final = 10
+
+# No time, and no server.
+_LATE: Final = 1 << 40
+_NONE: Final = -1
 
 
 @dataclass(slots=True)
@@ -93,6 +106,7 @@ class SequenceRange:
     count: int = 1
 
 
+@final
 class Statistics:
     """Counts the events of files, in their order."""
 
@@ -103,15 +117,20 @@ class Statistics:
         self.payloads = Payloads()
         self.tables: dict[tuple[str, str], TableCount] = {}
         self.server_versions: dict[str, None] = {}  # an ordered set
-        self.server_ids: Counter[int] = Counter()
-        self.first_timestamp: int | None = None  # seconds since the epoch
-        self.last_timestamp: int | None = None
+        # Of the earliest and the latest event, in seconds since the epoch.
+        self._earliest: i64 = _LATE
+        self._latest: i64 = _NONE
         self.gtids = GtidSet()
         self.mariadb_gtids: dict[tuple[int, int], SequenceRange] = {}  # by domain and server
         self.transactions = Count()
-        self.peak = 0  # transactions that ended within one second
+        self.peak: i64 = 0  # transactions that ended within one second
         self.peak_timestamp: int | None = None
-        self._second = (-1, 0)
+        self._second: i64 = _NONE
+        self._in_second: i64 = 0
+        self._server_ids: Counter[int] = Counter()
+        # The events since the server was another one, which are not counted there yet.
+        self._server_id: i64 = _NONE
+        self._server_events: i64 = 0
         self._bounds = TransactionBounds()
         self._current: TransactionCount | None = None
         self._largest: list[tuple[int, int, TransactionCount]] = []
@@ -119,29 +138,38 @@ class Statistics:
     def add(self, event: Event) -> None:
         """Count one event; the events of a file come in their order.
 
-        Raises EventError if a compressed transaction cannot be read.
+        Raises EventError if its body cannot be read.
         """
-        name = event_name(event.header.type_code)
-        size = event.header.event_size
-        self.files.setdefault(event.file, Count()).add(size)
-        self.events.setdefault(name, Count()).add(size)
-        self.server_ids[event.header.server_id] += 1
-        self._add_time(event)
-        for inner in with_inner_events(event):
-            self._add_to_transaction(inner)
-            body = inner.body
-            rows = rows_of(body)
-            if rows is not None and not rows.is_dummy:
-                self._add_rows(inner, rows)
-            elif isinstance(body, TransactionPayloadEvent):
-                self.payloads.count += 1
-                self.payloads.compressed_bytes += body.payload_size
-                self.payloads.uncompressed_bytes += body.uncompressed_size
-            elif isinstance(body, (FormatDescriptionEvent, StartEventV3)):
-                self.server_versions[body.server_version] = None
-            if inner is not event:
+        header = event.header
+        self.count_of_file(event.file).add(header.event_size)
+        self.count_of_type(header.type_code).add(header.event_size)
+        self.add_server(header.server_id)
+        timestamp = header.timestamp
+        # Events that the server made up have the timestamp 0.
+        if timestamp and not header.artificial:
+            self.add_time(timestamp)
+        self._add_body(event)
+        if header.type_code == TRANSACTION_PAYLOAD:
+            body = event.body
+            assert isinstance(body, TransactionPayloadEvent)
+            self.payloads.count += 1
+            self.payloads.compressed_bytes += body.payload_size
+            self.payloads.uncompressed_bytes += body.uncompressed_size
+            for inner in body.opened():
+                self._add_body(inner)
                 name = event_name(inner.header.type_code)
                 self.payloads.events.setdefault(name, Count()).add(inner.header.event_size)
+
+    @property
+    def is_between(self) -> bool:
+        """Whether no transaction is open."""
+        return self._bounds.is_outside
+
+    @property
+    def server_ids(self) -> Counter[int]:
+        """The number of events by the id of the server that wrote them first."""
+        self._count_server()
+        return self._server_ids
 
     @property
     def largest_transactions(self) -> list[TransactionCount]:
@@ -149,34 +177,116 @@ class Statistics:
         return [count for _, _, count in sorted(self._largest, key=lambda entry: entry[:2])][::-1]
 
     @property
+    def first_timestamp(self) -> int | None:
+        """Seconds since the epoch, of the earliest event."""
+        return None if self._latest == _NONE else self._earliest
+
+    @property
+    def last_timestamp(self) -> int | None:
+        """Seconds since the epoch, of the latest event."""
+        return None if self._latest == _NONE else self._latest
+
+    @property
     def seconds(self) -> int:
         """Seconds from the earliest event to the latest."""
-        if self.first_timestamp is None or self.last_timestamp is None:
-            return 0
-        return self.last_timestamp - self.first_timestamp
+        return 0 if self._latest == _NONE else self._latest - self._earliest
 
-    def _add_time(self, event: Event) -> None:
-        timestamp = event.header.timestamp
-        # Events that the server made up have the timestamp 0.
-        if timestamp and not event.header.artificial:
-            first, last = self.first_timestamp, self.last_timestamp
-            self.first_timestamp = timestamp if first is None else min(first, timestamp)
-            self.last_timestamp = timestamp if last is None else max(last, timestamp)
+    def count_of_file(self, name: str) -> Count:
+        """Return the count of the events of a file."""
+        count = self.files.get(name)
+        if count is None:
+            count = self.files[name] = Count()
+        return count
+
+    def count_of_type(self, type_code: int) -> Count:
+        """Return the count of the events of a type."""
+        name = event_name(type_code)
+        count = self.events.get(name)
+        if count is None:
+            count = self.events[name] = Count()
+        return count
+
+    def count_of_table(self, table_map: TableMapEvent) -> TableCount:
+        """Return the count of the rows of a table."""
+        name = (table_map.schema, table_map.table)
+        count = self.tables.get(name)
+        if count is None:
+            count = self.tables[name] = TableCount()
+        return count
+
+    def add_time(self, timestamp: i64) -> None:
+        """Note the time of an event, in seconds since the epoch."""
+        self._earliest = min(self._earliest, timestamp)
+        self._latest = max(self._latest, timestamp)
+
+    def add_server(self, server_id: i64) -> None:
+        """Count an event of this server."""
+        if server_id != self._server_id:
+            self._count_server()
+            self._server_id = server_id
+        self._server_events += 1
+
+    def end_transaction(
+        self, size: i64, gtid: Gtid | MariadbGtid | None, last_timestamp: i64
+    ) -> bool:
+        """Count a transaction; return whether it is one of the largest so far."""
+        self.transactions.add(size)
+        if isinstance(gtid, Gtid):
+            self.gtids.add(gtid)
+        elif isinstance(gtid, MariadbGtid):
+            self._add_mariadb_gtid(gtid)
+        if last_timestamp == self._second:
+            self._in_second += 1
+        else:
+            self._second = last_timestamp
+            self._in_second = 1
+        if self._in_second > self.peak:
+            self.peak = self._in_second
+            self.peak_timestamp = last_timestamp
+        # Among equals, the earlier ones stay.
+        return len(self._largest) < LARGEST_TRANSACTIONS or size > self._largest[0][0]
+
+    def keep_large(self, transaction: TransactionCount) -> None:
+        """Keep the transaction that ended last, because it is one of the largest so far."""
+        entry = (transaction.bytes, -self.transactions.count, transaction)
+        if len(self._largest) < LARGEST_TRANSACTIONS:
+            heappush(self._largest, entry)
+        else:
+            heappushpop(self._largest, entry)
+
+    def _count_server(self) -> None:
+        if self._server_events:
+            self._server_ids[self._server_id] += self._server_events
+            self._server_events = 0
+
+    def _add_body(self, event: Event) -> None:
+        """Count what the event, which may lie in a payload, means for transactions and rows."""
+        self._add_to_transaction(event)
+        type_code = event.header.type_code
+        meaning = MEANING_OF_TYPE[type_code]
+        if meaning == ROWS or type_code == PARTIAL_ROW_DATA:
+            rows = rows_of(event.body)
+            if rows is not None and not rows.is_dummy:
+                self._add_rows(event, rows)
+        elif meaning == OTHER:
+            body = event.body
+            if isinstance(body, (FormatDescriptionEvent, StartEventV3)):
+                self.server_versions[body.server_version] = None
 
     def _add_rows(self, event: Event, body: RowsEvent) -> None:
-        name = (body.table_map.schema, body.table_map.table)
-        table = self.tables.setdefault(name, TableCount())
+        table = self.count_of_table(body.table_map)
         table.bytes += event.header.event_size
         try:
-            rows = sum(1 for _ in body.rows())
+            rows = body.count()
         except EventError:
             table.refused_events += 1
             return
-        if body.kind is RowsKind.INSERT:
+        kind = body.kind
+        if kind is INSERT:
             table.inserts += rows
-        elif body.kind is RowsKind.UPDATE:
+        elif kind is UPDATE:
             table.updates += rows
-        else:
+        elif kind is DELETE:
             table.deletes += rows
         if self._current is not None:
             self._current.rows += rows
@@ -187,29 +297,11 @@ class Statistics:
         if span is None:
             self._current = None
             return
-        if self._current is None or self._current.span is not span:
-            self._current = TransactionCount(span)
-        if ended:
-            self._end_transaction(self._current)
-
-    def _end_transaction(self, transaction: TransactionCount) -> None:
-        span = transaction.span
-        self.transactions.add(transaction.bytes)
-        if isinstance(span.gtid, Gtid):
-            self.gtids.add(span.gtid)
-        elif isinstance(span.gtid, MariadbGtid):
-            self._add_mariadb_gtid(span.gtid)
-        second, count = self._second
-        count = count + 1 if second == span.last_timestamp else 1
-        self._second = (span.last_timestamp, count)
-        if count > self.peak:
-            self.peak, self.peak_timestamp = count, span.last_timestamp
-        # Among equals, the earlier ones stay.
-        entry = (transaction.bytes, -self.transactions.count, transaction)
-        if len(self._largest) < LARGEST_TRANSACTIONS:
-            heappush(self._largest, entry)
-        else:
-            heappushpop(self._largest, entry)
+        current = self._current
+        if current is None or current.span is not span:
+            current = self._current = TransactionCount(span)
+        if ended and self.end_transaction(current.bytes, span.gtid, span.last_timestamp):
+            self.keep_large(current)
 
     def _add_mariadb_gtid(self, gtid: MariadbGtid) -> None:
         key = (gtid.domain_id, gtid.server_id)

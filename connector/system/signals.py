@@ -6,8 +6,6 @@ import signal
 import time
 from typing import TYPE_CHECKING, Self
 
-import structlog
-
 if TYPE_CHECKING:
     from types import FrameType
 
@@ -41,7 +39,9 @@ class StopSignals:
         if self.requested and not self._told:
             self._told = True
             name = signal.Signals(self._number).name if self._number else None
-            structlog.get_logger().info("stop requested", signal=name)
+            from structlog import get_logger  # noqa: PLC0415  # keeps commands without a log fast
+
+            get_logger().info("stop requested", signal=name)
 
     def sleep(self, seconds: float) -> None:
         """Sleep until the time is over or a stop is requested."""

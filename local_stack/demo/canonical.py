@@ -14,7 +14,9 @@ import struct
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from connector.errors import LocalStackError, local_demo
 
@@ -89,6 +91,11 @@ def _mirror_vector(value: object) -> object:
     return struct.pack(f"<{len(value)}f", *value) if isinstance(value, list) else value
 
 
+def _source_label(value: str | bytes) -> str:
+    # The labels of a table in the character set binary are bytes.
+    return value.decode() if isinstance(value, bytes) else value
+
+
 def _source_bits(value: bytes) -> int:
     return int.from_bytes(value, "big")
 
@@ -110,7 +117,10 @@ _FAMILIES = {
     "decimal": _DECIMAL,
     "bit": _BIT,
     **dict.fromkeys(("char", "varchar", "tinytext", "text", "mediumtext", "longtext"), _TEXT),
-    **dict.fromkeys(("enum", "set", "json", "time", "uuid", "inet4", "inet6"), _TEXT),
+    **dict.fromkeys(("enum", "set"), Family("{}", _source_label, _same)),
+    **dict.fromkeys(("json", "time"), _TEXT),
+    "uuid": Family("{}", lambda text: UUID(text).bytes, _same),
+    **dict.fromkeys(("inet4", "inet6"), Family("{}", lambda text: ip_address(text).packed, _same)),
     **dict.fromkeys(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"), _TEXT),
     **dict.fromkeys(("datetime", "timestamp"), _MOMENT),
     "date": _DATE,

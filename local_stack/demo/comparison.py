@@ -76,8 +76,19 @@ class _Column:
     family: Family
 
 
-def compare_table(source: Endpoint, database: str, table: str, mirror: Path) -> TableComparison:
+def compare_table(
+    source: Endpoint,
+    database: str,
+    table: str,
+    mirror: Path,
+    *,
+    where: str = "true",
+    may_have_more: bool = False,
+) -> TableComparison:
     """Compare `database.table` of an idle server with the Delta table at `mirror`.
+
+    Of the mirror, rows are compared for which `where` holds. With `may_have_more` it may have more
+    columns than the source.
 
     A table without any rows so far has no mirror, and counts as equal to a missing one. Raises
     LocalStackError for a table without a primary key, or for a column type without a family.
@@ -85,22 +96,51 @@ def compare_table(source: Endpoint, database: str, table: str, mirror: Path) -> 
     name = f"{database}.{table}"
     with closing(_open(source)) as connection, connection.cursor() as cursor:
         columns = _columns(cursor, database, table)
+        if not any(column.key for column in columns):
+            raise LocalStackError(local_demo.NO_KEY, table=name)
         source_rows = _source_rows(cursor, database, table, columns)
+    key = [column.name for column in sorted(columns, key=_place_in_key) if column.key]
+    return _compared(
+        name, columns, source_rows, mirror, key, where=where, may_have_more=may_have_more
+    )
+
+
+def compare_all_rows(source: Endpoint, database: str, table: str, mirror: Path) -> TableComparison:
+    """Compare as `compare_table`, but each row with all its columns, and how often it is there."""
+    with closing(_open(source)) as connection, connection.cursor() as cursor:
+        columns = _columns(cursor, database, table)
+        source_rows = _source_rows(cursor, database, table, columns)
+    return _compared(f"{database}.{table}", columns, source_rows, mirror, ())
+
+
+def _compared(
+    name: str,
+    columns: Sequence[_Column],
+    source_rows: list[Row],
+    mirror: Path,
+    key: Sequence[str],
+    *,
+    where: str = "true",
+    may_have_more: bool = False,
+) -> TableComparison:
     try:
-        arrow = read_mirror(mirror)
+        arrow = read_mirror(mirror, where)
     except TableNotFoundError:
         missing = ("there is no mirror",) if source_rows else ()
         return TableComparison(name, len(source_rows), 0, missing, 0, ())
-    problems = _column_problems([column.name for column in columns], arrow.column_names)
+    names = [column.name for column in columns]
+    shown = arrow.column_names
+    if may_have_more:
+        shown = [name for name in shown if name in names]
+    problems = _column_problems(names, shown)
     differences: list[Difference] = []
     # Rows are compared only if the columns are the same; otherwise all of them would differ.
     if not problems:
-        differences = compare_rows(
-            source_rows,
-            _mirror_rows(arrow, columns),
-            [column.name for column in columns],
-            [column.name for column in sorted(columns, key=_place_in_key) if column.key],
-        )
+        mirror_rows = _mirror_rows(arrow, columns)
+        if key:
+            differences = compare_rows(source_rows, mirror_rows, names, key)
+        else:
+            differences = _uncounted(source_rows, mirror_rows)
     return TableComparison(
         name,
         len(source_rows),
@@ -109,6 +149,17 @@ def compare_table(source: Endpoint, database: str, table: str, mirror: Path) -> 
         len(differences),
         tuple(differences[:TOLD_MAX]),
     )
+
+
+def _uncounted(source: Sequence[Row], mirror: Sequence[Row]) -> list[Difference]:
+    """Return the rows that one side has more often than the other."""
+    wanted, found = Counter(source), Counter(mirror)
+    differences = [
+        Difference(row, f"is in the source {wanted[row]} times, in the mirror {found[row]} times")
+        for row in wanted | found
+        if wanted[row] != found[row]
+    ]
+    return sorted(differences, key=lambda difference: repr(difference.key))
 
 
 def compare_rows(
@@ -161,12 +212,9 @@ def _columns(cursor: Cursor, database: str, table: str) -> list[_Column]:
         " WHERE c.table_schema = %s AND c.table_name = %s ORDER BY c.ordinal_position",
         (database, table),
     )
-    columns = [
+    return [
         _Column(name, int(key), family_of(data_type)) for name, data_type, key in cursor.fetchall()
     ]
-    if not any(column.key for column in columns):
-        raise LocalStackError(local_demo.NO_KEY, table=f"{database}.{table}")
-    return columns
 
 
 def _source_rows(

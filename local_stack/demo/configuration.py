@@ -109,6 +109,11 @@ class DemoDirectory:
         """The status lines of the Spark job."""
         return self.path / "stream_job.status.jsonl"
 
+    @property
+    def verify_log(self) -> Path:
+        """The log of all calls of `verify`."""
+        return self.path / "verify.log"
+
     def mirror_of(self, table: str) -> Path:
         """Return the path of the mirror of a table of the shop."""
         return self.mirror / DATABASE / table

@@ -35,7 +35,7 @@ class TableLine:
     mirror_rows: int | None  # None: no mirror is kept
     changes: int
     changes_per_second: float
-    lag_seconds: float | None  # None: no mirror is kept, or it does not exist yet
+    lag_seconds: float | None  # None: no mirror is kept, or the table has not changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ def _plain(board: Board) -> str:
     lags = [line.lag_seconds for line in board.tables if line.lag_seconds is not None]
     rate = sum(line.changes_per_second for line in board.tables)
     lag = f"{max(lags):.1f} s" if lags else "-"
-    return f"{board.phase}: {numbers} (source/mirror rows), {rate:.0f} changes/s, lag {lag}"
+    return f"{board.phase}: {rate:.0f} changes/s, lag {lag}, rows of source/mirror: {numbers}"
 
 
 def _mirror_rows(line: TableLine) -> str:

@@ -14,9 +14,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def read_mirror(path: Path | str) -> pa.Table:
-    """Return all rows of the table at `path`; raises TableNotFoundError without a table."""
-    return query_mirror(DeltaTable(path), "SELECT * FROM mirror")
+def read_mirror(path: Path | str, where: str = "true") -> pa.Table:
+    """Return the rows of the table at `path` for which the SQL condition `where` holds.
+
+    Raises TableNotFoundError without a table.
+    """
+    return query_mirror(DeltaTable(path), f"SELECT * FROM mirror WHERE {where}")  # noqa: S608 # the caller's
 
 
 def query_mirror(table: DeltaTable, sql: str) -> pa.Table:

@@ -91,6 +91,10 @@ class JobStatus:
     started: bool = False
     batches: int = 0
     last_batch_seconds: float = 0.0
+    last_batch_changes: int = 0
+    # Of each batch with changes: how long after the source's commit they were in the table that
+    # got them last.
+    lags: list[float] = field(default_factory=list)
     end_offsets: dict[str, dict[str, int]] = field(default_factory=dict)
     # By `database.table`: when the source committed the latest applied change.
     applied_ms: dict[str, int] = field(default_factory=dict)
@@ -105,6 +109,10 @@ class JobStatus:
                 self.batches += 1
                 self.last_batch_seconds = line["seconds"]
                 self.end_offsets = line["end_offsets"]
+                reports = line["tables"].values()
+                self.last_batch_changes = sum(report["changes"] for report in reports)
+                lags = [each["lag_seconds"] for each in reports if each["lag_seconds"] is not None]
+                self.lags += [max(lags)] if lags else []
                 for table, report in line["tables"].items():
                     if report["source_ts_ms"] is not None:
                         latest = max(report["source_ts_ms"], self.applied_ms.get(table, 0))

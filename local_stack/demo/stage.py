@@ -25,6 +25,7 @@ from local_stack.demo.shop import (
 )
 from local_stack.demo.source_log import SourceLog
 from local_stack.demo.topics import TopicReader
+from local_stack.demo.verify_command import VerifyCommand
 from local_stack.demo.workload import Workload
 from local_stack.java import java_runtime
 from local_stack.kafka import KafkaBroker
@@ -53,6 +54,7 @@ class Stage:
         self._stack = ExitStack()
         self._looks: deque[tuple[float, dict[str, int]]] = deque(maxlen=RATE_LOOKS)
         self._mirror_rows = MirrorRows(directory)
+        self._verified = 0
         self.connector_state = ""
 
     def __enter__(self) -> Self:
@@ -107,9 +109,19 @@ class Stage:
         self.connector_state = "starting"
         self.topics = self._stack.enter_context(TopicReader(bootstrap, TOPIC_PREFIX))
 
+    def verify(self, *arguments: str) -> VerifyCommand:
+        """Start `verify` with these arguments."""
+        self._verified += 1
+        command = VerifyCommand(self.directory, self._verified)
+        self._stack.callback(command.stop)
+        command.start(*arguments)
+        return command
+
     def start_workload(self) -> None:
         """Start the customers."""
-        self.workload = Workload(self.source, self._options.rate)
+        # MariaDB logs whole seconds.
+        unit_ms = MS if self.log.product == "mariadb" else 1
+        self.workload = Workload(self.source, self._options.rate, unit_ms=unit_ms)
         self._stack.callback(self.workload.stop)
         self.workload.start()
 
@@ -145,17 +157,13 @@ class Stage:
         self._looks.append((time.monotonic(), records))
         (earlier, before), (now, _) = self._looks[0], self._looks[-1]
         source_rows = count_rows(self.source)
-        changed_ms = self.workload.last_change_ms
         tables = []
         for table in TABLES:
             mirrored = table in MIRRORED_TABLES
-            applied_ms = status.applied_ms.get(f"{DATABASE}.{table}")
-            # The age of the newest change in the mirror, compared with the newest in the source.
-            lag = (
-                max(0, changed_ms[table] - applied_ms) / MS
-                if mirrored and applied_ms is not None and table in changed_ms
-                else None
-            )
+            applied_ms = status.applied_ms.get(f"{DATABASE}.{table}", 0)
+            # How long the oldest change waits that is not in the mirror.
+            lag_ms = self.workload.lag_ms(table, applied_ms)
+            lag = lag_ms / MS if mirrored and lag_ms is not None else None
             changes = records.get(table, 0)
             tables.append(
                 TableLine(
@@ -168,7 +176,8 @@ class Stage:
                 )
             )
         workload, job = self.workload, self.stream_job
-        batches = f"{status.batches:,} applied, the last in {status.last_batch_seconds:.1f} s"
+        last = f"{status.last_batch_changes:,} changes in {status.last_batch_seconds:.1f} s"
+        batches = f"{status.batches:,} applied, the last one {last}"
         if not status.batches:
             batches = "none applied yet, the first takes longest"
         return Board(

@@ -49,10 +49,13 @@ def invitation(stage: Stage) -> list[tuple[str, str]]:
     consumer += ["-t", f"{TOPIC_PREFIX}.{DATABASE}.orders"]
     consumer += ["-C", "isolation_level=read_committed", "-C", "auto_offset_reset=earliest"]
     mirror = stage.directory.mirror_of("orders")
+    verify = [sys.executable, "-m", "connector", "verify", str(stage.directory.connector_config)]
+    verify += ["--mirror", str(stage.directory.stream_job_config)]
     return [
         ("the source, and to change it", shlex.join([*mysql, DATABASE])),
         ("a topic, by a console consumer", shlex.join(consumer)),
         ("the mirror, by a pyspark shell", shlex.quote(str(write_pyspark(stage)))),
         ("and in that shell", f'spark.read.format("delta").load("{mirror}").show()'),
+        ("source and mirror, compared again", shlex.join(verify)),
         ("configurations and logs", f"ls {shlex.quote(str(stage.directory.path))}"),
     ]

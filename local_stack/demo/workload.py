@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pymysql
 
 from connector.errors import LocalStackError, local_demo
+from local_stack.demo.change_times import ChangeTimes
 from local_stack.demo.shop import ADD_COLUMN, DATABASE
 from local_stack.demo.transactions import Shop
 from local_stack.endpoint import connect
@@ -34,8 +35,11 @@ ROLLBACK_EVERY = 25
 class Workload:
     """Transactions on a shop at a steady rate, until stopped."""
 
-    def __init__(self, endpoint: Endpoint, rate: float, seed: int = 1) -> None:
-        """Run on the shop of `endpoint`; the same seed makes the same changes."""
+    def __init__(self, endpoint: Endpoint, rate: float, seed: int = 1, unit_ms: int = 1) -> None:
+        """Run on the shop of `endpoint`; the same seed makes the same changes.
+
+        The source knows the times of commits to `unit_ms` milliseconds.
+        """
         self._endpoint = endpoint
         self._rate = rate
         self._random = Random(seed)  # noqa: S311 - no secrets are drawn
@@ -45,7 +49,7 @@ class Workload:
         self._error: pymysql.err.Error | None = None
         self._lock = threading.Lock()
         self._records: Counter[str] = Counter()
-        self._last_change_ms: dict[str, int] = {}
+        self._times = ChangeTimes(unit_ms)
         self.transactions = 0
         self.rollbacks = 0
 
@@ -75,10 +79,18 @@ class Workload:
             return dict(self._records)
 
     @property
-    def last_change_ms(self) -> dict[str, int]:
-        """When each table last changed, in milliseconds since 1970."""
+    def changed_tables(self) -> set[str]:
+        """The tables that have changed."""
         with self._lock:
-            return dict(self._last_change_ms)
+            return self._times.tables
+
+    def lag_ms(self, table: str, applied_ms: int) -> int | None:
+        """Return how long the oldest change has waited that came after `applied_ms`.
+
+        None if the table never changed.
+        """
+        with self._lock:
+            return self._times.lag_ms(table, applied_ms, time.time_ns() // 10**6)
 
     def _run(self) -> None:
         try:
@@ -117,12 +129,11 @@ class Workload:
             self._commit(connection, shop)
 
     def _commit(self, connection: pymysql.Connection[Cursor], shop: Shop) -> None:
+        # The time of the commit is not before this one.
+        at_ms = time.time_ns() // 10**6
         connection.commit()
-        now_ms = time.time_ns() // 10**6
         with self._lock:
             self._records.update(shop.pending)
-            self._last_change_ms.update(
-                {table: now_ms for table, number in shop.pending.items() if number}
-            )
+            self._times.add((table for table, number in shop.pending.items() if number), at_ms)
             self.transactions += 1
         shop.pending.clear()

@@ -23,7 +23,7 @@ from connector.errors import mirror_records
 from connector.errors.message import Message
 from connector.records.record_reader import NO_OP, NO_SCHEMA, NO_SEQUENCE, SEQUENCE_BYTES
 from stream_jobs.apply.problems import RecordPosition
-from stream_jobs.sequence import PackedSequences
+from stream_jobs.schema.sequence import PackedSequences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,18 +32,30 @@ if TYPE_CHECKING:
 
     from connector.errors import MirrorError
     from connector.records.record_reader import RecordColumns
+    from stream_jobs.schema.sequence import PackedSequence
     from stream_jobs.source.ranges import OffsetRange
 
 DELETE: Final = ord(OP_DELETE)
 TRUNCATE: Final = ord(OP_TRUNCATE)
+READ: Final = ord(OP_READ)
+UPDATE: Final = ord(OP_UPDATE)
 _ROW_OPS: Final = tuple(ord(op) for op in (OP_CREATE, OP_UPDATE, OP_DELETE, OP_READ))
 
 
 class Changes:
     """The records of one table, in the order of partitions and offsets."""
 
-    def __init__(self, topic: str, pieces: Sequence[tuple[OffsetRange, RecordColumns]]) -> None:
-        """Join the records of several ranges."""
+    def __init__(
+        self,
+        topic: str,
+        pieces: Sequence[tuple[OffsetRange, RecordColumns]],
+        skipped: frozenset[tuple[int, int]] = frozenset(),
+        bound: PackedSequence | None = None,
+    ) -> None:
+        """Join the records of several ranges, without those in `skipped`: partition and offset.
+
+        A partition ends before its first record that is not below `bound`.
+        """
         self.topic = topic
         self.keys: list[bytes | None] = []
         self.values: list[bytes | None] = []
@@ -68,7 +80,15 @@ class Changes:
         self.schemas: NDArray[np.int32] = np.concatenate(schemas)
         self._digits = b"".join(digits)
         self.sequences = PackedSequences(self._digits)
+        # By partition, the offset of the first record that is not below the bound.
+        self.held: dict[int, int] = {}
+        if bound is not None:
+            self._hold(bound)
         is_empty = np.fromiter((v is None for v in self.values), np.bool_, len(self.values))
+        self._are_skipped = self._among(skipped)
+        # Like a tombstone: it is there, and changes nothing.
+        self.ops[self._are_skipped] = DELETE
+        is_empty |= self._are_skipped
         # A tombstone repeats the headers of its `d`, and is never applied.
         self.are_tombstones: NDArray[np.bool_] = is_empty & (self.ops == DELETE)
         self.are_rows: NDArray[np.bool_] = np.isin(self.ops, _ROW_OPS) & ~self.are_tombstones
@@ -83,7 +103,7 @@ class Changes:
         has_schema = self.schemas != NO_SCHEMA
         is_known = self.are_rows | (self.ops == TRUNCATE)
         good = has_sequence & is_known & has_schema & ~self._are_empty
-        wrong = np.flatnonzero(~(good | (self.are_tombstones & has_schema)))
+        wrong = np.flatnonzero(~(good | (self.are_tombstones & has_schema) | self._are_skipped))
         if not len(wrong):
             return None
         place = int(wrong[0])
@@ -96,6 +116,20 @@ class Changes:
             self.topic, int(self.partitions[place]), int(self.offsets[place]), seq
         )
 
+    def are_first(self) -> NDArray[np.bool_]:
+        """Return which records are above all earlier ones of their partition: no repetitions."""
+        hi, lo = self.sequences.hi, self.sequences.lo
+        order = np.lexsort((lo, hi))
+        differ = (np.diff(hi[order]) != 0) | (np.diff(lo[order]) != 0)
+        rank = np.zeros(len(hi), np.int64)
+        rank[order[1:]] = np.cumsum(differ)
+        first = np.zeros(len(hi), np.bool_)
+        for partition in np.unique(self.partitions).tolist():
+            own = np.flatnonzero(self.partitions == partition)
+            highest = np.maximum.accumulate(rank[own])
+            first[own] = np.concatenate([[True], rank[own][1:] > highest[:-1]])
+        return first
+
     def last_of_keys(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return, of the records at `places`, the one with the highest sequence of each key."""
         hi, lo = self.sequences.hi[places], self.sequences.lo[places]
@@ -106,6 +140,32 @@ class Changes:
         # A dictionary keeps the last value of a key.
         latest = dict(zip([self.keys[place] for place in every], every, strict=True))
         return np.sort(np.fromiter(latest.values(), np.intp, len(latest)))
+
+    def _hold(self, bound: PackedSequence) -> None:
+        """Drop the first record of each partition that is not below `bound`, and all after it."""
+        are_beyond = ~self.sequences.are_below(bound)
+        if not are_beyond.any():
+            return
+        kept = np.ones(len(self.keys), np.bool_)
+        for partition in np.unique(self.partitions[are_beyond]).tolist():
+            own = self.partitions == partition
+            first = int(self.offsets[own & are_beyond][0])
+            self.held[partition] = first
+            kept &= ~(own & (self.offsets >= first))
+        places = np.flatnonzero(kept)
+        self.keys = [self.keys[place] for place in places.tolist()]
+        self.values = [self.values[place] for place in places.tolist()]
+        self.partitions, self.offsets = self.partitions[places], self.offsets[places]
+        self.ops, self.schemas = self.ops[places], self.schemas[places]
+        digits = np.frombuffer(self._digits, np.uint8).reshape(-1, SEQUENCE_BYTES)
+        self._digits = digits[places].tobytes()
+        self.sequences = PackedSequences(self._digits)
+
+    def _among(self, records: frozenset[tuple[int, int]]) -> NDArray[np.bool_]:
+        found = np.zeros(len(self.keys), np.bool_)
+        for partition, offset in records:
+            found |= (self.partitions == partition) & (self.offsets == offset)
+        return found
 
     def _problem(self, place: int) -> Message:
         start = place * SEQUENCE_BYTES

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +20,9 @@ import pyarrow.json as pj
 
 from connector.errors import mirror_records
 from connector.errors.message import Message
+from stream_jobs.apply.images import FEW, SOURCE, Images
 from stream_jobs.apply.problems import WrongRecordError
-from stream_jobs.column_types import ColumnType
+from stream_jobs.schema.column_types import ColumnType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,15 +32,6 @@ if TYPE_CHECKING:
 # Bytes of values that are read at once; text of a block has offsets of 32 bits.
 _BLOCK_BYTES: Final = 32 * 1024 * 1024
 _BRACE: Final = ord("{")
-_SOURCE: Final = pa.struct([("ts_ms", pa.int64())])
-
-
-class Images(NamedTuple):
-    """One image of each record."""
-
-    columns: list[pa.ChunkedArray]  # of the parsed types
-    missing: pa.ChunkedArray  # whether the record has no such image
-    source_ts_ms: int | None  # the latest
 
 
 def read_images(
@@ -49,8 +41,12 @@ def read_images(
 
     Raises WrongRecordError for a value that is not JSON of these columns.
     """
-    row = pa.struct([(column["name"], ColumnType.of(column).parsed) for column in columns])
-    schema = pa.schema([(image, row), ("source", _SOURCE)])
+    kinds = [(column["name"], ColumnType.of(column).parsed) for column in columns]
+    if len(values) <= FEW:
+        few = Images.of_few(values, image, kinds)
+        if few is not None:
+            return few
+    schema = pa.schema([(image, pa.struct(kinds)), ("source", SOURCE)])
     tables = []
     for start, end in _blocks(values):
         block = values[start:end]
@@ -58,13 +54,9 @@ def read_images(
         if table is None:
             table = _read_each(block, schema, start, schema_id)
         tables.append(table)
-    table = pa.concat_tables(tables)
+    table = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
     found = table[image]
-    return Images(
-        [pc.struct_field(found, [place]) for place in range(len(columns))],
-        pc.is_null(found),
-        pc.max(pc.struct_field(table["source"], [0])).as_py(),
-    )
+    return Images(found.flatten(), pc.is_null(found), table["source"])
 
 
 def _blocks(values: Sequence[bytes]) -> Iterator[tuple[int, int]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+import pickle
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -11,15 +13,20 @@ if TYPE_CHECKING:
     from connector.contract import SchemaColumn
     from connector.errors import MirrorError
     from stream_jobs.apply.key_index import IndexFolder
+    from stream_jobs.apply.last_change import LastChange
     from stream_jobs.apply.problems import RecordPosition
     from stream_jobs.apply.values import ZeroDates
     from stream_jobs.delta.columns import Column
     from stream_jobs.delta.data_file import DataFile
     from stream_jobs.delta.storage import Storage
-    from stream_jobs.sequence import PackedSequence
+    from stream_jobs.schema.sequence import PackedSequence, Truncate
+    from stream_jobs.schema.table_schema import TableSchema
     from stream_jobs.source.facts import KafkaFacts
     from stream_jobs.source.ranges import OffsetRange
-    from stream_jobs.table_schema import TableSchema
+
+
+# Mirrors that a worker remembers; each takes some kilobytes.
+_MIRRORS_MAX: Final = 4096
 
 
 class ParsedAs(NamedTuple):
@@ -28,18 +35,37 @@ class ParsedAs(NamedTuple):
     schema: TableSchema
     # Columns of the mirror that `schema` lacks, with the value of such rows in them.
     added: Mapping[str, SchemaColumn]
+    # Columns of `schema` that have another name in the mirror: it keeps those of older types.
+    renamed: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MirrorFacts:
-    """The mirror of a table, as a task sees it."""
+    """What a task sees of the mirror of a table, and what is mostly the same in each batch.
+
+    So it is packed once, and a worker unpacks it once. All else of a task is new in each batch.
+    """
 
     path: str  # below the root of the storage
     schema: TableSchema
-    columns: tuple[Column, ...]  # of the Delta table, with the two of the sequence
-    files: tuple[DataFile, ...]
+    columns: tuple[Column, ...]  # of the Delta table, with those of the mode and the sequence
     # By schema id. A record with another id is not applied: the driver decides first.
     parses: Mapping[str, ParsedAs]
+    partition_by: tuple[str, ...] = ()
+    cluster_by: tuple[str, ...] = ()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Send the packed fields."""
+        return _unpacked, (self._packed,)
+
+    @cached_property
+    def _packed(self) -> bytes:
+        return pickle.dumps([getattr(self, each.name) for each in fields(self)])
+
+
+@lru_cache(_MIRRORS_MAX)
+def _unpacked(packed: bytes) -> MirrorFacts:
+    return MirrorFacts(*pickle.loads(packed))  # noqa: S301 - Spark unpickles the task, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +81,38 @@ class TablePart:
     since: PackedSequence | None
     # None: the records are only summarized.
     mirror: MirrorFacts | None
+    # The data files of the mirror.
+    files: tuple[DataFile, ...] = ()
     # Whether the floor is new: rows of data files that are below it die.
     floor_is_new: bool = False
+    # Records that a user has told the job to leave out: partition and offset.
+    skipped: frozenset[tuple[int, int]] = frozenset()
+    mode: str = "current"
+    # The truncates that may be above rows which are still to come, in order.
+    truncates: tuple[Truncate, ...] = ()
+    # In their partition: the offset up to which they are known, and the one up to which a part must
+    # know them to know all; None if more can come.
+    truncates_read: int = 0
+    truncates_end: int | None = None
+    # Records from this sequence on belong to a later cut: in each partition, the part ends before
+    # the first one. None: all are applied.
+    bound: PackedSequence | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RewrittenFile:
-    """A data file whose live rows a task writes anew, for another column list."""
+    """A data file whose live rows a task writes anew: for other columns, or after a truncate."""
 
     topic: str
     path: str  # of the table
-    file: DataFile
     columns: tuple[Column, ...]
     # Columns that the file lacks, with the value of its rows in them.
     added: Mapping[str, SchemaColumn]
-    key: tuple[str, ...]
+    key: tuple[str, ...]  # columns whose texts get statistics, too
+    mode: str
+    # A file that has no rows below them stays.
+    truncates: tuple[Truncate, ...]
+    file: DataFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,20 +173,27 @@ class PartResult:
     applied: int = 0  # rows that were not applied before, and are above the floor
     upserts: int = 0  # keys whose last change is an insert or an update
     deletes: int = 0  # keys whose last change is a delete
+    missing: int = 0  # rows to take away that a truncate has taken before, in mode `rows`
+    changed_bytes: int = 0  # of the values of these rows, and of the keys that are deleted
     source_ts_ms: int | None = None  # when the source committed the latest of the applied rows
     # By partition: the end of what was read, and the highest sequence of a change.
     offsets: dict[int, int] = field(default_factory=dict)
     highest: dict[int, PackedSequence] = field(default_factory=dict)
     schemas: dict[str, SchemaUse] = field(default_factory=dict)  # of the rows to apply
+    # The partitions whose next record is not below the bound of the part.
+    held: set[int] = field(default_factory=set)
     # The lowest offset of a row to apply, by partition.
     first_row: dict[int, int] = field(default_factory=dict)
-    truncated: PackedSequence | None = None  # the latest `t` above the floor
+    truncated: PackedSequence | None = None  # the latest `t` that the driver does not know
+    truncates: list[Truncate] = field(default_factory=list)  # all that it does not know
     keyless: RecordPosition | None = None  # the first row to apply without a key
     error: MirrorError | None = None
     # Whether the rows were written; if not, the driver has to decide something first.
     is_applied: bool = False
-    file: DataFile | None = None
-    # The files whose rows are in `file` now.
+    last: LastChange | None = None  # of the applied rows
+    # One file, or one of each partition of the table.
+    files: tuple[DataFile, ...] = ()
+    # The files whose rows are in `files` now.
     replaced: tuple[DataFile, ...] = ()
     # By path of a data file, the positions of rows that die: a Roaring bitmap.
     dead: dict[str, bytes] = field(default_factory=dict)

@@ -14,36 +14,63 @@ import hashlib
 import os
 import uuid
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 import numpy as np
+import pyarrow as pa
 import xxhash
 
 from connector.errors import MirrorError, mirror
 from stream_jobs.apply.keys import Keys, keys_of
 from stream_jobs.delta.parquet_file import read_columns
-from stream_jobs.sequence import HI, LO
+from stream_jobs.folders.own_folders import is_ours_alone
+from stream_jobs.schema.sequence import HI, LO
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from stream_jobs.delta.columns import Column
     from stream_jobs.delta.data_file import DataFile
     from stream_jobs.delta.storage import Storage
 
-_OTHERS_WRITE: Final = 0o022
 _MAGIC: Final = 0x31584449435F4342
 _HEADER_NUMBERS: Final = 4
 _WORD: Final = 8
-# Indexes that a process keeps mapped.
+# Indexes that a process keeps mapped. Small ones are read, and kept in memory: 64 MB of them.
 _MAPPED_MAX: Final = 512
-# After so many new indexes, a process looks at the size of the folder.
-_WRITES_BETWEEN_LOOKS: Final = 50
+_SMALL_BYTES: Final = 32 * 1024
+_SMALL_MAX: Final = 2048
+# After new indexes of this part of the limit, a process looks at the size of the folder: a look
+# takes as long as the folder has files. A small file counts as a block of the disk.
+_LOOK_SHARE: Final = 64
+_BLOCK_BYTES: Final = 4096
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """What an index of a data file has."""
+
+    key: tuple[Column, ...]  # in key order
+    sequence: tuple[Column, ...]
+    keys: Callable[[Sequence[pa.ChunkedArray]], Keys] = keys_of
+    # Columns that decide which rows are in the index, and the decision; without it, all are.
+    deciding: tuple[Column, ...] = ()
+    are_found: Callable[[pa.Table], NDArray[np.bool_]] | None = None
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns that are read to make an index."""
+        return (*self.key, *self.sequence, *self.deciding)
+
+    @cached_property
+    def kind(self) -> str:
+        """What distinguishes this index of a file from others of the same file."""
+        columns = [f"{column.field_id} {column.type}" for column in self.columns]
+        return ",".join([*columns, self.keys.__name__])
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +83,19 @@ class KeyIndex:
     positions: NDArray[np.int64]
 
     @classmethod
-    def of_rows(cls, data: pa.Table, key: Sequence[str]) -> KeyIndex:
-        """Index the rows of a file; `data` has at least the key and the sequence."""
-        keys = keys_of([data[name] for name in key])
+    def of_rows(cls, data: pa.Table, indexed: Indexed) -> KeyIndex:
+        """Index the rows of a file; `data` has at least the columns of `indexed`."""
+        positions = np.arange(data.num_rows)
+        if indexed.are_found is not None:
+            positions = np.flatnonzero(indexed.are_found(data))
+            data = data.take(pa.array(positions))
+        keys = indexed.keys([data[column.name] for column in indexed.key])
         order = np.argsort(keys.first, kind="stable")
         return cls(
             keys.take(order),
             data[HI].to_numpy()[order],
             data[LO].to_numpy()[order],
-            order.astype(np.int64),
+            positions[order].astype(np.int64),
         )
 
 
@@ -80,26 +111,25 @@ class IndexFolder:
         storage: Storage,
         table: str,
         file: DataFile,
-        columns: Sequence[Column],
+        indexed: Indexed,
     ) -> KeyIndex:
-        """Return the index of a file; `columns` are the key, in key order, and the sequence."""
-        path = self._path_of(table, file.path, columns)
+        """Return the index of a file."""
+        path = self._path_of(table, file.path, indexed)
         found = _mapped(path)
         if found is None:
-            data = read_columns(storage, table, file, columns)
-            found = KeyIndex.of_rows(data, [column.name for column in columns[:-2]])
+            data = read_columns(storage, table, file, indexed.columns)
+            found = KeyIndex.of_rows(data, indexed)
             self._write(path, found)
         return found
 
-    def keep(self, table: str, file: DataFile, columns: Sequence[Column], data: pa.Table) -> None:
+    def keep(self, table: str, file: DataFile, indexed: Indexed, data: pa.Table) -> None:
         """Keep the index of a file that was just written with the rows `data`."""
-        index = KeyIndex.of_rows(data, [column.name for column in columns[:-2]])
-        self._write(self._path_of(table, file.path, columns), index)
+        self._write(self._path_of(table, file.path, indexed), KeyIndex.of_rows(data, indexed))
 
-    def _path_of(self, table: str, file: str, columns: Sequence[Column]) -> str:
+    def _path_of(self, table: str, file: str, indexed: Indexed) -> str:
         _make_private(self.path)
-        kinds = ",".join(f"{column.field_id} {column.type}" for column in columns)
-        name = hashlib.blake2b(f"{table}\0{file}\0{kinds}".encode(), digest_size=20).hexdigest()
+        named = f"{table}\0{file}\0{indexed.kind}".encode()
+        name = hashlib.blake2b(named, digest_size=20).hexdigest()
         return f"{self.path}/{name[:2]}/{name}"
 
     def _write(self, path: str, index: KeyIndex) -> None:
@@ -109,12 +139,12 @@ class IndexFolder:
         arrays = [np.ascontiguousarray(each, np.int64) for each in every if each is not None]
         facts = [_MAGIC, len(index.hi), second is not None, _checksum(arrays)]
         temporary = f"{path}.{uuid.uuid4().hex}"
-        Path(path).parent.mkdir(exist_ok=True)
-        with Path(temporary).open("wb") as out:
+        with _created(temporary) as out:
             out.writelines(array.data for array in (np.array(facts, np.int64), *arrays))
-        Path(temporary).replace(path)
-        _Writes.count += 1
-        if _Writes.count % _WRITES_BETWEEN_LOOKS == 0:
+        os.replace(temporary, path)  # noqa: PTH105
+        _Written.size += max(_BLOCK_BYTES, sum(array.nbytes for array in arrays))
+        if _Written.size * _LOOK_SHARE >= self.bytes_max:
+            _Written.size = 0
             self._remove_oldest()
 
     def _remove_oldest(self) -> None:
@@ -126,8 +156,9 @@ class IndexFolder:
                 stat = entry.stat()
             except FileNotFoundError:
                 continue
-            total += stat.st_size
-            found.append((max(stat.st_atime, stat.st_mtime), stat.st_size, entry))
+            size = max(_BLOCK_BYTES, stat.st_size)
+            total += size
+            found.append((max(stat.st_atime, stat.st_mtime), size, entry))
         for _, size, entry in sorted(found):
             if total <= self.bytes_max:
                 break
@@ -141,10 +172,23 @@ def _make_private(folder: str) -> None:
     What another user writes into it would decide which rows are replaced. Raises MirrorError if
     another user could.
     """
-    Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
-    status = Path(folder).stat()
-    if status.st_uid != os.getuid() or status.st_mode & _OTHERS_WRITE:
+    try:
+        is_private = is_ours_alone(folder)
+    except FileNotFoundError:
+        Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+        is_private = is_ours_alone(folder)
+    if not is_private:
         raise MirrorError(mirror.INDEX_FOLDER, path=folder)
+
+
+def _created(path: str) -> BinaryIO:
+    """Open a new file to be written; its folder is made when it is needed."""
+    # For a small index, pathlib would cost as much as the rest.
+    try:
+        return open(path, "wb")  # noqa: PTH123
+    except FileNotFoundError:
+        Path(path).parent.mkdir(exist_ok=True)
+        return open(path, "wb")  # noqa: PTH123
 
 
 def _checksum(arrays: Iterable[NDArray[np.int64]]) -> int:
@@ -154,10 +198,10 @@ def _checksum(arrays: Iterable[NDArray[np.int64]]) -> int:
     return state.intdigest() - 2**63
 
 
-class _Writes:
-    """The number of indexes that this process has written."""
+class _Written:
+    """Bytes of the indexes that this process has written since it looked at the folder."""
 
-    count = 0
+    size = 0
 
 
 def _mapped(path: str) -> KeyIndex | None:
@@ -166,14 +210,25 @@ def _mapped(path: str) -> KeyIndex | None:
         status = os.stat(path)  # noqa: PTH116 - of one file in a hot path
     except FileNotFoundError:
         return None
-    return _map(path, status.st_size)
+    size = status.st_size
+    if size < _HEADER_NUMBERS * _WORD or size % _WORD:
+        return None
+    return _read(path, size) if size <= _SMALL_BYTES else _map(path, size)
+
+
+@lru_cache(maxsize=_SMALL_MAX)
+def _read(path: str, size: int) -> KeyIndex | None:
+    with open(path, "rb") as file:  # noqa: PTH123 - as above
+        return _index(np.frombuffer(file.read(size), np.int64), size)
 
 
 @lru_cache(maxsize=_MAPPED_MAX)
 def _map(path: str, size: int) -> KeyIndex | None:
-    if size < _HEADER_NUMBERS * _WORD or size % _WORD:
-        return None
-    words = np.memmap(path, np.int64, "r")
+    return _index(np.memmap(path, np.int64, "r"), size)
+
+
+def _index(words: NDArray[np.int64], size: int) -> KeyIndex | None:
+    """Return the index in the words of a file; None if it is damaged."""
     magic, rows, is_hashed, checksum = (int(word) for word in words[:_HEADER_NUMBERS])
     arrays = 5 if is_hashed else 4
     if magic != _MAGIC or size != (_HEADER_NUMBERS + arrays * rows) * _WORD:

@@ -9,6 +9,7 @@ https://github.com/Cyan4973/xxHash
 from __future__ import annotations
 
 import struct
+from decimal import Decimal
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -40,14 +41,45 @@ def is_integer_key(kinds: Sequence[pa.DataType]) -> bool:
 
 
 def keys_of(columns: Sequence[pa.ChunkedArray]) -> Keys:
-    """Return the keys of rows; `columns` are those of the key, in key order, without NULL."""
+    """Return the keys of rows; `columns` are those of the key, in key order.
+
+    NULL counts as the least value: only rows from before another key have it.
+    """
+    columns = [column if not column.null_count else _filled(column) for column in columns]
     if is_integer_key([column.type for column in columns]):
         return Keys(columns[0].to_numpy().astype(np.int64, copy=False), None)
-    parts = [_bytes_of(column) for column in columns]
+    return _hashed([_bytes_of(column) for column in columns])
+
+
+def distinct(keys: Keys) -> tuple[Keys, NDArray[np.intp]]:
+    """Return each key once, and for each of `keys` its place among them."""
+    if keys.second is None:
+        first, places = np.unique(keys.first, return_inverse=True)
+        return Keys(first, None), places
+    pairs = np.empty(len(keys.first), [("first", "<i8"), ("second", "<i8")])
+    pairs["first"], pairs["second"] = keys.first, keys.second
+    found, places = np.unique(pairs, return_inverse=True)
+    return Keys(found["first"].copy(), found["second"].copy()), places
+
+
+def _hashed(parts: Sequence[list[bytes]]) -> Keys:
     texts = parts[0] if len(parts) == 1 else [b"".join(each) for each in zip(*parts, strict=True)]
     digest = xxhash.xxh3_128_digest
     halves = np.frombuffer(b"".join([digest(text) for text in texts]), "<i8").reshape(-1, 2)
     return Keys(halves[:, 0].copy(), halves[:, 1].copy())
+
+
+def _filled(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    kind, types = column.type, pa.types
+    if types.is_string(kind) or types.is_binary(kind):
+        least = pa.scalar(b"").cast(kind)
+    elif types.is_decimal(kind):
+        least = pa.scalar(Decimal(0), kind)
+    elif types.is_timestamp(kind):
+        least = pa.scalar(0, pa.int64()).cast(kind)
+    else:
+        least = pa.scalar(0, pa.int32()).cast(kind)
+    return column.fill_null(least)
 
 
 def _bytes_of(column: pa.ChunkedArray) -> list[bytes]:

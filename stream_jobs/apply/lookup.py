@@ -6,25 +6,27 @@ change that comes twice changes nothing, also if the row was deleted since.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from pyroaring import BitMap
 
 from stream_jobs.delta import deletion_vectors
-from stream_jobs.sequence import is_above
+from stream_jobs.schema.sequence import is_above
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
-    from stream_jobs.apply.key_index import IndexFolder, KeyIndex
+    from stream_jobs.apply.key_index import Indexed, IndexFolder, KeyIndex
     from stream_jobs.apply.keys import Keys
-    from stream_jobs.delta.columns import Column
     from stream_jobs.delta.data_file import DataFile
     from stream_jobs.delta.storage import Storage
-    from stream_jobs.sequence import PackedSequence
+    from stream_jobs.schema.sequence import PackedSequence
+
+
+_NO_PLACES: Final = np.zeros(0, np.intp)
 
 
 class Found(NamedTuple):
@@ -32,6 +34,16 @@ class Found(NamedTuple):
 
     are_new: NDArray[np.bool_]  # of the changes: whether to apply it
     dead: dict[str, bytes]  # by path of a file, the positions of rows that die
+
+
+class LiveRows(NamedTuple):
+    """Rows of a data file that have the keys of changes."""
+
+    file: DataFile
+    change: NDArray[np.intp]  # the place of the key
+    positions: NDArray[np.int64]
+    hi: NDArray[np.int64]
+    lo: NDArray[np.int64]
 
 
 class Lookup:
@@ -42,14 +54,14 @@ class Lookup:
         storage: Storage,
         index: IndexFolder,
         table: str,
-        columns: Sequence[Column],
+        indexed: Indexed,
         files: Iterable[DataFile],
     ) -> None:
-        """Look into `files`; `columns` are the key, in key order, and the two of the sequence."""
+        """Look into `files`, by indexes of what `indexed` says."""
         self._storage = storage
         self._index = index
         self._table = table
-        self._columns = columns
+        self._indexed = indexed
         self._files = tuple(files)
 
     def find(
@@ -62,17 +74,17 @@ class Lookup:
         """Find the rows of changes, one for each key; rows below `floor` die, if it is given."""
         are_new = np.ones(len(hi), np.bool_)
         dead: dict[str, bytes] = {}
-        bounds = None
-        if keys.second is None and len(keys.first):
-            bounds = int(keys.first.min()), int(keys.first.max())
+        bounds = _bounds(keys)
         for file in self._files:
             if floor is None and not self._may_have(file, keys, bounds):
                 continue
             if floor is not None and self._is_below(file, floor):
                 self._add_dead(file, np.arange(file.rows), dead)
                 continue
-            index = self._index.of_file(self._storage, self._table, file, self._columns)
+            index = self._index_of(file)
             change, row = _matches(keys, index)
+            if not len(change) and floor is None:
+                continue
             newer = is_above(hi[change], lo[change], index.hi[row], index.lo[row])
             are_new[change[~newer]] = False
             positions = index.positions[row[newer]]
@@ -83,17 +95,39 @@ class Lookup:
                 self._add_dead(file, positions, dead)
         return Found(are_new, dead)
 
+    def live_rows(self, keys: Keys) -> list[LiveRows]:
+        """Return the rows with some `keys` that are not dead, file by file."""
+        found = []
+        bounds = _bounds(keys)
+        for file in self._files:
+            if not self._may_have(file, keys, bounds):
+                continue
+            index = self._index_of(file)
+            change, row = _matches(keys, index)
+            if len(row) and file.deletion_vector is not None:
+                vector = file.deletion_vector
+                dead = deletion_vectors.load(self._storage, self._table, vector).to_array()
+                are_live = ~np.isin(index.positions[row], np.asarray(dead))
+                change, row = change[are_live], row[are_live]
+            if len(row):
+                sequences = index.hi[row], index.lo[row]
+                found.append(LiveRows(file, change, index.positions[row], *sequences))
+        return found
+
+    def _index_of(self, file: DataFile) -> KeyIndex:
+        return self._index.of_file(self._storage, self._table, file, self._indexed)
+
     def _may_have(self, file: DataFile, keys: Keys, bounds: tuple[int, int] | None) -> bool:
         if not len(keys.first):
             return False
         if bounds is None:
             return True
-        own = file.bounds(self._columns[0].physical_name)
+        own = file.bounds(self._indexed.key[0].physical_name)
         return own is None or (own[0] <= bounds[1] and own[1] >= bounds[0])
 
     def _is_below(self, file: DataFile, floor: PackedSequence) -> bool:
         """Return whether the log says that all rows of a file are below `floor`."""
-        own = file.bounds(self._columns[-2].physical_name)
+        own = file.bounds(self._indexed.sequence[0].physical_name)
         return own is not None and file.rows >= 0 and own[1] < floor.hi
 
     def _add_dead(
@@ -106,11 +140,20 @@ class Lookup:
             dead[file.path] = found.serialize()
 
 
+def _bounds(keys: Keys) -> tuple[int, int] | None:
+    """Return the least and the greatest key; None for hashes, which have no order."""
+    if keys.second is not None or not len(keys.first):
+        return None
+    return int(keys.first.min()), int(keys.first.max())
+
+
 def _matches(keys: Keys, index: KeyIndex) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the pairs (place of a change, place in the index) with the same key."""
     own = index.keys
     first: Any = np.searchsorted(own.first, keys.first, "left")
     counts = np.searchsorted(own.first, keys.first, "right") - first
+    if not counts.any():
+        return _NO_PLACES, _NO_PLACES
     change = np.repeat(np.arange(len(keys.first)), counts)
     # Within the rows of one change: 0, 1, …
     nth = np.arange(len(change)) - np.repeat(np.cumsum(counts) - counts, counts)

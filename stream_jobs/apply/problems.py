@@ -8,7 +8,7 @@ from connector.errors import MirrorError, mirror_records
 
 if TYPE_CHECKING:
     from connector.errors.message import Message
-    from stream_jobs.sequence import PackedSequence
+    from stream_jobs.schema.sequence import PackedSequence
 
 
 class RecordPosition(NamedTuple):

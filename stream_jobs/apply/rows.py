@@ -1,22 +1,25 @@
-"""The last changes of keys become typed rows of the mirror, and the keys that are deleted."""
+"""Images of changes become typed rows of the mirror."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from stream_jobs.apply.changes import DELETE
 from stream_jobs.apply.envelopes import read_images
+from stream_jobs.apply.images import SOURCE
 from stream_jobs.apply.problems import WrongRecordError
 from stream_jobs.apply.values import stored_columns
-from stream_jobs.column_types import ColumnType
-from stream_jobs.sequence import HI, LO
+from stream_jobs.schema.column_types import ColumnType
+from stream_jobs.schema.sequence import HI, LO
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -24,50 +27,142 @@ if TYPE_CHECKING:
     from stream_jobs.apply.changes import Changes
     from stream_jobs.apply.facts import ParsedAs
     from stream_jobs.apply.values import ZeroDates
-    from stream_jobs.table_schema import TableSchema
+    from stream_jobs.delta.columns import Column
+    from stream_jobs.schema.table_schema import TableSchema
+
+# The last microsecond of the year 9999, after which the calendars of readers end.
+_LAST_US = 253_402_300_799_999_999
 
 
-class Rows(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Rows:
     """Rows, or keys alone, with the sequences of their changes under HI and LO."""
 
     data: pa.Table
-    source_ts_ms: int | None
+    places: NDArray[np.intp]  # of the records that they come from
+    source: pa.ChunkedArray  # when the source committed them: STRUCT<ts_ms, ts_us>
+
+    @property
+    def source_ts_ms(self) -> int | None:
+        """When the source committed the latest of them."""
+        times = [chunk.flatten()[0] for chunk in self.source.chunks]
+        known = [own.drop_null() if own.null_count else own for own in times]
+        return max((int(own.to_numpy().max()) for own in known if len(own)), default=None)
+
+    @property
+    def times(self) -> pa.ChunkedArray:
+        """When the source committed each: microseconds since 1970."""
+        return commit_times(self.source)
 
 
-def upserted_rows(
-    changes: Changes,
-    places: NDArray[np.intp],
-    target: TableSchema,
-    parses: Mapping[str, ParsedAs],
-    zero_dates: ZeroDates,
-) -> Rows:
-    """Return the rows of the inserts and updates at `places`, with the columns of `target`.
-
-    Raises WrongRecordError for the first record that is wrong.
-    """
-    groups = [
-        (part, parse, parse.schema.columns) for part, parse in _by_schema(changes, places, parses)
-    ]
-    return _rows(changes, groups, "after", target.columns, zero_dates)
+def commit_times(source: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the microseconds of STRUCT<ts_ms, ts_us>; NULL if no calendar has such a time."""
+    ms, us = (pc.struct_field(source, [place]) for place in range(2))
+    times = pc.coalesce(us, pc.multiply(ms, 1000))
+    return pc.if_else(pc.less_equal(pc.abs(times), _LAST_US), times, None)
 
 
-def deleted_keys(
-    changes: Changes,
-    places: NDArray[np.intp],
-    target: TableSchema,
-    parses: Mapping[str, ParsedAs],
-    zero_dates: ZeroDates,
-) -> Rows:
-    """Return the keys of the deletes at `places`, in key order.
+def timestamps(times: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
+    """Return microseconds since 1970 as TIMESTAMP."""
+    return times.cast(pa.timestamp("us", "UTC"))
 
-    Raises WrongRecordError for the first record that is wrong.
-    """
-    groups = [
-        (part, parse, [parse.schema.by_name[name] for name in target.key])
-        for part, parse in _by_schema(changes, places, parses)
-    ]
-    key = [target.by_name[name] for name in target.key]
-    return _rows(changes, groups, "before", key, zero_dates)
+
+@dataclass(frozen=True, slots=True)
+class RowReader:
+    """Reads images of changes as rows with the columns of a mirror."""
+
+    changes: Changes
+    parses: Mapping[str, ParsedAs]
+    target: TableSchema
+    # Whether rows from before ADD COLUMN get the value that the server gave them.
+    is_filling: bool
+    zero_dates: ZeroDates
+
+    def rows(self, places: NDArray[np.intp], image: str, columns: Sequence[Column]) -> Rows:
+        """Return `columns` of the image `before` or `after` of the records at `places`.
+
+        Raises WrongRecordError for the first record that is wrong.
+        """
+        groups = [(part, parse, parse.schema.columns) for part, parse in self._by_schema(places)]
+        return self._rows(groups, image, columns)
+
+    def keys(self, places: NDArray[np.intp], columns: Sequence[Column]) -> Rows:
+        """Return the key, which is `columns`, in the image `before` of the records at `places`.
+
+        Raises WrongRecordError for the first record that is wrong.
+        """
+        names = [column.name for column in columns]
+        groups = [
+            (part, parse, [parse.schema.by_name[name] for name in names])
+            for part, parse in self._by_schema(places)
+        ]
+        return self._rows(groups, "before", columns)
+
+    def _by_schema(self, places: NDArray[np.intp]) -> list[tuple[NDArray[np.intp], ParsedAs]]:
+        numbers = self.changes.schemas[places]
+        return [
+            (places[numbers == number], self.parses[self.changes.schema_ids[number]])
+            for number in np.unique(numbers).tolist()
+        ]
+
+    def _rows(
+        self,
+        groups: Sequence[tuple[NDArray[np.intp], ParsedAs, Sequence[SchemaColumn]]],
+        image: str,
+        columns: Sequence[Column],
+    ) -> Rows:
+        """Return `columns` of the image of records; a group has the columns that its image has."""
+        names = [*(column.name for column in columns), HI, LO]
+        tables, sources = [], []
+        for places, parse, own in groups:
+            found, source = self._read(places, image, own, parse)
+            completed = [self._completed(each, found, parse, len(places)) for each in columns]
+            sequences = self.changes.sequences
+            pair = pa.array(sequences.hi[places]), pa.array(sequences.lo[places])
+            tables.append(pa.Table.from_arrays([*completed, *pair], names=names))
+            sources.append(source)
+        if not tables:
+            kinds = [*(self._stored(column) for column in columns), pa.int64(), pa.int64()]
+            empty = pa.schema(list(zip(names, kinds, strict=True))).empty_table()
+            return Rows(empty, np.zeros(0, np.intp), pa.chunked_array([], SOURCE))
+        chunks = [chunk for source in sources for chunk in source.chunks]
+        every = np.concatenate([places for places, _, _ in groups])
+        return Rows(pa.concat_tables(tables), every, pa.chunked_array(chunks, SOURCE))
+
+    def _read(
+        self,
+        places: NDArray[np.intp],
+        image: str,
+        columns: Sequence[SchemaColumn],
+        parse: ParsedAs,
+    ) -> tuple[dict[str, pa.ChunkedArray], pa.ChunkedArray]:
+        """Return the stored columns of an image by their names in the mirror, and the times."""
+        values = [self.changes.values[place] or b"" for place in places.tolist()]
+        try:
+            images = read_images(values, image, columns, parse.schema.schema_id)
+            stored = stored_columns(images, columns, self.zero_dates)
+        except WrongRecordError as error:
+            raise WrongRecordError(int(places[error.place]), error.why) from error
+        names = [parse.renamed.get(column["name"], column["name"]) for column in columns]
+        return dict(zip(names, stored, strict=True)), images.source
+
+    def _completed(
+        self, column: Column, found: Mapping[str, pa.ChunkedArray], parse: ParsedAs, rows: int
+    ) -> pa.ChunkedArray:
+        """Return the values of a column of the mirror in rows that may not have it."""
+        name, kind = column.name, self._stored(column)
+        if name in found:
+            values = found[name]
+            return values if values.type == kind else values.cast(kind)
+        origin = parse.added.get(name, self.target.by_name.get(name))
+        if origin is None or not self.is_filling:
+            return pa.chunked_array([pa.nulls(rows, kind)])
+        value = literal(origin, origin.get("added_default")).cast(kind)
+        return pa.chunked_array([pa.repeat(value, rows)])
+
+    def _stored(self, column: Column) -> pa.DataType:
+        own = self.target.by_name.get(column.name)
+        return column.type if own is None else ColumnType.of(own).stored
 
 
 def split(changes: Changes, places: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -87,86 +182,3 @@ def literal(column: SchemaColumn, value: object) -> pa.Scalar:
         return stored_columns(images, [nullable], "null")[0][0]
     except WrongRecordError:
         return pa.scalar(None, kind)
-
-
-def _by_schema(
-    changes: Changes, places: NDArray[np.intp], parses: Mapping[str, ParsedAs]
-) -> list[tuple[NDArray[np.intp], ParsedAs]]:
-    numbers = changes.schemas[places]
-    return [
-        (places[numbers == number], parses[changes.schema_ids[number]])
-        for number in np.unique(numbers).tolist()
-    ]
-
-
-def _rows(
-    changes: Changes,
-    groups: Iterable[tuple[NDArray[np.intp], ParsedAs, Sequence[SchemaColumn]]],
-    image: str,
-    columns: Sequence[SchemaColumn],
-    zero_dates: ZeroDates,
-) -> Rows:
-    """Return `columns` of the image of records; a group has the columns that its image has."""
-    names = [column["name"] for column in columns]
-    found = []
-    for places, parse, own in groups:
-        values, latest = _read(changes, places, image, own, parse.schema.schema_id, zero_dates)
-        completed = [_completed(each, values, parse.added, len(places)) for each in columns]
-        found.append((_table(names, completed, changes, places), latest))
-    return _joined(found, columns)
-
-
-def _read(
-    changes: Changes,
-    places: NDArray[np.intp],
-    image: str,
-    columns: Sequence[SchemaColumn],
-    schema_id: str,
-    zero_dates: ZeroDates,
-) -> tuple[dict[str, pa.ChunkedArray], int | None]:
-    """Return the stored columns of an image by name, and the source's latest time."""
-    values = [changes.values[place] or b"" for place in places.tolist()]
-    try:
-        images = read_images(values, image, columns, schema_id)
-        stored = stored_columns(images, columns, zero_dates)
-    except WrongRecordError as error:
-        raise WrongRecordError(int(places[error.place]), error.why) from error
-    names = [column["name"] for column in columns]
-    return dict(zip(names, stored, strict=True)), images.source_ts_ms
-
-
-def _completed(
-    column: SchemaColumn,
-    found: Mapping[str, pa.ChunkedArray],
-    added: Mapping[str, SchemaColumn],
-    rows: int,
-) -> pa.ChunkedArray:
-    """Return the values of a column of the mirror in rows that may not have it."""
-    name, kind = column["name"], ColumnType.of(column).stored
-    if name in found:
-        values = found[name]
-        return values if values.type == kind else values.cast(kind)
-    origin = added.get(name, column)
-    value = literal(origin, origin.get("added_default")).cast(kind)
-    return pa.chunked_array([pa.repeat(value, rows)])
-
-
-def _table(
-    names: Sequence[str],
-    columns: Sequence[pa.ChunkedArray],
-    changes: Changes,
-    places: NDArray[np.intp],
-) -> pa.Table:
-    sequences = [
-        pa.array(changes.sequences.hi[places]),
-        pa.array(changes.sequences.lo[places]),
-    ]
-    return pa.Table.from_arrays([*columns, *sequences], names=[*names, HI, LO])
-
-
-def _joined(groups: Sequence[tuple[pa.Table, int | None]], columns: Sequence[SchemaColumn]) -> Rows:
-    if not groups:
-        fields = [(column["name"], ColumnType.of(column).stored) for column in columns]
-        return Rows(pa.schema([*fields, (HI, pa.int64()), (LO, pa.int64())]).empty_table(), None)
-    times = [time for _, time in groups if time is not None]
-    return Rows(pa.concat_tables([table for table, _ in groups]), max(times, default=None))

@@ -1,12 +1,13 @@
 """Parsed columns become stored columns, or an error that names the first wrong record.
 
-The steps are those of `stream_jobs.column_types`. Whole columns are converted at once; only if that
-fails are their values tried one by one.
+The steps are those of `stream_jobs.schema.column_types`. Whole columns are converted at once; only
+if that fails are their values tried one by one.
 """
 
 from __future__ import annotations
 
 import binascii
+import re
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
@@ -15,15 +16,17 @@ import pyarrow.compute as pc
 
 from connector.errors import mirror_records
 from connector.errors.message import Message
+from stream_jobs.apply.images import FEW
 from stream_jobs.apply.problems import WrongRecordError
-from stream_jobs.column_types import ColumnType, type_text
+from stream_jobs.schema.column_types import ColumnType, type_text
+from stream_jobs.schema.disguise import Masked, disguise_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from connector.contract import SchemaColumn
     from connector.errors.code import ErrorCode
-    from stream_jobs.apply.envelopes import Images
+    from stream_jobs.apply.images import Images
 
 ZeroDates = Literal["error", "null"]
 # 0001-01-01: Arrow knows the year 0, but the calendars of others begin with 1.
@@ -37,9 +40,9 @@ class Problems:
         """Begin without a problem."""
         self._first: tuple[int, Message] | None = None
 
-    def add(self, wrong: pa.Array, code: ErrorCode, **facts: object) -> None:
+    def add(self, wrong: pa.ChunkedArray, code: ErrorCode, **facts: object) -> None:
         """Add a problem of the records for which `wrong` is true; earlier problems come first."""
-        if not pc.any(wrong, min_count=0).as_py():
+        if not any(chunk.true_count for chunk in wrong.chunks):
             return
         place = pc.index(wrong.fill_null(False), True).as_py()
         if self._first is None or place < self._first[0]:
@@ -76,11 +79,14 @@ def stored_columns(
 def _stored(
     parsed: pa.ChunkedArray, column: SchemaColumn, zero_dates: ZeroDates, problems: Problems
 ) -> pa.ChunkedArray:
-    name, kind = column["name"], ColumnType.of(column)
+    name, kind = column["name"], ColumnType.of_source(column)
+    disguise = disguise_of(column)
     is_key = bool(column["key"])
     if (is_key or not column["nullable"]) and parsed.null_count:
         problems.add(pc.is_null(parsed), mirror_records.NO_COLUMN, column=name)
-    if kind.form is not None:
+    if isinstance(disguise, Masked):
+        return disguise.applied(parsed)
+    if kind.form is not None and not _are_of(kind.form, parsed):
         fits = pc.match_substring_regex(parsed, f"^{kind.form}$")
         problems.add(
             pc.invert(fits), mirror_records.WRONG_FORM, column=name, type=type_text(column)
@@ -95,7 +101,17 @@ def _stored(
             problems.add_at(unfit, mirror_records.ZERO_KEY, column=name)
         elif zero_dates == "error":
             problems.add_at(unfit, mirror_records.ZERO_DATE, column=name)
-    return values
+    return values if disguise is None else disguise.applied(values, column["type"])
+
+
+def _are_of(form: str, texts: pa.ChunkedArray) -> bool:
+    """Return whether all texts have a form."""
+    if len(texts) > FEW:
+        fits = pc.match_substring_regex(texts, f"^{form}$")
+        return bool(pc.all(fits, min_count=0).as_py())
+    # Arrow compiles the pattern each time, which takes longer than few matches in Python.
+    matches = re.compile(form).fullmatch
+    return all(text is None or matches(text) for text in texts.to_pylist())
 
 
 def _converted(parsed: pa.ChunkedArray, kind: ColumnType) -> tuple[pa.ChunkedArray, Sequence[int]]:

@@ -106,10 +106,11 @@ def read_removed(storage: Storage, table: str, parts: Parts) -> Iterator[pa.Arra
             yield conform(chunk.drop_null(), ACTIONS["remove"])
 
 
-def write(storage: Storage, table: str, snapshot: Snapshot, removed: pa.Array) -> None:
-    """Write a checkpoint of `snapshot`; `removed` are the actions `remove` that readers may need.
+def write(storage: Storage, table: str, snapshot: Snapshot, removed: pa.Array) -> int:
+    """Write a checkpoint of `snapshot`, and return its size in bytes.
 
-    Raises MirrorError if the storage fails.
+    `removed` are the actions `remove` that readers may need. Raises MirrorError if the storage
+    fails.
     """
     live = {
         "protocol": [snapshot.features.action()["protocol"]],
@@ -135,6 +136,7 @@ def write(storage: Storage, table: str, snapshot: Snapshot, removed: pa.Array) -
         "numOfAddFiles": len(snapshot.files),
     }
     storage.write(f"{table}/_delta_log/_last_checkpoint", orjson.dumps(hint))
+    return len(content)
 
 
 def removed_rows(actions: Sequence[dict[str, Any]]) -> pa.Array:

@@ -64,6 +64,8 @@ def rewrite(
     cannot be read, or if a value does not fit.
     """
     data = pa.concat_tables(live_rows(storage, table, file, columns) for file in files)
+    # Arrow sorts many small chunks slowly.
+    data = data.combine_chunks()
     if not data.num_rows:
         return None
     first = files[0]
@@ -84,8 +86,11 @@ def rewrite(
 
 def in_key_order(data: pa.Table, key: Sequence[str]) -> pa.Table:
     """Return rows in the order of their key, if that is one integer: files then overlap less."""
-    is_integer = len(key) == 1 and pa.types.is_integer(data[key[0]].type)
-    return data.sort_by(key[0]) if is_integer else data
+    # Within a partition, the column of the partition is constant, and not part of the files.
+    is_sorted = (
+        len(key) == 1 and key[0] in data.column_names and pa.types.is_integer(data[key[0]].type)
+    )
+    return data.sort_by(key[0]) if is_sorted else data
 
 
 def _groups(files: Iterable[DataFile], target: int) -> Iterator[list[DataFile]]:

@@ -30,6 +30,19 @@ class DataFile:
     partition_values: Mapping[str, str | None] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
 
+    def __reduce__(self) -> tuple[type[DataFile], tuple[object, ...]]:
+        """Send a file to a task: a frozen dataclass with slots would be asked for its fields."""
+        return DataFile, (
+            self.path,
+            self.size,
+            self.rows,
+            self.modified,
+            self.deletion_vector,
+            self.statistics,
+            self.partition_values,
+            self.tags,
+        )
+
     @classmethod
     def of_json(cls, action: dict[str, Any]) -> DataFile:
         """Read the action `add`; raises KeyError or ValueError if it is not one.

@@ -61,8 +61,10 @@ def is_checkpoint_due(table: DeltaTable) -> bool:
     return snapshot.version - max(snapshot.checkpoint, 0) >= retention.commits
 
 
-def clean_up(table: DeltaTable) -> Cleaned:
+def clean_up(table: DeltaTable, at: int | None = None) -> Cleaned:
     """Write a checkpoint and delete what nobody needs, when it is time.
+
+    The retention ends `at`, milliseconds since 1970; by default, now.
 
     Both follow the number of commits: an idle table does not grow, and costs nothing. Raises
     MirrorError if the log is damaged, or if the storage fails.
@@ -71,12 +73,12 @@ def clean_up(table: DeltaTable) -> Cleaned:
         return Cleaned(0, 0, 0)
     commits = Retention.of(table.path, table.snapshot.configuration).commits
     before = max(table.snapshot.checkpoint, 0)
-    write_checkpoint(table)
+    write_checkpoint(table, at)
     period = commits * _CHECKPOINTS
     if table.snapshot.version // period == before // period:
         return Cleaned(0, 0, 0)
-    log_files = clean_log(table)
-    return Cleaned(log_files, *vacuum(table, _FILES_MAX))
+    log_files = clean_log(table, at)
+    return Cleaned(log_files, *vacuum(table, _FILES_MAX, at))
 
 
 def write_checkpoint(table: DeltaTable, at: int | None = None) -> None:
@@ -93,7 +95,7 @@ def write_checkpoint(table: DeltaTable, at: int | None = None) -> None:
     since = (now() if at is None else at) - retention.files
     removed = [_unexpired(rows, since) for rows in _removed(log, listing, snapshot)]
     kept = _needed_by_vacuum(pa.concat_arrays(removed), snapshot)
-    checkpoint.write(table.storage, table.path, snapshot, kept)
+    table.add_written(checkpoint.write(table.storage, table.path, snapshot, kept))
     table.snapshot = replace(snapshot, checkpoint=snapshot.version)
 
 

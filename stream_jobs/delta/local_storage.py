@@ -102,6 +102,12 @@ class LocalStorage:
         except OSError as error:
             raise self._failed(path, error) from error
 
+    def verify(self) -> None:
+        """See Storage; some file systems that can be mounted have no link(2)."""
+        path = f"_binlog-connector-{uuid.uuid4().hex}"
+        self.put_if_absent(path, b"")
+        self.delete(path)
+
     def _full(self, path: str) -> str:
         return f"{self.root}/{checked(path)}"
 

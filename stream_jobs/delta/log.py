@@ -40,8 +40,12 @@ class Listing:
     @property
     def last_checkpoint(self) -> checkpoint.Parts | None:
         """The newest complete checkpoint."""
-        complete = [parts for parts in self.checkpoints.values() if parts.complete]
-        return max(complete, key=lambda parts: parts.version, default=None)
+        return self.checkpoint_until(max(self.checkpoints, default=-1))
+
+    def checkpoint_until(self, version: int) -> checkpoint.Parts | None:
+        """Return the newest complete checkpoint that is not newer than `version`."""
+        found = [p for p in self.checkpoints.values() if p.complete and p.version <= version]
+        return max(found, key=lambda parts: parts.version, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +62,24 @@ class Log:
         features that this program does not know.
         """
         listing = self.list_newest()
+        parts = listing.last_checkpoint
+        versions = [*listing.commits, *([parts.version] if parts else [])]
+        return self._replayed(parts, max(versions)) if versions else None
+
+    def load_version(self, version: int, listing: Listing | None = None) -> Snapshot:
+        """Return one version; `listing` is what `list` has returned, if it was called.
+
+        Raises MirrorError if the log does not go back so far, or as `load`.
+        """
+        known = listing or self.list()
+        return self._replayed(known.checkpoint_until(version), version)
+
+    def _replayed(self, parts: checkpoint.Parts | None, version: int) -> Snapshot:
         state = State(self.path)
-        if parts := listing.last_checkpoint:
+        if parts:
             checkpoint.read(self.storage, self.path, parts, state)
-        newer = sorted(version for version in listing.commits if version > state.version)
-        if not newer and state.version < 0:
-            return None
-        for version in newer:
-            if version != state.version + 1:
-                raise MirrorError(
-                    mirror_tables.VERSION_MISSING, path=self.path, version=state.version + 1
-                )
-            content = self.read(version)
-            if content is None:
-                raise MirrorError(mirror_tables.VERSION_MISSING, path=self.path, version=version)
-            state.replay(version, content)
+        for number in range(state.version + 1, version + 1):
+            state.replay(number, self.content(number))
         return state.snapshot()
 
     def refresh(self, snapshot: Snapshot) -> Snapshot:
@@ -98,27 +105,40 @@ class Log:
             return False
         return self.list(version + 1).last_checkpoint is not None
 
+    def content(self, version: int) -> bytes:
+        """Return the content of a commit; raises MirrorError if it does not exist."""
+        content = self.read(version)
+        if content is None:
+            raise MirrorError(mirror_tables.VERSION_MISSING, path=self.path, version=version)
+        return content
+
     def read(self, version: int) -> bytes | None:
         """Return the content of a commit; None if it does not exist."""
         return self.storage.read(self._commit_path(version))
 
-    def commit(self, version: int, operation: str, actions: Iterable[dict[str, Any]]) -> bytes:
-        """Write a version and return its content.
+    def commit(
+        self, version: int, operation: str, actions: Iterable[dict[str, Any]], note: str = ""
+    ) -> bytes:
+        """Write a version and return its content; `note` is what its history shows besides.
 
         Raises CommitConflict if it exists, or did before the log was cleaned; MirrorError if the
         storage fails.
         """
         if self.has_checkpoint_after(version - 1):
             raise self._conflict(version)
-        info = {
+        info: dict[str, Any] = {
             "timestamp": now(),
             "operation": operation,
             "operationParameters": {},
-            "readVersion": version - 1,
             "isBlindAppend": False,
             "engineInfo": _ENGINE,
             "txnId": str(uuid.uuid4()),
         }
+        if version:
+            # delta-rs refuses a history with a version below 0.
+            info["readVersion"] = version - 1
+        if note:
+            info["userMetadata"] = note
         lines = [{"commitInfo": info}, *actions]
         content = b"".join(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE) for line in lines)
         # A put that was repeated after a lost answer finds its own commit: no other has its txnId.

@@ -23,7 +23,7 @@ from stream_jobs.delta.data_file import DataFile
 from stream_jobs.delta.statistics import write_statistics
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from pyroaring import BitMap
 
@@ -33,8 +33,11 @@ if TYPE_CHECKING:
 # A reader skips row groups; each of them costs a footer entry for every column.
 _ROW_GROUP_ROWS = 200_000
 # Measured: 500,000 rows take 13 MB and 136 ms with zstd, 23 MB and 104 ms with Snappy; with
-# dictionaries 13 MB and 189 ms. For 11 rows, zstd doubles the time.
-_ZSTD_ROWS = 1000
+# dictionaries 13 MB and 189 ms. For 11 rows, zstd doubles the time, and so do statistics; to skip
+# such a file saves less than they cost.
+_SMALL_ROWS = 1000
+# To map such a file, or to ask for its parts, takes longer than to read it.
+_READ_BYTES = 64 * 1024
 
 
 def write_file(
@@ -56,19 +59,20 @@ def write_file(
     not fit into their columns.
     """
     arrays = [_cast(data[column.name], column.type) for column in columns]
-    logical = pa.Table.from_arrays(arrays, names=[column.name for column in columns])
     schema = physical_schema(columns)
     physical = pa.Table.from_arrays(
         [_renamed(array, field.type) for array, field in zip(arrays, schema, strict=True)],
         schema=schema,
     )
     sink = pa.BufferOutputStream()
+    is_small = data.num_rows < _SMALL_ROWS
     pq.write_table(
         physical,
         sink,
-        compression="zstd" if data.num_rows >= _ZSTD_ROWS else "snappy",
-        compression_level=1 if data.num_rows >= _ZSTD_ROWS else None,
+        compression="snappy" if is_small else "zstd",
+        compression_level=None if is_small else 1,
         use_dictionary=False,
+        write_statistics=not is_small,
         store_schema=False,
         row_group_size=_ROW_GROUP_ROWS,
     )
@@ -80,7 +84,7 @@ def write_file(
         content.size,
         data.num_rows,
         time.time_ns() // 1_000_000,
-        statistics=write_statistics(logical, columns, key),
+        statistics=write_statistics(physical, columns, key),
         partition_values=partition_values or {},
         tags=tags or {},
     )
@@ -93,20 +97,66 @@ def read_columns(
 
     Raises MirrorError if the file is missing or cannot be read.
     """
-    source = storage.open(f"{table}/{file.location}")
+    return _read(
+        storage,
+        table,
+        file,
+        columns,
+        lambda reader, names: reader.read(columns=names, use_threads=False),
+    )
+
+
+def rows_at(
+    storage: Storage,
+    table: str,
+    file: DataFile,
+    columns: Sequence[Column],
+    positions: np.ndarray[tuple[int], np.dtype[np.int64]],
+) -> pa.Table:
+    """Return `columns` of the rows at `positions` of a file, in that order.
+
+    Only the row groups that have them are read. Raises MirrorError as `read_columns`.
+    """
+
+    def read(reader: pq.ParquetFile, names: list[str]) -> pa.Table:
+        metadata = reader.metadata
+        rows = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+        starts = np.cumsum([0, *rows])
+        group_of = np.searchsorted(starts, positions, "right") - 1
+        groups, place = np.unique(group_of, return_inverse=True)
+        # Where the first row of each group is in what is read.
+        begin = np.cumsum([0, *(rows[number] for number in groups.tolist())])[:-1]
+        data = reader.read_row_groups(groups.tolist(), columns=names, use_threads=False)
+        return data.take(pa.array(begin[place] + positions - starts[group_of]))
+
+    return _read(storage, table, file, columns, read)
+
+
+def _read(
+    storage: Storage,
+    table: str,
+    file: DataFile,
+    columns: Sequence[Column],
+    read: Callable[[pq.ParquetFile, list[str]], pa.Table],
+) -> pa.Table:
+    """Return `columns` of the rows that `read` returns with the names of the file."""
+    path, source = f"{table}/{file.location}", None
+    if 0 < file.size <= _READ_BYTES:
+        content = storage.read(path)
+        source = None if content is None else pa.BufferReader(content)
+    else:
+        source = storage.open(path)
     if source is None:
         raise MirrorError(mirror_tables.FILE_MISSING, file=f"{table}/{file.path}")
     try:
         # Spark writes TIMESTAMP as INT96 by default.
         reader = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
         present = set(reader.schema_arrow.names)
-        wanted = [c.physical_name for c in columns if c.physical_name in present]
-        data = reader.read(columns=wanted)
-        rows = reader.metadata.num_rows
+        data = read(reader, [c.physical_name for c in columns if c.physical_name in present])
         arrays = [
             _cast(_renamed(data[column.physical_name], column.type), column.type)
             if column.physical_name in present
-            else _constant(column, file, rows)
+            else _constant(column, file, data.num_rows)
             for column in columns
         ]
     except (pa.ArrowException, ValueError, OSError) as error:
@@ -126,6 +176,24 @@ def live_rows(storage: Storage, table: str, file: DataFile, columns: Sequence[Co
         return data
     dead = deletion_vectors.load(storage, table, file.deletion_vector)
     return data.filter(pa.array(live_mask(dead, data.num_rows)))
+
+
+def live_positions(
+    storage: Storage, table: str, file: DataFile, columns: Sequence[Column]
+) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return the positions of the rows of a file that are not dead, in their order.
+
+    Another writer need not count rows: then `columns` are read, which may be any. Raises
+    MirrorError as `live_rows`.
+    """
+    rows = file.rows
+    if rows < 0:
+        rows = read_columns(storage, table, file, columns).num_rows
+    positions = np.arange(rows, dtype=np.int64)
+    if file.deletion_vector is None:
+        return positions
+    dead = deletion_vectors.load(storage, table, file.deletion_vector)
+    return positions[live_mask(dead, rows)]
 
 
 def live_mask(dead: BitMap, rows: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -14,20 +14,27 @@ import pyarrow.compute as pc
 from connector.errors import MirrorError, mirror_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from stream_jobs.delta.columns import Column
-    from stream_jobs.delta.metadata import Metadata
+
+
+def can_partition(kind: pa.DataType) -> bool:
+    """Return whether the log can hold values of a type exactly."""
+    types = pa.types
+    exact = types.is_integer(kind) or types.is_date(kind) or types.is_boolean(kind)
+    return bool(exact or types.is_decimal(kind) or types.is_string(kind))
 
 
 def divide(
-    table: str, metadata: Metadata, data: pa.Table
+    table: str, columns: Sequence[Column], names: Sequence[str], data: pa.Table
 ) -> Iterator[tuple[dict[str, str | None], pa.Table]]:
     """Yield the partition values, by physical names, and the rows of each partition, in order.
 
-    `table` is the path of the table. Raises MirrorError for a column that cannot partition it.
+    `table` is the path of the table, `columns` are all of its columns, and `names` are those that
+    partition it. Raises MirrorError for a column that cannot partition it.
     """
-    columns = [c for c in metadata.columns if c.name in metadata.partition_columns]
+    columns = [column for column in columns if column.name in names]
     if not columns or not data.num_rows:
         yield {}, data
         return
@@ -49,9 +56,7 @@ def divide(
 
 def _texts(table: str, column: Column, values: pa.ChunkedArray) -> pa.Array:
     """Return values as the log has them."""
-    types, kind = pa.types, column.type
-    exact = types.is_integer(kind) or types.is_date(kind) or types.is_boolean(kind)
-    if not (exact or types.is_decimal(kind) or types.is_string(kind)):
+    if not can_partition(column.type):
         raise MirrorError(mirror_tables.NO_PARTITION, path=table, column=column.name)
     texts = values.cast(pa.string())
     # The log cannot tell an empty text from NULL.

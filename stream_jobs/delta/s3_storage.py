@@ -12,7 +12,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import boto3
 import pyarrow as pa
@@ -35,6 +35,13 @@ _AT_ONCE = "ConditionalRequestConflict"
 _ATTEMPTS = 10
 
 
+class _Found(NamedTuple):
+    """An object, or a part of it."""
+
+    content: bytes
+    size: int  # of the whole object
+
+
 @dataclass(frozen=True, slots=True)
 class S3Storage:
     """The objects of `bucket` whose keys begin with `prefix` and a slash."""
@@ -44,26 +51,24 @@ class S3Storage:
 
     def read(self, path: str) -> bytes | None:
         """See Storage."""
-        answer = self._get(path)
-        return None if answer is None else answer["Body"].read()
+        found = self._get(path)
+        return None if found is None else found.content
 
     def read_part(self, path: str, start: int, size: int) -> bytes | None:
         """See Storage."""
-        answer = self._get(path, Range=f"bytes={start}-{start + size - 1}")
-        return None if answer is None else answer["Body"].read()
+        found = self._get(path, Range=f"bytes={start}-{start + size - 1}")
+        return None if found is None else found.content
 
     def open(self, path: str) -> pa.NativeFile | None:
         """See Storage; the end of the object is read at once: Parquet files have an index there."""
-        answer = self._get(path, Range=f"bytes=-{ObjectFile.END_BYTES}")
-        if answer is None:
+        found = self._get(path, Range=f"bytes=-{ObjectFile.END_BYTES}")
+        if found is None:
             return None
-        end = answer["Body"].read()
-        size = int(answer.get("ContentRange", f"/{len(end)}").rpartition("/")[2])
 
         def read_part(start: int, size: int) -> bytes | None:
             return self.read_part(path, start, size)
 
-        return pa.PythonFile(ObjectFile(read_part, size, end), mode="r")
+        return pa.PythonFile(ObjectFile(read_part, found.size, found.content), mode="r")
 
     def write(self, path: str, content: bytes | memoryview) -> None:
         """See Storage."""
@@ -93,10 +98,9 @@ class S3Storage:
     def list(self, folder: str, start_after: str = "") -> Iterator[StoredFile]:
         """See Storage."""
         base = self._key(folder) + "/"
-        pages = _client().get_paginator("list_objects_v2")
         asked = {"Bucket": self.bucket, "Prefix": base, "StartAfter": base + start_after}
         try:
-            for page in pages.paginate(**asked):
+            for page in _client().get_paginator("list_objects_v2").paginate(**asked):
                 for found in page.get("Contents", ()):
                     modified = int(found["LastModified"].timestamp() * 1000)
                     yield StoredFile(found["Key"].removeprefix(base), found["Size"], modified)
@@ -112,7 +116,7 @@ class S3Storage:
             raise self._failed(path, error) from error
 
     def verify(self) -> None:
-        """Raise MirrorError if the server would overwrite an object that has to be absent."""
+        """See Storage; a server may overwrite an object that has to be absent."""
         path = f"_binlog-connector-{uuid.uuid4().hex}"
         self.put_if_absent(path, b"1")
         overwritten = self.put_if_absent(path, b"2")
@@ -120,17 +124,19 @@ class S3Storage:
         if overwritten:
             raise MirrorError(mirror_tables.OVERWRITES, bucket=self.bucket)
 
-    def _get(self, path: str, **asked: str) -> dict[str, Any] | None:
+    def _get(self, path: str, **asked: str) -> _Found | None:
         key = self._key(path)
         try:
-            answer: dict[str, Any] = _client().get_object(Bucket=self.bucket, Key=key, **asked)
+            answer = _client().get_object(Bucket=self.bucket, Key=key, **asked)
+            content = answer["Body"].read()
         except (ClientError, BotoCoreError) as error:
             if _code(error) == _MISSING:
                 return None
             if _code(error) == _EMPTY:
-                return {"Body": pa.BufferReader(b"")}
+                return _Found(b"", 0)
             raise self._failed(path, error) from error
-        return answer
+        size = int(answer.get("ContentRange", f"/{len(content)}").rpartition("/")[2])
+        return _Found(content, size)
 
     def _key(self, path: str) -> str:
         return f"{self.prefix}/{checked(path)}" if self.prefix else checked(path)

@@ -48,6 +48,11 @@ class Snapshot:
         return self.metadata.configuration
 
     @property
+    def live_rows(self) -> int:
+        """How many rows are not dead, without those of files whose writer did not count them."""
+        return sum(max(0, file.live) for file in self.files.values())
+
+    @property
     def clustering(self) -> tuple[str, ...]:
         """The columns by which rewritten files are sorted; each has statistics in every file."""
         domain = orjson.loads(self.domains.get(CLUSTERING, '{"clusteringColumns": []}'))
@@ -95,19 +100,20 @@ class State:
             dict(snapshot.transactions),
         )
 
-    def replay(self, version: int, content: bytes) -> None:
-        """Add the actions of a commit.
+    def replay(self, version: int, content: bytes) -> list[dict[str, Any]]:
+        """Add the actions of a commit, and return them.
 
         Raises MirrorError if `content` is not a commit, or if it needs unknown features.
         """
         try:
-            for line in content.splitlines():
-                if line:
-                    self.apply(orjson.loads(line))
+            actions = [orjson.loads(line) for line in content.splitlines() if line]
+            for action in actions:
+                self.apply(action)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             file = f"{self.path}/_delta_log/{version:020d}.json"
             raise MirrorError(mirror_tables.LOG_DAMAGED, file=file, why=error) from error
         self.version = version
+        return actions
 
     def apply(self, action: dict[str, Any]) -> None:
         """Add one action; unknown ones and the history of the table do not matter."""

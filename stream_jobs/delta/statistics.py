@@ -31,7 +31,7 @@ _MILLISECOND = dt.timedelta(milliseconds=1)
 
 
 def write_statistics(data: pa.Table, columns: Sequence[Column], key: Collection[str]) -> str:
-    """Return the statistics of `data`, whose columns have logical names; `key` are some of them."""
+    """Return the statistics of `data`, which has `columns` in their order; `key` names some."""
     least: dict[str, Any] = {}
     greatest: dict[str, Any] = {}
     nulls: dict[str, int] = {}
@@ -40,14 +40,13 @@ def write_statistics(data: pa.Table, columns: Sequence[Column], key: Collection[
         is_key = column.name in key
         if (place >= count and not is_key) or not _is_ordered(column.type, is_key):
             continue
-        values = data[column.name]
+        values = data.column(place)
         nulls[column.physical_name] = values.null_count
         if values.null_count == len(values):
             continue
         if pa.types.is_floating(column.type) and pc.any(pc.is_nan(values)).as_py():
             continue  # NaN is above all numbers for Spark, and JSON cannot say it
-        found = pc.min_max(values)
-        low, high = _low(found["min"].as_py()), _high(found["max"].as_py())
+        low, high = _bounds(values)
         if low is not None and high is not None:
             least[column.physical_name], greatest[column.physical_name] = low, high
     return orjson.dumps(
@@ -60,6 +59,21 @@ def write_statistics(data: pa.Table, columns: Sequence[Column], key: Collection[
         },
         default=_number,
     ).decode()
+
+
+def _bounds(values: pa.ChunkedArray) -> tuple[Any, Any]:
+    """Return the least and the greatest value for JSON; None for what JSON cannot say."""
+    if pa.types.is_integer(values.type) and not values.null_count:
+        # Arrow takes longer to begin than NumPy takes for a small file.
+        numbers = values.to_numpy()
+        return int(numbers.min()), int(numbers.max())
+    found = pc.min_max(values)
+    return _low(found["min"].as_py()), _high(found["max"].as_py())
+
+
+def can_cluster(kind: pa.DataType) -> bool:
+    """Return whether values of a type get a minimum and a maximum, if they are asked for."""
+    return _is_ordered(kind, is_key=True)
 
 
 def _is_ordered(kind: pa.DataType, is_key: bool) -> bool:

@@ -59,6 +59,9 @@ class Storage(Protocol):
     def delete(self, path: str) -> None:
         """Delete a file, if it exists."""
 
+    def verify(self) -> None:
+        """Raise MirrorError if tables cannot be written here, or not safely."""
+
 
 def checked(path: str) -> str:
     """Return `path`; raises MirrorError if it could lead out of the root."""

@@ -7,6 +7,7 @@ table.commit(Change(new=[file], dead={old.path: positions}, domains={"d": "{}"})
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,20 @@ class Change:
     transactions: Mapping[str, int] = field(default_factory=dict)
     # False if `new` has only rows of `removed`: streams that read the table skip such a commit.
     data_change: bool = True
+    # What the history of the table shows as the writer's own words.
+    note: str = ""
+
+
+@dataclass(slots=True)
+class Costs:
+    """What commits have cost."""
+
+    commits: int = 0
+    seconds: float = 0.0
+    # Of data files, vectors, and the log with its checkpoints.
+    bytes: int = 0
+    # When the last one that changed rows was written, milliseconds since 1970.
+    changed_ms: int | None = None
 
 
 class DeltaTable:
@@ -54,6 +69,7 @@ class DeltaTable:
         self._log = log
         self.snapshot = snapshot
         self._last_commit: bytes | None = None
+        self._costs = Costs()
 
     @classmethod
     def open(cls, storage: Storage, path: str) -> DeltaTable | None:
@@ -80,6 +96,7 @@ class DeltaTable:
         none. Each new file must have statistics of these columns (`key` of `write_file`). Raises
         CommitConflict if there is a table, MirrorError if the storage fails.
         """
+        began = time.monotonic()
         log = Log(storage, path)
         features, domains = Features(), dict(domains or {})
         if clustering:
@@ -89,8 +106,20 @@ class DeltaTable:
             domains[CLUSTERING] = orjson.dumps({"clusteringColumns": columns}).decode()
         actions = [features.action(), metadata.action(), *_domains(domains)]
         state = State(path)
-        state.replay(0, log.commit(0, "CREATE TABLE", actions))
-        return cls(log, state.snapshot())
+        content = log.commit(0, "CREATE TABLE", actions)
+        state.replay(0, content)
+        table = cls(log, state.snapshot())
+        table._count(began, len(content), changes_rows=False)
+        return table
+
+    def take_costs(self) -> Costs:
+        """Return what commits have cost since the last call, or since this object is there."""
+        costs, self._costs = self._costs, Costs()
+        return costs
+
+    def add_written(self, size: int) -> None:
+        """Count bytes that were written for this table beside its commits."""
+        self._costs.bytes += size
 
     @property
     def path(self) -> str:
@@ -120,16 +149,27 @@ class DeltaTable:
         that are not in the current version, if a deletion vector is damaged, or if the storage
         fails.
         """
+        began = time.monotonic()
         version = self.snapshot.version + 1
         if self._is_overwritten():
             raise CommitConflict(mirror_tables.COMMIT_CONFLICT, path=self.path, version=version - 1)
         actions = list(self._actions(change))
-        content = self._log.commit(version, operation, actions)
+        content = self._log.commit(version, operation, actions, change.note)
         state = State.after(self.path, self.snapshot)
         state.replay(version, content)
         self.snapshot = state.snapshot()
         self._last_commit = content
+        size = len(content) + sum(file.size for file in change.new)
+        self._count(began, size, changes_rows=change.data_change)
         return self.snapshot
+
+    def _count(self, began: float, size: int, *, changes_rows: bool) -> None:
+        costs = self._costs
+        costs.commits += 1
+        costs.seconds += time.monotonic() - began
+        costs.bytes += size
+        if changes_rows:
+            costs.changed_ms = now()
 
     def _is_overwritten(self) -> bool:
         """Return whether the last commit of this writer is lost.
@@ -171,6 +211,7 @@ class DeltaTable:
             if len(dead) != file.rows:
                 changed.append((file, dead))
         vectors = deletion_vectors.store(self.storage, self.path, [dead for _, dead in changed])
+        self.add_written(sum(vector.size for vector in vectors if vector.path))
         for (file, _), vector in zip(changed, vectors, strict=True):
             yield file.with_vector(vector).added(data_change=change.data_change)
 

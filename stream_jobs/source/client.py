@@ -25,12 +25,13 @@ from stream_jobs.source.requests import (
     LATEST,
     fetch_request,
     fetched,
+    has_news,
     offsets_request,
     require,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 
     from stream_jobs.source.facts import KafkaFacts
     from stream_jobs.source.record_batches import FetchedBytes
@@ -101,6 +102,14 @@ class KafkaClient:
         """Return the offset after the last record that is committed or rolled back."""
         return self._offsets(partitions, LATEST)
 
+    def have_open_transactions(self, partitions: Collection[Partition]) -> bool:
+        """Return whether records cannot be read because they, or earlier ones, are not ended."""
+        return self.end_offsets(partitions) != self.written_offsets(partitions)
+
+    def written_offsets(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        """Return the offset after the last record, also of a transaction that has not ended."""
+        return self._offsets(partitions, LATEST, committed=False)
+
     def fetch(
         self, wanted: Mapping[Partition, int], bytes_max: int = FETCH_BYTES
     ) -> list[FetchedBytes]:
@@ -134,27 +143,43 @@ class KafkaClient:
             )
         return found
 
-    def wait(self, positions: Mapping[Partition, int], seconds: float) -> None:
-        """Wait until one of the partitions has a record at its position, at most `seconds`."""
+    def fetch_open(self, place: Partition, offset: int) -> list[FetchedBytes]:
+        """Return the first batch from `offset` on, also if its transaction has not ended."""
 
-        async def ask() -> None:
+        async def ask() -> list[FetchedBytes]:
+            wanted = {place: offset}
+            ((node, partitions),) = self._by_leader(wanted).items()
+            request = fetch_request(partitions, wanted, 0, 1, committed=False)
+            return fetched(await self._manager.send(request, node_id=node), [])
+
+        return self._until_answered(ask)
+
+    def wait(self, positions: Mapping[Partition, int], seconds: float) -> bool:
+        """Wait until one of the partitions has a record at its position, at most `seconds`.
+
+        Return whether there may be one.
+        """
+
+        async def ask() -> bool:
             wait_ms = round(seconds * 1000)
             sent = [
                 self._manager.send(fetch_request(own, positions, wait_ms, 1), node_id=node)
                 for node, own in self._by_leader(positions).items()
             ]
-            for future in sent:
-                await future
+            answers = [await future for future in sent]
+            return any(has_news(answer) for answer in answers)
 
-        self._until_answered(ask)
+        return self._until_answered(ask)
 
-    def _offsets(self, partitions: Iterable[Partition], which: int) -> dict[Partition, int]:
+    def _offsets(
+        self, partitions: Iterable[Partition], which: int, *, committed: bool = True
+    ) -> dict[Partition, int]:
         left = set(partitions)
 
         async def ask() -> dict[Partition, int]:
             found: dict[Partition, int] = {}
             for node, asked in self._by_leader(left).items():
-                request = offsets_request(asked, which)
+                request = offsets_request(asked, which, committed=committed)
                 answer: Answer = await self._manager.send(request, node_id=node)
                 for topic in answer.topics:
                     for part in topic.partitions:

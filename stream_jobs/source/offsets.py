@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.errors import MirrorError, mirror_records
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -17,39 +15,25 @@ Offsets = dict[str, dict[str, int]]
 def limited(begun: Offsets, ends: Offsets, count: int) -> Offsets:
     """Return offsets between `begun` and `ends` with at most about `count` records.
 
-    Each partition gets its share of what is there, and at least one record.
+    Each partition gets its share of what is there, and at least one record. One that ends before
+    `begun` has lost records: it gets its end, and the table is set aside.
     """
+    end = later(begun, ends)
     left = {
-        (topic, number): end - begun[topic][number]
-        for topic, offsets in ends.items()
-        for number, end in offsets.items()
-        if end > begun[topic][number]
+        (topic, number): offset - begun[topic][number]
+        for topic, offsets in end.items()
+        for number, offset in offsets.items()
+        if offset > begun[topic][number]
     }
     total = sum(left.values())
-    if total <= count:
-        return later(begun, ends)
-    end = {topic: dict(offsets) for topic, offsets in begun.items()}
-    for (topic, number), records in left.items():
-        end[topic][number] += max(1, records * count // total)
+    if total > count:
+        for (topic, number), records in left.items():
+            end[topic][number] = begun[topic][number] + max(1, records * count // total)
     return end
 
 
 def later(begun: Offsets, ends: Offsets) -> Offsets:
-    """Return the ends of the topics; one that was deleted stays where it was.
-
-    Raises MirrorError for a partition that ends before records that were read.
-    """
-    for topic, offsets in begun.items():
-        for number, offset in offsets.items():
-            end = ends.get(topic, {}).get(number, offset)
-            if end < offset:
-                raise MirrorError(
-                    mirror_records.TOPIC_SHORTER,
-                    topic=topic,
-                    partition=number,
-                    offset=offset,
-                    end=end,
-                )
+    """Return the ends of the topics; one that was deleted stays where it was."""
     return {
         topic: {
             number: ends.get(topic, {}).get(number, offset) for number, offset in offsets.items()

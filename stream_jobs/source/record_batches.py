@@ -96,6 +96,14 @@ def read_fetched(fetched: FetchedBytes, first: int, end: int, out: RecordColumns
     return next_offset
 
 
+def newest_time(data: bytes) -> int | None:
+    """Return the newest time of the first batch, in milliseconds since 1970; None without one."""
+    if len(data) < _HEADER.size or data[_MAGIC_AT] != _MAGIC:
+        return None
+    time: int = _HEADER.unpack_from(data)[8]
+    return time
+
+
 def _is_abort(body: bytes) -> bool:
     """Return whether a control batch ends a transaction by a roll-back.
 

@@ -33,10 +33,16 @@ class Answer(Protocol):
     def __getattr__(self, name: str) -> Any: ...
 
 
-def offsets_request(partitions: Iterable[Partition], which: int) -> object:
-    """Return the request for the first or for the last offset of partitions."""
+def offsets_request(
+    partitions: Iterable[Partition], which: int, *, committed: bool = True
+) -> object:
+    """Return the request for the first or for the last offset of partitions.
+
+    The last offset is before the first open transaction, unless `committed` is false.
+    """
+    level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
     return ListOffsetsRequest(
-        isolation_level=IsolationLevel.READ_COMMITTED,
+        isolation_level=level,
         topics=[
             ListOffsetsRequest.ListOffsetsTopic(
                 name=topic,
@@ -58,13 +64,19 @@ def fetch_request(
     wanted: Mapping[Partition, int],
     wait_ms: int = _FETCH_WAIT_MS,
     bytes_max: int = FETCH_BYTES,
+    *,
+    committed: bool = True,
 ) -> object:
-    """Return the request for records of partitions, from the wanted offsets on."""
+    """Return the request for records of partitions, from the wanted offsets on.
+
+    Those of open transactions are left out, unless `committed` is false.
+    """
+    level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
     return FetchRequest(
         max_wait_ms=wait_ms,
         min_bytes=1,
         max_bytes=bytes_max,
-        isolation_level=IsolationLevel.READ_COMMITTED,
+        isolation_level=level,
         topics=[
             FetchRequest.FetchTopic(
                 topic=topic,
@@ -102,6 +114,13 @@ def fetched(answer: Answer, gone: list[Partition]) -> list[FetchedBytes]:
             data = bytes(part.records or b"")
             found.append(FetchedBytes(topic.topic, part.partition_index, data, aborted))
     return found
+
+
+def has_news(answer: Answer) -> bool:
+    """Return whether an answer has records, or an error of a partition."""
+    return bool(answer.error_code) or any(
+        part.error_code or part.records for topic in answer.responses for part in topic.partitions
+    )
 
 
 def by_topic(partitions: Iterable[Partition]) -> list[tuple[str, list[int]]]:

@@ -4,6 +4,9 @@ A row is a range of offsets of one partition, not a record: the records are read
 applied. Spark keeps the offsets `{topic: {partition: offset}}` in its checkpoint, cuts batches, and
 repeats a batch that was not committed.
 
+Spark starts some processes that load this module, and read nothing. So it imports the client of
+Kafka where that is used: it would double the time that they take.
+
 https://spark.apache.org/docs/latest/api/python/tutorial/sql/python_data_source.html
 """
 
@@ -24,28 +27,41 @@ from pyspark.sql.streaming.datasource import (
 
 from connector.errors import ConnectorError
 from stream_jobs.source.carried import CarriedError
-from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.offsets import later, limited, nested
-from stream_jobs.source.ranges import OffsetRange
-from stream_jobs.source.topics import row_topics
+from stream_jobs.source.skipped import NOTHING_SKIPPED, TopicFilter
+from stream_jobs.source.topics import row_topics, schema_topic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+    from stream_jobs.source.client import KafkaClient
     from stream_jobs.source.facts import KafkaFacts
     from stream_jobs.source.offsets import Offsets
+    from stream_jobs.source.ranges import OffsetRange
+    from stream_jobs.source.skipped import SkippedTables
+
+    # Where the records of topics begin that were not applied.
+    Begin = Callable[[KafkaClient, Iterable[str]], Offsets]
 
 FORMAT: Final = "binlog_connector_ranges"
 RANGE_COLUMNS: Final = "topic STRING, partition INT, start BIGINT, end BIGINT"
 
 # While there is nothing new, Spark asks again at once. The brokers answer when there is something,
-# or after this time, in which a new topic is not noticed.
+# or after this time.
 _WAIT_SECONDS: Final = 1.0
-# Topics are looked for this often; a batch of known ones does not wait for that.
+# Topics are looked for this often while there are changes; a batch of known ones does not wait for
+# that. While there are none, a new table is noticed by its record in the schema topic.
 _DISCOVERY_SECONDS: Final = 1.0
+_IDLE_DISCOVERY_SECONDS: Final = 10.0
+
+
+def _nowhere(client: KafkaClient, topics: Iterable[str]) -> Offsets:
+    """Return no offsets: all topics are read as a whole."""
+    del client, topics
+    return {}
 
 
 class Ranges(InputPartition):
@@ -60,28 +76,43 @@ class Ranges(InputPartition):
 class RangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Tells Spark how far the topics go."""
 
-    def __init__(self, facts: KafkaFacts, prefix: str, max_offsets: int, secret: str) -> None:
-        """Read the topics `<prefix>.<database>.<table>`, at most `max_offsets` in a batch.
+    def __init__(
+        self,
+        facts: KafkaFacts,
+        prefix: str,
+        max_offsets: int,
+        secret: str,
+        skipped: SkippedTables = NOTHING_SKIPPED,
+        begin: Begin = _nowhere,
+    ) -> None:
+        """Read `<prefix>.<database>.<table>` and `<prefix>.schema`, at most `max_offsets` a batch.
 
-        Errors are raised as CarriedError with `secret`.
+        Topics of `skipped` tables are left out. Errors are raised as CarriedError with `secret`. A
+        new checkpoint starts at what `begin` returns.
         """
         self._facts = facts
         self._prefix = prefix
+        self._filter = TopicFilter(prefix, skipped)
         self._max_offsets = max_offsets
         self._secret = secret
+        self._begin = begin
         self._client: KafkaClient | None = None
         self._topics: dict[str, int] = {}
         self._looked_at = -math.inf
+        # Where a batch would begin, and the ends of the topics, while nothing is after them.
+        self._idle: tuple[Offsets, Offsets] | None = None
         # With Trigger.AvailableNow, where the query ends.
         self._target: Offsets | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the connection out: the reader is sent to the task, which does not need it."""
-        return self.__dict__ | {"_client": None}
+        """Leave out what the task does not need to which the reader is sent."""
+        return self.__dict__ | {"_client": None, "_begin": _nowhere}
 
     def initialOffset(self) -> Offsets:  # noqa: N802  # Spark's name
-        """Return where a new checkpoint begins: before all topics."""
-        return {}
+        """Return where a new checkpoint begins; topics that are not there are read as a whole."""
+        with _carrying(self._secret):
+            client = self._connected()
+            return self._begin(client, row_topics(self._prefix, client.partition_counts()))
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  # Spark's name
         """Return the limit of a batch."""
@@ -95,9 +126,13 @@ class RangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:  # noqa: N802  # Spark's
         """Return the end of the next batch."""
         with _carrying(self._secret):
+            if self._idle is not None and self._idle[0] == start and self._is_quiet(self._idle[1]):
+                return start
             ends = self._ends() if self._target is None else self._target
-            if ends == start and self._target is None:
-                self._wait(ends)
+            if self._target is None and not _is_after(ends, start):
+                self._idle = start, ends
+                if self._is_quiet(ends):
+                    return start
                 ends = self._ends()
             begun = self._with_first(start or {}, ends)
             if isinstance(limit, ReadAllAvailable):
@@ -106,6 +141,8 @@ class RangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: Offsets, end: Offsets) -> list[Ranges]:
         """Return the ranges of the topics with new records, with all of their partitions."""
+        from stream_jobs.source.ranges import OffsetRange  # noqa: PLC0415 - see above
+
         with _carrying(self._secret):
             begun = self._with_first(start or {}, end)
         ranges = [
@@ -122,6 +159,8 @@ class RangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         yield from partition.ranges
 
     def _connected(self) -> KafkaClient:
+        from stream_jobs.source.client import KafkaClient  # noqa: PLC0415 - see above
+
         if self._client is None:
             self._client = KafkaClient(self._facts)
         return self._client
@@ -129,7 +168,12 @@ class RangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _ends(self) -> Offsets:
         client = self._connected()
         if time.monotonic() - self._looked_at >= _DISCOVERY_SECONDS:
-            self._topics = row_topics(self._prefix, client.partition_counts())
+            counts = client.partition_counts()
+            found = row_topics(self._prefix, counts)
+            self._topics = self._filter.without_skipped(client, found)
+            schemas = schema_topic(self._prefix)
+            if schemas in counts:
+                self._topics[schemas] = counts[schemas]
             self._looked_at = time.monotonic()
         return nested(
             client.end_offsets(
@@ -137,17 +181,22 @@ class RangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
         )
 
-    def _wait(self, ends: Offsets) -> None:
-        """Wait until there is something after `ends`."""
+    def _is_quiet(self, ends: Offsets) -> bool:
+        """Wait until there is something after `ends`; return whether there is nothing.
+
+        When topics are due to be looked for, there may be something.
+        """
         positions = {
             (topic, int(number)): offset
             for topic, offsets in ends.items()
             for number, offset in offsets.items()
         }
-        if positions:
-            self._connected().wait(positions, _WAIT_SECONDS)
-        else:
+        if not positions:
             time.sleep(_WAIT_SECONDS)
+        elif not self._connected().wait(positions, _WAIT_SECONDS):
+            return time.monotonic() - self._looked_at < _IDLE_DISCOVERY_SECONDS
+        self._idle, self._looked_at = None, -math.inf
+        return False
 
     def _with_first(self, start: Offsets, ends: Offsets) -> Offsets:
         """Return `start` with the first offsets of the partitions that it does not have."""
@@ -161,8 +210,19 @@ class RangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {topic: first.get(topic, {}) | start.get(topic, {}) for topic in {**first, **start}}
 
 
+def _is_after(ends: Offsets, start: Offsets) -> bool:
+    """Return whether there is a record after `start`, which may have other topics, too."""
+    return any((start or {}).get(topic) != offsets for topic, offsets in ends.items())
+
+
 def read_ranges_stream(
-    session: SparkSession, facts: KafkaFacts, prefix: str, max_offsets: int, secret: str
+    session: SparkSession,
+    facts: KafkaFacts,
+    prefix: str,
+    max_offsets: int,
+    secret: str,
+    skipped: SkippedTables,
+    begin: Begin,
 ) -> DataFrame:
     """Return the stream of ranges; its errors are CarriedErrors with `secret`.
 
@@ -180,7 +240,7 @@ def read_ranges_stream(
 
         def streamReader(self, schema: StructType) -> RangeReader:  # noqa: N802  # Spark's name
             del schema
-            return RangeReader(facts, prefix, max_offsets, secret)
+            return RangeReader(facts, prefix, max_offsets, secret, skipped, begin)
 
     session.dataSource.register(OffsetRanges)
     return session.readStream.format(FORMAT).load()

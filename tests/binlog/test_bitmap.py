@@ -22,7 +22,7 @@ def test_each_bit_is_read_from_the_lowest_up(bits: list[bool], before: bytes) ->
 
 
 @given(_BITS)
-def test_the_places_of_columns_are_those_of_the_set_bits(bits: list[bool]) -> None:
+def test_the_positions_of_columns_are_those_of_the_set_bits(bits: list[bool]) -> None:
     assert set_indexes(_bitmap(bits), len(bits)) == [n for n, bit in enumerate(bits) if bit]
 
 

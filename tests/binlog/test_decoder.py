@@ -161,7 +161,7 @@ def test_an_unknown_type_flagged_as_ignorable_is_kept_unread_and_counted() -> No
     assert log.ignored_events == {99: 1}
 
 
-def test_bytes_behind_the_last_field_are_an_error() -> None:
+def test_bytes_after_the_last_field_are_an_error() -> None:
     error = refusal(decoder(), event(EventType.XID_EVENT, XID + b"\0"))
     assert error.reason.text == "1 bytes are left over after the last field"
 
@@ -235,7 +235,7 @@ def test_the_dummy_table_id_only_ends_the_statement() -> None:
     assert refusal(log, write_rows(b"")).reason.text.startswith("no TABLE_MAP_EVENT")
 
 
-def test_rows_that_cannot_be_read_are_an_error_with_the_place_of_their_event() -> None:
+def test_rows_that_cannot_be_read_are_an_error_with_the_position_of_their_event() -> None:
     log = decoder()
     log.decode(event(EventType.TABLE_MAP_EVENT, table_map([INT], b"\x04\x03\x02id")))
     decoded = log.decode(write_rows(b"\x00\x07\x00\x00\x00\x00\x07")).body
@@ -524,7 +524,7 @@ def test_a_begin_in_a_log_with_other_lengths_is_found_by_its_body() -> None:
 # Events as values.
 
 
-def test_an_event_is_equal_to_one_of_the_same_bytes_at_the_same_place() -> None:
+def test_an_event_is_equal_to_one_of_the_same_bytes_at_the_same_position() -> None:
     data = event(EventType.XID_EVENT, XID)
     one, other = decoder().decode(data), decoder().open(data)
     assert (one, hash(one)) == (other, hash(other))

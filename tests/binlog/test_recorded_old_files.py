@@ -206,7 +206,7 @@ def test_an_incident_with_a_number_that_has_no_meaning_is_reported_as_such(
     assert events[2].body == RotateEvent(4, "master-bin.000003")
 
 
-def test_a_relay_log_has_places_of_its_own(decode_file: DecodeFile) -> None:
+def test_a_relay_log_has_positions_of_its_own(decode_file: DecodeFile) -> None:
     events = list(decode_file("recorded/binlog_savepoint.000001"))
     assert {e.file for e in events} == {"binlog_savepoint.000001"}
     assert [(e.position, e.header.log_pos) for e in events[:5]] == [
@@ -220,7 +220,7 @@ def test_a_relay_log_has_places_of_its_own(decode_file: DecodeFile) -> None:
     assert queries(events)[2] == "SavePoint mixed_cases"
 
 
-def test_the_events_of_a_relay_log_can_have_the_places_of_their_source(
+def test_the_events_of_a_relay_log_can_have_the_positions_of_their_source(
     recorded: Recorded,
 ) -> None:
     decoder = EventDecoder(file="binlog_savepoint.000001")

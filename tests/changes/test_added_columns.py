@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from connector.changes.added_columns import AddedColumn, DefaultKind, added_columns
-from connector.changes.statement import classify
+from connector.changes.statement_classifier import classify
 
 NULL, LITERAL, IMPLICIT = DefaultKind.NULL, DefaultKind.LITERAL, DefaultKind.IMPLICIT
 COMPUTED, NOW = DefaultKind.COMPUTED, DefaultKind.NOW

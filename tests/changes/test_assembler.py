@@ -60,6 +60,7 @@ from connector.errors import (
     stream_order,
     table_statements,
 )
+from connector.errors.message import Message
 from connector.gtid import Gtid, MariadbGtid
 from tests.changes.received import Change, changes_of
 from tests.errors.texts import text_of
@@ -236,7 +237,7 @@ def test_a_short_group_of_mariadb_waits_for_its_end() -> None:
     assert [type(change) for change in receive(opened, rows(), query("ROLLBACK"))] == [Committed]
 
 
-def test_rows_behind_a_savepoint_are_left_out_when_they_are_taken_back() -> None:
+def test_rows_after_a_savepoint_are_left_out_when_they_are_taken_back() -> None:
     changes = receive(
         gtid(),
         query("BEGIN"),
@@ -305,6 +306,46 @@ def test_dml_text_is_refused_by_the_databases_that_it_names_where_the_log_does_n
         verb="UPDATE",
         schema="shop",
         transaction=f"{SOURCE}:5",
+        rule=Message(table_statements.BY_EITHER_FORMAT, {}),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        (
+            "DELETE FROM orders WHERE note = 'secret' LIMIT 1",
+            (
+                "by R-log-statement-format (1), a session ran with binlog_format=STATEMENT, "
+                "because MIXED logs rows for it (The statement is unsafe because it uses a LIMIT "
+                "clause)"
+            ),
+        ),
+        (
+            "DELETE FROM orders WHERE note = 'secret'",
+            (
+                "by R-log-statement-format (1) or (2), a session ran with "
+                "binlog_format=STATEMENT or MIXED"
+            ),
+        ),
+        (
+            "DELETE FROM `shop`.`orders`",
+            (
+                "by the rule for MEMORY tables, the server was restarted, and the table is empty "
+                "since; or, by R-log-statement-format (1) or (2), a session ran with "
+                "binlog_format=STATEMENT or MIXED"
+            ),
+        ),
+    ],
+)
+def test_a_refused_text_names_the_rule_by_which_it_was_logged(text: str, rule: str) -> None:
+    said = refusal(gtid(), query("BEGIN"), query(text, "shop", ["shop"]), XidEvent(1))
+    assert said == (
+        "binlog.000001:1200: DELETE in database shop, logged as a statement, cannot be published "
+        f"without loss (transaction {SOURCE}:5); {rule}: SET GLOBAL binlog_format=ROW, take the "
+        "right to change it from the application, repair the rows it touched, and continue after "
+        "it: give the pipeline a new name and set source.start. Nothing from this transaction was "
+        "published"
     )
 
 
@@ -316,6 +357,7 @@ def test_dml_text_that_touched_more_databases_than_the_log_names_is_refused() ->
         log_position="binlog.000001:1200",
         verb="DELETE",
         transaction=f"{SOURCE}:5",
+        rule=Message(table_statements.BY_EITHER_FORMAT, {}),
     )
 
 
@@ -524,6 +566,7 @@ def test_a_load_of_an_old_server_into_a_followed_table_is_refused(body: EventBod
         database="shop",
         table="orders",
         transaction="none",
+        rule=Message(table_statements.BY_EITHER_FORMAT, {}),
     )
 
 

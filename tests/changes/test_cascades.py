@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from connector.changes.cascaded_rows import CascadedRows
 from connector.changes.cascades import Cascades, KeySource, LearnedKeys
 from connector.changes.foreign_keys import CASCADE, ForeignKey, ForeignKeys
-from connector.changes.statement import TableName, classify
+from connector.changes.statement_classifier import classify
 from connector.changes.table_filter import TableFilter
+
+if TYPE_CHECKING:
+    from connector.changes.table_names import TableName
 
 ORDERS, ITEMS, NOTES = (("shop", name) for name in ("orders", "items", "notes"))
 LEARNED_AT = 3, 500

@@ -13,7 +13,7 @@ from connector.changes.ddl import statement_changes
 from connector.changes.known_columns import KnownColumns, PublishedColumns
 from connector.changes.online_schema_change import OnlineChanges, named_after
 from connector.changes.sql_mode import STRICT_ALL_TABLES
-from connector.changes.statement import classify
+from connector.changes.statement_classifier import classify
 from connector.changes.table_filter import TableFilter
 from connector.changes.transaction import SourceTransaction
 from tests.changes.heard import Heard

@@ -95,7 +95,7 @@ def test_the_logs_hold_events_of_every_kind() -> None:
 
 
 @pytest.mark.parametrize("memory", [0, 400, 1 << 30])
-def test_rows_behind_a_savepoint_are_dropped_from_memory_and_file(memory: int) -> None:
+def test_rows_after_a_savepoint_are_dropped_from_memory_and_file(memory: int) -> None:
     changes = rows_of(LOG)[:8]
     assert len(changes) == 8
     held, received = HeldRows(FOLDER, memory), Received()

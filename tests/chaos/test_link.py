@@ -66,7 +66,7 @@ def test_what_is_sent_arrives_both_ways(ends: Ends) -> None:
 
 
 @pytest.mark.parametrize("number", [0, 1, 5000])
-def test_a_connection_ends_behind_a_number_of_bytes(ends: Ends, number: int) -> None:
+def test_a_connection_ends_after_a_number_of_bytes(ends: Ends, number: int) -> None:
     client, server = ends.connect()
     server.sendall(b"x" * 100)
     assert client.recv(100, socket.MSG_WAITALL) == b"x" * 100
@@ -77,7 +77,7 @@ def test_a_connection_ends_behind_a_number_of_bytes(ends: Ends, number: int) -> 
     assert happened.is_set()
 
 
-def test_the_next_connection_ends_behind_a_number_of_bytes(ends: Ends) -> None:
+def test_the_next_connection_ends_after_a_number_of_bytes(ends: Ends) -> None:
     happened = ends.link.cut_next_behind(3, Side.CLIENT, End.FIN)
     client, server = ends.connect()
     client.sendall(b"abcdef")

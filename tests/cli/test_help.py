@@ -21,8 +21,9 @@ from connector.errors.message import Message
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = (
-    "run", "check", "config", "snapshot", "demo", "dump", "stat", "flashback", "quarantine",
-    "quarantine list", "quarantine show", "quarantine replay",
+    "run", "check", "config", "snapshot", "verify", "demo", "dump", "stat", "flashback",
+    "rules",
+    "quarantine", "quarantine list", "quarantine show", "quarantine replay",
 )  # fmt: skip
 EXAMPLES = sorted(
     {
@@ -61,7 +62,9 @@ KNOWN = [
     "check",
     "config",
     "snapshot",
+    "verify",
     "explain",
+    "rules",
     "demo",
     "dump",
     "stat",

@@ -10,15 +10,16 @@ from connector.binlog.events.statement import QueryEvent
 from connector.binlog.events.status_variables import StatusVariables
 from connector.binlog.framing.event_types import EventType
 from connector.changes.table_filter import TableFilter
-from connector.dump.envelope_format import EnvelopeWriter
+from connector.dump.envelope.format import EnvelopeFormat
+from tests.dump.written import lines_of
 from tests.golden.golden import logs
 
 LOG = next(log for log in logs() if log.name == "mysql-8.0.31/row_images.full.000001")
 
 
 def printed(events: list[Event]) -> list[dict[str, Any]]:
-    writer = EnvelopeWriter("p", TableFilter(["*.*"]), lambda: 0)
-    lines = [json.loads(line) for event in events for line in writer.event(event)]
+    writer = EnvelopeFormat("p", TableFilter(["*.*"]), lambda: 0)
+    lines = [json.loads(line) for line in lines_of(writer, events)]
     writer.end()
     return lines
 

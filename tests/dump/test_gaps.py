@@ -114,7 +114,7 @@ def test_a_log_that_only_ends_too_soon_is_truncated() -> None:
 
 
 @pytest.mark.parametrize("checksum", [True, False])
-def test_events_are_found_behind_bytes_that_are_lost_or_added(checksum: bool) -> None:
+def test_events_are_found_after_bytes_that_are_lost_or_added(checksum: bool) -> None:
     data = log_of(*TEXTS, b"fourth", checksum=checksum)
     first, second, third, fourth = positions_of(recovered(data))[1:]
     lost = recovered(data[: second + 6] + data[third - 6 :])
@@ -143,7 +143,7 @@ def test_an_event_whose_body_is_unknown_is_a_gap_of_its_own() -> None:
     assert positions_of(found)[-1] == end
 
 
-def test_a_log_of_format_v1_is_read_behind_damage() -> None:
+def test_a_log_of_format_v1_is_read_after_damage() -> None:
     query = bytes(8) + b"\x02" + bytes(2) + b"db\0"
     first, *others = (v1_event(EventType.QUERY_EVENT, query + text) for text in TEXTS)
     start = v1_event(EventType.START_EVENT_V3, start_v3(1, b"3.23.58"))

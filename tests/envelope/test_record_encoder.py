@@ -21,11 +21,11 @@ from connector.binlog.framing.header import EventHeader
 from connector.changes.added_columns import AddedColumn, DefaultKind
 from connector.changes.statement import StatementKind
 from connector.changes.transaction import RowsChange, SourceTransaction, StatementChange
+from connector.envelope.cells.values import value_encoder
 from connector.envelope.key_watch import KEYS_MAX
 from connector.envelope.options import EnvelopeOptions
 from connector.envelope.record_encoder import RecordEncoder, _refuse_rows
 from connector.envelope.rows.row_keys import RowKeys
-from connector.envelope.rows.values import value_encoder
 from connector.envelope.schemas.table_schema import TableSchema
 from connector.envelope.table_registry import in_event
 from connector.errors import EventError, UnsupportedChange, table_rows, table_schemas

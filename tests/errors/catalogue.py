@@ -13,7 +13,7 @@ from connector.errors import catalogue
 from connector.errors.code import ErrorCode
 
 ROOT = Path(__file__).parents[2]
-_PRODUCT = ("connector", "stream_jobs", "local_stack")
+_PRODUCT = ("connector", "stream_jobs", "local_stack", "verification")
 _PACKAGE = "connector.errors"
 
 
@@ -64,7 +64,10 @@ def uses() -> tuple[Use, ...]:
 
 
 def _uses_of(path: Path) -> list[Use]:
-    tree = ast.parse(path.read_text())
+    source = path.read_text()
+    if _PACKAGE not in source:
+        return []
+    tree = ast.parse(source)
     known = names_of(tree)
     location = str(path.relative_to(ROOT))
     helpers = _helpers(tree)

@@ -31,7 +31,8 @@ value of a row or a secret.
 | 3 | Starting again cannot help. Kafka has what comes before the failure, and no more. | 3 |
 | retried | `run` goes on from what was committed, after a pause (`[retry]`). | 1, after \
 `retry.attempts_max` attempts |
-| 1 | The command has waited long enough, or the demo or the Spark job has failed. | 1 |
+| 1 | The command has waited long enough, or the demo or the Spark job has failed. An error of one \
+table of the mirror only [sets the table aside](mirror.md#when-a-table-cannot-go-on). | 1 |
 | goes on | Nothing ends. This is a line of the log. | |
 
 `dump`, `stat` and `flashback` have exit codes of their own: see their `--help`. 0 is a clean end,

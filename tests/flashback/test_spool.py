@@ -24,7 +24,7 @@ def test_a_record_may_be_longer_than_a_block() -> None:
         assert list(reversed(spool)) == records[::-1]
 
 
-def test_what_is_behind_a_mark_can_be_dropped() -> None:
+def test_what_is_after_a_mark_can_be_dropped() -> None:
     with Spool() as spool:
         spool.append("kept")
         mark = spool.mark()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import gzip
 from typing import TYPE_CHECKING
 
-from connector.dump.events.format import EventsWriter
-from connector.dump.json.format import JsonWriter
-from connector.dump.lines.writer import whole
+from connector.dump.events.format import EventsFormat
+from connector.dump.json.format import JsonFormat
+from tests.dump.written import lines_of
 from tests.golden.replay import replay, replayed_and_recorded
 
 if TYPE_CHECKING:
@@ -19,9 +19,7 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "
 
 def check_shown_events(log: GoldenLog) -> None:
     """Assert that `--format events` writes what SHOW BINLOG EVENTS showed."""
-    writer = EventsWriter()
-    lines = [line for event in log.events() for line in whole(writer.event(event))]
-    assert lines == [
+    assert list(lines_of(EventsFormat(), log.opened_events())) == [
         "\t".join(cell.translate(_ESCAPES) for cell in row) for row in log.shown_events
     ]
 
@@ -40,8 +38,7 @@ def check_tables(recording: GoldenRecording) -> None:
 
 def json_lines(log: GoldenLog) -> list[str]:
     """Return what `--format json` writes."""
-    writer = JsonWriter()
-    return [line for event in log.events() for line in whole(writer.event(event))]
+    return list(lines_of(JsonFormat(), log.opened_events()))
 
 
 def expected_json_lines(log: GoldenLog) -> list[str]:

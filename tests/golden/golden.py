@@ -105,6 +105,10 @@ class GoldenLog:
         """Decode the log; inner events stay inside their payloads."""
         return decoded_events(self.path, self.log_name)
 
+    def opened_events(self) -> Iterator[Event]:
+        """Take the events of the log; each is decoded at its first use."""
+        return opened_events(self.path, self.log_name)
+
 
 @dataclass(frozen=True)
 class GoldenDump:
@@ -146,11 +150,18 @@ def logs_and_dumps() -> list[GoldenLog | GoldenDump]:
 
 def decoded_events(path: Path, name: str | None = None) -> Iterator[Event]:
     """Decode a log of any version."""
+    for event in opened_events(path, name):
+        _ = event.body
+        yield event
+
+
+def opened_events(path: Path, name: str | None = None) -> Iterator[Event]:
+    """Take the events of a log of any version; each is decoded at its first use."""
     data = path.read_bytes().removeprefix(MAGIC)
     version = detect_version(data)
     decoder = EventDecoder(file=name or path.name, version=version, counted=True)
     for event in _split(data):
-        yield decoder.decode(event)
+        yield decoder.open(event)
 
 
 def with_inner_events(events: Iterable[Event]) -> Iterator[Event]:

@@ -14,7 +14,9 @@ from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.statement import QueryEvent
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.framing.checksum import CHECKSUM_LENGTH
+from connector.dump.json.format import JsonFormat
 from tests.binlog.loaded_files import loaded_files
+from tests.dump.written import lines_of
 from tests.golden.check import (
     check_shown_events,
     check_tables,
@@ -70,7 +72,7 @@ def test_rows_of_the_log_make_the_tables_that_select_showed(recording: GoldenRec
 
 
 @every_log
-def test_nothing_that_a_carried_server_writes_is_unknown(log: GoldenLog) -> None:
+def test_nothing_that_a_server_of_the_local_stack_writes_is_unknown(log: GoldenLog) -> None:
     unknown = [
         f"{event.position} {type(event.body).__name__}"
         for event in with_inner_events(log.events())
@@ -82,6 +84,8 @@ def test_nothing_that_a_carried_server_writes_is_unknown(log: GoldenLog) -> None
 @every_log
 def test_events_are_written_as_the_json_that_was_kept(log: GoldenLog) -> None:
     assert json_lines(log) == expected_json_lines(log)
+    # From the bytes or from decoded bodies, the text is the same.
+    assert list(lines_of(JsonFormat(), log.events())) == expected_json_lines(log)
 
 
 @every_dump

@@ -118,7 +118,7 @@ def test_every_prefix_of_a_binary_set_is_truncated(data: bytes) -> None:
             GtidSet.decode(PayloadReader(data[:length]))
 
 
-def test_decode_leaves_the_cursor_behind_the_set() -> None:
+def test_decode_leaves_the_cursor_after_the_set() -> None:
     reader = PayloadReader(UNTAGGED + b"crc!")
     GtidSet.decode(reader)
     assert reader.read_rest() == b"crc!"

@@ -17,6 +17,7 @@ from local_stack import KafkaBroker, MariadbServer, MysqlServer, connect
 from local_stack.sql_server import SqlServer
 from tests.binlog.source_log import SourceLog
 from tests.integration.database_stream import Stream, new_stream
+from tests.integration.replication_pair import mariadb_pair, mysql_pair
 from tests.integration.source_server import Source, source_of
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from local_stack import Endpoint, Server
+    from tests.integration.replication_pair import ReplicationPair
 
 
 def _kill(server: Server, *_: object) -> None:
@@ -177,3 +179,11 @@ def _database(endpoint: Endpoint) -> Iterator[str]:
     yield name
     with connect(endpoint) as connection, connection.cursor() as cursor:
         cursor.execute(f"DROP DATABASE IF EXISTS {name}")
+
+
+@pytest.fixture(params=["mysql", "mariadb"])
+def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ReplicationPair]:
+    """Two servers of each product in turn, which the test may kill."""
+    with (mysql_pair if request.param == "mysql" else mariadb_pair)(tmp_path) as found:
+        found.wait_for_replica()
+        yield found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,9 @@ from tests.integration.harness import (
     ConnectorProcess,
     Seen,
     changes,
+    consumer_of,
     read_committed,
+    read_with,
     wait_until,
     write_config,
 )
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from local_stack import Endpoint
+
+_LOOK_SECONDS = 0.2
 
 
 @dataclass
@@ -62,11 +67,18 @@ class Stream:
         """Return the changes once there are `count` of them."""
         found: list[Seen] = []
 
-        def enough() -> bool:
-            found[:] = self.changes()
-            return len(found) >= count
+        # A consumer costs more than what it reads, and so does the list of all topics.
+        with closing(consumer_of(self.broker)) as consumer:
 
-        wait_until(enough, lambda: f"only {len(found)} changes\n{connector.output()}")
+            def enough() -> bool:
+                found[:] = changes(read_with(consumer, self.prefix))
+                return len(found) >= count
+
+            wait_until(
+                enough,
+                lambda: f"only {len(found)} changes\n{connector.output()}",
+                look_seconds=_LOOK_SECONDS,
+            )
         return found
 
 

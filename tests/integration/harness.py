@@ -6,10 +6,11 @@ import json
 import os
 import signal
 import time
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
-from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+from kafka import KafkaConsumer, TopicPartition
 
 from tests import forked_command
 
@@ -130,12 +131,17 @@ class ConnectorProcess:
         assert text in self.output(), self.output()
 
 
-def wait_until(condition: Any, otherwise: Any, seconds: float = PATIENCE_SECONDS) -> None:
+def wait_until(
+    condition: Any,
+    otherwise: Any,
+    seconds: float = PATIENCE_SECONDS,
+    look_seconds: float = LOOK_SECONDS,
+) -> None:
     """Wait until `condition()` holds; fail with the text `otherwise()` gives."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, otherwise()
-        time.sleep(LOOK_SECONDS)
+        time.sleep(look_seconds)
 
 
 def run_to_end(config: Path, **environment: str) -> tuple[int, str]:
@@ -177,15 +183,16 @@ class Seen:
 
 def topics_of(broker: Endpoint, prefix: str, *, control: bool) -> list[str]:
     """Return the row topics of a prefix, or its control topics."""
-    admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
-    try:
-        return [
-            topic
-            for topic in sorted(admin.list_topics())
-            if topic.startswith(f"{prefix}.") and (topic.count(".") == 1) is control
-        ]
-    finally:
-        admin.close()
+    with closing(consumer_of(broker)) as consumer:
+        return _topics(consumer, prefix, control=control)
+
+
+def _topics(consumer: KafkaConsumer, prefix: str, *, control: bool) -> list[str]:
+    return [
+        topic
+        for topic in sorted(consumer.topics())
+        if topic.startswith(f"{prefix}.") and (topic.count(".") == 1) is control
+    ]
 
 
 def consumer_of(broker: Endpoint, isolation_level: str = "read_committed") -> KafkaConsumer:
@@ -199,23 +206,30 @@ def consumer_of(broker: Endpoint, isolation_level: str = "read_committed") -> Ka
     )
 
 
+def partitions_of(consumer: KafkaConsumer, topic: str) -> list[TopicPartition]:
+    """Return the partitions of a topic that exists; a new one is not known at once."""
+    found: set[int] = set()
+
+    def is_known() -> bool:
+        found.update(consumer.partitions_for_topic(topic) or ())
+        return bool(found)
+
+    wait_until(is_known, lambda: f"the consumer does not find {topic}")
+    return [TopicPartition(topic, number) for number in sorted(found)]
+
+
 def wait_until_settled(broker: Endpoint, prefix: str) -> None:
     """Wait until no transaction is open: Kafka answers a commit before it marks every topic."""
-    topics = topics_of(broker, prefix, control=False)
-    committed, everything = consumer_of(broker), consumer_of(broker, "read_uncommitted")
-    try:
-        partitions = [
-            TopicPartition(topic, partition)
-            for topic in topics
-            for partition in committed.partitions_for_topic(topic) or ()
-        ]
+    with (
+        closing(consumer_of(broker)) as committed,
+        closing(consumer_of(broker, "read_uncommitted")) as everything,
+    ):
+        topics = _topics(committed, prefix, control=False)
+        partitions = [each for topic in topics for each in partitions_of(committed, topic)]
         wait_until(
             lambda: committed.end_offsets(partitions) == everything.end_offsets(partitions),
             lambda: f"a transaction stays open in the topics of {prefix}",
         )
-    finally:
-        committed.close()
-        everything.close()
 
 
 def read_committed(
@@ -225,27 +239,31 @@ def read_committed(
 
     With `control`, those of the control topics instead; with `with_ddl` also those of DDL.
     """
-    topics = topics_of(broker, prefix, control=control) + [prefix] * with_ddl
-    consumer = consumer_of(broker)
-    try:
-        seen: list[Seen] = []
-        for topic in topics:
-            partitions = consumer.partitions_for_topic(topic) or set()
-            for partition in sorted(partitions):
-                seen += _read_partition(consumer, TopicPartition(topic, partition))
-        return seen
-    finally:
-        consumer.close()
+    with closing(consumer_of(broker)) as consumer:
+        return read_with(consumer, prefix, control=control, with_ddl=with_ddl)
 
 
-def _read_partition(consumer: KafkaConsumer, partition: TopicPartition) -> list[Seen]:
-    consumer.assign([partition])
-    consumer.seek_to_beginning(partition)
-    end = consumer.end_offsets([partition])[partition]
-    seen: list[Seen] = []
-    while consumer.position(partition) < end:
-        seen += [_seen(record) for record in consumer.poll(timeout_ms=200).get(partition, ())]
-    return seen
+def read_with(
+    consumer: KafkaConsumer, prefix: str, *, control: bool = False, with_ddl: bool = False
+) -> list[Seen]:
+    """Return what `read_committed` does, with a consumer that reads more than once."""
+    topics = _topics(consumer, prefix, control=control) + [prefix] * with_ddl
+    partitions = [each for topic in topics for each in partitions_of(consumer, topic)]
+    return _read(consumer, partitions)
+
+
+def _read(consumer: KafkaConsumer, partitions: list[TopicPartition]) -> list[Seen]:
+    """Read all partitions at once, each to its present end; those of one follow each other."""
+    if not partitions:
+        return []
+    consumer.assign(partitions)
+    consumer.seek_to_beginning(*partitions)
+    ends = consumer.end_offsets(partitions)
+    seen: dict[TopicPartition, list[Seen]] = {each: [] for each in partitions}
+    while any(consumer.position(each) < ends[each] for each in partitions):
+        for partition, records in consumer.poll(timeout_ms=200).items():
+            seen[partition] += map(_seen, records)
+    return [record for each in seen.values() for record in each]
 
 
 def _seen(record: Any) -> Seen:

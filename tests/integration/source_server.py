@@ -8,6 +8,7 @@ from typing import Any
 
 from connector.settings.sections import SourceSettings
 from local_stack import MariadbServer, MysqlServer, connect
+from tests.integration.harness import wait_until
 
 LEAST_GRANTS = "REPLICATION SLAVE, REPLICATION CLIENT"
 
@@ -38,6 +39,16 @@ class Source:
                 cursor.execute(statement)
                 rows = list(cursor.fetchall())
         return rows
+
+    def purge_to(self, log: str) -> None:
+        """Remove all logs before `log`.
+
+        MariaDB keeps one, without a word, until nothing in it has to be recovered.
+        """
+        wait_until(
+            lambda: self.execute(f"PURGE BINARY LOGS TO '{log}'", "SHOW BINARY LOGS")[0][0] == log,
+            lambda: f"a log before {log} is still there",
+        )
 
     def settings(self, **changes: Any) -> SourceSettings:
         values: dict[str, Any] = {

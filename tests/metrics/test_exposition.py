@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import generate_latest
-
 from connector.metrics.exposition import FiguresCollector
 from connector.metrics.figures import CopyFigures, Figures, Lag
 from connector.progress.progress_record import Progress
+from tests.metrics.served import served_figures
 
 PREFIX = "binlog_connector_"
 PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
@@ -40,11 +38,7 @@ def complete() -> Figures:
 
 def served(figures: Figures) -> dict[str, str]:
     """Return name and labels of each figure with its value."""
-    registry = CollectorRegistry()
-    registry.register(FiguresCollector(figures))
-    lines = generate_latest(registry).decode().splitlines()
-    pairs = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
-    return {name.removeprefix(PREFIX): value for name, value in pairs}
+    return served_figures(FiguresCollector(figures), PREFIX)
 
 
 def test_the_page_on_operations_tells_of_each_figure_and_of_no_other() -> None:

@@ -32,7 +32,7 @@ def test_what_stands_between_transactions_rises() -> None:
     assert sequences[4] == Sequence(1, 7, 299, 1, 0)
 
 
-def test_a_restart_at_the_same_place_counts_on() -> None:
+def test_a_restart_at_the_same_position_counts_on() -> None:
     before = BetweenOrder(TransactionOrder(), FILE, 300, 0)
     last = taken(before, FILE, 300, 5)
     again = BetweenOrder(
@@ -44,7 +44,7 @@ def test_a_restart_at_the_same_place_counts_on() -> None:
     assert taken(again, FILE, 300) == Sequence(1, 7, 299, 0, 5) > last
 
 
-def test_the_count_is_of_one_place() -> None:
+def test_the_count_is_of_one_position() -> None:
     between = BetweenOrder(TransactionOrder(), FILE, 300, 5)
     assert between.count_at(FILE, 300) == 5
     assert between.count_at(FILE, 400) == 0
@@ -52,7 +52,7 @@ def test_the_count_is_of_one_place() -> None:
     assert between.count_at(FILE, 400) == 2
 
 
-def test_another_server_may_have_lower_places() -> None:
+def test_another_server_may_have_lower_positions() -> None:
     order = TransactionOrder(epoch=1, file=FILE, position=300, same_server=False)
     between = BetweenOrder(order, FILE, 300, 0)
     copied = taken(between, FILE, 300)

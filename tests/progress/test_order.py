@@ -47,7 +47,7 @@ def test_the_epoch_rises_when_positions_go_back() -> None:
     assert order.of_transaction("binlog.000001", 500) == (2, 1, 500)
 
 
-def test_the_same_place_twice_is_two_places() -> None:
+def test_the_same_position_twice_is_two_positions() -> None:
     order = TransactionOrder()
     order.of_transaction("binlog.000001", 126)
     assert order.of_transaction("binlog.000001", 126) == (2, 1, 126)
@@ -68,7 +68,7 @@ def test_another_server_gets_a_new_epoch_wherever_its_log_stands() -> None:
     assert order.of_transaction("binlog.000009", 4) == (4, 9, 4)
 
 
-def test_before_the_server_has_named_its_file_there_is_a_place_in_front_of_all_files() -> None:
+def test_before_the_server_has_named_its_file_the_position_is_before_all_files() -> None:
     order = TransactionOrder(epoch=3, file="binlog.000002", position=700, same_server=False)
     assert order.between("", 4) == (4, 0, 3)
     assert order.of_transaction("binlog.000001", 4) == (4, 1, 4)

@@ -226,6 +226,7 @@ class Run:
             schemas,
             added,
             {} if last is None else last.current_schemas,
+            {} if last is None else last.stated_schemas,
         )
         # As after a restart, the server sends the format first.
         decoder = EventDecoder(file=FILE)

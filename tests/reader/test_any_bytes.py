@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from connector.errors import ConnectorError
 from connector.reader import open_binlog
+from tests.length import length
 from tests.reader.log_files import three_transactions
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "files"
@@ -36,7 +37,7 @@ def damaged(draw: st.DrawFn) -> bytes:
     return bytes(changed[: draw(st.integers(0, len(changed) * 2))])
 
 
-@settings(max_examples=300)
+@settings(max_examples=length(short=100, full=300))
 @pytest.mark.parametrize("ask", ["events", "row_changes", "to_arrow"])
 @given(data=damaged(), start=st.one_of(st.just(4), st.integers(-1, 2000)))
 def test_any_bytes_give_events_or_one_of_our_errors(ask: str, data: bytes, start: int) -> None:

@@ -72,7 +72,7 @@ def test_what_is_skipped_may_have_been_received(size: int, number: int) -> None:
     assert (frames.position, frames.next_event()) == (BOUNDS[number], EVENTS[number])
 
 
-def test_what_lies_behind_the_end_cannot_be_skipped() -> None:
+def test_what_lies_after_the_end_cannot_be_skipped() -> None:
     frames = frames_of(LOG.data, 50)
     frames.next_event()
     with pytest.raises(LogTruncated) as caught:

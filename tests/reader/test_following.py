@@ -74,7 +74,7 @@ def append(path: Path, data: bytes) -> None:
         file.write(data)
 
 
-def test_an_open_log_ends_cleanly_behind_its_last_event(path: Path) -> None:
+def test_an_open_log_ends_cleanly_after_its_last_event(path: Path) -> None:
     with open_binlog(path) as reader:
         assert len(list(reader.row_changes())) == 1
         assert list(reader) == []

@@ -77,7 +77,7 @@ def test_what_is_compressed_is_told_by_its_bytes(tmp_path: Path, compression: st
 
 
 @pytest.mark.parametrize("compression", ["gzip", "zstd"])
-def test_compressed_pieces_may_stand_one_behind_the_other(compression: str) -> None:
+def test_compressed_pieces_may_follow_each_other(compression: str) -> None:
     halves = compress(compression, LOG.data[:100]) + compress(compression, LOG.data[100:])
     assert positions(halves) == LOG.positions
 
@@ -218,7 +218,7 @@ def test_a_file_of_text_is_refused(tmp_path: Path) -> None:
     assert raised.value.text == f"{path}: opened as text; open it with 'rb'"
 
 
-def test_a_log_that_is_cut_anywhere_ends_behind_its_last_whole_event() -> None:
+def test_a_log_that_is_cut_anywhere_ends_after_its_last_whole_event() -> None:
     ends = [*LOG.positions[1:], len(LOG.data)]
     for cut in range(1, len(LOG.data)):
         seen: list[int] = []
@@ -280,7 +280,7 @@ def test_the_first_size_is_not_believed_either() -> None:
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_memory_is_bound_by_what_is_there_and_not_by_what_a_size_says(packed: bool) -> None:
+def test_memory_is_bound_by_the_bytes_of_a_file_and_not_by_a_size_in_it(packed: bool) -> None:
     log = LogFile()
     position = log.query("BEGIN")
     data = bytearray(log.data)

@@ -45,7 +45,7 @@ def rows(source: Source, **where: Any) -> list[int]:
 
 @pytest.mark.parametrize("compressed", [False, True])
 @pytest.mark.parametrize("number", range(1, len(LOG.positions)))
-def test_reading_begins_at_any_event_behind_those_that_describe_the_log(
+def test_reading_begins_at_any_event_after_those_that_describe_the_log(
     number: int, compressed: bool
 ) -> None:
     source = zstandard.compress(LOG.data) if compressed else LOG.data
@@ -84,7 +84,7 @@ def test_reading_may_begin_at_the_end_of_a_log() -> None:
 
 
 @pytest.mark.parametrize("compressed", [False, True])
-def test_a_position_behind_the_end_is_an_error(compressed: bool) -> None:
+def test_a_position_after_the_end_is_an_error(compressed: bool) -> None:
     data = zstandard.compress(LOG.data) if compressed else LOG.data
     end = len(LOG.data)
     with pytest.raises(ConfigError) as raised:
@@ -228,7 +228,7 @@ def test_a_relay_log_is_read_by_the_last_format_before_the_start(shared_binlogs:
     ]
 
 
-def test_a_start_behind_the_start_of_encryption_is_refused() -> None:
+def test_a_start_after_the_start_of_encryption_is_refused() -> None:
     log = LogFile()
     log.add(EventType.START_ENCRYPTION_EVENT, b"\x01" + (1).to_bytes(4, "little") + bytes(12))
     log.query("what looks like nothing when it is encrypted")
@@ -291,7 +291,7 @@ def test_a_time_selects_the_transactions_that_begin_in_it() -> None:
     assert rows(LOG.data, start_time=at(150), stop_time=at(300)) == [2, 3]
 
 
-def test_a_clock_that_goes_back_behind_the_start_loses_nothing() -> None:
+def test_a_clock_that_goes_back_after_the_start_loses_nothing() -> None:
     log = LogFile()
     for number, timestamp in enumerate((100, 200, 150)):
         log.transaction((number, "a"), timestamp=timestamp)

@@ -11,7 +11,7 @@ def test_a_lone_change_is_due_at_once() -> None:
     assert schedule.due(records=True) <= 9.0
 
 
-def test_changes_that_came_during_a_commit_are_due_behind_it() -> None:
+def test_changes_that_came_during_a_commit_are_due_after_it() -> None:
     schedule = CommitSchedule(0.1, now=7.0)
     schedule.committed(8.0)
     schedule.started(8.0)

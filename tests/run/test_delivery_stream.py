@@ -15,7 +15,7 @@ from connector.binlog.framing.version import BinlogVersion, detect_version
 from connector.changes.receiver import Committed
 from connector.changes.table_filter import TableFilter
 from connector.contract import SEQ_EPOCH_DIGITS, SEQ_FILE_DIGITS, SEQ_POSITION_DIGITS
-from connector.dump.envelope_format import EnvelopeWriter
+from connector.dump.envelope.format import EnvelopeFormat
 from connector.envelope.options import EnvelopeOptions
 from connector.envelope.record_encoder import RecordEncoder
 from connector.envelope.schemas.table_schema import schema_topic
@@ -29,6 +29,7 @@ from connector.run.delivery_stream import DeliveryStream
 from connector.system.temporary_folder import TemporaryFolder
 from connector.wire.event_stream import EventStream
 from tests.changes.received import changes_of
+from tests.dump.written import lines_of
 from tests.golden.golden import GoldenLog, logs
 
 if TYPE_CHECKING:
@@ -140,12 +141,11 @@ def shown(record: Record) -> object:
 
 def dumped(log: GoldenLog) -> Delivered:
     by_topic: dict[str, list[object]] = defaultdict(list)
-    writer = EnvelopeWriter(PREFIX, TableFilter(["*.*"]), lambda: NOW_US)
+    writer = EnvelopeFormat(PREFIX, TableFilter(["*.*"]), lambda: NOW_US)
     try:
-        for event in log.events():
-            for line in writer.event(event):
-                record = json.loads(line)
-                by_topic[record["topic"]].append(record)
+        for line in lines_of(writer, log.events()):
+            record = json.loads(line)
+            by_topic[record["topic"]].append(record)
     except ConnectorError as error:
         return by_topic, error.text
     finally:

@@ -27,19 +27,19 @@ def test_a_rollback_leaves_the_transactions_that_are_committed_one_by_one() -> N
     assert following.single_transactions == 3
 
 
-def test_what_came_before_a_change_that_cannot_be_carried_is_committed_one_by_one() -> None:
+def test_what_came_before_a_change_that_cannot_be_published_is_committed_one_by_one() -> None:
     following = NextRun()
     assert following.save_complete(3)
     assert following.single_transactions == 3
 
 
-def test_a_change_that_cannot_be_carried_is_the_end_if_nothing_came_before_it() -> None:
+def test_a_change_that_cannot_be_published_is_the_end_if_nothing_came_before_it() -> None:
     following = NextRun()
     assert not following.save_complete(0)
     assert following.single_transactions == 0
 
 
-def test_a_change_that_cannot_be_carried_is_the_end_when_it_comes_again() -> None:
+def test_a_change_that_cannot_be_published_is_the_end_when_it_comes_again() -> None:
     following = NextRun()
     assert following.save_complete(3)
     assert not following.save_complete(2)

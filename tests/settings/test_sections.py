@@ -140,6 +140,17 @@ def test_two_passwords_are_one_too_many(config: Path) -> None:
     )
 
 
+def test_a_form_of_decimals_needs_the_profile_that_has_it(config: Path) -> None:
+    chosen = '[envelope]\ndecimals = "string"\n'
+    config.write_text(MINIMAL + chosen)
+    assert message_of(config) == (
+        'FILE: envelope: decimals = "string" needs profile = "debezium"; '
+        "`binlog-connector config` explains the key"
+    )
+    config.write_text(MINIMAL + chosen + 'profile = "debezium"\n')
+    assert load_settings(config).envelope.decimals == "string"
+
+
 def test_a_file_that_is_not_toml_is_explained(config: Path) -> None:
     config.write_text("name = \n")
     assert message_of(config) == (

@@ -28,7 +28,8 @@ from tests.simulation.story import DATABASE, OTHER_TABLE
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
-    from connector.changes.statement import TableName
+    from connector.changes.table_names import TableName
+    from connector.envelope.debezium.form import DebeziumForm
     from connector.progress.server_identity import ServerIdentity
     from connector.settings.sections import Settings, SnapshotSettings, SourceSettings
     from connector.snapshot.jobs import Job, Result
@@ -108,9 +109,12 @@ class Copied(Beside):
             return ScriptedSession(process, live(world))
 
         def read(
-            source: SourceSettings, settings: SnapshotSettings, identity: ServerIdentity
+            source: SourceSettings,
+            settings: SnapshotSettings,
+            identity: ServerIdentity,
+            debezium: DebeziumForm | None,
         ) -> SteppedReaders:
-            del source
+            del source, debezium
             return SteppedReaders(process, settings, identity)
 
         return CopyPeers(select, read)
@@ -316,9 +320,13 @@ class NoReaders(ReaderPool):
     """Readers that have no answer."""
 
     def __init__(
-        self, source: SourceSettings, settings: SnapshotSettings, identity: ServerIdentity
+        self,
+        source: SourceSettings,
+        settings: SnapshotSettings,
+        identity: ServerIdentity,
+        debezium: DebeziumForm | None = None,
     ) -> None:
-        del source, settings, identity
+        del source, settings, identity, debezium
         self.results = SimpleQueue()
 
     def submit(self, job: Job) -> None:

@@ -218,8 +218,8 @@ class _ScriptedSource(CheckedSource):
         """The keys of the tables."""
         return self.keys
 
-    def open_stream(self, replica_name: str) -> ReplicationStream:
-        del replica_name
+    def open_stream(self, replica_name: str, *, stop_at_end: bool = False) -> ReplicationStream:
+        del replica_name, stop_at_end
         if self.process.step(Call.OPEN) is Fault.REFUSED:
             raise SourceUnavailable(source_stream.SERVER_CLOSED, server=self.name)
         events = self.server.dump(self.reads_from or self.point)

@@ -60,7 +60,7 @@ def test_records_are_visible_once_their_partition_knows_of_the_commit(broker: Br
     assert values(broker) == [b"a", b"b"]
 
 
-def test_what_lies_behind_an_open_transaction_is_not_visible(broker: Broker) -> None:
+def test_what_lies_after_an_open_transaction_is_not_visible(broker: Broker) -> None:
     first, second = (broker.take_over(name, TIMEOUT_SECONDS) for name in ("first", "second"))
     for producer, value in ((first, b"1"), (second, b"2")):
         broker.add_partition(*producer, PARTITION_ID)

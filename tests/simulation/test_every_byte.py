@@ -25,9 +25,12 @@ SHORT = Story(
     )
 )
 SAMPLES = length(short=8, full=200)
+# The distance of the bytes after which a connection breaks; each server begins at another one.
+STEP = length(short=5, full=1)
 
 every_kind = pytest.mark.parametrize(
-    ("flavour", "gtid"), [("mysql", True), ("mysql", False), ("mariadb", True)]
+    ("flavour", "gtid"),
+    [("mysql", True), ("mariadb", True), ("mysql", False)][: length(short=2, full=3)],
 )
 
 
@@ -37,10 +40,11 @@ def sent_bytes(chosen: Scenario) -> int:
 
 
 @every_kind
-def test_a_connection_may_break_behind_any_byte(flavour: Flavour, gtid: bool) -> None:
+def test_a_connection_may_break_after_any_byte(flavour: Flavour, gtid: bool) -> None:
     chosen = scenario(SHORT, flavour, gtid=gtid)
     expected = undisturbed(chosen)
-    for cut_at in range(sent_bytes(chosen) + 1):
+    first = len(f"{flavour}{gtid}") % STEP
+    for cut_at in range(first, sent_bytes(chosen) + 1, STEP):
         broker = simulate(chosen.servers, Undisturbed(), seed=cut_at, cut_at=cut_at).broker
         check_alike(broker, expected)
         check_story(chosen, broker)

@@ -28,7 +28,7 @@ def test_attempts_whose_connection_breaks_at_once_count_and_wait() -> None:
     assert len(world.broker.committed) == ATTEMPTS
 
 
-def test_attempts_behind_a_run_that_delivered_something_count_anew() -> None:
+def test_attempts_after_a_run_that_delivered_something_count_anew() -> None:
     settings = SETTINGS.model_copy(
         update={"retry": SETTINGS.retry.model_copy(update={"attempts_max": 2})}
     )

@@ -29,7 +29,7 @@ def refused(chosen: Scenario, plan: Plan, seed: int) -> tuple[Broker, str]:
 
 
 @pytest.mark.parametrize("flavour", ["mysql", "mariadb"])
-def test_everything_before_a_change_that_cannot_be_carried_is_delivered(flavour: Flavour) -> None:
+def test_everything_before_a_change_that_cannot_be_published_is_delivered(flavour: Flavour) -> None:
     for seed in range(STORIES):
         random = Random(f"{flavour} {seed}")
         before = random_story(random, random.randint(1, 8))

@@ -91,7 +91,7 @@ def test_the_other_server_goes_on_where_one_refuses(flavour: Flavour) -> None:
 
 
 @pytest.mark.parametrize("flavour", ["mysql", "mariadb"])
-def test_where_each_refuses_at_one_place_the_run_ends_with_what_each_said(
+def test_where_each_refuses_at_one_position_the_run_ends_with_what_each_said(
     flavour: Flavour,
 ) -> None:
     world = damaged_at(flavour, *range(1, 1000))

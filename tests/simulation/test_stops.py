@@ -54,7 +54,7 @@ class BrokenThenStopped:
 
 
 @pytest.mark.parametrize(("call", "fault"), BREAKS, ids=str)
-def test_nothing_stays_open_behind_a_stop_in_the_pause_before_the_next_run(
+def test_nothing_stays_open_after_a_stop_in_the_pause_before_the_next_run(
     call: Call, fault: Fault
 ) -> None:
     began = 0

@@ -13,13 +13,15 @@ import pytest
 from local_stack import java_runtime, spark_java_options
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 
 # Short runs: the second JIT compiler and the parallel collector cost more than they give.
-def spark_settings() -> dict[str, str]:
+def spark_settings(jars: Sequence[str] = ()) -> dict[str, str]:
+    options = spark_java_options(java_runtime(), jars, writes_classes=True)
     return {
-        "spark.driver.extraJavaOptions": spark_java_options(java_runtime(), writes_classes=True),
+        "spark.driver.extraJavaOptions": options,
         "spark.driver.memory": "768m",
         # Batches of a few rows: compiling a plan takes longer than running it.
         "spark.sql.codegen.wholeStage": "false",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING
 
 import pytest
 
 from connector.errors import ConfigError
-from stream_jobs.settings import load_settings
+from stream_jobs.choices.table_choices import TableChoices
+from stream_jobs.settings import Settings, TableSettings, load_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +35,7 @@ def write(folder: Path, text: str) -> Path:
 def test_the_required_keys_are_enough_and_the_rest_has_defaults(tmp_path: Path) -> None:
     settings = load_settings(write(tmp_path, MINIMAL))
     assert settings.trigger.kind == "processingTime"
-    assert settings.trigger.interval_seconds == 5.0
+    assert settings.trigger.interval_seconds == 1.0
     assert settings.kafka.max_offsets_per_trigger == 100_000
     assert settings.mirror.zero_dates == "error"
     assert settings.spark.jars == []
@@ -47,7 +49,16 @@ def test_the_documented_example_loads(pytestconfig: pytest.Config) -> None:
 def test_every_key_is_documented_with_its_default(pytestconfig: pytest.Config) -> None:
     text = (pytestconfig.rootpath / "configs" / "stream_job.toml").read_text(encoding="utf-8")
     settings = load_settings(pytestconfig.rootpath / "configs" / "stream_job.toml")
-    for section_name in ("kafka", "mirror", "trigger", "spark"):
+    for section_name in (
+        "kafka",
+        "mirror",
+        "replica",
+        "catalog",
+        "trigger",
+        "log",
+        "metrics",
+        "spark",
+    ):
         section = getattr(settings, section_name)
         _, _, body = text.partition(f"\n[{section_name}]\n")
         for key, field in type(section).model_fields.items():
@@ -62,6 +73,46 @@ def test_every_key_is_documented_with_its_default(pytestconfig: pytest.Config) -
                 assert re.search(rf"^# {key} = {re.escape(spelled)}$", body, re.MULTILINE), key
             else:
                 assert f"\n[{section_name}.{key}]\n" in text, key
+
+
+def test_every_key_of_a_table_is_documented_with_its_default(pytestconfig: pytest.Config) -> None:
+    text = (pytestconfig.rootpath / "configs" / "stream_job.toml").read_text(encoding="utf-8")
+    _, _, rest = text.partition("\n# [[tables]]\n")
+    body, _, _ = rest.partition("\n[catalog]\n")
+    for key, field in TableSettings.model_fields.items():
+        value = ".+" if field.is_required() else re.escape(json.dumps(field.get_default()))
+        assert re.search(rf"^# {key} = {value}$", body, re.MULTILINE), key
+
+
+@pytest.mark.parametrize(
+    ("database", "table", "mode"),
+    [("erp", "audit_2026", "journal"), ("erp", "orders", "history"), ("crm", "a", "current")],
+)
+def test_the_first_pattern_decides(database: str, table: str, mode: str) -> None:
+    choices = TableChoices(
+        [
+            TableSettings(match=["crm.b", "erp.audit_*"], mode="journal"),
+            TableSettings(match=["erp.*"], mode="history"),
+        ]
+    )
+    assert choices.of(database, table).mode == mode
+
+
+def test_the_salt_of_hashes_comes_from_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STREAM_JOB_MIRROR__HASH_SALT", "salt and no pepper")
+    text = MINIMAL + '[[tables]]\nmatch = ["a.b"]\nhash_columns = ["c"]'
+    settings = load_settings(write(tmp_path, text))
+    assert settings.mirror.hash_salt is not None
+    assert settings.mirror.hash_salt.get_secret_value() == "salt and no pepper"
+    assert "pepper" not in repr(settings)
+
+
+@pytest.mark.parametrize("name", ["orders", "a.b.c", ".b", "a.", "{table}", "{a.b}"])
+def test_a_name_that_is_no_database_and_table_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="is not the name of a mirror"):
+        TableSettings(match=["*.*"], name=name)
 
 
 def test_the_environment_wins_over_the_file(
@@ -96,11 +147,8 @@ def test_the_environment_wins_over_the_file(
             ),
         ),
         (
-            MINIMAL.replace('checkpoint = "/data/checkpoint"', ""),
-            (
-                "{path}: mirror.checkpoint is required; give it there, or set "
-                "STREAM_JOB_MIRROR__CHECKPOINT"
-            ),
+            MINIMAL.replace('path = "/data/mirror"', ""),
+            "{path}: mirror.path is required; give it there, or set STREAM_JOB_MIRROR__PATH",
         ),
         (
             MINIMAL + 'zero_dates = "guess"',
@@ -117,6 +165,38 @@ def test_the_environment_wins_over_the_file(
             ),
         ),
         (
+            MINIMAL + "[cuts]\nretention_hours = 7",
+            (
+                "{path}: cuts: cuts would be listed for 7 hours, and the versions of tables can be "
+                "read for 6 hours (mirror.retention_hours); set mirror.retention_hours to at least "
+                "7, or cuts.retention_hours to at most 6; `binlog-connector config "
+                "stream_job.toml` explains the key"
+            ),
+        ),
+        (
+            MINIMAL + '[[tables]]\nmatch = ["a.b"]\nhash_columns = ["c"]',
+            (
+                "{path}: tables: hash_columns needs a salt; set mirror.hash_salt, best in the "
+                "environment as STREAM_JOB_MIRROR__HASH_SALT; `binlog-connector config "
+                "stream_job.toml` explains the key"
+            ),
+        ),
+        (
+            MINIMAL + '[[tables]]\nmatch = ["a.b"]\npartition_by = ["c"]\ncluster_by = ["d"]',
+            (
+                "{path}: tables.0.cluster_by: a table has either partition_by or cluster_by, not "
+                "both; `binlog-connector config stream_job.toml` explains the key"
+            ),
+        ),
+        (
+            MINIMAL + '[[tables]]\nmatch = ["a.b"]\nname = "{{schema}}.b"',
+            (
+                "{path}: tables.0.name: '{{schema}}.b' is not the name of a mirror; write "
+                "DATABASE.TABLE; {{database}} and {{table}} stand for the names at the source; "
+                "`binlog-connector config stream_job.toml` explains the key"
+            ),
+        ),
+        (
             "name = ",
             (
                 "{path}: not valid TOML: Invalid value (at end of document); `binlog-connector "
@@ -126,7 +206,7 @@ def test_the_environment_wins_over_the_file(
     ],
 )
 def test_a_wrong_key_is_named(tmp_path: Path, text: str, message: str) -> None:
-    path = write(tmp_path, text)
+    path = write(tmp_path, text.replace("{{", "{").replace("}}", "}"))
     with pytest.raises(ConfigError) as caught:
         load_settings(path)
     assert caught.value.text == message.format(path=path)
@@ -162,3 +242,49 @@ def test_a_list_that_is_not_json_is_named(tmp_path: Path, monkeypatch: pytest.Mo
         "environment variable STREAM_JOB_KAFKA__BOOTSTRAP_SERVERS: not JSON; write a list like "
         '["first", "second"], and a section like {"key": "value"}'
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (MINIMAL + '[log]\nformat = "console"\n', "console"),
+        ("unknown = 1\n[log]\nformat = 7\n", 7),
+        ("log = 3\n", None),
+        (MINIMAL, None),
+        ("name = ", None),
+    ],
+)
+def test_a_value_can_be_read_from_a_file_with_mistakes(
+    tmp_path: Path, text: str, found: object
+) -> None:
+    assert Settings.peek(write(tmp_path, text), "log.format") == found
+
+
+def test_the_environment_wins_over_a_file_with_mistakes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STREAM_JOB_LOG__FORMAT", "json")
+    assert Settings.peek(tmp_path / "missing.toml", "log.format") == "json"
+
+
+def test_the_address_of_the_figures_is_a_host_and_a_port(tmp_path: Path) -> None:
+    path = write(tmp_path, MINIMAL + '[metrics]\nlisten = "9401"\n')
+    with pytest.raises(ConfigError) as caught:
+        load_settings(path)
+    assert caught.value.text.startswith(f"{path}: metrics.listen: ")
+
+
+def test_the_replica_has_one_password_and_a_database_with_one_name(tmp_path: Path) -> None:
+    both = '[replica]\npassword = "a"\npassword_file = "b"\n'
+    with pytest.raises(ConfigError, match="give either password or password_file, not both"):
+        load_settings(write(tmp_path, MINIMAL + both))
+    with pytest.raises(ConfigError) as caught:
+        load_settings(write(tmp_path, MINIMAL + '[replica]\ndatabase = "{table}_copy"\n'))
+    assert (
+        "replica.database: '{table}_copy' is not the name of a database in which {database} stands "
+        'for that of the mirror; write it like "copy_{database}"; '
+    ) in str(caught.value)
+    secret = tmp_path / "secret"
+    secret.write_text("pass word\n")
+    found = load_settings(write(tmp_path, f'{MINIMAL}[replica]\npassword_file = "{secret}"\n'))
+    assert found.replica.read_password() == "pass word"

@@ -33,7 +33,7 @@ def test_an_ack_is_a_packet_with_the_number_0() -> None:
     )
 
 
-def test_packets_are_numbered_from_1_again_behind_an_event_that_wants_an_ack() -> None:
+def test_packets_are_numbered_from_1_again_after_an_event_that_wants_an_ack() -> None:
     stream = EventStream("server")
     stream.feed(b"\x02\0\0\x01\0a" + b"\x02\0\0\x02\0b" + b"\x02\0\0\x01\0c")
     assert [stream.next_event(), stream.next_event()] == [b"a", b"b"]

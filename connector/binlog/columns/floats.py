@@ -38,6 +38,10 @@ _EXPONENT_BIAS: Final = 127
 # A number below it has at most 14 digits when it is counted in thousandths.
 _THOUSANDTHS_MAX: Final = 1e11
 
+# The positive numbers that neither `repr` nor JSON writes with an exponent.
+_REPR_MIN: Final = 1e-4
+_REPR_MAX: Final = 1e15
+
 # From 2**-9 to 2**24 a number with up to 11 decimals is a quotient of integers of 64 bits.
 _EXPONENT_MIN: Final = _EXPONENT_BIAS - 9
 _EXPONENT_MAX: Final = _EXPONENT_BIAS + _FRACTION_BITS
@@ -95,6 +99,15 @@ class DoubleReader(PrintedReader):
         """Append the JSON number with the fewest digits that read back to the same value."""
         put_float64(out, require_finite(read_f64_le(image.data, image.take(FLOAT64_LENGTH))))
 
+    def put_repr(self, image: PayloadReader, out: BytesWriter) -> None:
+        """Append what Python's `repr` of the number is."""
+        value = require_finite(read_f64_le(image.data, image.take(FLOAT64_LENGTH)))
+        if _REPR_MIN <= value < _REPR_MAX:
+            # In this range both have the same digits and no exponent.
+            put_float64(out, value)
+        else:
+            put_ascii(out, repr(value))
+
     def skip(self, image: PayloadReader) -> None:
         """Skip 8 bytes."""
         image.skip(FLOAT64_LENGTH)
@@ -102,15 +115,28 @@ class DoubleReader(PrintedReader):
 
 def put_float64(out: BytesWriter, value: float) -> None:
     """Append a finite number as the shortest JSON number that reads back to the same value."""
-    if not -_THOUSANDTHS_MAX < value < _THOUSANDTHS_MAX:
+    if not _put_thousandths(out, value):
         out.write(dumps(value))
-        return
+
+
+def put_float64_as_python(out: BytesWriter, value: float) -> None:
+    """Append a number as `repr` writes it, whose exponents differ from those of `put_float64`.
+
+    Raises DecodeError for an infinity or NaN.
+    """
+    if not _put_thousandths(out, value):
+        put_ascii(out, repr(require_finite(value)))
+
+
+def _put_thousandths(out: BytesWriter, value: float) -> bool:
+    """Append a number with up to three decimals; return False for any other."""
+    if not -_THOUSANDTHS_MAX < value < _THOUSANDTHS_MAX:
+        return False
     # Most numbers that people write have up to three decimals. With at most 15 digits, no two texts
     # read back to the same number, so the text found here is the shortest.
     thousandths = i64(value * 1000.0 + (0.5 if value > 0 else -0.5))
     if thousandths == 0 or float(thousandths) / 1000.0 != value:
-        out.write(dumps(value))
-        return
+        return False
     if thousandths < 0:
         out.append(u8(_MINUS))
         thousandths = -thousandths
@@ -126,6 +152,7 @@ def put_float64(out: BytesWriter, value: float) -> None:
         put_padded(out, hundredths, 2)
     else:
         out.append(u8(_ZERO + tenths))
+    return True
 
 
 def float32_text(value: float) -> str:

@@ -75,7 +75,8 @@ class CharacterReader(ColumnReader):
     """A column of text in a character set, or of bytes.
 
     Bytes outside of the character set stay bytes: servers store every well-formed code, even
-    one without a character.
+    one without a character. Such a code reads as a question mark, except in a primary key: two keys
+    never become the same text.
     """
 
     __slots__ = ("_decode", "binary", "prefix", "utf8")
@@ -88,7 +89,7 @@ class CharacterReader(ColumnReader):
         self.utf8 = not self.binary and charset in _UTF8_CHARSETS
         self._decode: Callable[[bytes], str] | None = None
         if charset is not None and not self.binary and not self.utf8:
-            self._decode = character_decoder(charset)
+            self._decode = character_decoder(charset, exact=column.primary_key > 0)
 
     def read_bytes(self, image: PayloadReader) -> bytes:
         """Return the next value in the column's character set, and move past it."""

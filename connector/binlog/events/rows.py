@@ -216,13 +216,14 @@ class RowsEvent:
 
     def _count(self) -> i64:
         count: i64 = 1 if self.has_lone_row() else 0
-        reader = self._reader()
+        reader = self.reader()
         while reader.has_more():
             reader.skip()
             count += 1
         return count
 
-    def _reader(self) -> RowReader:
+    def reader(self) -> RowReader:
+        """Return what reads or skips the rows one by one; raise DecodeError as `plan` does."""
         return RowReader(
             self.plan,
             self.images(),
@@ -266,7 +267,7 @@ class RowsEvent:
 
     def _rows(self) -> Iterator[Row]:
         lone = self.has_lone_row()
-        reader = self._reader()
+        reader = self.reader()
         while lone or reader.has_more():
             lone = False
             yield reader.read()
@@ -276,7 +277,7 @@ class RowsEvent:
             if not first:
                 yield self
             return
-        reader = self._reader()
+        reader = self.reader()
         number = 0
         while reader.has_more():
             start = reader.offset

@@ -37,6 +37,11 @@ QUERY_HEADER_LENGTH: Final = 13
 _SCHEMA_LENGTH_OFFSET: Final = 8
 _VARIABLES_LENGTH_OFFSET: Final = 11
 
+# The text of a statement that begins a transaction.
+_BEGIN_LENGTH: Final = 5
+_BEGI: Final = 0x4947_4542
+_N: Final = 0x4E
+
 # In these, each byte below 0x80 is ASCII; None: the session's character set is not known.
 _OF_ASCII: Final = frozenset({None, "ascii", "binary", "latin1", "utf8mb3", "utf8mb4"})
 
@@ -108,6 +113,23 @@ class QueryEvent:
     def updated_databases(self) -> list[str] | None:
         """The databases that the statement touched, where the server lists them."""
         return self.status_variables.updated_databases
+
+
+def is_begin(data: bytes, start: i64, end: i64) -> bool:
+    """Return whether the QUERY body in `data[start:end]` is BEGIN.
+
+    It has a fixed part of QUERY_HEADER_LENGTH.
+    """
+    if end - start < QUERY_HEADER_LENGTH:
+        return False
+    schema_length: i64 = data[start + _SCHEMA_LENGTH_OFFSET]
+    variables_length = i64(read_i16_le(data, start + _VARIABLES_LENGTH_OFFSET)) & 0xFFFF
+    text = start + QUERY_HEADER_LENGTH + variables_length + schema_length + 1
+    return (
+        end - text == _BEGIN_LENGTH
+        and i64(read_i32_le(data, text)) == _BEGI
+        and data[end - 1] == _N
+    )
 
 
 def thread_id_of(body: PayloadReader, query: bytes) -> i64:

@@ -33,7 +33,7 @@ from connector.errors import DecodeError, log, log_rows
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-_POST_HEADER_LENGTH: Final = 8
+TABLE_MAP_HEADER_LENGTH: Final = 8
 # The post-header of servers (5.1.4 and older) whose table ids have four bytes.
 _SHORT_POST_HEADER_LENGTH: Final = 6
 
@@ -114,7 +114,7 @@ class TableMapEvent:
         `pre_ga` may leave the metadata out.
         """
         start = body.offset
-        head = read_post_header(body, post_header_length, _POST_HEADER_LENGTH)
+        head = read_post_header(body, post_header_length, TABLE_MAP_HEADER_LENGTH)
         table_id = read_table_id(head, post_header_length)
         flags = head.read_uint16()
         schema = _read_name(body)
@@ -204,7 +204,7 @@ class TableMapEvent:
 
 def read_table_id(head: PayloadReader, post_header_length: int | None) -> i64:
     """Read the table id at the start of the fixed part of a table map or a rows event."""
-    length: i64 = _POST_HEADER_LENGTH if post_header_length is None else post_header_length
+    length: i64 = TABLE_MAP_HEADER_LENGTH if post_header_length is None else post_header_length
     return head.read_uint32() if length == _SHORT_POST_HEADER_LENGTH else head.read_uint48()
 
 

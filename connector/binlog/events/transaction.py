@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from connector.gtid import Gtid
 
 # The flag of GTID events: the transaction may hold changes logged as statements.
-FLAG_MAY_HAVE_SBR = 0x01
+FLAG_MAY_HAVE_SBR: Final = 0x01
 
 _UUID_LENGTH: Final = 16
 _FLAGS_LENGTH: Final = 1

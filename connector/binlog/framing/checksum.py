@@ -18,7 +18,7 @@ CHECKSUM_LENGTH: Final = 4
 _FLAGS_OFFSET = 17
 
 # CRC32 of any bytes followed by their own CRC32.
-_RESIDUE: Final = 0x2144_DF1C
+RESIDUE: Final = 0x2144_DF1C
 
 crc32: Final = isal_zlib.crc32
 
@@ -54,7 +54,7 @@ def computed_format_checksum(data: bytes) -> int:
 
 def require_intact(data: bytes) -> None:
     """Raise DecodeError unless the CRC32 of an event equals its last four bytes."""
-    if crc32(data) != _RESIDUE:
+    if crc32(data) != RESIDUE:
         require_checksum(computed_checksum(data), stored_checksum(data))
 
 

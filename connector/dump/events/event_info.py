@@ -63,6 +63,9 @@ if TYPE_CHECKING:
     from connector.binlog.framing.header import EventHeader
     from connector.dump.events.server_release import ServerRelease
 
+# What would end a line or a column.
+ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": "\\0"})
+
 # Before this release MySQL shows only the flag for the end of the statement in a rows event.
 _MORE_ROWS_FLAGS = (9, 6, 0)
 
@@ -101,12 +104,16 @@ def _ignorable(header: EventHeader, server: ServerRelease) -> str:
 
 
 def _rows(body: RowsEvent, server: ServerRelease) -> str:
-    shown = body.flags
+    return f"table_id: {body.table_map.table_id}{rows_flags(body.flags, server)}"
+
+
+def rows_flags(flags: int, server: ServerRelease) -> str:
+    """Return what `server` shows of the flags of a rows event, after its table id."""
+    shown = flags
     if server.mariadb or server.version < _MORE_ROWS_FLAGS:
         shown &= STMT_END_F
     names = "".join(f" {name}" for flag, name in ROWS_FLAGS.items() if shown & flag)
-    flags = f" flags:{names}" if names else ""
-    return f"table_id: {body.table_map.table_id}{flags}"
+    return f" flags:{names}" if names else ""
 
 
 def _gtid(gtid: object) -> str:

@@ -13,126 +13,217 @@ transaction are in the body of its event, with `log_pos` null.
 from __future__ import annotations
 
 from json.encoder import encode_basestring
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, final
+
+from librt.strings import read_i32_le
+from mypy_extensions import i64, u8
 
 from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
 from connector.binlog.events.partial_row_data import PartialRowDataEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.table_map import TableMapEvent
-from connector.binlog.framing.event_types import event_name
+from connector.binlog.framing.checksum import CHECKSUM_LENGTH
+from connector.binlog.framing.event_types import (
+    FORMAT_DESCRIPTION,
+    GTID_LOG,
+    QUERY,
+    XID,
+    event_name,
+)
 from connector.binlog.framing.version import BinlogVersion
+from connector.codec.digits import put_uint
+from connector.codec.hexadecimal import put_hex_32
 from connector.dump.json.bodies import body_fields
-from connector.dump.json.rows import columns_of, dumps, large_rows_body, rows_body
+from connector.dump.json.cells import encoded
+from connector.dump.json.rows import dumps, large_rows_body
+from connector.dump.json.short_bodies import Statements, put_gtid, put_xid
+from connector.dump.json.table_writer import TableWriter
+from connector.dump.lines.byte_format import ByteFormat
 from connector.dump.lines.writer import LARGE
+from connector.errors import DecodeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from librt.strings import BytesWriter
 
     from connector.binlog.event import Event, EventBody
-    from connector.dump.lines.writer import Line
+    from connector.dump.lines.output import LineOutput
 
-# Number of tables whose column text is kept; all are dropped when there are more.
-_TABLES_MAX = 256
+# Number of tables whose writers are kept; all are dropped when there are more.
+_TABLES_MAX: Final = 256
+_NO_POSITION: Final = -1
+# Rows of an event of at most so many bytes need not be looked at: even compressed they are few.
+_SMALL: Final = 128
+_START_V3: Final = 1  # of EventType
+
+_NEWLINE: Final = 0x0A
+_COMMA: Final = 0x2C
+_CLOSE: Final = 0x7D
+
+_TYPES: Final = [
+    f',"type":"{event_name(code)}","type_code":{code},"timestamp":'.encode() for code in range(256)
+]
+_NULL: Final = b"null"
 
 
-class JsonWriter:
-    """Writes one object for each event; see `EventWriter`."""
+@final
+class JsonFormat(ByteFormat):
+    """Writes one object for each event."""
 
     def __init__(self, *, apply_diffs: bool = False) -> None:
         """With `apply_diffs`, changes of a JSON document are replaced by the resulting document."""
         self._apply_diffs = apply_diffs
         self._v1 = False
         self._mariadb = False
-        # By identity: equal table maps are one object, which is stored here with its text.
-        self._columns: dict[int, tuple[TableMapEvent, str]] = {}
+        self._file_name = ""
+        self._file = _file("")
+        # By identity: equal table maps are one object.
+        self._tables: dict[int, TableWriter] = {}
+        self._table: TableWriter | None = None  # of the last event
+        self._statements = Statements()
 
-    def begin(self) -> tuple[str, ...]:
-        """Return no lines: JSON lines need no head."""
-        return ()
+    def received(self) -> None:
+        """Do nothing: no line depends on the time."""
 
-    def event(self, event: Event) -> Iterator[Line]:
-        """Yield the event's line.
+    def put(self, event: Event, output: LineOutput) -> None:
+        """Append the event's line.
 
         Raises EventError for a row that cannot be read.
         """
+        type_code: i64 = event.header.type_code
+        if type_code in (FORMAT_DESCRIPTION, _START_V3):
+            self._begin(event)
+        if event.rows_head is not None and event.header.event_size > _SMALL:
+            rows = event.body
+            assert isinstance(rows, RowsEvent)
+            if rows.rows_length > LARGE:
+                self._put_large(event, rows, output)
+                return
+        out = output.block
+        start: i64 = len(out)
+        try:
+            self._put_object(event, event.position, out)
+        except BaseException:
+            out.truncate(start)
+            raise
+        out.append(u8(_NEWLINE))
+
+    def _begin(self, event: Event) -> None:
+        """Expect the events of another format."""
         body = event.body
         if isinstance(body, (FormatDescriptionEvent, StartEventV3)):
             self._v1 = body.binlog_version == BinlogVersion.V1
             self._mariadb = isinstance(body, FormatDescriptionEvent) and body.mariadb
-        if isinstance(body, RowsEvent) and body.rows_length > LARGE:
-            yield self._large_object(event, body)
-        else:
-            yield self._object(event, event.position)
+            self._tables.clear()
+            self._table = None
+            self._statements = Statements()
 
-    def end(self) -> tuple[str, ...]:
-        """Return no lines."""
-        return ()
+    def _put_large(self, event: Event, rows: RowsEvent, output: LineOutput) -> None:
+        """Write the pieces of `_put_object`; an error comes before the first piece."""
+        columns = self._table_of(rows.table_map).columns_text
+        first = True
+        for piece in large_rows_body(rows, columns, apply_diffs=self._apply_diffs):
+            if first:
+                self._put_head(event, event.position, output.block)
+                first = False
+            output.block.write(encoded(piece))
+            output.give_way()
+        output.block.write(b"}\n")
 
-    def _large_object(self, event: Event, body: RowsEvent) -> Iterator[str]:
-        """Yield the pieces of `_object`; an error comes before the first piece."""
-        columns = self._columns_text(body.table_map)
-        start = self._head(event, event.position)
-        for piece in large_rows_body(body, columns, apply_diffs=self._apply_diffs):
-            yield start + piece
-            start = ""
-        yield "}"
+    def _put_object(self, event: Event, position: i64, out: BytesWriter) -> None:
+        self._put_head(event, position, out)
+        if not self._put_short(event, out):
+            self._put_body(event.body, out)
+        out.append(u8(_CLOSE))
 
-    def _object(self, event: Event, position: int | None) -> str:
-        return f"{self._head(event, position)}{self._body(event.body)}}}"
-
-    def _head(self, event: Event, position: int | None) -> str:
-        """Return the JSON of the event up to the body."""
+    def _put_head(self, event: Event, position: i64, out: BytesWriter) -> None:
+        """Append the JSON of the event up to the body."""
         header = event.header
-        checksum = "null" if event.checksum is None else f'"{event.checksum:08x}"'
-        return (
-            f'{{"file":{encode_basestring(event.file)},'
-            f'"log_pos":{_number(position)},'
-            f'"next_pos":{_number(None if self._v1 else header.log_pos)},'
-            f'"type":"{event_name(header.type_code)}",'
-            f'"type_code":{header.type_code},'
-            f'"timestamp":{header.timestamp},'
-            f'"server_id":{header.server_id},'
-            f'"flags":{_number(None if self._v1 else header.flags)},'
-            f'"size":{header.event_size},'
-            f'"checksum":{checksum},'
-            f'"body":'
-        )
+        if event.file != self._file_name:
+            self._file_name = event.file
+            self._file = _file(event.file)
+        out.write(self._file)
+        if position == _NO_POSITION:
+            out.write(_NULL)
+        else:
+            put_uint(out, position)
+        out.write(b',"next_pos":')
+        if self._v1:
+            out.write(_NULL)
+        else:
+            put_uint(out, header.log_pos)
+        out.write(_TYPES[header.type_code])
+        put_uint(out, header.timestamp)
+        out.write(b',"server_id":')
+        put_uint(out, header.server_id)
+        out.write(b',"flags":')
+        if self._v1:
+            out.write(_NULL)
+        else:
+            put_uint(out, header.flags)
+        out.write(b',"size":')
+        put_uint(out, header.event_size)
+        if event.checksummed:
+            data = event.data
+            out.write(b',"checksum":"')
+            put_hex_32(out, i64(read_i32_le(data, len(data) - CHECKSUM_LENGTH)))
+            out.write(b'","body":')
+        else:
+            out.write(b',"checksum":null,"body":')
 
-    def _body(self, body: EventBody) -> str:
+    def _put_short(self, event: Event, out: BytesWriter) -> bool:
+        """Append the body of a frequent event directly from its bytes; return False for others."""
+        body = event.undecoded
+        if body is None:
+            return False
+        type_code: i64 = event.header.type_code
+        if type_code == XID:
+            return put_xid(body, out)
+        if type_code == QUERY:
+            return self._statements.put(event, out)
+        if type_code == GTID_LOG:
+            start = body.offset
+            try:
+                put_gtid(body, out)
+            except DecodeError as error:
+                raise event.error(error) from error
+            finally:
+                body.offset = start
+            return True
+        return False
+
+    def _put_body(self, body: EventBody, out: BytesWriter) -> None:
         if isinstance(body, RowsEvent):
-            return self._rows(body)
-        if isinstance(body, TableMapEvent):
-            return self._table_map(body)
-        if isinstance(body, TransactionPayloadEvent):
-            return self._payload(body)
-        if isinstance(body, PartialRowDataEvent):
-            return self._fragment(body)
-        return dumps(body_fields(body, mariadb=self._mariadb))
+            self._put_rows(body, out)
+        elif isinstance(body, TableMapEvent):
+            self._table_of(body).put_map(out)
+        elif isinstance(body, TransactionPayloadEvent):
+            self._put_payload(body, out)
+        elif isinstance(body, PartialRowDataEvent):
+            self._put_fragment(body, out)
+        else:
+            out.write(encoded(dumps(body_fields(body, mariadb=self._mariadb))))
 
-    def _rows(self, body: RowsEvent) -> str:
-        columns = self._columns_text(body.table_map)
-        return rows_body(body, columns, apply_diffs=self._apply_diffs)
+    def _put_rows(self, rows: RowsEvent, out: BytesWriter) -> None:
+        self._table_of(rows.table_map).put_rows(rows, out, apply_diffs=self._apply_diffs)
 
-    def _table_map(self, body: TableMapEvent) -> str:
-        head = {
-            "table_id": body.table_id,
-            "schema": body.schema,
-            "table": body.table,
-            "flags": body.flags,
-        }
-        return f'{dumps(head)[:-1]},"columns":{self._columns_text(body)}}}'
-
-    def _payload(self, body: TransactionPayloadEvent) -> str:
+    def _put_payload(self, body: TransactionPayloadEvent, out: BytesWriter) -> None:
         head = {
             "compression": body.compression.name,
             "payload_size": body.payload_size,
             "uncompressed_size": body.uncompressed_size,
         }
-        events = ",".join(self._object(event, None) for event in body.events())
-        return f'{dumps(head)[:-1]},"events":[{events}]}}'
+        out.write(encoded(dumps(head)[:-1]))
+        out.write(b',"events":[')
+        several = False
+        for event in body.opened():
+            if several:
+                out.append(u8(_COMMA))
+            several = True
+            self._put_object(event, _NO_POSITION, out)
+        out.write(b"]}")
 
-    def _fragment(self, body: PartialRowDataEvent) -> str:
+    def _put_fragment(self, body: PartialRowDataEvent, out: BytesWriter) -> None:
         head = {
             "total_fragments": body.total_fragments,
             "sequence_number": body.sequence_number,
@@ -142,18 +233,26 @@ class JsonWriter:
         }
         rows = body.rows_event
         if rows is None:
-            return dumps(head)
-        return f'{dumps(head)[:-1]},"rows_event":{self._rows(rows)}}}'
+            out.write(encoded(dumps(head)))
+            return
+        out.write(encoded(dumps(head)[:-1]))
+        out.write(b',"rows_event":')
+        self._put_rows(rows, out)
+        out.append(u8(_CLOSE))
 
-    def _columns_text(self, table_map: TableMapEvent) -> str:
-        kept = self._columns.get(id(table_map))
-        if kept is None:
-            if len(self._columns) >= _TABLES_MAX:
-                self._columns.clear()
-            kept = table_map, dumps(columns_of(table_map, mariadb=self._mariadb))
-            self._columns[id(table_map)] = kept
-        return kept[1]
+    def _table_of(self, table_map: TableMapEvent) -> TableWriter:
+        table = self._table
+        if table is not None and table.table_map is table_map:
+            return table
+        table = self._tables.get(id(table_map))
+        if table is None:
+            if len(self._tables) >= _TABLES_MAX:
+                self._tables.clear()
+            table = TableWriter(table_map, mariadb=self._mariadb)
+            self._tables[id(table_map)] = table
+        self._table = table
+        return table
 
 
-def _number(value: int | None) -> str:
-    return "null" if value is None else str(value)
+def _file(name: str) -> bytes:
+    return encoded(f'{{"file":{encode_basestring(name)},"log_pos":')

@@ -1,7 +1,8 @@
-"""Table maps and rows events become JSON: the facts about each column, and the rows.
+"""Table maps and rows events become JSON: the facts about each column, and the rows from values.
 
-A column has `type`, `metadata` and `nullable`, and all further facts of the table map. A row is
-written as soon as it is decoded, so memory holds only the text of one event.
+A column has `type`, `metadata` and `nullable`, and all further facts of the table map. The rows of
+most events are written from their bytes (`table_writer`). Those here are very large, belong to a
+partial update, or cannot be read.
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ def _start(event: RowsEvent, columns: str) -> str:
         "flags": event.flags,
         "stmt_end": event.stmt_end,
     }
-    head.update(_extra_row_info(event.extra_row_info))
+    head.update(extra_row_info(event.extra_row_info))
     return f'{dumps(head)[:-1]},"columns":{columns}'
 
 
@@ -146,7 +147,8 @@ def _refused(event: RowsEvent) -> str | None:
     return None
 
 
-def _extra_row_info(info: ExtraRowInfo) -> dict[str, Any]:
+def extra_row_info(info: ExtraRowInfo) -> dict[str, Any]:
+    """Return the facts beside the rows; nothing for most events."""
     told = {
         "ndb_format": info.ndb_format,
         "ndb_data": None if info.ndb_data is None else hexadecimal(info.ndb_data),

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from connector.binlog.columns.column_types import ColumnType
 from connector.binlog.columns.floats import float32_text
 from connector.binlog.columns.values import Absent, EnumIndex, Geometry, JsonDiffs
+from connector.dump.json.cells import is_untold
 from connector.dump.lines.writer import LARGE
 
 if TYPE_CHECKING:
@@ -32,16 +33,12 @@ if TYPE_CHECKING:
 
 _SRID_LENGTH = 4
 
-_CHARACTER = (ColumnType.STRING, ColumnType.VARCHAR, ColumnType.VAR_STRING)
-
 
 def cell_encoder(column: Column) -> Callable[[Value], str]:
     """Return the function that writes a cell of `column`."""
     if column.real_type == ColumnType.FLOAT:
         return _float_cell
-    # Before 8.0 no log names the character set; both forms give the bytes back.
-    untold = column.collation is None and column.real_type in _CHARACTER
-    return _untold_cell if untold else _cell
+    return _untold_cell if is_untold(column) else _cell
 
 
 def cell_pieces(encode: Callable[[Value], str], value: Value) -> Iterator[str]:

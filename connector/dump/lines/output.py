@@ -2,58 +2,76 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Final, final
+
+from librt.strings import BytesWriter
+from mypy_extensions import u8
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from connector.dump.lines.writer import Line
 
-_BLOCK_CHARACTERS = 64 * 1024
+NEWLINE: Final = 10
+
+_BLOCK_BYTES: Final = 256 * 1024
 
 
+@final
 class LineOutput:
-    """Writes lines in UTF-8; a lone surrogate becomes its byte, as in `surrogateescape`."""
+    """Writes lines in UTF-8; a lone surrogate becomes its byte, as in `surrogateescape`.
+
+    A format that writes bytes appends them to `block`, in pieces that need not be whole lines, and
+    calls `give_way` after each. `block` may be another object then.
+    """
 
     def __init__(self, file: BinaryIO, *, at_once: bool = False) -> None:
         """Write to `file`; with `at_once`, each write is flushed at once."""
+        self.block = BytesWriter()
         self._file = file
         self._at_once = at_once
-        self._lines: list[str] = []
-        self._characters = 0
 
     def write(self, lines: Iterable[Line]) -> None:
         """Write lines without newline, whole or in pieces."""
         for line in lines:
-            if not isinstance(line, str):
-                self._write_pieces(line)
-                continue
-            self._lines.append(line)
-            self._characters += len(line)
-            if self._characters >= _BLOCK_CHARACTERS:
-                self._write_block()
+            if isinstance(line, str):
+                self.block.write(encoded(line))
+            else:
+                for piece in line:
+                    self.block.write(encoded(piece))
+                    self._make_room()
+            self.block.append(u8(NEWLINE))
+            self._make_room()
         if self._at_once:
             self.flush()
 
+    def give_way(self) -> None:
+        """Write the block if it is large, or if everything is written at once."""
+        if self._at_once:
+            self.flush()
+        else:
+            self._make_room()
+
     def flush(self) -> None:
-        """Write the buffered lines."""
+        """Write the block, and what the file keeps."""
         self._write_block()
         self._file.flush()
 
-    def _write_pieces(self, line: Iterator[str]) -> None:
-        self._write_block()
-        for piece in line:
-            self._file.write(_encoded(piece))
-        self._file.write(b"\n")
+    def _make_room(self) -> None:
+        if len(self.block) >= _BLOCK_BYTES:
+            self._write_block()
 
     def _write_block(self) -> None:
-        if self._lines:
-            self._lines.append("")
-            block = "\n".join(self._lines)
-            self._lines.clear()
-            self._characters = 0
-            self._file.write(_encoded(block))
+        block = self.block
+        if len(block):
+            self._file.write(block.getvalue())
+            if len(block) > 2 * _BLOCK_BYTES:
+                # Frees the memory of a large line.
+                self.block = BytesWriter()
+            else:
+                block.truncate(0)
 
 
-def _encoded(text: str) -> bytes:
+def encoded(text: str) -> bytes:
+    """Return the bytes of `text` in the output."""
     return text.encode("utf-8", "surrogateescape")

@@ -1,4 +1,7 @@
-"""An event's body becomes its summary, which ends the header line, and the lines after it.
+"""The summary of an event, which ends the header line, and the lines after it.
+
+Rows, statements, GTIDs and commits, of which a log is full, are not here: they become bytes at
+once, and `format` calls what writes them.
 
 The words are those of `mysqlbinlog` and `mariadb-binlog`; statements end in `/*!*/;` as there.
 
@@ -7,7 +10,6 @@ https://dev.mysql.com/doc/refman/8.4/en/mysqlbinlog.html
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from connector.binlog.events.control import (
@@ -22,14 +24,9 @@ from connector.binlog.events.format_description import FormatDescriptionEvent, S
 from connector.binlog.events.group_replication import TransactionContextEvent, ViewChangeEvent
 from connector.binlog.events.heartbeat import HeartbeatEvent
 from connector.binlog.events.mariadb import BinlogCheckpointEvent
-from connector.binlog.events.partial_row_data import PartialRowDataEvent
-from connector.binlog.events.rows import RowsEvent
-from connector.binlog.events.table_map import TableMapEvent
-from connector.binlog.framing.event_types import EventType, event_name
+from connector.binlog.framing.event_types import event_name
 from connector.binlog.framing.header import LOG_EVENT_BINLOG_IN_USE_F
-from connector.codec.sql_text import quoted_name
-from connector.dump.events.event_info import ROWS_FLAGS
-from connector.dump.text.rows import row_lines
+from connector.dump.text.header import short_date
 from connector.dump.text.session import END, SessionText
 from connector.dump.text.statements import STATEMENTS, Description, commented
 from connector.dump.text.transactions import TRANSACTIONS
@@ -39,36 +36,10 @@ if TYPE_CHECKING:
 
     from connector.binlog.event import Event
 
-_ROWS_NAMES: dict[int, str] = {
-    EventType.PRE_GA_WRITE_ROWS_EVENT: "Write_rows_event_old",
-    EventType.PRE_GA_UPDATE_ROWS_EVENT: "Update_rows_event_old",
-    EventType.PRE_GA_DELETE_ROWS_EVENT: "Delete_rows_event_old",
-    EventType.WRITE_ROWS_EVENT_V1: "Write_rows",
-    EventType.UPDATE_ROWS_EVENT_V1: "Update_rows",
-    EventType.DELETE_ROWS_EVENT_V1: "Delete_rows",
-    EventType.WRITE_ROWS_EVENT: "Write_rows",
-    EventType.UPDATE_ROWS_EVENT: "Update_rows",
-    EventType.DELETE_ROWS_EVENT: "Delete_rows",
-    EventType.PARTIAL_UPDATE_ROWS_EVENT: "Update_rows_partial",
-    EventType.WRITE_ROWS_COMPRESSED_EVENT_V1: "Write_compressed_rows",
-    EventType.UPDATE_ROWS_COMPRESSED_EVENT_V1: "Update_compressed_rows",
-    EventType.DELETE_ROWS_COMPRESSED_EVENT_V1: "Delete_compressed_rows",
-    EventType.WRITE_ROWS_COMPRESSED_EVENT: "Write_compressed_rows",
-    EventType.UPDATE_ROWS_COMPRESSED_EVENT: "Update_compressed_rows",
-    EventType.DELETE_ROWS_COMPRESSED_EVENT: "Delete_compressed_rows",
-    EventType.PARTIAL_ROW_DATA_EVENT: "Rows",
-}
-
 
 def describe(event: Event, session: SessionText) -> Description:
     """Return the summary and the lines of an event; `session` keeps the variables that were set."""
     return DESCRIPTIONS[type(event.body)](session, event, event.body)
-
-
-def short_date(timestamp: int) -> str:
-    """Return `yymmdd hh:mm:ss` in UTC, the hour without a leading zero, as header lines have it."""
-    moment = datetime.fromtimestamp(timestamp, UTC)
-    return f"{moment:%y%m%d} {moment.hour:2d}:{moment:%M:%S}"
 
 
 def _start(session: SessionText, event: Event, body: StartEventV3) -> Description:
@@ -121,34 +92,6 @@ def _checkpoint(session: SessionText, event: Event, body: BinlogCheckpointEvent)
     return f"Binlog checkpoint {body.file}", []
 
 
-def _table_map(session: SessionText, event: Event, body: TableMapEvent) -> Description:
-    del session, event
-    table = quoted_name(body.schema, body.table)
-    return f"Table_map: {table} mapped to number {body.table_id}", []
-
-
-def _rows(session: SessionText, event: Event, body: RowsEvent) -> Description:
-    del session
-    names = [name for bit, name in ROWS_FLAGS.items() if body.flags & bit]
-    summary = f"{_ROWS_NAMES[event.header.type_code]}: table id {body.table_map.table_id}"
-    if names:
-        summary += f" flags: {' '.join(names)}"
-    if body.refused is not None:
-        return summary, commented(f"The rows are not shown: {body.refused}")
-    return summary, row_lines(body)
-
-
-def _partial_rows(session: SessionText, event: Event, body: PartialRowDataEvent) -> Description:
-    summary = (
-        f"Partial_row_data: fragment {body.sequence_number} of {body.total_fragments}, "
-        f"{len(body.fragment)} bytes"
-    )
-    if body.rows_event is None:
-        return summary, []
-    rows, lines = _rows(session, event, body.rows_event)
-    return f"{summary}, ends {rows}", lines
-
-
 def _incident(session: SessionText, event: Event, body: IncidentEvent) -> Description:
     del session, event
     message = [f"# {body.message}"] if body.message else []
@@ -196,14 +139,11 @@ DESCRIPTIONS: dict[type, Callable[[SessionText, Event, Any], Description]] = {
     HeartbeatEvent: _heartbeat,
     IgnorableEvent: _ignorable,
     IncidentEvent: _incident,
-    PartialRowDataEvent: _partial_rows,
     RotateEvent: _rotate,
-    RowsEvent: _rows,
     SlaveEvent: _slave,
     StartEncryptionEvent: _start_encryption,
     StartEventV3: _start,
     StopEvent: _stop,
-    TableMapEvent: _table_map,
     TransactionContextEvent: _context,
     ViewChangeEvent: _view_change,
     **STATEMENTS,

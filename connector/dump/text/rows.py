@@ -8,251 +8,177 @@
     ### SET
     ###   @2='new' /* `state` VARSTRING(80) meta=80 nullable=1 is_null=0 */
 
-The comment has the column's name before its type if the log has it (binlog_row_metadata=FULL).
-Numbers are written in full, dates as in SQL, and members of ENUM and SET as labels if known.
+All but the values is made once for each table map; the values are printed from the bytes of the
+row images.
 
 https://dev.mysql.com/doc/refman/8.4/en/mysqlbinlog-row-events.html
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, final
 
-from connector.binlog.columns.column_types import ColumnType, column_type_name
-from connector.binlog.columns.floats import float32_text
-from connector.binlog.columns.values import ABSENT, EnumIndex, Geometry, JsonDiffs, JsonOperation
-from connector.binlog.events.rows_head import RowsKind
-from connector.codec.sql_text import quoted_identifier, quoted_name
+from connector.binlog.columns.bitmap import bitmap_length
+from connector.binlog.columns.row_plan import in_column
+from connector.binlog.events.rows_head import INSERT, UPDATE
+from connector.codec.sql_text import quoted_name
+from connector.dump.lines.output import encoded
 from connector.dump.lines.writer import LARGE
+from connector.dump.text.column_text import column_text
+from connector.dump.text.diffs_text import DiffsText
+from connector.dump.text.value_texts import value_text
+from connector.errors import DecodeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from mypy_extensions import i64
 
     from connector.binlog.columns.column import Column
-    from connector.binlog.columns.values import JsonDiff, Value
+    from connector.binlog.columns.column_reader import ColumnReader
     from connector.binlog.events.rows import RowsEvent
-    from connector.dump.lines.writer import Line
+    from connector.binlog.events.table_map import TableMapEvent
+    from connector.codec.payload import PayloadReader
+    from connector.dump.lines.output import LineOutput
+    from connector.dump.text.value_text import ValueText
 
-# By the bytes of the length.
-_BLOB_NAMES = {
-    1: "TINYBLOB/TINYTEXT",
-    2: "BLOB/TEXT",
-    3: "MEDIUMBLOB/MEDIUMTEXT",
-    4: "LONGBLOB/LONGTEXT",
-}
-
-_INTEGER_BITS: dict[int, int] = {
-    ColumnType.TINY: 8,
-    ColumnType.SHORT: 16,
-    ColumnType.INT24: 24,
-    ColumnType.LONG: 32,
-    ColumnType.LONGLONG: 64,
-}
-_TWO_BYTE_METADATA = (ColumnType.STRING, ColumnType.NEWDECIMAL)
-
-_ESCAPES = {code: f"\\x{code:02x}" for code in (*range(0x20), 0x7F)} | {
-    ord("\n"): "\\n",
-    ord("\r"): "\\r",
-    ord("\t"): "\\t",
-    ord("'"): "\\'",
-    ord("\\"): "\\\\",
-}
-# By byte: one look-up each is several times faster than the translation of a text.
-_BYTE_TEXTS = [_ESCAPES.get(code, chr(code)) for code in range(0x80)] + [
-    f"\\x{code:02x}" for code in range(0x80, 0x100)
-]
-
-_CALLS = {
-    JsonOperation.REPLACE: "JSON_REPLACE",
-    JsonOperation.INSERT: "JSON_INSERT",
-    JsonOperation.REMOVE: "JSON_REMOVE",
-}
+# Bitmaps that one table map remembers; with binlog_row_image=MINIMAL there may be many.
+_PRESENT_MAX: Final = 64
 
 
-def row_lines(body: RowsEvent) -> Iterator[Line]:
-    """Yield the lines of each row.
+@final
+class _ColumnLine:
+    """The line of one column: what comes before and after its value."""
 
-    Raises EventError for a row that cannot be read.
-    """
-    table = body.table_map
-    name = quoted_name(table.schema, table.table)
-    verb = {
-        RowsKind.INSERT: "INSERT INTO",
-        RowsKind.UPDATE: "UPDATE",
-        RowsKind.DELETE: "DELETE FROM",
-    }[body.kind]
-    # Servers that log more than the types also log the signs.
-    signs = bool(table.metadata_fields)
-    columns = [
-        ColumnText(number, column, signs=signs) for number, column in enumerate(table.columns, 1)
-    ]
-    for row in body.rows():
-        yield f"### {verb} {name}"
-        for clause, image in (("WHERE", row.before), ("SET", row.after)):
-            if image is not None:
-                yield f"### {clause}"
-                for column, value in zip(columns, image, strict=True):
-                    if value is not ABSENT:
-                        yield from column.lines(value)
+    __slots__ = ("end", "index", "null", "start", "value")
+
+    def __init__(self, index: int, column: Column, value: ValueText) -> None:
+        comment = column_text(column)
+        self.index = index
+        self.value = value
+        self.start = f"###   @{index + 1}=".encode()
+        self.end = encoded(f" /* {comment} is_null=0 */\n")
+        self.null = encoded(f"###   @{index + 1}=NULL /* {comment} is_null=1 */\n")
 
 
-def quoted_text(value: str | bytes) -> str:
-    r"""Return a value in quotes; bytes that are not ASCII become `\xNN`."""
-    if isinstance(value, bytes):
-        return f"'{''.join(map(_BYTE_TEXTS.__getitem__, value))}'"
-    return f"'{value.translate(_ESCAPES)}'"
+@final
+class TableRows:
+    """Writes the rows of one table map."""
+
+    __slots__ = ("_delete", "_diffs", "_insert", "_lines", "_present", "_update", "table_map")
+
+    def __init__(self, table_map: TableMapEvent) -> None:
+        """Choose a writer for each column.
+
+        Raises DecodeError for a column that cannot be read.
+        """
+        self.table_map = table_map
+        # Servers that log more than the types also log the signs.
+        signs = bool(table_map.metadata_fields)
+        readers = table_map.row_plan.readers
+        self._lines = [
+            _ColumnLine(index, column, value_text(column, readers[index], signs=signs))
+            for index, column in enumerate(table_map.columns)
+        ]
+        name = quoted_name(table_map.schema, table_map.table)
+        self._insert = _head("INSERT INTO", name)
+        self._update = _head("UPDATE", name)
+        self._delete = _head("DELETE FROM", name)
+        # By bitmap, because statements of one table mostly write the same columns.
+        self._present: dict[bytes, list[_ColumnLine]] = {}
+        # By column, those of changes of documents.
+        self._diffs: dict[int, _ColumnLine] = {}
+
+    def put(self, rows: RowsEvent, output: LineOutput) -> None:
+        """Append the lines of each row.
+
+        Raises DecodeError for a row that cannot be read; nothing of it is appended then.
+        """
+        lone = rows.has_lone_row()
+        kind = rows.kind
+        verb = self._insert
+        if kind is not INSERT:
+            verb = self._update if kind is UPDATE else self._delete
+        before = self._lines_of(rows.before_columns_present)
+        after = self._lines_of(rows.after_columns_present)
+        image = rows.images()
+        # A large row is written piece by piece, so all of it is read before.
+        checked = rows.reader() if rows.rows_length > LARGE else None
+        while lone or image.offset < image.end:
+            lone = False
+            if checked is not None:
+                checked.read()
+            start: i64 = len(output.block)
+            try:
+                output.block.write(verb)
+                if before is not None:
+                    output.block.write(b"### WHERE\n")
+                    self._put_image(before, image, output, checked is not None)
+                if after is not None:
+                    output.block.write(b"### SET\n")
+                    lines = self._partial(after, image) if rows.partial else after
+                    self._put_image(lines, image, output, checked is not None)
+            except DecodeError:
+                if checked is None:
+                    output.block.truncate(start)
+                raise
+            output.give_way()
+
+    def _put_image(
+        self, lines: list[_ColumnLine], image: PayloadReader, output: LineOutput, large: bool
+    ) -> None:
+        out = output.block
+        data = image.data
+        nulls = image.take(bitmap_length(len(lines)))
+        number: i64 = 0  # of the columns that the image holds
+        index = 0
+        try:
+            for line in lines:
+                index = line.index
+                bits: i64 = data[nulls + (number >> 3)]  # `is_set`, without a call for each column
+                if bits >> (number & 7) & 1:
+                    out.write(line.null)
+                else:
+                    out.write(line.start)
+                    if large:
+                        line.value.put_in_pieces(image, output)
+                        out = output.block
+                    else:
+                        line.value.put(image, out)
+                    out.write(line.end)
+                number += 1
+        except DecodeError as error:
+            raise in_column(self.table_map.columns[index], index, error) from error
+
+    def _lines_of(self, present: bytes | None) -> list[_ColumnLine] | None:
+        """Return the lines of the columns that an image holds; None without the image."""
+        if present is None:
+            return None
+        lines = self._present.get(present)
+        if lines is None:
+            lines = [self._lines[index] for index in self.table_map.row_plan.indexes(present)]
+            if len(self._present) < _PRESENT_MAX:
+                self._present[present] = lines
+        return lines
+
+    def _partial(self, lines: list[_ColumnLine], image: PayloadReader) -> list[_ColumnLine]:
+        """Read the part before a partial image; return its lines, some of them with changes."""
+        plan = self.table_map.row_plan
+        readers = plan.partial_readers(image)
+        if readers is plan.readers:
+            return lines
+        return [
+            line
+            if readers[line.index] is plan.readers[line.index]
+            else self._diffs_line(line.index, readers[line.index])
+            for line in lines
+        ]
+
+    def _diffs_line(self, index: int, reader: ColumnReader) -> _ColumnLine:
+        line = self._diffs.get(index)
+        if line is None:
+            value = DiffsText(reader, index + 1)
+            line = self._diffs[index] = _ColumnLine(index, self.table_map.columns[index], value)
+        return line
 
 
-def _comment(column: Column) -> str:
-    name = "" if column.name is None else f"{quoted_identifier(column.name).translate(_ESCAPES)} "
-    return f"{name}{_type_text(column)} meta={_metadata(column)} nullable={int(column.nullable)}"
-
-
-def _metadata(column: Column) -> int:
-    """Return the metadata as the servers compute it: the first of two bytes is the higher one."""
-    if column.type_code in _TWO_BYTE_METADATA:
-        return (column.metadata & 0xFF) << 8 | column.metadata >> 8
-    return column.metadata
-
-
-def _type_text(column: Column) -> str:
-    kind = column.real_type
-    describe = _TYPE_TEXTS.get(kind)
-    return column_type_name(kind) if describe is None else describe(column)
-
-
-def _blob_text(column: Column) -> str:
-    return _BLOB_NAMES.get(column.metadata, "BLOB")
-
-
-def _enum_text(column: Column) -> str:
-    length = column.stored_length
-    return f"ENUM({length} byte{'s' if length > 1 else ''})"
-
-
-def _vector_text(column: Column) -> str:
-    return "VECTOR" if column.dimension is None else f"VECTOR({column.dimension})"
-
-
-_TYPE_TEXTS: dict[int, Callable[[Column], str]] = {
-    ColumnType.TINY: lambda _: "TINYINT",
-    ColumnType.SHORT: lambda _: "SHORTINT",
-    ColumnType.INT24: lambda _: "MEDIUMINT",
-    ColumnType.LONG: lambda _: "INT",
-    ColumnType.LONGLONG: lambda _: "LONGINT",
-    ColumnType.NEWDECIMAL: lambda column: f"DECIMAL({column.precision},{column.scale})",
-    ColumnType.TIMESTAMP2: lambda column: f"TIMESTAMP({column.metadata})",
-    ColumnType.DATETIME2: lambda column: f"DATETIME({column.metadata})",
-    ColumnType.TIME2: lambda column: f"TIME({column.metadata})",
-    ColumnType.STRING: lambda column: f"STRING({column.length})",
-    ColumnType.VARCHAR: lambda column: f"VARSTRING({column.metadata})",
-    ColumnType.VAR_STRING: lambda column: f"VARSTRING({column.metadata})",
-    ColumnType.VARCHAR_COMPRESSED: lambda column: f"VARSTRING({column.metadata}) COMPRESSED",
-    ColumnType.BLOB: _blob_text,
-    ColumnType.BLOB_COMPRESSED: lambda column: f"{_blob_text(column)} COMPRESSED",
-    ColumnType.BIT: lambda column: f"BIT({column.length})",
-    ColumnType.ENUM: _enum_text,
-    ColumnType.SET: lambda column: f"SET({column.stored_length} bytes)",
-    ColumnType.VECTOR: _vector_text,
-}
-
-
-class ColumnText:
-    """The form of one column's values; facts of the column are computed once."""
-
-    def __init__(self, number: int, column: Column, *, signs: bool) -> None:
-        """Write column `number`, from 1; `signs` says whether the log has its sign."""
-        self._number = number
-        self._comment = _comment(column)
-        self._kind = column.type_name
-        self._stored_length = column.stored_length
-        self._bits = column.length if self._kind == "bit" else column.stored_length * 8
-        # Without metadata the sign is a guess, so both readings of a negative number are shown.
-        self._modulus = 0 if signs else 1 << _INTEGER_BITS.get(column.real_type, 0)
-
-    def lines(self, value: Value) -> Iterable[Line]:
-        """Return the lines of a value in the image; only JSON changes need several lines."""
-        if isinstance(value, (str, bytes)) and len(value) > LARGE:
-            return [self._pieces(value)]
-        line = (
-            f"###   @{self._number}={self._text(value)} "
-            f"/* {self._comment} is_null={int(value is None)} */"
-        )
-        return line.split("\n")
-
-    def _pieces(self, value: str | bytes) -> Iterator[str]:
-        yield f"###   @{self._number}='"
-        for start in range(0, len(value), LARGE):
-            yield quoted_text(value[start : start + LARGE])[1:-1]
-        yield f"' /* {self._comment} is_null=0 */"
-
-    def _text(self, value: Value) -> str:
-        if value is None:
-            return "NULL"
-        if isinstance(value, int):
-            return self._integer_text(value)
-        if isinstance(value, (str, bytes)):
-            return self._string_text(value)
-        if isinstance(value, float):
-            return float32_text(value) if self._kind == "float" else repr(value)
-        if isinstance(value, list):
-            return f"[{','.join(map(float32_text, value))}]"
-        if isinstance(value, JsonDiffs):
-            return _diffs_text(value.diffs, f"@{self._number}")
-        if isinstance(value, EnumIndex):
-            return str(value.index)
-        assert isinstance(value, Geometry)
-        return f"SRID {value.srid} X'{value.wkb.hex()}'"
-
-    def _integer_text(self, value: int) -> str:
-        if self._kind == "set":
-            # In the stored order of bytes, the lowest first, and each byte from its highest bit on.
-            stored = value.to_bytes(self._stored_length, "little")
-            value = int.from_bytes(stored, "big")
-        if self._kind in ("bit", "set"):
-            return f"b'{value:0{self._bits}b}'"
-        if self._kind == "year":
-            return f"{value:04d}"
-        if value < 0 and self._modulus:
-            return f"{value} ({value + self._modulus})"
-        return str(value)
-
-    def _string_text(self, value: str | bytes) -> str:
-        if isinstance(value, str) and self._kind == "decimal":
-            return value
-        if isinstance(value, str) and self._kind == "timestamp":
-            return _epoch(value)
-        return quoted_text(value)
-
-
-def _epoch(timestamp: str) -> str:
-    """Return the seconds since the epoch, with the digits of the column."""
-    seconds, point, fraction = timestamp.partition(".")
-    if seconds.startswith("0000"):
-        return f"0{point}{fraction}"
-    moment = datetime.fromisoformat(seconds).replace(tzinfo=UTC)
-    return f"{int(moment.timestamp())}{point}{fraction}"
-
-
-def _diffs_text(diffs: tuple[JsonDiff, ...], document: str) -> str:
-    """Return nested calls of JSON functions that make the changes; the first is the innermost."""
-    text = document
-    last: str | None = None
-    for diff in diffs:
-        call = _CALLS[diff.operation]
-        if diff.operation is JsonOperation.INSERT and diff.path.endswith("]"):
-            call = "JSON_ARRAY_INSERT"
-        value = "" if diff.value is None else f", {_json_literal(diff.value)}"
-        if call == last:
-            text = f"{text[:-1]},\n###      {quoted_text(diff.path)}{value})"
-        else:
-            text = f"{call}({text}, {quoted_text(diff.path)}{value})"
-        last = call
-    return text
-
-
-def _json_literal(document: str) -> str:
-    if document.startswith(("{", "[", '"')) or document == "null":
-        return f"CAST({quoted_text(document)} AS JSON)"
-    return document
+def _head(verb: str, name: str) -> bytes:
+    return encoded(f"### {verb} {name}\n")

@@ -5,25 +5,30 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from connector.binlog.charsets.collations import charset_of
+from connector.codec.digits import put_uint
 from connector.codec.sql_text import quoted_identifier
-from connector.dump.text.rows import quoted_text
+from connector.dump.lines.output import encoded
+from connector.dump.text.quoting import quoted_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+    from librt.strings import BytesWriter
 
     from connector.binlog.events.statement import QueryEvent
     from connector.binlog.events.status_variables import StatusVariables
     from connector.binlog.framing.header import EventHeader
 
 # Ends each statement, because a statement may contain semicolons.
-END = "/*!*/;"
+END: Final = "/*!*/;"
+_END_OF_LINE: Final = f"{END}\n".encode()
 
 # Flags of a header: the statement needs the session's temporary tables; no `use` before it.
-_LOG_EVENT_THREAD_SPECIFIC_F = 0x0004
-_LOG_EVENT_SUPPRESS_USE_F = 0x0008
+_LOG_EVENT_THREAD_SPECIFIC_F: Final = 0x0004
+_LOG_EVENT_SUPPRESS_USE_F: Final = 0x0008
 
 # Bits of flags2, each with the value of its variable when the bit is set.
 _FLAGS2 = (
@@ -43,19 +48,39 @@ class SessionText:
         self._schema = ""
         self._has_thread_id = False
         self._set: dict[str, str] = {}
+        # The variables of the last statement, and what they say when nothing has changed.
+        self._last: StatusVariables | None = None
+        self._unchanged: bytes | None = None
 
-    def settings(self, header: EventHeader, body: QueryEvent) -> Iterator[str]:
-        """Yield the SET and USE statements that must come before `body`."""
+    def put_settings(self, out: BytesWriter, header: EventHeader, body: QueryEvent) -> None:
+        """Append the SET and USE statements that must come before `body`."""
         variables = body.status_variables
-        use = not header.flags & _LOG_EVENT_SUPPRESS_USE_F
-        if use and body.schema and body.schema != self._schema:
-            self._schema = body.schema
-            yield f"use {quoted_identifier(body.schema)}{END}"
-        micros = f".{variables.microseconds:06d}" if variables.microseconds else ""
-        yield f"SET TIMESTAMP={header.timestamp}{micros}{END}"
-        if not self._has_thread_id or header.flags & _LOG_EVENT_THREAD_SPECIFIC_F:
+        flags = header.flags
+        schema = body.schema
+        if schema and schema != self._schema and not flags & _LOG_EVENT_SUPPRESS_USE_F:
+            self._schema = schema
+            out.write(encoded(f"use {quoted_identifier(schema)}{END}\n"))
+        out.write(b"SET TIMESTAMP=")
+        put_uint(out, header.timestamp)
+        micros = variables.microseconds
+        if micros:
+            out.write(f".{micros:06d}".encode())
+        out.write(_END_OF_LINE)
+        if not self._has_thread_id or flags & _LOG_EVENT_THREAD_SPECIFIC_F:
             self._has_thread_id = True
-            yield from self.changed("pseudo_thread_id", str(body.thread_id))
+            out.write(_joined(self.changed("pseudo_thread_id", str(body.thread_id))))
+        # Equal variables mostly are the same object.
+        if variables is not self._last:
+            out.write(_joined(self._settings(variables)))
+            self._last = variables
+            self._unchanged = None
+        else:
+            unchanged = self._unchanged
+            if unchanged is None:
+                unchanged = self._unchanged = _joined(self._settings(variables))
+            out.write(unchanged)
+
+    def _settings(self, variables: StatusVariables) -> Iterator[str]:
         yield from self._flags2(variables.flags2)
         if variables.sql_mode is not None:
             yield from self.changed("sql_mode", str(variables.sql_mode))
@@ -123,3 +148,7 @@ class SessionText:
         if statements and name is not None:
             yield f"/*!\\C {name} */{END}"
         yield from statements
+
+
+def _joined(lines: Iterable[str]) -> bytes:
+    return encoded("".join(f"{line}\n" for line in lines))

@@ -6,7 +6,9 @@ https://dev.mysql.com/doc/refman/8.4/en/mysqlbinlog.html
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from mypy_extensions import u8
 
 from connector.binlog.charsets.collation_names import collation_name
 from connector.binlog.charsets.collations import charset_of
@@ -22,16 +24,23 @@ from connector.binlog.events.load import (
 from connector.binlog.events.mariadb import AnnotateRowsEvent
 from connector.binlog.events.statement import ExecuteLoadQueryEvent, QueryEvent, RowsQueryEvent
 from connector.binlog.framing.event_types import EventType
+from connector.codec.digits import put_uint
 from connector.codec.sql_text import quoted_identifier, quoted_name
 from connector.dump.events.statement_info import load_info
-from connector.dump.lines.writer import Line
+from connector.dump.lines.output import NEWLINE, encoded
 from connector.dump.text.session import END, SessionText
 
 if TYPE_CHECKING:
+    from librt.strings import BytesWriter
+
     from connector.binlog.event import Event
+    from connector.binlog.framing.header import EventHeader
 
 # The end of the header line, and the lines after it.
-Description = tuple[str, Iterable[Line]]
+Description = tuple[str, Iterable[str]]
+
+_QUERY_COMPRESSED: Final = int(EventType.QUERY_COMPRESSED_EVENT)
+_END_OF_STATEMENT: Final = f"\n{END}\n".encode()
 
 
 def commented(text: str, mark: str = "# ") -> list[str]:
@@ -39,29 +48,36 @@ def commented(text: str, mark: str = "# ") -> list[str]:
     return [mark + line for line in text.split("\n")]
 
 
-def _query(session: SessionText, event: Event, body: QueryEvent) -> Description:
-    compressed = event.header.type_code == EventType.QUERY_COMPRESSED_EVENT
-    name = "Query_compressed" if compressed else "Query"
-    return f"{name}\t{_facts(body)}", _statement(session, event, body)
-
-
-def _execute_load_query(
-    session: SessionText, event: Event, body: ExecuteLoadQueryEvent
-) -> Description:
-    lines = [*_statement(session, event, body), f"# file_id: {body.file_id}"]
-    return f"Execute_load_query\t{_facts(body)}", lines
-
-
-def _facts(body: QueryEvent) -> str:
-    facts = f"thread_id={body.thread_id}\texec_time={body.exec_time}\terror_code={body.error_code}"
+def put_query(
+    out: BytesWriter, session: SessionText, header: EventHeader, body: QueryEvent
+) -> None:
+    """Append a statement: its facts to the header line, then the lines that execute it."""
+    if isinstance(body, ExecuteLoadQueryEvent):
+        out.write(b"Execute_load_query")
+    elif header.type_code == _QUERY_COMPRESSED:
+        out.write(b"Query_compressed")
+    else:
+        out.write(b"Query")
+    out.write(b"\tthread_id=")
+    put_uint(out, body.thread_id)
+    out.write(b"\texec_time=")
+    put_uint(out, body.exec_time)
+    out.write(b"\terror_code=")
+    put_uint(out, body.error_code)
     ddl_xid = body.status_variables.ddl_xid
-    return facts if ddl_xid is None else f"{facts}\tXid = {ddl_xid}"
-
-
-def _statement(session: SessionText, event: Event, body: QueryEvent) -> list[str]:
+    if ddl_xid is not None:
+        out.write(encoded(f"\tXid = {ddl_xid}"))
+    out.append(u8(NEWLINE))
+    session.put_settings(out, header, body)
     if session.comments_statement:
-        return [*session.settings(event.header, body), *commented(body.query, "### ")]
-    return [*session.settings(event.header, body), *body.query.split("\n"), END]
+        for line in commented(body.query, "### "):
+            out.write(encoded(line))
+            out.append(u8(NEWLINE))
+    else:
+        out.write(encoded(body.query))
+        out.write(_END_OF_STATEMENT)
+    if isinstance(body, ExecuteLoadQueryEvent):
+        out.write(encoded(f"# file_id: {body.file_id}\n"))
 
 
 def _rows_query(session: SessionText, event: Event, body: RowsQueryEvent) -> Description:
@@ -140,10 +156,8 @@ STATEMENTS: dict[type, Callable[[SessionText, Event, Any], Description]] = {
     CreateFileEvent: _create_file,
     DeleteFileEvent: _file,
     ExecLoadEvent: _file,
-    ExecuteLoadQueryEvent: _execute_load_query,
     IntvarEvent: _intvar,
     LoadEvent: _load,
-    QueryEvent: _query,
     RandEvent: _rand,
     RowsQueryEvent: _rows_query,
     UserVarEvent: _user_var,

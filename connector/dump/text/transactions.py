@@ -6,11 +6,12 @@ https://mariadb.com/kb/en/mariadb-binlog/
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from mypy_extensions import u8
+
+from connector.binlog.columns.time_text import put_utc
 from connector.binlog.event import TransactionPayloadEvent
-from connector.binlog.events.gtid_tagged import GtidTaggedEvent
 from connector.binlog.events.mariadb import (
     FL_COMMIT_ALTER_E1,
     FL_ROLLBACK_ALTER_E1,
@@ -20,21 +21,37 @@ from connector.binlog.events.mariadb import (
 )
 from connector.binlog.events.transaction import (
     FLAG_MAY_HAVE_SBR,
-    AnonymousGtidEvent,
-    GtidEvent,
     PreviousGtidsEvent,
-    XidEvent,
 )
 from connector.binlog.events.xa import XaPrepareEvent
+from connector.codec.digits import put_ascii, put_padded, put_uint
+from connector.dump.lines.output import NEWLINE
 from connector.dump.text.session import END, SessionText
 from connector.dump.text.statements import Description, commented
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from connector.binlog.event import Event
+    from librt.strings import BytesWriter
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+    from connector.binlog.event import Event
+    from connector.binlog.events.transaction import CommitFacts, XidEvent
+
+# The name in place of the GTID of a transaction without one.
+ANONYMOUS: Final = b"ANONYMOUS"
+
+_COMMIT: Final = f"\nCOMMIT{END}\n".encode()
+_ISOLATION_LEVEL: Final = (
+    f"/*!50718 SET TRANSACTION ISOLATION LEVEL READ COMMITTED*/{END}\n".encode()
+)
+_END_OF_NAME: Final = f"'{END}\n".encode()
+_END_OF_COMMENT: Final = f"*/{END}\n".encode()
+
+_MICROS: Final = 1_000_000
+_MICROS_DIGITS: Final = 6
+_MICROS_END: Final = 253_402_300_800_000_000  # the year 10000
+_NATIVE_END: Final = 1 << 61  # a number below it has no object
+_POINT: Final = 46
 
 # Of an ALTER TABLE in two phases (binlog_alter_two_phase=ON).
 _ALTERS = {
@@ -44,9 +61,11 @@ _ALTERS = {
 }
 
 
-def _xid(session: SessionText, event: Event, body: XidEvent) -> Description:
-    del session, event
-    return f"Xid = {body.xid}", [f"COMMIT{END}"]
+def put_xid(out: BytesWriter, body: XidEvent) -> None:
+    """Append the summary of a commit and its statement."""
+    out.write(b"Xid = ")
+    _put_number(out, body.xid)
+    out.write(_COMMIT)
 
 
 def _previous_gtids(session: SessionText, event: Event, body: PreviousGtidsEvent) -> Description:
@@ -54,49 +73,67 @@ def _previous_gtids(session: SessionText, event: Event, body: PreviousGtidsEvent
     return "Previous-GTIDs", commented(str(body.gtid_set).replace(",", ",\n") or "[empty]")
 
 
-def _gtid(
-    session: SessionText, event: Event, body: GtidEvent | GtidTaggedEvent | AnonymousGtidEvent
-) -> Description:
-    del session, event
-    anonymous = isinstance(body, AnonymousGtidEvent)
+def put_gtid(out: BytesWriter, body: CommitFacts, name: bytes) -> None:
+    """Append the summary of a GTID event and the statements that set its GTID, `name`."""
+    original = body.original_commit_timestamp
+    immediate = body.immediate_commit_timestamp
     row_based = not body.flags & FLAG_MAY_HAVE_SBR
-    facts = {
-        "last_committed": body.last_committed,
-        "sequence_number": body.sequence_number,
-        "rbr_only": "yes" if row_based else "no",
-        "original_committed_timestamp": body.original_commit_timestamp,
-        "immediate_commit_timestamp": body.immediate_commit_timestamp,
-        "transaction_length": body.transaction_length,
-    }
-    summary = "Anonymous_GTID" if anonymous else "GTID"
-    summary += "".join(f"\t{name}={fact}" for name, fact in facts.items() if fact is not None)
-    lines = []
+    out.write(b"Anonymous_GTID" if name is ANONYMOUS else b"GTID")
+    _put_fact(out, b"\tlast_committed=", body.last_committed)
+    _put_fact(out, b"\tsequence_number=", body.sequence_number)
+    out.write(b"\trbr_only=yes" if row_based else b"\trbr_only=no")
+    _put_fact(out, b"\toriginal_committed_timestamp=", original)
+    _put_fact(out, b"\timmediate_commit_timestamp=", immediate)
+    _put_fact(out, b"\ttransaction_length=", body.transaction_length)
+    out.append(u8(NEWLINE))
     if row_based:
-        lines.append(f"/*!50718 SET TRANSACTION ISOLATION LEVEL READ COMMITTED*/{END}")
-    for name, micros in (
-        ("original_commit_timestamp", body.original_commit_timestamp),
-        ("immediate_commit_timestamp", body.immediate_commit_timestamp),
-    ):
-        if micros is not None:
-            lines.append(f"# {name}={micros} ({_precise_date(micros)})")
-    for name, since, fact in (
-        ("original_commit_timestamp", "80001", body.original_commit_timestamp),
-        ("original_server_version", "80014", body.original_server_version),
-        ("immediate_server_version", "80014", body.immediate_server_version),
-    ):
-        if fact is not None:
-            lines.append(f"/*!{since} SET @@session.{name}={fact}*/{END}")
-    name = "ANONYMOUS" if isinstance(body, AnonymousGtidEvent) else str(body.gtid)
-    lines.append(f"SET @@SESSION.GTID_NEXT= '{name}'{END}")
-    return summary, lines
+        out.write(_ISOLATION_LEVEL)
+    _put_date(out, b"# original_commit_timestamp=", original)
+    _put_date(out, b"# immediate_commit_timestamp=", immediate)
+    _put_setting(out, b"/*!80001 SET @@session.original_commit_timestamp=", original)
+    server = body.original_server_version
+    _put_setting(out, b"/*!80014 SET @@session.original_server_version=", server)
+    server = body.immediate_server_version
+    _put_setting(out, b"/*!80014 SET @@session.immediate_server_version=", server)
+    out.write(b"SET @@SESSION.GTID_NEXT= '")
+    out.write(name)
+    out.write(_END_OF_NAME)
 
 
-def _precise_date(microseconds: int) -> str:
-    try:
-        moment = _EPOCH + timedelta(microseconds=microseconds)
-    except OverflowError:
-        return "beyond the year 9999"
-    return f"{moment:%Y-%m-%d %H:%M:%S.%f} UTC"
+def _put_fact(out: BytesWriter, name: bytes, fact: int | None) -> None:
+    if fact is not None:
+        out.write(name)
+        _put_number(out, fact)
+
+
+def _put_setting(out: BytesWriter, statement: bytes, fact: int | None) -> None:
+    if fact is not None:
+        out.write(statement)
+        _put_number(out, fact)
+        out.write(_END_OF_COMMENT)
+
+
+def _put_date(out: BytesWriter, name: bytes, micros: int | None) -> None:
+    if micros is None:
+        return
+    out.write(name)
+    _put_number(out, micros)
+    if micros < _MICROS_END:
+        seconds = micros // _MICROS
+        out.write(b" (")
+        put_utc(out, seconds)
+        out.append(u8(_POINT))
+        put_padded(out, micros - seconds * _MICROS, _MICROS_DIGITS)
+        out.write(b" UTC)\n")
+    else:
+        out.write(b" (beyond the year 9999)\n")
+
+
+def _put_number(out: BytesWriter, value: int) -> None:
+    if 0 <= value < _NATIVE_END:
+        put_uint(out, value)
+    else:
+        put_ascii(out, str(value))
 
 
 def _mariadb_gtid(session: SessionText, event: Event, body: MariadbGtidEvent) -> Description:
@@ -151,13 +188,9 @@ def _payload(session: SessionText, event: Event, body: TransactionPayloadEvent) 
 
 
 TRANSACTIONS: dict[type, Callable[[SessionText, Event, Any], Description]] = {
-    AnonymousGtidEvent: _gtid,
-    GtidEvent: _gtid,
-    GtidTaggedEvent: _gtid,
     MariadbGtidEvent: _mariadb_gtid,
     MariadbGtidListEvent: _gtid_list,
     PreviousGtidsEvent: _previous_gtids,
     TransactionPayloadEvent: _payload,
     XaPrepareEvent: _xa_prepare,
-    XidEvent: _xid,
 }

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from connector.binlog.charsets.character_sets import character_decoder
-from connector.envelope.copied.selected_printed_cells import (
+from connector.envelope.cells.selected_printed_cells import (
     BitsCell,
     DoubleCell,
     FlagCell,
@@ -20,7 +20,7 @@ from connector.envelope.copied.selected_printed_cells import (
     QuotedNumberCell,
     TimestampCell,
 )
-from connector.envelope.copied.selected_stored_cells import (
+from connector.envelope.cells.selected_stored_cells import (
     BytesCell,
     EnumCell,
     GeometryCell,
@@ -29,11 +29,15 @@ from connector.envelope.copied.selected_stored_cells import (
     Utf8Cell,
     VectorCell,
 )
+from connector.envelope.debezium.choice import STRINGS
+from connector.envelope.debezium.selected_forms import debezium_cell
+from connector.envelope.debezium.text_cells import EscapedCell
 from connector.errors import UnsupportedChange, table_rows
 
 if TYPE_CHECKING:
     from connector.contract import SchemaColumn
-    from connector.envelope.copied.selected_cell import SelectedCell
+    from connector.envelope.cells.selected_cell import SelectedCell
+    from connector.envelope.debezium.form import DebeziumForm
 
 _UTF8: Final = ("utf8mb3", "utf8mb4")
 _NUMBERS: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "year"})
@@ -42,11 +46,23 @@ _TEXTS: Final = frozenset({"char", "varchar", "text"})
 _PRINTED: Final = frozenset({"date", "datetime", "time"})
 
 
-def selected_cell(column: SchemaColumn) -> SelectedCell:
-    """Return the writer for the cells of `column`.
+def selected_cell(
+    column: SchemaColumn, debezium: DebeziumForm | None = None, *, point: bool = False
+) -> SelectedCell:
+    """Return the writer for the cells of `column`; `debezium` and `point` as for events.
 
     Raises UnsupportedChange for a type that the envelope cannot hold.
     """
+    if debezium is None:
+        return _exact_cell(column)
+    found = debezium_cell(column, debezium, point=point)
+    if found is not None:
+        return found
+    written = _exact_cell(column)
+    return EscapedCell(written) if column["type"] in STRINGS else written
+
+
+def _exact_cell(column: SchemaColumn) -> SelectedCell:
     kind = column["type"]
     name = column["name"]
     unsigned_bigint = kind == "bigint" and column.get("unsigned", False)

@@ -154,6 +154,21 @@ class Chunk:
             written += 1
         return written
 
+    def values(self) -> list[bytes]:
+        """Return the rows as values of records, which end after the row: without a source."""
+        found: list[bytes] = []
+        data = self._data
+        size: i64 = len(data)
+        at: i64 = 0
+        while at < size:
+            key_length = read_i64_le(data, at + 8)
+            start = at + LENGTHS
+            at = start + read_i64_le(data, at)
+            found.append(data[start:at] + b"}")
+            if key_length != NO_KEY:
+                at += key_length
+        return found
+
     def _end_of_value(self, options: EnvelopeOptions, read_at: CopyPosition, now_us: i64) -> bytes:
         """Return what follows the row in each value."""
         source = SourceBlock(options)

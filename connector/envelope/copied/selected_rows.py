@@ -18,7 +18,8 @@ from connector.errors import DecodeError, ProtocolError, UnsupportedChange, tabl
 from connector.wire.text_rows import RowTaker
 
 if TYPE_CHECKING:
-    from connector.envelope.copied.selected_cell import SelectedCell
+    from connector.envelope.cells.selected_cell import SelectedCell
+    from connector.envelope.debezium.form import DebeziumForm
     from connector.envelope.schemas.table_schema import TableSchema
 
 _NO_BEFORE: Final = b'{"before":null,"after":'
@@ -62,14 +63,18 @@ class SelectedRowWriter(RowTaker):
         "schema",
     )
 
-    def __init__(self, schema: TableSchema) -> None:
-        """Choose a writer for each column.
+    def __init__(self, schema: TableSchema, debezium: DebeziumForm | None = None) -> None:
+        """Choose a writer for each column, in the profile `exact` or in the form `debezium`.
 
         Raises UnsupportedChange for a column that the envelope cannot hold.
         """
         self.schema = schema
         self._members = [
-            _Member(index, column["name"], selected_cell(column))
+            _Member(
+                index,
+                column["name"],
+                selected_cell(column, debezium, point=column["name"] in schema.points),
+            )
             for index, column in enumerate(schema.columns)
         ]
         self._keyed = [self._members[index] for index in schema.key_indexes]

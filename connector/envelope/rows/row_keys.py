@@ -15,6 +15,7 @@ from connector.errors import DecodeError, UnsupportedChange, table_rows
 if TYPE_CHECKING:
     from connector.binlog.columns.values import Value
     from connector.binlog.events.rows import RowsEvent
+    from connector.envelope.debezium.form import DebeziumForm
     from connector.envelope.schemas.table_schema import TableSchema
 
 
@@ -31,8 +32,10 @@ def key_columns(schema: TableSchema) -> list[str]:
 class RowKeys:
     """Reads the keys of the rows of one event."""
 
-    def __init__(self, rows: RowsEvent, schema: TableSchema) -> None:
-        """Read keys with the columns of `schema`.
+    def __init__(
+        self, rows: RowsEvent, schema: TableSchema, debezium: DebeziumForm | None = None
+    ) -> None:
+        """Read keys with the columns of `schema`; `debezium` as in `RowEncoder`.
 
         Raises EventError for a column that cannot be read, UnsupportedChange for a column that the
         envelope cannot hold.
@@ -42,8 +45,9 @@ class RowKeys:
         except DecodeError as error:
             raise rows.unreadable(error) from error
         self._name = schema.name
-        self._keyed = frozenset(schema.key_indexes)
-        self._encoder = RowEncoder(schema)
+        places = schema.places
+        self._keyed = frozenset(places[index] for index in schema.key_indexes)
+        self._encoder = RowEncoder(schema, debezium)
 
     def of(self, row: RowsEvent) -> list[bytes]:
         """Return the keys of the only row of `row`; none if the table has no key.

@@ -10,39 +10,49 @@ from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any
 
 from connector.binlog.columns.values import ABSENT
-from connector.envelope.rows.values import value_encoder
+from connector.envelope.cells.values import value_encoder
+from connector.envelope.debezium.value_forms import debezium_encoder
 from connector.errors import UnsupportedChange, table_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from connector.contract import SchemaColumn
+    from connector.envelope.debezium.form import DebeziumForm
     from connector.envelope.schemas.table_schema import TableSchema
 
 
 class RowEncoder:
     """Writes the rows of one column list."""
 
-    __slots__ = ("_keyed", "_schema", "_steps")
+    __slots__ = ("_keyed", "_steps")
 
-    def __init__(self, schema: TableSchema) -> None:
+    def __init__(self, schema: TableSchema, debezium: DebeziumForm | None = None) -> None:
         """Choose an encoder for each column of `schema`.
 
-        Raises UnsupportedChange for a column that the envelope cannot hold.
+        The values are those of the profile `exact`, or in the form `debezium`. Raises
+        UnsupportedChange for a column that the envelope cannot hold.
         """
-        self._schema = schema
+
+        def encoder(column: SchemaColumn) -> Callable[[Any], str]:
+            if debezium is None:
+                return value_encoder(column)
+            return debezium_encoder(column, debezium, point=column["name"] in schema.points)
+
         self._steps = [
-            (f"{encode_basestring(column['name'])}:", value_encoder(column))
-            for column in schema.columns
+            (place, f"{encode_basestring(column['name'])}:", encoder(column))
+            for place, column in zip(schema.places, schema.columns, strict=True)
         ]
-        self._keyed = [(index, *self._steps[index]) for index in schema.key_indexes]
+        self._keyed = [self._steps[index] for index in schema.key_indexes]
 
     def image(self, values: Sequence[Any]) -> str:
-        """Return the row as a JSON object.
+        """Return the row with the values of all columns of the table as a JSON object.
 
-        Raises UnsupportedChange if the image leaves out a column.
+        Raises UnsupportedChange if the image leaves out a column of the schema.
         """
         parts = []
-        for value, (name, encode) in zip(values, self._steps, strict=True):
+        for place, name, encode in self._steps:
+            value = values[place]
             if value is None:
                 parts.append(name + "null")
             elif value is ABSENT:
@@ -56,8 +66,8 @@ class RowEncoder:
         if not self._keyed:
             return None
         parts = []
-        for index, name, encode in self._keyed:
-            value = values[index]
+        for place, name, encode in self._keyed:
+            value = values[place]
             if value is ABSENT:
                 self._refuse_absent(name)
             parts.append(name + encode(value))

@@ -21,7 +21,8 @@ from connector.errors import DecodeError
 if TYPE_CHECKING:
     from connector.binlog.events.rows import RowsEvent
     from connector.binlog.events.table_map import TableMapEvent
-    from connector.envelope.rows.cell_writer import CellWriter
+    from connector.envelope.cells.cell_writer import CellWriter
+    from connector.envelope.debezium.form import DebeziumForm
     from connector.envelope.schemas.table_schema import TableSchema
 
 _CLOSE: Final = 0x7D
@@ -47,15 +48,23 @@ class RowWriter(RowImages):
 
     __slots__ = ("_image", "_key", "_keyed", "_members", "_nulls_length", "_rows", "_table_map")
 
-    def __init__(self, table_map: TableMapEvent, schema: TableSchema) -> None:
-        """Choose a writer for each column.
+    def __init__(
+        self, table_map: TableMapEvent, schema: TableSchema, debezium: DebeziumForm | None = None
+    ) -> None:
+        """Choose a writer for each column, in the profile `exact` or in the form `debezium`.
 
         Raises DecodeError for a column that cannot be read.
         """
         self._table_map = table_map
         readers = table_map.row_plan.readers
         self._members = [
-            _Member(index, column["name"], cell_writer(column, readers[index]))
+            _Member(
+                index,
+                column["name"],
+                cell_writer(
+                    column, readers[index], debezium, point=column["name"] in schema.points
+                ),
+            )
             for index, column in enumerate(schema.columns)
         ]
         self._keyed: list[RowMember] = [self._members[index] for index in schema.key_indexes]

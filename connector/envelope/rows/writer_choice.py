@@ -8,22 +8,45 @@ from connector.binlog.columns.bits import EnumReader, SetReader
 from connector.binlog.columns.column_reader import PrintedReader
 from connector.binlog.columns.geometry import GeometryReader
 from connector.binlog.columns.strings import CharacterReader
-from connector.envelope.rows.character_cells import (
+from connector.envelope.cells.character_cells import (
     EnumWriter,
     GeometryWriter,
     SetWriter,
     character_writer,
 )
-from connector.envelope.rows.printed_cells import printed_writer
+from connector.envelope.cells.printed_cells import printed_writer
+from connector.envelope.debezium.choice import TEXTS
+from connector.envelope.debezium.event_cells import debezium_writer
+from connector.envelope.debezium.text_cells import EscapedWriter
 
 if TYPE_CHECKING:
     from connector.binlog.columns.column_reader import ColumnReader
     from connector.contract import SchemaColumn
-    from connector.envelope.rows.cell_writer import CellWriter
+    from connector.envelope.cells.cell_writer import CellWriter
+    from connector.envelope.debezium.form import DebeziumForm
 
 
-def cell_writer(column: SchemaColumn, reader: ColumnReader) -> CellWriter:
-    """Return the writer for the cells of `column`, which `reader` reads."""
+def cell_writer(
+    column: SchemaColumn,
+    reader: ColumnReader,
+    debezium: DebeziumForm | None = None,
+    *,
+    point: bool = False,
+) -> CellWriter:
+    """Return the writer for the cells of `column`, which `reader` reads.
+
+    `debezium` is the form of its profile; `point` as in `debezium_writer`.
+    """
+    if debezium is None:
+        return _exact_writer(column, reader)
+    found = debezium_writer(column, reader, debezium, point=point)
+    if found is not None:
+        return found
+    written = _exact_writer(column, reader)
+    return EscapedWriter(written) if column["type"] in TEXTS else written
+
+
+def _exact_writer(column: SchemaColumn, reader: ColumnReader) -> CellWriter:
     if isinstance(reader, PrintedReader):
         return printed_writer(column, reader)
     if isinstance(reader, CharacterReader):

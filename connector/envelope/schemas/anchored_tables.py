@@ -32,7 +32,7 @@ from mypy_extensions import mypyc_attr
 from connector.binlog.charsets.collations import BINARY_COLLATION
 from connector.binlog.columns.column import Column
 from connector.binlog.columns.optional_metadata import MetadataField, write_optional_metadata
-from connector.envelope.schemas.table_schema import schema_column
+from connector.envelope.schemas.table_schema import every_column, schema_column, without_history
 from connector.errors import DecodeError, UnsupportedChange, table_schemas
 from connector.progress.order import file_number
 
@@ -43,11 +43,9 @@ if TYPE_CHECKING:
     from connector.binlog.events.table_map import TableMapEvent
     from connector.changes.stream_listener import StreamListener
     from connector.changes.transaction import RowsChange
-    from connector.contract import SchemaColumn
+    from connector.contract import SchemaColumn, SchemaRecord
 
 _CHARSETS = frozenset({MetadataField.DEFAULT_CHARSET, MetadataField.COLUMN_CHARSET})
-# Fields of a column in a schema record that do not belong to its definition.
-_HISTORY = ("added_default", "added_default_unknown")
 
 
 @final
@@ -116,7 +114,7 @@ class AnchoredTables:
             if "anchor" not in record:
                 continue
             if record["anchor"].startswith(f"{pipeline}@"):
-                self._anchors[name] = cast("list[SchemaColumn]", record["columns"])
+                self._anchors[name] = every_column(cast("SchemaRecord", record))
             else:
                 self._anchors.pop(name, None)
         # Tables whose schema record has an anchor.
@@ -230,7 +228,7 @@ class AnchoredTables:
         fields = table_map.metadata_fields
         signs, charsets = MetadataField.SIGNEDNESS in fields, not _CHARSETS.isdisjoint(fields)
         for logged, known, column in zip(table_map.columns, completed.columns, anchor, strict=True):
-            if schema_column(known.name or "", known) != _without_history(column):
+            if schema_column(known.name or "", known) != without_history(column):
                 return None
             if signs and logged.unsigned != known.unsigned:
                 return None
@@ -254,10 +252,6 @@ def _told(logged: Column, column: SchemaColumn) -> Column:
         labels=column.get("labels"),
         primary_key=column["key"],
     )
-
-
-def _without_history(column: SchemaColumn) -> dict[str, object]:
-    return {name: value for name, value in column.items() if name not in _HISTORY}
 
 
 def _misfit(name: str, event: Event) -> UnsupportedChange:

@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from connector.contract import SCHEMA_TOPIC_SUFFIX, SchemaColumn, SchemaRecord
+from connector.contract import (
+    EXACT,
+    SCHEMA_TOPIC_SUFFIX,
+    SchemaColumn,
+    SchemaRecord,
+    UnloggedColumn,
+)
 from connector.errors import UnsupportedChange, table_schemas
 
 if TYPE_CHECKING:
@@ -20,6 +26,7 @@ if TYPE_CHECKING:
     from connector.contract import Sequence
 
 _ID_DIGITS = 16
+_POINT = 1  # of the types of geometries in a table map
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +38,19 @@ class TableSchema:
     schema_id: str
     columns: tuple[SchemaColumn, ...]
     key_indexes: tuple[int, ...]  # of the primary key's columns, in key order
+    # Columns of the table that are not in `columns`.
+    unlogged: tuple[UnloggedColumn, ...] = ()
+    # Names of geometries that are POINTs. The id and the record of the schema do not tell them.
+    points: frozenset[str] = field(default=frozenset(), compare=False)
 
     @classmethod
-    def from_table_map(cls, table_map: TableMapEvent, position: str) -> TableSchema:
+    def from_table_map(
+        cls, table_map: TableMapEvent, position: str, unlogged: frozenset[str] = frozenset()
+    ) -> TableSchema:
         """Read the schema out of TABLE_MAP's optional metadata; `position` is `file:position`.
 
-        Raises UnsupportedChange if the metadata has no column names.
+        The columns `unlogged` are left out. Raises UnsupportedChange if the metadata has no column
+        names.
         """
         name = f"{table_map.schema}.{table_map.table}"
         columns = tuple(
@@ -48,17 +62,43 @@ class TableSchema:
             raise UnsupportedChange(
                 table_schemas.NO_COLUMN_NAMES, log_position=position, table=name
             )
-        return cls.of_columns(table_map.schema, table_map.table, columns)
+        points = frozenset(
+            column["name"]
+            for column, mapped in zip(columns, table_map.columns, strict=True)
+            if mapped.geometry_type == _POINT
+        )
+        return cls.of_columns(table_map.schema, table_map.table, columns, unlogged, points)
 
     @classmethod
     def of_columns(
-        cls, database: str, table: str, columns: tuple[SchemaColumn, ...]
+        cls,
+        database: str,
+        table: str,
+        every: tuple[SchemaColumn, ...],
+        unlogged: frozenset[str] = frozenset(),
+        points: frozenset[str] = frozenset(),
     ) -> TableSchema:
-        """Return the schema of a table with `columns`; its id depends only on them."""
+        """Return the schema of a table with the columns `every`, without those of `unlogged`.
+
+        Its id depends only on the columns that it has.
+        """
+        columns = tuple(column for column in every if column["name"] not in unlogged)
         keyed = [n for n, column in enumerate(columns) if column["key"]]
         keyed.sort(key=lambda n: columns[n]["key"])
         schema_id = _schema_id(f"{database}.{table}", columns)
-        return cls(database, table, schema_id, columns, tuple(keyed))
+        left_out = tuple(
+            UnloggedColumn(index=index, column=column)
+            for index, column in enumerate(every)
+            if column["name"] in unlogged
+        )
+        return cls(database, table, schema_id, columns, tuple(keyed), left_out, points)
+
+    @property
+    def places(self) -> list[int]:
+        """The index of each column among all columns of the table."""
+        left_out = {each["index"] for each in self.unlogged}
+        count = len(self.columns) + len(left_out)
+        return [index for index in range(count) if index not in left_out]
 
     @property
     def name(self) -> str:
@@ -69,10 +109,20 @@ class TableSchema:
         """Return the key of the record in `<prefix>.schema`."""
         return f"{self.name}/{self.schema_id}".encode()
 
-    def record_value(self, seq: Sequence, columns: list[SchemaColumn], anchor: str = "") -> bytes:
+    def record_value(
+        self,
+        seq: Sequence,
+        columns: list[SchemaColumn],
+        anchor: str = "",
+        stated: str = "",
+        *,
+        profile: str = EXACT,
+    ) -> bytes:
         """Return the value of that record; `columns` may have more facts than `self.columns`.
 
         `anchor` is the position at which the server was asked for them, "" if the log names them.
+        `stated` is the sequence of the statement that says them, "" if rows do. `profile` is that
+        of the values.
         """
         value: SchemaRecord = {
             "schema_id": self.schema_id,
@@ -81,9 +131,23 @@ class TableSchema:
             "seq": str(seq),
             "columns": columns,
         }
+        if self.unlogged:
+            value["unlogged"] = [*self.unlogged]
         if anchor:
             value["anchor"] = anchor
+        if stated:
+            value["stated"] = stated
+        if profile != EXACT:
+            value["profile"] = profile
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def every_column(record: SchemaRecord) -> list[SchemaColumn]:
+    """Return all columns of the table of a schema record, also those that records leave out."""
+    columns = [*record["columns"]]
+    for each in record.get("unlogged", ()):
+        columns.insert(each["index"], each["column"])
+    return columns
 
 
 def schema_topic(prefix: str) -> str:
@@ -127,3 +191,11 @@ def schema_column(name: str, column: Column) -> SchemaColumn:
     if column.labels is not None:
         result["labels"] = column.labels
     return result
+
+
+def without_history(column: SchemaColumn) -> SchemaColumn:
+    """Return the column of a record as it is now, without the values of earlier rows."""
+    now = column.copy()
+    now.pop("added_default", None)
+    now.pop("added_default_unknown", None)
+    return now

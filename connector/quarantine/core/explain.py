@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from connector.binlog.columns.bitmap import bitmap_length, is_set
 from connector.binlog.columns.row_plan import describe
-from connector.envelope.rows.values import value_encoder
+from connector.envelope.cells.values import value_encoder
 from connector.envelope.schemas.table_schema import schema_column
 from connector.errors import DecodeError, UnsupportedChange
 from connector.quarantine.core.record import COPIED, ROWS, ChangeReader, quarantined_rows

@@ -157,7 +157,7 @@ class Guard:
             table = self._encoder.open_rows(change, now_us)
             # All ends are found, so the start of each row is known.
             rows.count()
-            keys = RowKeys(rows, table.schema)
+            keys = RowKeys(rows, table.schema, self._encoder.options.debezium)
         except (UnsupportedChange, EventError, RecordTooLarge) as error:
             self._keep_from(change, [], first, error, now_us)
             return

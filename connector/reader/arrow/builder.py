@@ -25,7 +25,7 @@ from mypy_extensions import i32, i64, mypyc_attr, u8
 from connector.errors import log_arrow
 
 # mypyc needs this name at runtime, because a base class comes from this module.
-from connector.errors.kinds import DecodeError
+from connector.errors.decode_errors import DecodeError
 
 if TYPE_CHECKING:
     from connector.codec.payload import PayloadReader

@@ -1,4 +1,4 @@
-"""Foreign keys that change rows of followed tables without a trace in the log, as a finding."""
+"""Foreign keys that change rows of followed tables without a trace in the log."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ from typing import TYPE_CHECKING
 
 from connector.changes.cascaded_rows import CascadedRows
 from connector.changes.cascades import Cascades, KeySource, LearnedKeys
-from connector.changes.table_filter import TableFilter
 from connector.errors import source_setup
 from connector.errors.message import Message
-from connector.source.checks.finding import Finding, Severity
+from connector.source.checks.row_gap import RowGap
 from connector.source.tables.foreign_keys import logs_cascades, read_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from connector.changes.statement import TableName
-    from connector.settings.sections import SourceSettings
+    from connector.changes.table_filter import TableFilter
+    from connector.changes.table_names import TableName
     from connector.source.server.mysql_server import MysqlServer
 
 _TABLES_SHOWN_MAX = 5
@@ -32,18 +31,14 @@ class _KeysNow(KeySource):
         return LearnedKeys(read_keys(query), 0, 0, logged=logs_cascades(query))
 
 
-def check_cascades(server: MysqlServer, settings: SourceSettings, *, copies: bool) -> Finding:
-    """Return whether the log has all changes of followed tables that foreign keys make.
+def cascade_gaps(server: MysqlServer, tables: TableFilter, *, copies: bool) -> Iterator[RowGap]:
+    """Yield the followed tables whose changes by foreign keys are not in the log.
 
     `copies` says whether the pipeline copies them. Raises SourceUnavailable or SourceRefused.
     """
-    tables = TableFilter(settings.tables, settings.exclude_tables)
     hidden = Cascades(tables, _KeysNow(server), CascadedRows()).hidden_children
-    problem = hidden_cascades(hidden, copies=copies)
-    value = f"cascade to {', '.join(_shown(hidden))}" if hidden else "none that cascade unlogged"
-    return Finding(
-        "foreign keys", value, "none that cascade unlogged", not hidden, problem, Severity.WARNING
-    )
+    if hidden:
+        yield RowGap("R-log-row-format", hidden_cascades(hidden, copies=copies))
 
 
 def hidden_cascades(children: Sequence[TableName], *, copies: bool) -> Message:

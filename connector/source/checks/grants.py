@@ -27,10 +27,8 @@ _VISIBLE = """
 
 def check_grants(server: MysqlServer, settings: SourceSettings) -> Iterator[Finding]:
     """Yield a finding for each right that the account needs."""
-    granted = _global_privileges(server)
-    account = str(server.query("SELECT CURRENT_USER() AS account")[0]["account"])
-    user, _, host = account.rpartition("@")
-    to = f"'{user or settings.user}'@'{host}'"
+    granted = global_privileges(server)
+    to = account_of(server, settings)
     # MariaDB renamed REPLICATION CLIENT, and grants the new name when asked for the old one.
     for names in (("REPLICATION SLAVE",), ("REPLICATION CLIENT", "BINLOG MONITOR", "SUPER")):
         held = granted.intersection(names) or granted.intersection({"ALL PRIVILEGES"})
@@ -61,7 +59,14 @@ def _may_read_tables(server: MysqlServer) -> bool:
     return bool(server.query(_VISIBLE))
 
 
-def _global_privileges(server: MysqlServer) -> set[str]:
+def account_of(server: MysqlServer, settings: SourceSettings) -> str:
+    """Return the account of the session, as GRANT names it."""
+    account = str(server.query("SELECT CURRENT_USER() AS account")[0]["account"])
+    user, _, host = account.rpartition("@")
+    return f"'{user or settings.user}'@'{host}'"
+
+
+def global_privileges(server: MysqlServer) -> set[str]:
     """Return the global privileges of the account and of its active roles."""
     granted: set[str] = set()
     for row in server.query("SHOW GRANTS"):

@@ -20,7 +20,7 @@ from connector.errors import SourceRefused, SourceUnavailable, source_login, sou
 from connector.progress.server_identity import ServerIdentity
 from connector.source.server.identity import read_identity
 from connector.source.server.server_errors import UNKNOWN_SYSTEM_VARIABLE, server_error
-from connector.source.server.tls import context_of
+from connector.source.server.tls import context_of, unverified_context
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,6 +56,13 @@ class _Connection(_Base):
 
         def _execute_command(self, command: int, sql: bytes) -> None: ...
         def _read_ok_packet(self) -> object: ...
+
+    def _create_ssl_ctx(self, given: ssl.SSLContext | dict[str, object]) -> ssl.SSLContext:
+        """Return the context of TLS; PyMySQL asks with an empty dict if TLS is only preferred.
+
+        PyMySQL's own would load the authorities of the system, and then verify nothing.
+        """
+        return given if isinstance(given, ssl.SSLContext) else unverified_context()
 
     def send(self, command: Command) -> None:
         """Send a command as the first packet of an exchange."""

@@ -24,14 +24,7 @@ def context_of(settings: TlsSettings) -> ssl.SSLContext | None:
     if settings.mode == "disabled" or (settings.mode == "preferred" and certificate is None):
         return None
     verify = settings.mode in ("verify_ca", "verify_identity")
-    try:
-        context = ssl.create_default_context(cafile=settings.ca if verify else None)
-    except OSError as error:
-        raise ConfigError(tls_files.TLS_CA, path=settings.ca, why=_why(error)) from error
-    # Certificates that MySQL makes for itself lack extensions that the strict rules need.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    context.check_hostname = settings.mode == "verify_identity"
-    context.verify_mode = ssl.CERT_REQUIRED if verify else ssl.CERT_NONE
+    context = _verifying_context(settings) if verify else unverified_context()
     if certificate is not None:
         try:
             # Without a passphrase: a daemon must not wait for someone to type.
@@ -40,6 +33,28 @@ def context_of(settings: TlsSettings) -> ssl.SSLContext | None:
             raise ConfigError(
                 tls_files.TLS_CERTIFICATE, path=certificate, why=_why(error)
             ) from error
+    return context
+
+
+def unverified_context() -> ssl.SSLContext:
+    """Return a context that accepts any certificate.
+
+    It loads no authorities: to read those of the system takes longer than the rest of a login.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _verifying_context(settings: TlsSettings) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=settings.ca)
+    except OSError as error:
+        raise ConfigError(tls_files.TLS_CA, path=settings.ca, why=_why(error)) from error
+    # Certificates that MySQL makes for itself lack extensions that the strict rules need.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    context.check_hostname = settings.mode == "verify_identity"
     return context
 
 

@@ -13,7 +13,7 @@ from connector.binlog.decoder import EventDecoder
 from connector.binlog.events.statement import QueryEvent
 from connector.binlog.framing.event_types import EventType
 from connector.binlog.framing.log_position import FIRST_POSITION
-from connector.changes.statement import classify
+from connector.changes.statement_classifier import classify
 from connector.codec.sql_text import quoted_name
 from connector.envelope.copied.cell_choice import has_uncertain_labels
 from connector.envelope.schemas.anchored_tables import Definition, DefinitionSource

@@ -15,31 +15,30 @@ from typing import TYPE_CHECKING, Any
 
 from connector.changes.cascades import KeySource, LearnedKeys
 from connector.changes.foreign_keys import CASCADE, ForeignKey, ForeignKeys
-from connector.changes.table_filter import SYSTEM_DATABASES
-from connector.codec.sql_text import quoted_name
+from connector.codec.sql_text import quoted_identifier, quoted_name
 from connector.errors import SourceRefused, SourceUnavailable
 from connector.progress.order import file_number
 from connector.source.server.binary_logs import status_query
 from connector.source.server.identity import another_answered
 from connector.source.server.select_session import SelectSession
+from connector.source.tables.base_tables import SYSTEM_LIST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from connector.changes.statement import TableName
+    from connector.changes.table_names import TableName
     from connector.progress.server_identity import ServerIdentity
     from connector.settings.sections import SourceSettings
 
     # Returns the rows of a statement, by column name.
     Query = Callable[[str], Sequence[dict[str, Any]]]
 
-_SYSTEM = ", ".join(f"'{name}'" for name in sorted(SYSTEM_DATABASES))
 _COLUMNS = f"""
     SELECT table_schema AS db, table_name AS name, constraint_name AS key_name,
            column_name AS child, referenced_table_schema AS parent_db,
            referenced_table_name AS parent_name, referenced_column_name AS parent
     FROM information_schema.key_column_usage
-    WHERE table_schema NOT IN ({_SYSTEM})
+    WHERE table_schema NOT IN ({SYSTEM_LIST})
       AND (referenced_table_name IS NOT NULL OR constraint_name = 'PRIMARY')
     ORDER BY db, name, key_name, ordinal_position
 """  # noqa: S608 - constants
@@ -48,7 +47,7 @@ _ACTIONS = f"""
     SELECT constraint_schema AS db, table_name AS name, constraint_name AS key_name,
            delete_rule AS on_delete, update_rule AS on_update
     FROM information_schema.referential_constraints
-    WHERE constraint_schema NOT IN ({_SYSTEM})
+    WHERE constraint_schema NOT IN ({SYSTEM_LIST})
 """  # noqa: S608 - constants
 _LOGGED = "SHOW GLOBAL VARIABLES LIKE 'innodb_native_foreign_keys'"
 _RULES = re.compile(r"\)(?: ON DELETE (?P<delete>[A-Z ]+?))?(?: ON UPDATE (?P<update>[A-Z ]+?))?,?")
@@ -163,12 +162,16 @@ def _shown(query: Query, database: str, table: str) -> list[str]:
 
 
 def _rules(lines: list[str], key_name: str) -> tuple[str, str]:
-    """Return what a key does ON DELETE and ON UPDATE; the most that it can do if none shows it."""
-    # MariaDB does not double a backtick in this place.
-    beginning = f"  CONSTRAINT `{key_name}` FOREIGN KEY ("
-    for line in lines:
-        if line.startswith(beginning):
-            rules = _RULES.fullmatch(line, line.rfind(")"))
-            if rules is not None:
-                return rules["delete"] or "", rules["update"] or ""
-    return CASCADE, CASCADE
+    """Return what a key does ON DELETE and ON UPDATE; the most that it can do if that is unclear.
+
+    MariaDB doubles a backtick in the name of a key since 11.8.9.
+    """
+    names = f"`{key_name}`", quoted_identifier(key_name)
+    beginnings = tuple(f"  CONSTRAINT {name} FOREIGN KEY (" for name in names)
+    shown = [
+        _RULES.fullmatch(line, line.rfind(")")) for line in lines if line.startswith(beginnings)
+    ]
+    rules = shown[0] if len(shown) == 1 else None
+    if rules is None:
+        return CASCADE, CASCADE
+    return rules["delete"] or "", rules["update"] or ""

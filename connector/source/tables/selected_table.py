@@ -15,9 +15,11 @@ from connector.source.tables.table_definition import (
     TableDefinition,
     read_definition,
 )
+from connector.source.tables.unlogged_columns import unlogged_columns
 
 if TYPE_CHECKING:
     from connector.contract import SchemaColumn
+    from connector.envelope.debezium.form import DebeziumForm
     from connector.source.server.select_session import SelectSession
     from connector.source.tables.table_definition import Row
 
@@ -63,8 +65,9 @@ class KeyColumn:
 class SelectedTable:
     """The current form of a table, and how to read it.
 
-    `select_list` has each column of the schema, also invisible ones, in the order of the schema and
-    in the form that `SelectedRowWriter` reads. `quoted_name` is the table's name in SQL.
+    The schema is that of the records. `select_list` has each of its columns, also invisible ones,
+    in the order of the schema and in the form that `SelectedRowWriter` reads. `quoted_name` is the
+    table's name in SQL.
     """
 
     schema: TableSchema
@@ -86,13 +89,18 @@ class SelectedTable:
             raise UnsupportedChange(
                 table_definitions.COPY, name=f"{database}.{table}", why=error
             ) from error
-        schema = TableSchema.of_columns(database, table, columns)
+        unlogged = unlogged_columns(session.identity, definition.columns)
+        points = frozenset(
+            row["name"] or "" for row in definition.columns if row["type"] == "point"
+        )
+        schema = TableSchema.of_columns(database, table, columns, unlogged, points)
+        rows = [definition.columns[place] for place in schema.places]
         return cls(
             schema,
-            ", ".join(map(_expression, columns, definition.columns)),
+            ", ".join(map(_expression, schema.columns, rows)),
             quoted_name(database, table),
             tuple(
-                _key_column(columns[index], definition.columns[index], definition)
+                _key_column(schema.columns[index], rows[index], definition)
                 for index in schema.key_indexes
             ),
         )
@@ -102,9 +110,9 @@ class SelectedTable:
         """`database.table`."""
         return self.schema.name
 
-    def writer(self) -> SelectedRowWriter:
-        """Return a writer of its rows; each thread that reads needs its own."""
-        return SelectedRowWriter(self.schema)
+    def writer(self, debezium: DebeziumForm | None = None) -> SelectedRowWriter:
+        """Return a writer of its rows in a form; each thread that reads needs its own."""
+        return SelectedRowWriter(self.schema, debezium)
 
 
 def _expression(column: SchemaColumn, row: Row) -> str:

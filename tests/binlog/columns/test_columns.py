@@ -309,7 +309,7 @@ def test_the_number_of_remembered_bitmaps_is_bounded() -> None:
     assert len(plan._steps) == 64
 
 
-def test_a_column_without_a_name_is_called_by_its_place() -> None:
+def test_a_column_without_a_name_is_called_by_its_position() -> None:
     nameless = Column(ColumnType.NULL, 0, nullable=True)
     with pytest.raises(DecodeError) as caught:
         RowPlan([nameless])

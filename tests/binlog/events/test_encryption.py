@@ -35,7 +35,7 @@ def test_the_event_says_how_the_rest_of_the_file_is_encrypted() -> None:
 
 
 @pytest.mark.parametrize("data", [XID, b"\xff" * 40, b""])
-def test_every_event_behind_it_in_a_file_is_refused(data: bytes) -> None:
+def test_every_event_after_it_in_a_file_is_refused(data: bytes) -> None:
     log = decoder(flags=0)
     for _ in range(2):
         with pytest.raises(LogRefused) as caught:
@@ -46,7 +46,7 @@ def test_every_event_behind_it_in_a_file_is_refused(data: bytes) -> None:
         )
 
 
-def test_a_file_of_a_real_server_is_refused_behind_the_event() -> None:
+def test_a_file_of_a_real_server_is_refused_after_the_event() -> None:
     log = EventDecoder(file="binlog.000001")
     log.decode(format_description(b"11.8.6-MariaDB", log_pos=256))
     start = log.decode(REAL_START)
@@ -61,7 +61,7 @@ def test_events_that_the_server_decrypted_are_read() -> None:
     assert decoder(flags=0x80).decode(XID).body == XidEvent(9)
 
 
-def test_a_server_that_starts_in_the_middle_sends_the_event_without_its_place() -> None:
+def test_a_server_that_starts_in_the_middle_sends_the_event_without_its_position() -> None:
     log = EventDecoder()
     start = (325).to_bytes(8, "little") + b"binlog.000001"
     log.decode(event(EventType.ROTATE_EVENT, start, flags=0x20, timestamp=0))

@@ -86,7 +86,7 @@ def test_a_server_uuid_is_ascii() -> None:
     assert caught.value.text == "the server_uuid is not ASCII"
 
 
-def test_a_snapshot_version_fills_its_place() -> None:
+def test_a_snapshot_version_fills_its_position() -> None:
     version = SNAPSHOT.encode() + b"\0"
     body = CONTEXT[:6] + len(version).to_bytes(4, "little") + CONTEXT[10:18] + UUID + version
     with pytest.raises(DecodeError) as caught:

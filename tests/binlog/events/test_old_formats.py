@@ -71,7 +71,7 @@ def test_a_log_of_3_23() -> None:
     assert stop == StopEvent()
 
 
-def test_events_of_3_23_have_places_though_their_headers_have_none() -> None:
+def test_events_of_3_23_have_positions_though_their_headers_have_none() -> None:
     events = decode(V1_LOG)
     assert [e.position for e in events] == [4, 73, 95, 151, 217, 240]
     assert [e.next_position for e in events] == [73, 95, 151, 217, 240, 253]
@@ -124,7 +124,7 @@ def test_a_log_of_4_0_may_have_no_start_event() -> None:
     assert events[0].body.query == "BEGIN"
 
 
-def test_a_format_description_behind_a_rotate_starts_v4() -> None:
+def test_a_format_description_after_a_rotate_starts_v4() -> None:
     first = v3_event(EventType.ROTATE_EVENT, ROTATE, 0)
     assert detect_version(first) is BinlogVersion.V3
     xid = event(EventType.XID_EVENT, bytes(8))

@@ -135,7 +135,7 @@ def test_fragments_that_do_not_make_a_rows_event_are_an_error(
     assert refusal(*events).reason.text == reason
 
 
-def test_who_goes_on_behind_a_missing_fragment_is_told_once() -> None:
+def test_who_goes_on_after_a_missing_fragment_is_told_once() -> None:
     log = decoder()
     log.decode(FIRST)
     with pytest.raises(EventError):

@@ -63,7 +63,7 @@ def test_a_gtid_of_5_6_is_a_flag_and_a_name() -> None:
     assert event.encode() == GTID
 
 
-def test_a_gtid_of_5_7_has_its_place_in_the_commit_order() -> None:
+def test_a_gtid_of_5_7_has_its_position_in_the_commit_order() -> None:
     event = GtidEvent.decode(PayloadReader(GTID + LOGICAL))
     assert (event.last_committed, event.sequence_number) == (5, 6)
     assert (event.immediate_commit_timestamp, event.original_commit_timestamp) == (None, None)

@@ -89,7 +89,7 @@ def test_the_events_of_a_transaction_come_out_of_its_payload(compression: Compre
     assert [inner.data for inner in (mapped, written, committed)] == [TABLE_MAP, ROWS, XID]
 
 
-def test_the_events_inside_have_the_place_of_their_payload_and_no_checksum() -> None:
+def test_the_events_inside_have_the_position_of_their_payload_and_no_checksum() -> None:
     data = payload(XID)
     outer = decoder().decode(data)
     assert isinstance(outer.body, TransactionPayloadEvent)

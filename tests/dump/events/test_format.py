@@ -36,9 +36,10 @@ from connector.binlog.events.status_variables import StatusVariables
 from connector.binlog.events.transaction import PreviousGtidsEvent
 from connector.binlog.framing.event_types import EventType
 from connector.binlog.framing.header import EventHeader
-from connector.dump.events.format import HEADER, EventsWriter
+from connector.dump.events.format import HEADER, EventsFormat
 from connector.gtid import Gtid, GtidSet, MariadbGtid
 from tests.binlog.log_bytes import format_description
+from tests.dump.written import lines_of
 
 if TYPE_CHECKING:
     from connector.binlog.event import EventBody
@@ -50,16 +51,16 @@ def shown(
     event_type: int, body: EventBody, server: bytes = b"8.0.31", *, log_pos: int = 220
 ) -> list[str]:
     """Return the columns of an event at position 200 in a log of `server`, from its type on."""
-    writer = EventsWriter()
+    writer = EventsFormat()
     first = EventDecoder(file="binlog.000001").decode(format_description(server))
-    assert len(list(writer.event(first))) == 1
+    assert len(list(lines_of(writer, [first]))) == 1
     header = EventHeader(1, event_type, 5, 20, log_pos, 0)
-    (line,) = writer.event(Event("binlog.000001", 200, 220, header, body, b""))
+    (line,) = lines_of(writer, [Event("binlog.000001", 200, 220, header, body, b"")])
     return line.split("\t")[2:]
 
 
 def test_the_columns_have_their_names() -> None:
-    writer = EventsWriter()
+    writer = EventsFormat()
     assert list(writer.begin()) == [HEADER]
     assert HEADER.split("\t") == [
         "Log_name",
@@ -288,10 +289,10 @@ def test_a_user_variable_is_shown_in_the_way_of_its_day(server: bytes, value: st
 
 
 def test_a_log_of_4_1_says_where_an_event_starts_and_the_server_shows_where_it_ends() -> None:
-    writer = EventsWriter()
+    writer = EventsFormat()
     header = EventHeader(1, EventType.START_EVENT_V3, 5, 75, 4, 0)
     body = StartEventV3(3, "4.1.24-log", 0)
-    (line,) = writer.event(Event("log.1", 4, 79, header, body, b""))
+    (line,) = lines_of(writer, [Event("log.1", 4, 79, header, body, b"")])
     assert line == "log.1\t4\tStart_v3\t5\t79\tServer ver: 4.1.24-log, Binlog ver: 3"
 
 

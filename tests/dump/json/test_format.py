@@ -11,8 +11,7 @@ from connector.binlog.columns.column_types import ColumnType as T
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.framing.event_types import EventType
 from connector.binlog.framing.version import BinlogVersion, detect_version
-from connector.dump.json.format import JsonWriter
-from connector.dump.lines.writer import whole
+from connector.dump.json.format import JsonFormat
 from connector.errors import EventError
 from tests.binlog.log_bytes import (
     FORMAT_DESCRIPTION,
@@ -23,6 +22,7 @@ from tests.binlog.log_bytes import (
     tlv,
 )
 from tests.binlog.source_log import split
+from tests.dump.written import lines_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,9 +38,8 @@ def lines(
 ) -> list[str]:
     """Return the lines of events behind a format description."""
     decoder = EventDecoder(file="binlog.000001")
-    writer = JsonWriter(apply_diffs=apply_diffs)
-    list(writer.event(decoder.decode(first)))
-    return [line for data in events for line in whole(writer.event(decoder.decode(data)))]
+    writer = JsonFormat(apply_diffs=apply_diffs)
+    return list(lines_of(writer, map(decoder.open, (first, *events))))[1:]
 
 
 def body(*events: bytes, first: bytes = FORMAT_DESCRIPTION, apply_diffs: bool = False) -> Any:
@@ -61,8 +60,6 @@ def test_a_line_is_an_object_with_the_keys_of_the_contract() -> None:
         '{"file":"binlog.000001","log_pos":126,"next_pos":157,"type":"XID_EVENT","type_code":16,'
         '"timestamp":1,"server_id":5,"flags":8,"size":31,"checksum":"b8723804","body":{"xid":9}}'
     )
-    writer = JsonWriter()
-    assert (list(writer.begin()), list(writer.end())) == ([], [])
 
 
 def test_a_log_without_checksums_has_none() -> None:
@@ -84,12 +81,8 @@ def test_format_v1_has_neither_positions_nor_flags() -> None:
     header = bytes(4) + b"\x01" + (1).to_bytes(4, "little") + (69).to_bytes(4, "little")
     decoder = EventDecoder(file="log.1", version=BinlogVersion.V1)
     stop = bytes(4) + b"\x03" + (1).to_bytes(4, "little") + (13).to_bytes(4, "little")
-    writer = JsonWriter()
-    parsed = [
-        json.loads(line)
-        for data in (header + start, stop)
-        for line in whole(writer.event(decoder.decode(data)))
-    ]
+    events = map(decoder.open, (header + start, stop))
+    parsed = [json.loads(line) for line in lines_of(JsonFormat(), events)]
     assert [(each["log_pos"], each["next_pos"], each["flags"]) for each in parsed] == [
         (4, None, None),
         (73, None, None),
@@ -288,9 +281,8 @@ def recorded(path: Path) -> list[dict[str, Any]]:
     data = path.read_bytes()
     version = detect_version(data[4:])
     decoder = EventDecoder(file=path.name, version=version, counted=True)
-    writer = JsonWriter()
-    events = map(decoder.decode, split(data))
-    return [json.loads(line) for each in events for line in whole(writer.event(each))]
+    events = map(decoder.open, split(data))
+    return [json.loads(line) for line in lines_of(JsonFormat(), events)]
 
 
 def test_a_compressed_transaction_holds_its_events(shared_binlogs: Path) -> None:

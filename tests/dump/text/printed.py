@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from connector.binlog.decoder import EventDecoder
-from connector.dump.lines.writer import whole
-from connector.dump.text.format import TextWriter
+from connector.dump.text.format import TextFormat
 from tests.binlog.source_log import split
+from tests.dump import written
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,9 +15,5 @@ if TYPE_CHECKING:
 
 def lines_of(path: Path, *, hexdump: bool = False) -> list[str]:
     decoder = EventDecoder(file=path.name)
-    writer = TextWriter(hexdump=hexdump)
-    return [
-        line
-        for data in split(path.read_bytes())
-        for line in whole(writer.event(decoder.decode(data)))
-    ]
+    events = (decoder.decode(data) for data in split(path.read_bytes()))
+    return list(written.lines_of(TextFormat(hexdump=hexdump), events))

@@ -25,6 +25,7 @@ from connector.envelope.rows.row_writer import RowWriter
 from connector.envelope.schemas.table_schema import TableSchema
 from connector.errors import ConnectorError, UnsupportedChange
 from tests.golden.golden import GoldenLog, logs, with_inner_events
+from tests.length import length
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -203,7 +204,7 @@ def loaded(row: Written) -> object:
 @pytest.mark.parametrize(
     "of", ALL, ids=(f"{index} {of.column.type_name}" for index, of in enumerate(ALL))
 )
-@settings(max_examples=30)
+@settings(max_examples=length(short=12, full=30))
 @given(data=st.data())
 def test_a_cell_of_any_type_is_written_as_its_value_is(of: Cells, data: st.DataObject) -> None:
     cell = data.draw(of.cells)

@@ -181,7 +181,7 @@ def test_rows_are_dropped_up_to_where_the_server_was_asked() -> None:
     assert server.asked == 2
 
 
-def test_a_schema_record_is_believed_where_nothing_came_behind_it() -> None:
+def test_a_schema_record_is_believed_where_nothing_came_after_it() -> None:
     change, columns = the_change()
     table_map = change.rows.table_map
     name = f"{table_map.schema}.{table_map.table}"

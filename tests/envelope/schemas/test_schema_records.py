@@ -47,10 +47,10 @@ class Known:
         )
 
     def names(self) -> list[str] | None:
-        """Return which of a few names are used, after a restart; None if nothing is certain."""
+        """Return which of a few columns are known, after a restart; None if none is certain."""
         self.restart()
         known = self.records.known("shop", "t")
-        return None if known is None else [name for name in "iab" if known.uses(name)]
+        return None if known is None else [name for name in "iab" if known.column(name) is not None]
 
 
 def test_the_newest_list_is_known_until_a_copy_is_necessary() -> None:
@@ -71,13 +71,21 @@ def test_a_table_can_return_to_an_older_list() -> None:
         assert known.names() == [*names]
     known.write("i", "b")
     assert known.records.current == {}
+    columns = known.records.known("shop", "t")
+    assert columns is not None
+    # Earlier rows have this column, and no new one can have its name.
+    assert columns.column("a") is None
+    assert columns.uses("A")
 
 
 def test_a_column_that_was_added_since_counts_too() -> None:
     known = Known()
     known.write("i")
     known.records.add_columns(NAME, [AddedColumn("B", DefaultKind.NULL)])
-    assert known.names() == ["i", "b"]
+    columns = known.records.known("shop", "t")
+    assert columns is not None
+    assert columns.column("b") is None
+    assert columns.uses("b")
 
 
 def test_a_table_that_is_gone_has_no_columns() -> None:

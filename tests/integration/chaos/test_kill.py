@@ -25,6 +25,7 @@ from tests.integration.harness import (
     wait_until,
     write_config,
 )
+from tests.length import full_only
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,6 +57,7 @@ def count_up(source: Endpoint, database: str, seed: int, stop: Event) -> None:
             time.sleep(0.005)
 
 
+@full_only
 @pytest.mark.timeout(1200)
 @pytest.mark.server
 @pytest.mark.kafka

@@ -106,7 +106,7 @@ def test_the_events_of_a_file_lie_end_to_end(source_log: SourceLog) -> None:
         assert after.position == (before.next_position if after.file == before.file else 4)
 
 
-def test_mysql_resumes_at_the_places_of_the_first_read(
+def test_mysql_resumes_at_the_positions_of_the_first_read(
     mysql_log: SourceLog, mysql_server: MysqlServer
 ) -> None:
     write_transactions(mysql_log)
@@ -123,7 +123,7 @@ def test_mysql_resumes_at_the_places_of_the_first_read(
     assert_same_places_behind(mysql_log, mysql_server.endpoint, points)
 
 
-def test_mariadb_resumes_at_the_places_of_the_first_read(
+def test_mariadb_resumes_at_the_positions_of_the_first_read(
     mariadb_log: SourceLog, mariadb_server: MariadbServer
 ) -> None:
     write_transactions(mariadb_log)

@@ -79,7 +79,7 @@ def compare_with_server(cursor: Cursor, left: GtidSet, right: GtidSet) -> None:
     assert str(left | right) == union.replace("\n", "")
 
 
-def test_a_position_behind_two_others_is_the_servers(
+def test_a_position_after_two_others_is_the_servers(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """`gtid_current_pos` is the union of what the server wrote and what it replicated."""

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.length import FULL, length
+
 pytestmark = [pytest.mark.server, pytest.mark.kafka, pytest.mark.spark]
 
 
@@ -18,7 +20,9 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from local_stack.demo import DemoOptions, run_demo
-sys.exit(run_demo(DemoOptions(duration_seconds=8, directory=Path(sys.argv[1]))))
+from local_stack.demo.verdict import judge
+# The verdict of `verify` has to be that of another program.
+sys.exit(run_demo(DemoOptions(duration_seconds=8, directory=Path(sys.argv[1])), check=judge))
 """
 
 
@@ -57,7 +61,9 @@ def processes_of(directory: Path) -> list[str]:
 
 
 @pytest.mark.timeout(900)
-def test_the_mirror_equals_the_source_although_the_connector_was_killed(tmp_path: Path) -> None:
+def test_verify_says_that_the_mirror_equals_the_source_although_the_connector_was_killed(
+    tmp_path: Path,
+) -> None:
     directory = tmp_path / "demo"
     with start(directory) as demo:
         output, _ = demo.communicate()
@@ -66,17 +72,27 @@ def test_the_mirror_equals_the_source_although_the_connector_was_killed(tmp_path
     told = rf"its last committed progress is ({GTIDS}); starting it again\n"
     committed = re.search(told, output)
     assert committed is not None
-    assert f"resumed behind just that: {committed[1]}\n" in output
-    assert len(re.findall(r"(?m)^shop\.\w+ +[0-9,]+ +[0-9,]+ +[0-9,]+ +equal$", output)) == 5
-    assert re.search(r"(?m)^shop\.page_views +no key +no mirror +[0-9,]+ +in Kafka$", output)
-    assert re.search(rf"(?m)^  GTID set {GTIDS}$", output)
+    assert f"resumed right after that: {committed[1]}\n" in output
+    assert "the mirror has caught up; its last cut has 5 tables\n" in output
+    assert re.search(rf"(?m)^ +as of +{GTIDS}$", output)
+    assert re.search(r"(?m)^ +commit +[0-9-]{10} [0-9:.]{12}\+00:00 at the source$", output)
+    assert len(re.findall(r"(?m)^shop\.\w+ +[0-9,]+ +[0-9,]+ +[0-9.]+ +equal$", output)) == 5
+    assert re.search(r"(?m)^shop\.page_views +no key, no mirror$", output)
+    damaged = re.search(r"another program writes price ([0-9.]+) instead of ([0-9.]+) ", output)
+    assert damaged is not None
+    assert "binlog-connector verify --repair: shop.products has a row that is different\n" in output
+    wrong, right = damaged.groups()
+    said = rf" key +sku \w{{8}}\n +column +price\n +source +{right}\n +mirror +{wrong}\n"
+    assert re.search(said, output)
+    assert re.search(r"the stream has copied the row again; shop.products is equal: ", output)
+    assert re.search(r"verify --topics: [0-9,]+ changes in Kafka, each once and in order", output)
     # Plain lines: nothing in a pipe moves a cursor or sets a colour.
     assert all(character.isprintable() or character == "\n" for character in output)
     assert output.endswith(f"data and logs are in {directory}\n")
     assert processes_of(directory) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM][: length(short=1, full=2)])
 def test_an_interrupt_ends_everything_that_was_started(
     tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -92,6 +108,7 @@ def test_an_interrupt_ends_everything_that_was_started(
     assert processes_of(directory) == []
 
 
+@pytest.mark.skipif(not FULL, reason="a minute of CPU; `make test-all` runs it")
 def test_a_process_that_dies_by_itself_ends_the_demo_with_the_end_of_its_log(
     tmp_path: Path,
 ) -> None:

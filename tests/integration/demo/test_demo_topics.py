@@ -13,6 +13,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from connector.errors import LocalStackError, local_demo
 from local_stack.demo.topics import TopicReader
 from local_stack.managed_server import free_port
+from tests.length import full_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,7 +93,7 @@ def topics(kafka_broker: KafkaBroker) -> Iterator[Topics]:
         yield topics
 
 
-def test_changes_in_order_with_tombstones_behind_their_deletes_are_right(topics: Topics) -> None:
+def test_changes_in_order_with_tombstones_after_their_deletes_are_right(topics: Topics) -> None:
     topics.write((0, 1, b"c"), (1, 2, b"c"), (0, 3, b"d"), (0, 3, None), (0, 4, b"c"))
     topics.write((1, 5, b"u"))
     check = topics.check()
@@ -111,7 +112,7 @@ def test_a_change_that_is_there_twice_is_found(topics: Topics) -> None:
     assert topics.check().problems == [f"{topics.topic}[1]@0 has a sequence that was there before"]
 
 
-def test_a_change_behind_a_later_one_is_found(topics: Topics) -> None:
+def test_a_change_after_a_later_one_is_found(topics: Topics) -> None:
     topics.write((0, 2, b"c"), (0, 1, b"c"))
     assert topics.check().problems == [
         f"{topics.topic}[0]@1 has a lower sequence than the record before it"
@@ -144,6 +145,7 @@ def test_a_broker_that_does_not_deliver_is_told(
     )
 
 
+@full_only
 def test_a_broker_that_is_away_is_told() -> None:
     address = f"127.0.0.1:{free_port()}"
     with pytest.raises(LocalStackError) as caught:
@@ -169,7 +171,7 @@ def test_progress_is_the_last_that_was_committed(topics: Topics) -> None:
     topics.progress("uuid:1-4")
 
 
-def test_the_end_of_a_topic_lies_behind_records_and_markers(topics: Topics) -> None:
+def test_the_end_of_a_topic_lies_after_records_and_markers(topics: Topics) -> None:
     assert topics.reader.ends("shop", [TABLE]) == {topics.topic: {0: 0, 1: 0}}
     topics.write((0, 1, b"c"), (0, 2, b"c"))
     assert topics.reader.ends("shop", [TABLE, "never_written"]) == {topics.topic: {0: 3, 1: 0}}

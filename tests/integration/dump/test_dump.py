@@ -94,7 +94,7 @@ def test_positions_apply_to_the_first_and_the_last_log(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("recover", [(), ("--recover",)])
-def test_what_is_behind_the_stop_position_is_not_read(
+def test_what_is_after_the_stop_position_is_not_read(
     shop: Shop, tmp_path: Path, recover: tuple[str, ...]
 ) -> None:
     events = dumped_json(shop.first).objects
@@ -302,9 +302,7 @@ def flip(data: bytes, offset: int) -> bytes:
     return data[:offset] + bytes((data[offset] ^ 0x10,)) + data[offset + 1 :]
 
 
-def test_a_corrupt_event_ends_a_dump_behind_everything_before_it(
-    shop: Shop, tmp_path: Path
-) -> None:
+def test_a_corrupt_event_ends_a_dump_after_everything_before_it(shop: Shop, tmp_path: Path) -> None:
     events = dumped_json(shop.first).objects
     (position,) = (
         e["log_pos"] for e in events if e["type"] in ROWS and e["body"]["table"] == "people"
@@ -323,7 +321,7 @@ def test_a_corrupt_event_ends_a_dump_behind_everything_before_it(
     assert (unverified.code, len(unverified.objects)) == (0, len(events))
 
 
-def test_files_behind_one_that_fails_are_not_read(shop: Shop, tmp_path: Path) -> None:
+def test_files_after_one_that_fails_are_not_read(shop: Shop, tmp_path: Path) -> None:
     path = tmp_path / "binlog.000001"
     path.write_bytes(b"\xfebin")
     done = dump("--format", "json", path, shop.second)

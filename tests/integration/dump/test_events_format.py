@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.dump.events.format import EventsWriter
+from connector.dump.events.format import EventsFormat
+from tests.dump.written import lines_of
 
 if TYPE_CHECKING:
     from tests.integration.dump.server_logs import ServerLog
@@ -26,7 +27,7 @@ def escaped(raw: bytes) -> str:
 
 
 def test_every_event_reads_as_its_server_shows_it(server_logs: list[ServerLog]) -> None:
-    writer = EventsWriter()
+    writer = EventsFormat()
     for log in server_logs:
-        lines = [line for event in log.events() for line in writer.event(event)]
+        lines = list(lines_of(writer, log.events()))
         assert lines == [line_of(row) for row in log.shown]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.binlog.framing.event_types import EventType
-from connector.dump.json.format import JsonWriter
-from connector.dump.lines.writer import whole
+from connector.dump.json.format import JsonFormat
+from tests.dump.written import lines_of
 
 if TYPE_CHECKING:
     from tests.integration.dump.server_logs import ServerLog
@@ -33,10 +33,10 @@ KEYS = [
 
 
 def test_every_event_of_every_server_is_one_object(server_logs: list[ServerLog]) -> None:
-    writer = JsonWriter()
+    writer = JsonFormat()
     for log in server_logs:
         for each in log.events():
-            (line,) = whole(writer.event(each))
+            (line,) = lines_of(writer, [each])
             assert "\n" not in line
             shown = json.loads(line)
             assert list(shown) == KEYS
@@ -55,8 +55,8 @@ def test_changes_of_json_documents_are_shown_or_applied(server_logs: list[Server
         for log in server_logs
         for each in log.events()
         if each.header.type_code == partial
-        for shown in whole(JsonWriter().event(each))
-        for applied in whole(JsonWriter(apply_diffs=True).event(each))
+        for shown in lines_of(JsonFormat(), [each])
+        for applied in lines_of(JsonFormat(apply_diffs=True), [each])
     ]
     before = '{"a": "0123456789012345678901234567890123456789", "b": 2}'
     diff = {"json_diff": [{"op": "replace", "path": "$.b", "value": "3"}]}

@@ -20,7 +20,6 @@ from tests import forked_command
 from tests.errors.patterns import fits
 from tests.integration.database_stream import Stream, new_stream
 from tests.integration.harness import ConnectorProcess, failure_of, run_to_end
-from tests.integration.replication_pair import mariadb_pair, mysql_pair
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,14 +33,6 @@ pytestmark = [pytest.mark.server, pytest.mark.kafka]
 
 SIZE_OFFSET = 9  # in an event's header
 TABLE = "CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20)) ENGINE=InnoDB"
-
-
-@pytest.fixture(params=["mysql", "mariadb"])
-def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ReplicationPair]:
-    """Two servers of each product in turn, which the test may kill."""
-    with (mysql_pair if request.param == "mysql" else mariadb_pair)(tmp_path) as found:
-        found.wait_for_replica()
-        yield found
 
 
 def insert(stream: Stream, first: int, count: int = 10) -> None:

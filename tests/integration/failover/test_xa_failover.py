@@ -9,10 +9,8 @@ import pytest
 
 from tests.integration.database_stream import new_stream
 from tests.integration.harness import wait_until, wait_until_settled
-from tests.integration.replication_pair import mariadb_pair, mysql_pair
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from local_stack import KafkaBroker, Server
@@ -20,16 +18,6 @@ if TYPE_CHECKING:
     from tests.integration.replication_pair import ReplicationPair
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka]
-
-PAIRS = {"mysql": mysql_pair, "mariadb": mariadb_pair}
-
-
-@pytest.fixture(params=PAIRS)
-def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ReplicationPair]:
-    """Two servers of each product in turn, which the test may kill."""
-    with PAIRS[request.param](tmp_path) as found:
-        found.wait_for_replica()
-        yield found
 
 
 def prepare(stream: Stream, name: str, *numbers: int) -> None:

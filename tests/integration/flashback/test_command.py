@@ -54,7 +54,7 @@ def test_selected_tables_come_back_on_the_server(source_log: SourceLog) -> None:
     assert source_log.execute("SELECT COUNT(*) FROM b")[0][0] == 1
 
 
-def test_a_stop_position_leaves_out_what_is_behind_it(mysql_log: SourceLog) -> None:
+def test_a_stop_position_leaves_out_what_is_after_it(mysql_log: SourceLog) -> None:
     mysql_log.execute("CREATE TABLE a (id INT PRIMARY KEY)")
     mysql_log.execute("INSERT INTO a VALUES (1)")
     file = mysql_log._file

@@ -196,7 +196,7 @@ def test_a_transaction_that_does_not_end_is_left_out(mysql_log: SourceLog) -> No
     assert undone([*events[:-1], *last]) == undone(events)
 
 
-def test_ddl_behind_the_rows_of_its_table_is_refused(source_log: SourceLog) -> None:
+def test_ddl_after_the_rows_of_its_table_is_refused(source_log: SourceLog) -> None:
     make_table(source_log)
     source_log.execute("INSERT INTO t VALUES (1, 'a')")
     source_log.execute("ALTER TABLE t ADD COLUMN x INT")

@@ -70,7 +70,7 @@ def test_a_killed_broker_comes_back_with_its_topics_on_the_same_port(
 
 @pytest.mark.server
 @pytest.mark.parametrize("version", ["5.7", "8.0.15", "9"])
-def test_each_carried_mysql_starts_as_a_source(tmp_path: Path, version: str) -> None:
+def test_each_mysql_starts_as_a_source(tmp_path: Path, version: str) -> None:
     with (
         MysqlServer(tmp_path, version=version) as server,
         connect(server.endpoint) as connection,
@@ -84,7 +84,7 @@ def test_each_carried_mysql_starts_as_a_source(tmp_path: Path, version: str) -> 
 
 @pytest.mark.server
 @pytest.mark.parametrize("version", ["10.5", "10.11"])
-def test_each_carried_mariadb_starts_as_a_source(tmp_path: Path, version: str) -> None:
+def test_each_mariadb_starts_as_a_source(tmp_path: Path, version: str) -> None:
     with (
         MariadbServer(tmp_path, version=version) as server,
         connect(server.endpoint) as connection,

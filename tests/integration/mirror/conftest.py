@@ -16,18 +16,22 @@ import pytest
 from connector.errors import ConnectorError
 from local_stack import java_runtime, spark_jars
 from local_stack.demo.mirror_reader import read_mirror
-from stream_jobs.apply.task import run_task
-from stream_jobs.assembly import assemble
-from stream_jobs.job import EXIT_FAILED, EXIT_OK, StreamJob
-from stream_jobs.session import start_session
+from stream_jobs.choices.table_choices import TableChoices
+from stream_jobs.cli.resume_command import resume
+from stream_jobs.report.figures import Figures
+from stream_jobs.report.status import StatusLines
+from stream_jobs.run.assembly import assemble
+from stream_jobs.run.job import EXIT_FAILED, EXIT_OK, StreamJob
 from stream_jobs.settings import Settings
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.ranges import OffsetRange
 from stream_jobs.source.stream import RangeReader
-from stream_jobs.status import StatusLines
+from stream_jobs.source.topics import schema_topic
+from stream_jobs.spark.session import start_session
+from stream_jobs.tasks.task import run_task
 from tests.integration.mirror.readers import kernel_jars
 from tests.stream_jobs.command import spark_settings
-from tests.stream_jobs.source import Kafka
+from tests.stream_jobs.topics import Kafka
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,7 +42,9 @@ if TYPE_CHECKING:
 
     from local_stack import KafkaBroker
     from stream_jobs.apply.facts import PartResult, Task
+    from stream_jobs.cli.resume_command import Asked
     from stream_jobs.source.offsets import Offsets
+    from tests.integration.database_stream import Stream
 
 
 # For the writers and readers that the job is compared with.
@@ -56,11 +62,9 @@ DELTA_SETTINGS = {
 }
 
 
-def make_settings(
-    bootstrap: str, prefix: str, folder: Path, **sections: dict[str, Any]
-) -> Settings:
+def make_settings(bootstrap: str, prefix: str, folder: Path, **sections: Any) -> Settings:
     """Settings of a job over the topics `prefix`, with its mirror and checkpoint in `folder`."""
-    document: dict[str, dict[str, Any]] = {
+    document: dict[str, Any] = {
         "kafka": {"bootstrap_servers": [bootstrap], "topic_prefix": prefix},
         "mirror": {"path": str(folder / "mirror"), "checkpoint": str(folder / "checkpoint")},
         "trigger": {"kind": "availableNow"},
@@ -71,8 +75,8 @@ def make_settings(
         },
     }
     for name, section in sections.items():
-        document[name] = document[name] | section
-    return Settings(name="test", **document)  # type: ignore[arg-type] # pydantic reads the sections
+        document[name] = section if name == "tables" else document.get(name, {}) | section
+    return Settings(name="test", **document)
 
 
 @pytest.fixture(scope="session")
@@ -83,7 +87,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     # Delta Kernel is a reader of its own, for the tests of data files and logs.
     jars = [str(jar) for jar in (*spark_jars(), *kernel_jars())]
     folder = tmp_path_factory.mktemp("spark")
-    session = start_session(make_settings("unused:1", "unused", folder, spark={"jars": jars}))
+    # It loads other classes than a job does, so it has an archive of its own.
+    spark = {"jars": jars, "settings": spark_settings(jars) | DELTA_SETTINGS}
+    session = start_session(make_settings("unused:1", "unused", folder, spark=spark))
     yield session
     session.stop()
 
@@ -107,14 +113,16 @@ class Job:
         self.kafka = kafka
         self.folder = folder
         self.exit_code = -1
+        self.figures = Figures("test")
         self._offsets: Offsets = {}
         self._batch_id = 0
 
-    def settings(self, **sections: dict[str, Any]) -> Settings:
+    def settings(self, **sections: Any) -> Settings:
         return make_settings(self.kafka.bootstrap, self.kafka.prefix, self.folder, **sections)
 
-    def run(self, **sections: dict[str, Any]) -> list[dict[str, Any]]:
+    def run(self, **sections: Any) -> list[dict[str, Any]]:
         """Apply what is there now, and return the status lines."""
+        self.kafka.settle()
         settings = self.settings(**sections)
         out = io.StringIO()
         lines = StatusLines(out)
@@ -131,29 +139,46 @@ class Job:
 
     def _apply_all(self, settings: Settings, client: KafkaClient, lines: StatusLines) -> None:
         kafka = settings.kafka
-        applier = assemble(settings, client, run_in_process, 2)
+        applier = assemble(settings, client, run_in_process, lambda: 2)
+        self.figures.set_aside = lambda: applier.set_aside
         reader = RangeReader(
-            kafka.facts(), kafka.topic_prefix, kafka.max_offsets_per_trigger, "no secret"
+            kafka.facts(),
+            kafka.topic_prefix,
+            kafka.max_offsets_per_trigger,
+            "no secret",
+            TableChoices.of_settings(settings).skipped,
         )
+        while (report := applier.retry()) is not None:
+            self.figures.end_batch(report)
+            lines.write_retried(report)
         reader.prepareForTriggerAvailableNow()
         while True:
             start, limit = self._offsets, reader.getDefaultReadLimit()
             end = reader.latestOffset(start, limit)
             parts = reader.partitions(start, end)
             if not parts:
+                applier.move_on()
                 return
             report = applier.apply([OffsetRange(*row) for part in parts for row in part.ranges])
             self._offsets = end
+            end = {
+                topic: at for topic, at in end.items() if topic != schema_topic(kafka.topic_prefix)
+            }
+            self.figures.end_batch(report)
+            self.figures.note_offsets(end)
+            lines.write_quarantined(report)
             lines.write(
                 "batch_applied",
                 batch_id=self._batch_id,
                 records=report.records,
                 end_offsets=end,
                 tables={name: asdict(table) for name, table in report.tables.items()},
+                set_aside=report.set_aside,
+                cut=report.cut,
             )
             self._batch_id += 1
 
-    def apply(self, **sections: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, **sections: Any) -> dict[str, Any]:
         """Apply what is there now, which must be at most one batch, and return its line."""
         lines = self.run(**sections)
         assert self.exit_code == 0, lines
@@ -161,12 +186,28 @@ class Job:
         assert len(batches) <= 1
         return batches[0] if batches else {}
 
-    def error(self, **sections: dict[str, Any]) -> str:
+    def error(self, **sections: Any) -> str:
         """Run a job that must fail, and return the text of its error."""
         last = self.run(**sections)[-1]
         assert (self.exit_code, last["event"]) == (1, "failed"), last
         error: str = last["error"]
         return error
+
+    def quarantined(self, **sections: Any) -> dict[str, Any]:
+        """Run a job that must set one table aside, and return the line."""
+        lines = self.run(**sections)
+        assert self.exit_code == 0, lines
+        (line,) = [line for line in lines if line["event"] == "table_quarantined"]
+        return line
+
+    def reason(self, **sections: Any) -> str:
+        """Run a job that must set one table aside, and return the reason."""
+        reason: str = self.quarantined(**sections)["reason"]
+        return reason
+
+    def resume(self, *tables: str, **options: Any) -> list[Asked]:
+        """What the command does."""
+        return resume(self.settings(), self.folder / "job.toml", tables, **options)
 
     def path(self, table: str, database: str = "shop") -> str:
         return str(self.folder / "mirror" / database / table)
@@ -193,10 +234,11 @@ class SparkJob(Job):
         self.session = session
         self.running: StreamJob | None = None
 
-    def run(self, **sections: dict[str, Any]) -> list[dict[str, Any]]:
+    def run(self, **sections: Any) -> list[dict[str, Any]]:
         """Apply what is there now, and return the status lines."""
+        self.kafka.settle()
         out = io.StringIO()
-        self.running = StreamJob(self.settings(**sections), StatusLines(out))
+        self.running = StreamJob(self.settings(**sections), StatusLines(out), self.figures)
         self.exit_code = self.running.run(self.session)
         return [json.loads(line) for line in out.getvalue().splitlines()]
 
@@ -223,3 +265,11 @@ def job(kafka: Kafka, tmp_path: Path) -> Job:
 def spark_job(spark: SparkSession, kafka: Kafka, tmp_path: Path) -> SparkJob:
     """A job with an empty mirror."""
     return SparkJob(spark, kafka, tmp_path)
+
+
+@pytest.fixture
+def own_job(stream: Stream, tmp_path: Path) -> Iterator[Job]:
+    """A job, without Spark, for the topics of a connector."""
+    kafka = Kafka(stream.broker.bootstrap, stream.prefix)
+    yield Job(kafka, tmp_path)
+    kafka.close()

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.errors import mirror
-from stream_jobs.mirror_table import MirrorTable
+from stream_jobs.tables.mirror_table import MirrorTable
 from tests.errors.texts import text_of
-from tests.stream_jobs.source import SOURCE_TS_MS, SourceTable, column
-from tests.stream_jobs.source import Kafka as OtherKafka
+from tests.stream_jobs.topics import SOURCE_TS_MS, SourceTable, column
+from tests.stream_jobs.topics import Kafka as OtherKafka
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from local_stack import KafkaBroker
     from stream_jobs.apply.facts import PartResult
-    from stream_jobs.progress import Progress
+    from stream_jobs.tables.progress import Progress
     from tests.integration.mirror.conftest import Job, SparkJob
-    from tests.stream_jobs.source import Kafka
+    from tests.stream_jobs.topics import Kafka
 
 pytestmark = pytest.mark.kafka
 
@@ -48,15 +48,15 @@ def test_inserts_updates_and_deletes_reach_the_mirror_and_are_counted(
     assert spark_job.rows("items") == [(1, "item 1"), (2, "item 2"), (3, "item 3")]
     assert line["records"] == 3
     assert line["end_offsets"] == {table.topic: kafka.end_offsets(table.topic)}
-    assert line["tables"] == {
-        "shop.items": {
-            "changes": 3,
-            "upserts": 3,
-            "deletes": 0,
-            "skipped": 0,
-            "source_ts_ms": SOURCE_TS_MS,
-        }
-    }
+    assert line["tables"].keys() == {"shop.items"}
+    counts = line["tables"]["shop.items"]
+    assert (counts["changes"], counts["upserts"], counts["deletes"]) == (3, 3, 0)
+    assert (counts["skipped"], counts["source_ts_ms"]) == (0, SOURCE_TS_MS)
+    # Columns and rows come in one commit each.
+    assert (counts["commits"], counts["version"]) == (2, 1)
+    assert (counts["rows"], counts["dead_rows"], counts["files"]) == (3, 0, 1)
+    assert counts["lag_seconds"] == (counts["committed_ms"] - SOURCE_TS_MS) / 1000
+    assert line["phases"].keys() == {"plan", "tasks", "commit", "upkeep"}
 
     table.update(ONE, {"id": 1, "name": "changed"})
     table.delete(TWO)
@@ -134,7 +134,7 @@ def test_a_replay_from_the_start_of_the_topics_skips_everything_and_changes_noth
     assert [row[:2] for row in after] == [(1, "item 1"), (3, "item 3")]
 
 
-def test_records_of_an_added_partition_stop_the_job_until_they_are_accepted(
+def test_records_of_an_added_partition_stop_the_table_until_they_are_accepted(
     kafka: Kafka, job: Job
 ) -> None:
     table = items(kafka)
@@ -143,12 +143,14 @@ def test_records_of_an_added_partition_stop_the_job_until_they_are_accepted(
     kafka.add_partition(table.topic)
     with kafka.transaction():
         table.send("c", None, THREE, partition=2)
-    assert job.error() == (
+    assert job.reason() == (
         f"{table.topic}: it has records in more than the 2 partitions that it had when it was "
-        "first read; if everything from before the change had been applied, set "
-        'kafka.added_partitions = "accept" for one run; otherwise begin again under a new topic '
-        "prefix"
+        "first read; if everything from before the change had been applied, resume the table and "
+        'set kafka.added_partitions = "accept" for one run; otherwise let the connector copy the '
+        "table again (`binlog-connector snapshot`), and then let the mirror be made again: "
+        "`python -m stream_jobs resume --rebuild`"
     )
+    job.resume("shop.items")
     job.apply(kafka={"added_partitions": "accept"})
     assert job.rows("items") == [(1, "item 1"), (2, "item 2"), (3, "item 3")]
     table.insert({"id": 4, "name": "item 4"})
@@ -231,12 +233,12 @@ def test_a_mirror_that_was_taken_away_is_missed_and_comes_back_with_all_its_rows
     job.apply()
     shutil.rmtree(job.path("items"))
     table.insert(TWO)
-    assert job.error() == (
+    assert job.reason() == (
         f"shop.items: there is no mirror at {job.path('items')}, but changes of the table have "
-        "been applied; put the mirror back, or delete mirror.checkpoint: then the table is made "
-        "again from the start of its topic"
+        "been applied; put the mirror back and resume the table (`python -m stream_jobs resume`), "
+        "or let it be made again from its topic: `resume --rebuild`"
     )
-    job.delete_checkpoint()
+    job.resume("shop.items", rebuild=True)
     job.apply()
     assert job.rows("items") == [(1, "item 1"), (2, "item 2")]
 
@@ -254,7 +256,10 @@ def test_a_table_without_a_primary_key_has_no_mirror_which_is_said_once(
             "event": "no_mirror",
             "code": "M105",
             "topic": table.topic,
-            "reason": "the table has no primary key; its changes stay in Kafka only",
+            "reason": (
+                "the table has no primary key; its changes stay in Kafka only; set mode = "
+                '"journal" or mode = "rows" for it in [[tables]]'
+            ),
         }
     ]
     batch = next(line for line in lines if line["event"] == "batch_applied")

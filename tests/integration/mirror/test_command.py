@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.errors import mirror
+from tests.integration.mirror.test_figures import figures_of, scraped
+from tests.integration.operation.test_metrics import free_port
+from tests.length import full_only
 from tests.stream_jobs.command import Command, write_config
-from tests.stream_jobs.source import SourceTable, column
+from tests.stream_jobs.topics import SourceTable, column
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.stream_jobs.source import Kafka
+    from tests.stream_jobs.topics import Kafka
 
 
 COLUMNS = (column("id", "int", key=1), column("name", "varchar", length=80))
@@ -25,7 +28,9 @@ COLUMNS = (column("id", "int", key=1), column("name", "varchar", length=80))
 def test_it_waits_for_topics_applies_them_says_that_it_is_idle_and_stops_on_sigterm(
     kafka: Kafka, tmp_path: Path
 ) -> None:
-    config = write_config(tmp_path, kafka.bootstrap, kafka.prefix, "interval_seconds = 0.5")
+    port = free_port()
+    trigger = f'interval_seconds = 0.5\n[metrics]\nlisten = "127.0.0.1:{port}"'
+    config = write_config(tmp_path, kafka.bootstrap, kafka.prefix, trigger)
     with Command(config) as command:
         started = command.line("started")
         assert started["topics"] == rf"^{kafka.prefix}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$"
@@ -33,33 +38,47 @@ def test_it_waits_for_topics_applies_them_says_that_it_is_idle_and_stops_on_sigt
 
         table = SourceTable(kafka, "items", COLUMNS).create()
         table.insert({"id": 1, "name": "one"})
-        assert command.applied("shop.items")["upserts"] == 1
+        report = command.applied("shop.items")
+        assert report["upserts"] == 1
         end_offsets = {table.topic: kafka.end_offsets(table.topic)}
         while (idle := command.line("idle"))["end_offsets"] != end_offsets:
             assert idle["event"] == "idle"
+
+        assert scraped(port, "/readyz") == "ready\nthe stream is open\n"
+        assert scraped(port, "/healthz").startswith("well: the main loop turned ")
+        found = figures_of(port, "items")
+        assert found["changes_total upsert"] == 1
+        for name in ("version", "rows", "dead_rows", "files", "bytes"):
+            assert found[name] == report[name], name
 
         command.process.send_signal(signal.SIGTERM)
         assert command.line("stopped")["end_offsets"] == end_offsets
         assert command.end() == 0
 
 
+@full_only
 @pytest.mark.kafka
 @pytest.mark.spark
-def test_a_failure_is_the_last_line_and_the_exit_code_is_1(kafka: Kafka, tmp_path: Path) -> None:
+def test_a_table_that_is_set_aside_is_told_on_both_outputs_and_is_no_failure(
+    kafka: Kafka, tmp_path: Path
+) -> None:
     table = SourceTable(kafka, "items", COLUMNS).create()
     with kafka.transaction():
         table.send("c", None, {"id": 1, "name": "one"}, headers={"cdc.op": "x"})
     with Command(
         write_config(tmp_path, kafka.bootstrap, kafka.prefix, 'kind = "availableNow"')
     ) as command:
-        failed = command.line("failed")
-        assert ": the header cdc.op is not c, u, d, r or t; " in failed["error"]
-        assert failed["code"] == "M206"
-        assert command.end() == 1
-        assert command.errors().endswith(f"error: [M206] {failed['error']}\n")
+        line = command.line("table_quarantined")
+        assert ": the header cdc.op is not c, u, d, r or t; " in line["reason"]
+        assert line["code"] == "M206"
+        command.line("stopped")
+        assert command.end() == 0
+        told = f"shop.items is set aside: [M206] {line['reason']}\n"
+        assert told in command.errors()
 
 
 @pytest.mark.spark
+@full_only
 def test_a_broker_that_does_not_answer_is_named(tmp_path: Path) -> None:
     config = write_config(tmp_path, "127.0.0.1:1", "shop", 'kind = "availableNow"')
     text = config.read_text(encoding="utf-8")
@@ -75,3 +94,4 @@ def test_a_broker_that_does_not_answer_is_named(tmp_path: Path) -> None:
             "answer"
         )
         assert command.end() == 1
+        assert f"error: [M103] {failed['error']}\n" in command.errors()

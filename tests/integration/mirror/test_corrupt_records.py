@@ -1,4 +1,4 @@
-"""A record that is not what the contract says stops the job, with its offset and no value."""
+"""A record that is not what the contract says stops its table, with its offset and no value."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from connector.contract import Sequence
-from tests.stream_jobs.source import SourceTable, column
+from tests.stream_jobs.topics import SourceTable, column
 
 if TYPE_CHECKING:
     from tests.integration.mirror.conftest import Job
-    from tests.stream_jobs.source import Kafka
+    from tests.stream_jobs.topics import Kafka
 
 pytestmark = pytest.mark.kafka
 
@@ -46,11 +46,11 @@ def test_it_is_named_by_topic_partition_offset_and_sequence(
     table = SourceTable(kafka, "items", COLUMNS).create()
     with kafka.transaction():
         table.send("c", None, ROW, SEQ, partition=1, **wrong)
-    error = job.error()
+    error = job.reason()
     assert error.startswith(f"{table.topic}, partition 1, offset 0{reason}")
     assert error.endswith(
-        "; the batch was not marked as applied; look at the record with a Kafka consumer, repair "
-        "what wrote it, and start the job again"
+        "; look at the record with a Kafka consumer, and repair what wrote it; then resume the "
+        "table without the record: `python -m stream_jobs resume CONFIG TABLE --skip-record 1:0`"
     )
     assert "secret" not in error
 
@@ -62,7 +62,7 @@ def test_a_record_without_a_value_is_refused_unless_it_is_a_tombstone(
     headers = {"cdc.seq": str(SEQ), "cdc.op": "u", "cdc.schema": table.schema_id}
     with kafka.transaction():
         kafka.send(table.topic, table.key(ROW), None, headers)
-    assert f"cdc.seq {SEQ}: there is no value, and cdc.op is not d; " in job.error()
+    assert f"cdc.seq {SEQ}: there is no value, and cdc.op is not d; " in job.reason()
 
 
 def test_a_record_without_a_key_is_refused_where_the_schema_has_one(kafka: Kafka, job: Job) -> None:
@@ -76,4 +76,4 @@ def test_a_record_without_a_key_is_refused_where_the_schema_has_one(kafka: Kafka
             {"cdc.seq": str(SEQ), "cdc.op": "c", "cdc.schema": table.schema_id},
             partition=0,
         )
-    assert ": the record has no key, but its schema has a primary key; " in job.error()
+    assert ": the record has no key, but its schema has a primary key; " in job.reason()

@@ -15,24 +15,31 @@ import pytest
 
 from stream_jobs.apply.facts import Task
 from stream_jobs.apply.key_index import IndexFolder
-from stream_jobs.apply.task import run_task
-from stream_jobs.batch import BatchApplier
+from stream_jobs.choices.table_choices import TableChoices
+from stream_jobs.cuts.store import CutStore
+from stream_jobs.cuts.target import Targets
 from stream_jobs.delta import parquet_file
 from stream_jobs.delta.compaction import Limits
 from stream_jobs.delta.local_storage import LocalStorage
 from stream_jobs.delta.table import DeltaTable
-from stream_jobs.schema_registry import SchemaRegistry
-from stream_jobs.schema_step import SchemaRules
-from stream_jobs.services import Services
+from stream_jobs.run.batch import BatchApplier
+from stream_jobs.run.cut_keeper import CutKeeper
+from stream_jobs.run.cut_record import CutRecord
+from stream_jobs.run.rounds import Rounds
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.facts import KafkaFacts
 from stream_jobs.source.ranges import OffsetRange
-from stream_jobs.topic_state import TopicStates
-from stream_jobs.upkeep import Upkeep
+from stream_jobs.source.skipped import NOTHING_SKIPPED
+from stream_jobs.tables.schema_registry import SchemaRegistry
+from stream_jobs.tables.schema_step import SchemaRules
+from stream_jobs.tables.services import Services
+from stream_jobs.tables.topic_state import TopicStates
+from stream_jobs.tables.upkeep import Upkeep
+from stream_jobs.tasks.task import run_task
 from tests.integration.mirror.test_simulated_stories import COLUMNS, Source
 from tests.length import length
 from tests.stream_jobs.delta.other_writer import compact
-from tests.stream_jobs.source import PARTITIONS, SourceTable, column
+from tests.stream_jobs.topics import PARTITIONS, SourceTable, column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,11 +47,11 @@ if TYPE_CHECKING:
 
     from stream_jobs.apply.facts import PartResult
     from stream_jobs.delta.storage import Storage
-    from tests.stream_jobs.source import Kafka
+    from tests.stream_jobs.topics import Kafka
 
 pytestmark = pytest.mark.kafka
 
-STORIES = length(short=12, full=200)
+STORIES = length(short=6, full=200)
 CHANGES = 40
 
 
@@ -89,7 +96,14 @@ class MortalStorage(LocalStorage):
 class Process:
     """One life of the job."""
 
-    def __init__(self, kafka: Kafka, folder: Path, fate: Fate, bytes_max: int = 1 << 20) -> None:
+    def __init__(
+        self,
+        kafka: Kafka,
+        folder: Path,
+        fate: Fate,
+        bytes_max: int = 1 << 20,
+        records_max: int = 10_000,
+    ) -> None:
         self.kafka = kafka
         facts = KafkaFacts((kafka.bootstrap,), 20.0, ())
         self.client = KafkaClient(facts)
@@ -102,14 +116,15 @@ class Process:
         self.between: Callable[[], None] = lambda: None
         index = IndexFolder(str(folder / "indexes"), 1 << 20)
         template = Task(facts, self.storage, index, "error", bytes_max)
+        states = TopicStates(self.storage, "mirror", registry, TableChoices([]))
+        targets = Targets.of(self.client, kafka.prefix, NOTHING_SKIPPED)
+        record = CutRecord(CutStore(self.storage, "mirror"), 3_600_000)
         self.applier = BatchApplier(
             services,
-            TopicStates(self.storage, "mirror", registry),
-            template,
-            self._run,
-            Upkeep(template, self._run, 2, 1, 1 << 20),
-            cores=2,
-            threads=1,
+            states,
+            Rounds(template, self._run, lambda: 2, 1),
+            Upkeep(template, self._run, lambda: 2, 1, 1 << 20),
+            CutKeeper(targets, record, states, records_max),
         )
 
     def _run(self, tasks: Sequence[Task]) -> list[PartResult]:
@@ -148,7 +163,7 @@ def mirror_rows(folder: Path, path: str) -> list[tuple[int, ...]]:
     return sorted(rows)
 
 
-def test_whatever_dies_and_whoever_commits_the_rows_are_those_of_the_source(
+def test_whatever_dies_and_whatever_others_commit_the_rows_are_those_of_the_source(
     kafka: Kafka, tmp_path: Path
 ) -> None:
     deaths = conflicts = 0

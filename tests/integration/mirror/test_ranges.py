@@ -12,13 +12,13 @@ from connector.errors import MirrorError, mirror_records
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.facts import KafkaFacts
 from stream_jobs.source.ranges import OffsetRange, read_ranges
-from tests.stream_jobs.source import PARTITIONS
+from tests.stream_jobs.topics import PARTITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from connector.records.record_reader import RecordColumns
-    from tests.stream_jobs.source import Kafka
+    from tests.stream_jobs.topics import Kafka
 
 pytestmark = pytest.mark.kafka
 
@@ -140,8 +140,9 @@ def test_a_range_that_begins_before_the_first_record_is_an_error(
     assert caught.value.code == mirror_records.RECORDS_GONE
     assert caught.value.text == (
         f"{topic}, partition 0: records from offset 1 on are wanted, but the first one that Kafka "
-        "has is 3; begin again under a new topic prefix, or let the connector copy the table "
-        "again; keep the topics for longer than the job may be down"
+        "has is 3; let the connector copy the table again (`binlog-connector snapshot`), and then "
+        "let the mirror be made again: `python -m stream_jobs resume --rebuild`; keep the topics "
+        "for longer than the job may be down"
     )
 
 

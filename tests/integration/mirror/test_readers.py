@@ -20,6 +20,7 @@ from stream_jobs.delta.metadata import Metadata
 from stream_jobs.delta.parquet_file import write_file
 from stream_jobs.delta.table import Change, DeltaTable
 from tests.integration.mirror.readers import delta_rs_rows, kernel_rows, spark_rows
+from tests.length import full_only
 from tests.stream_jobs.delta.sample import HOSTILE, Sample, live
 
 if TYPE_CHECKING:
@@ -191,6 +192,7 @@ def test_readers_agree_on_a_table_with_partitions(storage: LocalStorage, agree: 
     assert agree(table) == [1, 2, 10, 11, 12]
 
 
+@full_only
 def test_spark_knows_the_clustering_columns(
     spark: SparkSession, storage: LocalStorage, tmp_path: Path, agree: Agree
 ) -> None:
@@ -209,6 +211,7 @@ def test_spark_knows_the_clustering_columns(
     assert agree(table) == [0, 1]
 
 
+@full_only
 def test_what_spark_commits_is_read_and_continued(
     spark: SparkSession, sample: Sample, agree: Agree, tmp_path: Path
 ) -> None:

@@ -9,13 +9,12 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from stream_jobs.mirror_table import MirrorTable
-from stream_jobs.schema_registry import SchemaRegistry
-from tests.stream_jobs.source import SourceTable, column
+from stream_jobs.tables.mirror_table import MirrorTable
+from stream_jobs.tables.schema_registry import SchemaRegistry
+from tests.stream_jobs.topics import Kafka, SourceTable, column
 
 if TYPE_CHECKING:
     from tests.integration.mirror.conftest import Job
-    from tests.stream_jobs.source import Kafka
 
 pytestmark = pytest.mark.kafka
 
@@ -89,7 +88,7 @@ def test_a_step_that_died_before_its_commit_is_finished_by_the_next_run(
     assert job.rows("items") == [(1, "old", 5), (2, "new", 9)]
 
 
-def test_a_default_that_the_log_does_not_hold_stops_the_job_or_is_null_by_setting(
+def test_a_default_that_the_log_does_not_hold_stops_the_table_or_is_null_by_setting(
     kafka: Kafka, job: Job
 ) -> None:
     table = items(kafka)
@@ -98,16 +97,17 @@ def test_a_default_that_the_log_does_not_hold_stops_the_job_or_is_null_by_settin
     table.alter(ID, NAME, column("code", "int", added_default_unknown=True)).insert(
         {"id": 2, "name": "new", "code": 8}
     )
-    assert job.error() == (
+    assert job.reason() == (
         "shop.items: the values of existing rows in the added column code were computed by the "
         'server and are not in the binlog; set mirror.unknown_defaults = "null" to leave NULL '
         "there, then make the source log them, for example by updating each row"
     )
+    job.resume("shop.items")
     job.apply(mirror={"unknown_defaults": "null"})
     assert job.rows("items") == [(1, "old", None), (2, "new", 8)]
 
 
-def test_a_zero_date_as_the_default_of_an_added_column_stops_the_job(
+def test_a_zero_date_as_the_default_of_an_added_column_stops_the_table(
     kafka: Kafka, job: Job
 ) -> None:
     table = items(kafka)
@@ -115,7 +115,7 @@ def test_a_zero_date_as_the_default_of_an_added_column_stops_the_job(
     job.apply()
     day = column("day", "date", added_default="0000-00-00")
     table.alter(ID, NAME, day).insert({"id": 2, "name": "new", "day": "2024-02-29"})
-    assert job.error() == (
+    assert job.reason() == (
         "shop.items: existing rows have a zero date in the added column day, and Spark's types "
         'cannot hold it; set mirror.zero_dates = "null" to store NULL for such values'
     )
@@ -132,18 +132,18 @@ def test_a_record_that_is_no_schema_stops_the_job(kafka: Kafka, job: Job) -> Non
     )
 
 
-def test_a_retyped_column_stops_the_job_and_leaves_the_mirror_as_it_was(
+def test_a_retyped_column_stops_the_table_and_leaves_the_mirror_as_it_was(
     kafka: Kafka, job: Job
 ) -> None:
     table = items(kafka)
     table.insert({"id": 1, "name": "old"})
     job.apply()
     table.alter(ID, column("name", "int")).insert({"id": 2, "name": 7})
-    assert job.error() == (
+    assert job.reason() == (
         "shop.items: column name changed its type from varchar(80) to int; the mirror at "
-        f"{job.path('items')} cannot follow this and was left as it was before the change; "
-        "revert the change at the source, or take the mirror out of the way together with the "
-        "pipeline's topics and begin again under a new topic prefix"
+        f"{job.path('items')} cannot follow this and was left as it was before the change; let "
+        "the connector copy the table again (`binlog-connector snapshot`), and then resume it "
+        "(`python -m stream_jobs resume`)"
     )
     assert job.rows("items") == [(1, "old")]
 
@@ -217,9 +217,26 @@ def test_a_table_that_gets_its_primary_key_later_has_rows_that_no_mirror_could_h
     table.insert({"id": 1, "name": "old"})
     job.apply()
     table.alter(ID, NAME).insert({"id": 2, "name": "new"})
-    assert job.error().startswith(
+    assert job.reason().startswith(
         "shop.items: the primary key changed from () to (id); the mirror at "
     )
+
+
+def test_a_table_that_is_copied_after_the_first_row_with_a_key_has_a_mirror(
+    kafka: Kafka, job: Job
+) -> None:
+    table = SourceTable(kafka, "items", (column("id", "int"), NAME)).create()
+    table.insert({"id": 1, "name": "old"})
+    job.apply()
+    # ALTER TABLE items ADD UNIQUE (id): the row shows the connector that there is a key.
+    keyed = table.alter(ID, NAME)
+    keyed.insert({"id": 2, "name": "new"})
+    keyed.truncate()
+    with kafka.transaction():
+        keyed.send("r", None, {"id": 1, "name": "old"})
+        keyed.send("r", None, {"id": 2, "name": "new"})
+    job.apply()
+    assert job.rows("items") == [(1, "old"), (2, "new")]
 
 
 def test_a_table_that_was_dropped_and_created_with_other_columns_is_followed(
@@ -234,25 +251,48 @@ def test_a_table_that_was_dropped_and_created_with_other_columns_is_followed(
     assert job.rows("items") == [(2**40,)]
 
 
-def test_rows_of_an_unknown_schema_stop_the_job_when_it_does_not_appear(
+def test_rows_of_an_unknown_schema_stop_the_table_when_it_does_not_appear(
     kafka: Kafka, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = items(kafka)
     with kafka.transaction():
         table.send("c", None, {"id": 1, "name": "x"}, headers={"cdc.schema": "missing"})
     monkeypatch.setattr(SchemaRegistry.__init__, "__defaults__", (0.5,))
-    assert job.error() == (
+    assert job.reason() == (
         f"{table.topic}: its rows use the schema missing, but {kafka.prefix}.schema had no such "
         f"record for 0.5 seconds; check that {kafka.prefix}.schema is compacted, not deleted, and "
         "that this job may read it"
     )
 
 
+def test_a_schema_behind_an_open_transaction_stops_the_job_and_no_table_is_set_aside(
+    kafka: Kafka, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = items(kafka)
+    # A killed broker has ended the connector's transaction in the topic of the table only.
+    other = Kafka(kafka.bootstrap, f"{kafka.prefix}-other")
+    with other.transaction(commit=False):
+        other.send(f"{kafka.prefix}.schema", b"k", b"not ended", {}, partition=0)
+        other.flush()
+        altered = table.alter(ID, NAME, NOTE)
+        altered.insert({"id": 1, "name": "x", "note": "y"})
+        monkeypatch.setattr(SchemaRegistry.__init__, "__defaults__", (0.5,))
+        assert job.error() == (
+            f"{table.topic}: its rows use the schema {altered.schema_id}, but a transaction is "
+            f"open in {kafka.prefix}.schema, and what follows cannot be read; start the job "
+            "again; if the transaction stays open for longer than the connector's "
+            "kafka.transaction_timeout_seconds, abort it with kafka-transactions.sh"
+        )
+    other.close()
+    job.apply()
+    assert job.rows("items") == [(1, "x", "y")]
+
+
 def test_a_delta_table_of_someone_else_is_not_touched(kafka: Kafka, job: Job) -> None:
     table = items(kafka)
     table.insert({"id": 1, "name": "old"})
     write_deltalake(job.path("items"), pa.table({"id": [1, 2, 3]}))
-    assert job.error() == (
+    assert job.reason() == (
         f"{job.path('items')} holds a Delta table that is not the mirror of shop.items; "
         "move it away, or set mirror.path to another folder"
     )

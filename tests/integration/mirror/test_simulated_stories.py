@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.stream_jobs.source import JsonRow, SourceTable, column
+from tests.stream_jobs.topics import JsonRow, SourceTable, column
 
 if TYPE_CHECKING:
     from tests.integration.mirror.conftest import Job
-    from tests.stream_jobs.source import Kafka
+    from tests.stream_jobs.topics import Kafka
 
 pytestmark = pytest.mark.kafka
 

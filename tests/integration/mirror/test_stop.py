@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stream_jobs.mirror_table import MirrorTable
-from tests.stream_jobs.source import SourceTable, column
+from stream_jobs.tables.mirror_table import MirrorTable
+from tests.stream_jobs.topics import SourceTable, column
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stream_jobs.apply.facts import PartResult
-    from stream_jobs.progress import Progress
+    from stream_jobs.tables.progress import Progress
     from tests.integration.mirror.conftest import SparkJob
-    from tests.stream_jobs.source import Kafka
+    from tests.stream_jobs.topics import Kafka
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 COLUMNS = (column("id", "int", key=1), column("name", "varchar", length=80))
 
 
-def test_the_batch_at_hand_is_applied_and_committed_and_no_other_begins(
+def test_the_running_batch_is_applied_and_committed_and_no_other_begins(
     kafka: Kafka, spark_job: SparkJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = SourceTable(kafka, "items", COLUMNS).create()
@@ -41,9 +41,10 @@ def test_the_batch_at_hand_is_applied_and_committed_and_no_other_begins(
         patched.setattr(MirrorTable, "commit_rows", stop_in_the_middle)
         lines = spark_job.run(trigger={"kind": "processingTime", "interval_seconds": 3600})
     assert spark_job.exit_code == 0
-    assert [line["event"] for line in lines] == ["started", "batch_applied", "stopped"]
+    said = [line["event"] for line in lines]
+    assert said == ["started", "no_cuts", "batch_applied", "stopped"]
     assert spark_job.rows("items") == [(1, "one")]
-    assert lines[-1]["end_offsets"] == lines[1]["end_offsets"]
+    assert lines[-1]["end_offsets"] == lines[2]["end_offsets"]
 
     line = spark_job.apply()
     assert line["batch_id"] == 1

@@ -10,11 +10,11 @@ import pytest
 
 from stream_jobs.delta.local_storage import LocalStorage
 from stream_jobs.delta.table import DeltaTable
-from tests.stream_jobs.source import SourceTable, column
+from tests.stream_jobs.topics import SourceTable, column
 
 if TYPE_CHECKING:
     from tests.integration.mirror.conftest import Job
-    from tests.stream_jobs.source import Kafka
+    from tests.stream_jobs.topics import Kafka
 
 pytestmark = pytest.mark.kafka
 
@@ -63,10 +63,10 @@ def test_files_and_dead_rows_are_bounded_and_the_rows_stay(
     assert len(old) > len(files)
     for path in Path(job.path("items")).rglob("*"):
         os.utime(path, (1, 1))
-    monkeypatch.setattr("stream_jobs.upkeep.is_checkpoint_due", lambda _: True)
+    monkeypatch.setattr("stream_jobs.tables.upkeep.is_checkpoint_due", lambda _: True)
     monkeypatch.setattr("stream_jobs.delta.housekeeping.is_checkpoint_due", lambda _: True)
     monkeypatch.setattr("stream_jobs.delta.housekeeping._CHECKPOINTS", 0.01)
-    monkeypatch.setattr("stream_jobs.delta.housekeeping.now", lambda: 2**53)
+    monkeypatch.setattr("stream_jobs.run.batch.now", lambda: 2**53)
     table.insert({"id": ROWS, "name": "last"})
     job.apply()
     left = {path.name for path in Path(job.path("items")).iterdir() if path.suffix == ".parquet"}

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from connector.errors import mirror_records
-from tests.stream_jobs.source import SourceTable, column
+from tests.stream_jobs.topics import SourceTable, column
 
 if TYPE_CHECKING:
     from connector.contract import SchemaColumn
     from tests.integration.mirror.conftest import Job
-    from tests.stream_jobs.source import Kafka
+    from tests.stream_jobs.topics import Kafka
 
 pytestmark = pytest.mark.kafka
 
@@ -118,7 +118,7 @@ def test_every_type_has_its_exact_value_and_null_stays_null(kafka: Kafka, job: J
 
 
 @pytest.mark.parametrize("policy", ["error", "null"])
-def test_dates_that_spark_cannot_hold_stop_the_job_or_become_null_by_setting(
+def test_dates_that_spark_cannot_hold_stop_the_table_or_become_null_by_setting(
     kafka: Kafka, job: Job, policy: str
 ) -> None:
     table = SourceTable(
@@ -132,14 +132,13 @@ def test_dates_that_spark_cannot_hold_stop_the_job_or_become_null_by_setting(
         job.apply(mirror={"zero_dates": policy})
         assert job.rows("dates") == [(1, dt.date(2024, 2, 29), None), (2, None, None)]
         return
-    last = job.run()[-1]
-    assert last["code"] == mirror_records.ZERO_DATE.code
+    line = job.quarantined()
+    assert line["code"] == mirror_records.ZERO_DATE.code
     assert (
         " holds a zero, partial or impossible date, which Spark's types cannot; set "
-        'mirror.zero_dates = "null" to store NULL for such values; the batch was not marked'
-    ) in last["error"]
+        'mirror.zero_dates = "null" to store NULL for such values; look at the record'
+    ) in line["reason"]
     key = SourceTable(kafka, "days", (column("day", "date", key=1),)).create()
     key.insert({"day": "0000-00-00"})
-    job.delete_checkpoint()
-    errors = {job.run(mirror={"zero_dates": "null"})[-1]["code"]}
+    errors = {job.quarantined(mirror={"zero_dates": "null"})["code"]}
     assert errors == {mirror_records.ZERO_KEY.code}

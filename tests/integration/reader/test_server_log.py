@@ -106,7 +106,7 @@ def test_a_server_and_its_files_give_the_same_changes(source: Source) -> None:
     assert [change.op for change in from_files][:4] == ["insert", "insert", "update", "update"]
 
 
-def test_a_stream_begins_behind_a_gtid_set(source: Source) -> None:
+def test_a_stream_begins_after_a_gtid_set(source: Source) -> None:
     with source.open(stop_at_end=True) as log:
         gtids = [transaction.gtid for transaction in log.transactions()]
     first = gtids[0]

@@ -47,6 +47,8 @@ class Consumer:
     def __init__(self) -> None:
         self._schemas: dict[str, list[dict[str, Any]]] = {}
         self._schema = ""
+        # The newest column list, if a statement said it.
+        self.stated: list[dict[str, Any]] | None = None
         self.rows: dict[str, dict[str, Any]] = {}
         # Rows that the server had otherwise: key, what the consumer had, what the server had.
         self.differences: list[tuple[str, Any, Any]] = []
@@ -60,9 +62,15 @@ class Consumer:
             if record.topic == "p.schema":
                 if value["table"] == TABLE:
                     self._schemas[value["schema_id"]] = value["columns"]
+                    self.stated = value["columns"] if "stated" in value else None
             elif record.topic.endswith(f".{TABLE}"):
                 self._follow(dict(record.headers)["cdc.schema"].decode())
                 self._apply(record.key.decode(), value)
+
+    @property
+    def columns(self) -> list[dict[str, Any]]:
+        """The column list of the latest row."""
+        return self._schemas[self._schema]
 
     def _apply(self, key: str, value: dict[str, Any]) -> None:
         if value["op"] == "t":
@@ -123,6 +131,7 @@ class AlteredTable:
         self._schemas: dict[str, bytes] = {}
         self._added: dict[str, list[AddedColumn]] = {}
         self._current: dict[str, str] = {}
+        self._stated: dict[str, str] = {}
         self._online = OnlineChanges()
         self.consumer = Consumer()
         # MariaDB checks again whether the text of a JSON column is JSON.
@@ -141,6 +150,7 @@ class AlteredTable:
             self._schemas,
             self._added,
             self._current,
+            self._stated,
         )
         receiver = _Receiver(encoder)
         assembler = TransactionAssembler(
@@ -154,6 +164,7 @@ class AlteredTable:
             assembler.receive(event)
         self._added = dict(encoder.schemas.added_columns)
         self._current = dict(encoder.schemas.current)
+        self._stated = dict(encoder.schemas.stated)
         self._online = OnlineChanges.of_record(self._online.to_record())
         records = target.release()
         for record in records:
@@ -163,6 +174,11 @@ class AlteredTable:
                 self._schemas[record.key.decode()] = record.value
         self.consumer.take(records)
         return receiver.resyncs
+
+    @property
+    def stated(self) -> list[dict[str, Any]] | None:
+        """The column list that the latest statements gave the table; None if it is not certain."""
+        return self.consumer.stated if any(self._stated.values()) else None
 
     def mode(self, mode: str) -> None:
         """Set sql_mode of the session."""

@@ -80,6 +80,7 @@ class AnchoredStream:
             schemas,
             awaited_columns(last) if last is not None else {},
             last.current_schemas if last is not None else {},
+            last.stated_schemas if last is not None else {},
         )
         heard = Heard()
         encoder.anchored = AnchoredTables(
@@ -90,6 +91,7 @@ class AnchoredStream:
             schemas=schemas,
             changed=last.changed_tables if last is not None else (),
         )
+        encoder.tables.unlogged = source.unlogged_columns()
         stream = DeliveryStream(
             EventDecoder(
                 file=source.point.file,

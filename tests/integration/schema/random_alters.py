@@ -107,6 +107,17 @@ class RandomAlters:
         clauses.sort(key=lambda clause: "PARTITION" in clause)
         return f"ALTER TABLE t {', '.join(clauses)}", after
 
+    def addition(self) -> tuple[str, dict[str, str]]:
+        """Return ALTER TABLE that only adds and drops columns, and the columns after it."""
+        random, after, clauses = self._random, dict(self._columns), []
+        for name in random.sample(NAMES, random.choice([1, 1, 2, 3])):
+            if after.pop(name, None) is not None:
+                clauses.append(f"DROP COLUMN {name}")
+                continue
+            kind = after[name] = random.choice([*TYPES])
+            clauses.append(f"ADD COLUMN {name} {kind}{self._attributes(kind)}{self._place()}")
+        return f"ALTER TABLE t {', '.join(clauses)}", after
+
     def altered(self, columns: dict[str, str]) -> None:
         """Go on with the columns that `alter` returned."""
         self._columns = columns

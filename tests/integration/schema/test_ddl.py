@@ -9,6 +9,7 @@ import pytest
 from local_stack import MysqlServer
 from tests.integration.database_stream import new_stream
 from tests.integration.harness import read_committed, wait_until
+from tests.integration.proof.delivered import proven
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -126,6 +127,11 @@ def test_a_table_whose_columns_cannot_be_named_is_copied(
             stream.execute("UPDATE t SET a = 0 WHERE id = 1", "DELETE FROM t WHERE id = 2")
             records = wait_for(stream, connector, {"t": [1], "other": [1]})
             assert folded(records, "t") == {1: {"id": 1, "b": 10, "a": 0}}
+        # The topics name the columns of all rows but those that the connector has dropped.
+        outcome = proven(connector.config)
+        assert dict(outcome.differences) == {}
+        assert set(outcome.others) == {"columns unknown", "copied"}
+        assert outcome.found == outcome.expected
 
 
 def test_statements_come_in_the_order_of_the_rows(either_stream: Stream) -> None:

@@ -28,8 +28,7 @@ LOAD_SECONDS = 3.0
 @pytest.mark.parametrize("seed", range(SEEDS))
 @pytest.mark.parametrize(
     "server_name",
-    ["mysql_server", "mysql_9", "mariadb_server"],
-    ids=["mysql-8.0", "mysql-9", "mariadb"],
+    ["mysql_server", "mariadb_server", "mysql_9"][: length(short=1, full=3)],
 )
 def test_consumers_end_with_the_rows_of_the_server(
     server_name: str,

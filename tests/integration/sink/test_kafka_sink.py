@@ -7,11 +7,12 @@ import time
 import uuid
 from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from kafka import KafkaConsumer, KafkaProducer
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 
 from connector.errors import (
     RecordTooLarge,
@@ -25,7 +26,7 @@ from connector.progress.progress_record import Progress
 from connector.records.record import NO_HEADERS
 from connector.settings.sections import KafkaSettings
 from connector.sink.clients import KAFKA_CLIENTS
-from connector.sink.connection import client_settings
+from connector.sink.connection import client_settings, consumer_settings
 from connector.sink.kafka_sink import KafkaSink
 from connector.sink.recovery import Recovered, read_progress, recover
 from local_stack.managed_server import free_port
@@ -167,7 +168,7 @@ def test_the_last_progress_of_this_pipeline_is_found_among_others(
     assert found.position == 111
 
 
-def test_a_new_pipeline_begins_behind_the_epochs_of_all_that_wrote_to_its_topics(
+def test_a_new_pipeline_begins_after_the_epochs_of_all_that_wrote_to_its_topics(
     settings: KafkaSettings, open_sink: Opener
 ) -> None:
     for name, epochs in (("reset", [1, 3]), ("older", [2] * 250), ("removed", [4])):
@@ -180,7 +181,7 @@ def test_a_new_pipeline_begins_behind_the_epochs_of_all_that_wrote_to_its_topics
     assert (recovered.progress, recovered.first_epoch) == (None, 4)
 
 
-def test_what_was_committed_behind_what_another_pipeline_left_open_is_waited_for(
+def test_what_was_committed_after_what_another_pipeline_left_open_is_waited_for(
     settings: KafkaSettings, open_sink: Opener
 ) -> None:
     open_sink("a").commit(progress("a", 111))
@@ -219,6 +220,21 @@ def remove_progress(settings: KafkaSettings, name: str) -> None:
     producer = KafkaProducer(**client_settings(settings))
     producer.send(f"{settings.topic_prefix}.progress", None, key=name.encode()).get(10)
     producer.close()
+
+
+def test_a_consumer_does_not_make_the_topic_that_it_asks_for(settings: KafkaSettings) -> None:
+    topic = f"{settings.topic_prefix}.missing"
+    with closing(KafkaAdminClient(**client_settings(settings))) as admin:
+        with closing(KafkaConsumer(**consumer_settings(settings))) as consumer:
+            assert not consumer.partitions_for_topic(topic)
+        assert topic not in admin.list_topics()
+        # The broker would: it is the client that has to say no.
+        with closing(KafkaConsumer(**client_settings(settings))) as consumer:
+            consumer.subscribe([topic])
+            wait_until(
+                lambda: bool(consumer.poll(100)) or topic in admin.list_topics(),
+                lambda: "the broker did not make the topic",
+            )
 
 
 def test_what_fails_before_the_first_commit_is_no_other_instance(

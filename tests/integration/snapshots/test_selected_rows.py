@@ -14,8 +14,9 @@ from librt.strings import BytesWriter
 
 from connector.binlog.events.rows import RowsEvent
 from connector.envelope.copied.selected_chunk import CopyPosition
+from connector.envelope.key_watch import WatchedTable
 from connector.envelope.options import EnvelopeOptions
-from connector.envelope.rows.row_writer import RowWriter
+from connector.envelope.published_table import PublishedTable
 from connector.envelope.schemas.table_schema import TableSchema
 from connector.errors import SourceRefused, UnsupportedChange, source_tables
 from connector.source.server.select_session import SelectSession
@@ -60,18 +61,20 @@ class Place(NamedTuple):
         sql = f"SELECT {table.select_list} FROM {table.quoted_name} {rest}"
         return whole_chunk(self.session, sql, table.writer())
 
-    def logged(self) -> tuple[TableSchema, Rows]:
-        """Return what the stream makes of the inserts since the last call."""
+    def logged(self, unlogged: frozenset[str] = frozenset()) -> tuple[TableSchema, Rows]:
+        """Return what the stream makes of the inserts since the last call.
+
+        Its records leave out the columns `unlogged`.
+        """
         events = [e.body for e in self.log.events() if isinstance(e.body, RowsEvent)]
-        schema = TableSchema.from_table_map(events[0].table_map, "here")
+        schema = TableSchema.from_table_map(events[0].table_map, "here", unlogged)
         rows: Rows = []
         for event in events:
-            writer = RowWriter(event.table_map, schema)
-            writer.begin(event)
-            while writer.next_row():
+            images = PublishedTable(event.table_map, schema, "t", WatchedTable()).images(event)
+            while images.next_row():
                 out = BytesWriter()
-                writer.put(out)
-                rows.append((writer.key(out), out.getvalue()))
+                images.put(out)
+                rows.append((images.key(out), out.getvalue()))
         return schema, rows
 
 
@@ -133,8 +136,10 @@ def compare(place: Place, definition: str, literals: tuple[str, ...], null: str 
     place.run(f"CREATE TABLE t (id INT PRIMARY KEY, v {definition})")
     rows = [f"({n}, {literal})" for n, literal in enumerate([*literals, null])]
     place.run(f"INSERT INTO t (id, v) VALUES {', '.join(rows)}")
-    schema, expected = place.logged()
     table = place.describe()
+    schema, expected = place.logged(
+        frozenset(each["column"]["name"] for each in table.schema.unlogged)
+    )
     assert table.schema == schema
     assert rows_of(place.select(table, "ORDER BY id")) == expected
 

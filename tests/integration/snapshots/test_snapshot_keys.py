@@ -18,6 +18,7 @@ from local_stack import connect
 from tests.integration.harness import read_committed, wait_until
 from tests.integration.snapshots.snapshot_load import slow_table
 from tests.integration.snapshots.test_snapshot import run_snapshot, states, wait_for_copies
+from tests.length import length
 
 if TYPE_CHECKING:
     from tests.integration.database_stream import Stream
@@ -27,7 +28,7 @@ snapshot = sys.modules["connector.cli.snapshot"]
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka]
 
-ROWS = 300
+ROWS = length(short=150, full=300)
 CHUNKED = {"source__start": "snapshot", "snapshot__chunk_rows": 37}
 
 # Type of the key, and the key of row `n` in SQL.
@@ -110,16 +111,16 @@ def test_chunks_of_large_rows_have_fewer_of_them(stream: Stream, chunk_bytes: in
 
 def test_a_select_that_takes_too_long_is_halved(either_stream: Stream) -> None:
     stream = either_stream
-    stream.execute(*slow_table("plain", 400))
+    stream.execute(*slow_table("plain", 40))
     with stream.connector(
-        **CHUNKED | {"source__start": "latest", "snapshot__statement_seconds_max": 0.5}
+        **CHUNKED | {"source__start": "latest", "snapshot__statement_seconds_max": 0.1}
     ) as connector:
         connector.wait_for("streaming")
         done = run_snapshot(connector.config, f"{stream.database}.plain", "--where", "slow = 128")
         assert (done.returncode, done.stderr) == (0, "")
         assert connector.terminate() == 0
     ids = [record.value["after"]["id"] for record in stream.changes()]
-    assert sorted(ids) == list(range(400))
+    assert sorted(ids) == list(range(40))
 
 
 def test_reading_pauses_while_the_source_is_busy(stream: Stream) -> None:

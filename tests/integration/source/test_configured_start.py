@@ -76,7 +76,8 @@ def test_earliest_of_a_mariadb_holds_everything_that_was_purged(own_mariadb: Sou
     own_mariadb.execute("CREATE DATABASE d", "FLUSH LOGS")
     before = executed(own_mariadb)
     assert before
-    own_mariadb.execute("CREATE TABLE d.t (id INT)", "PURGE BINARY LOGS TO 'binlog.000002'")
+    own_mariadb.execute("CREATE TABLE d.t (id INT)")
+    own_mariadb.purge_to("binlog.000002")
     point = resolve(own_mariadb, "earliest")
     assert point == StartPoint("mariadb", MariadbGtidSet.parse(before), "binlog.000002", 4)
     with open_stream(own_mariadb.settings(), point, replica_name="p") as stream:
@@ -191,7 +192,7 @@ def test_a_file_that_the_server_does_not_have_is_refused(source: Source) -> None
     )
 
 
-def test_a_position_behind_the_end_of_its_file_is_refused(without_gtids: Source) -> None:
+def test_a_position_after_the_end_of_its_file_is_refused(without_gtids: Source) -> None:
     file, position = status(without_gtids)
     assert refusal(without_gtids, f"position:{file}:{position + 1}") == (
         f"{without_gtids.name}: {file} ends at {position}, before position {position + 1}: the "
@@ -220,7 +221,8 @@ def test_transactions_purged_from_a_mariadb_before_they_were_read_are_named(
 ) -> None:
     own_mariadb.execute("RESET MASTER", "CREATE DATABASE d", "CREATE TABLE d.t (id INT)")
     purged = executed(own_mariadb)
-    own_mariadb.execute("FLUSH LOGS", "PURGE BINARY LOGS TO 'binlog.000002'")
+    own_mariadb.execute("FLUSH LOGS")
+    own_mariadb.purge_to("binlog.000002")
     facts = {"server": own_mariadb.name, "purged": purged}
     nothing = StartPoint("mariadb", MariadbGtidSet(), "", 4)
     assert refusal_to_resume(own_mariadb, nothing) == (

@@ -40,7 +40,7 @@ def read_as(source: Source, capability: int) -> list[Event]:
     return events
 
 
-def test_dummies_keep_the_places_of_what_they_stand_for_and_change_nothing(
+def test_dummies_keep_the_positions_of_what_they_stand_for_and_change_nothing(
     own_mariadb: Source,
 ) -> None:
     own_mariadb.execute(

@@ -86,7 +86,7 @@ def test_mysql_refuses_a_file_that_it_has_not(any_mysql: Source) -> None:
     )
 
 
-def test_mysql_refuses_places_that_a_file_has_not(any_mysql: Source) -> None:
+def test_mysql_refuses_positions_that_a_file_has_not(any_mysql: Source) -> None:
     behind = refused(any_mysql, StartPoint("mysql", None, "binlog.000002", 999_999))
     assert "start replication from position > file size" in behind
     assert behind.endswith("; choose a position inside the file")
@@ -130,7 +130,7 @@ def test_mariadb_refuses_gtids_that_it_has_not(any_mariadb: Source) -> None:
         assert text.endswith(f"; {NOT_THERE}")
 
 
-def test_mariadb_refuses_places_that_it_has_not(any_mariadb: Source) -> None:
+def test_mariadb_refuses_positions_that_it_has_not(any_mariadb: Source) -> None:
     file = refused(any_mariadb, StartPoint("mariadb", None, "binlog.000099", 4))
     assert file == (
         f"{any_mariadb.name}: error 1236: Could not find first log file name in binary log index "

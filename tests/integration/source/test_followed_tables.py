@@ -10,6 +10,7 @@ import local_stack
 from connector.cli.check import _check_tables
 from connector.errors import source_setup
 from connector.source.server.mysql_server import MysqlServer
+from connector.source.tables.base_tables import base_tables
 from tests.integration.source_server import source_of
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def test_a_server_with_names_in_lower_case_is_named_as_the_likely_reason(tmp_pat
         user = source.create_account("SELECT")
         settings = source.settings(user=user, tables=["shop.Orders*x", "shop.orders"])
         with MysqlServer.connect(settings) as session:
-            unmatched, matched = _check_tables(session, settings)
+            unmatched, matched = _check_tables(session, settings, base_tables(session))
     assert matched.ok
     assert unmatched.problem.code is source_setup.NO_TABLE_IN_LOWER_CASE
     assert unmatched.problem.text == (

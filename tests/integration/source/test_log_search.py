@@ -75,7 +75,7 @@ def written_in_order(source: Source) -> list[tuple[StartPoint, float]]:
     return places
 
 
-def test_a_time_becomes_the_place_of_the_next_transaction(logging_source: Source) -> None:
+def test_a_time_becomes_the_position_of_the_next_transaction(logging_source: Source) -> None:
     for place, moment in written_in_order(logging_source):
         point = found(logging_source, iso(moment))
         assert point.gtid_set == place.gtid_set
@@ -91,7 +91,7 @@ def test_a_time_becomes_the_place_of_the_next_transaction(logging_source: Source
             assert stream.receive(10.0)
 
 
-def test_behind_the_last_transaction_a_time_is_the_end_of_the_log(logging_source: Source) -> None:
+def test_after_the_last_transaction_a_time_is_the_end_of_the_log(logging_source: Source) -> None:
     logging_source.execute("CREATE DATABASE d")
     end = latest(logging_source)
     point = found(logging_source, iso(pause()))

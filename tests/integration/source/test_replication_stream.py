@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import threading
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from zlib import crc32
@@ -115,7 +114,7 @@ def test_earliest_streams_the_whole_log_as_it_is_on_disk(source: Source, schema:
     assert of_transactions(events) == expected
 
 
-def test_a_stream_behind_gtids_has_only_what_follows(source: Source, schema: str) -> None:
+def test_a_stream_after_gtids_has_only_what_follows(source: Source, schema: str) -> None:
     source.execute(f"CREATE TABLE {schema}.t (id INT PRIMARY KEY)")
     source.execute(f"INSERT INTO {schema}.t VALUES (1)")
     behind_first = point_of(source, "latest").gtid_set
@@ -370,10 +369,7 @@ def test_a_dump_of_purged_transactions_is_refused(own_mysql: Source) -> None:
 
 def test_a_mariadb_dump_of_purged_transactions_is_refused(own_mariadb: Source) -> None:
     own_mariadb.execute("CREATE DATABASE d", "FLUSH LOGS", "DROP DATABASE d", "FLUSH LOGS")
-    # MariaDB keeps a log, without a word, until it has noted the checkpoint of the next one.
-    while own_mariadb.execute("SHOW BINARY LOGS")[0][0] != "binlog.000003":
-        own_mariadb.execute("PURGE BINARY LOGS TO 'binlog.000003'")
-        time.sleep(0.05)
+    own_mariadb.purge_to("binlog.000003")
     said = refusal(own_mariadb, StartPoint("mariadb", MariadbGtidSet(), "", 4))
     assert said.startswith(f"{own_mariadb.name}: error 1236: Could not find GTID state requested")
     assert said.endswith("or point it at a replica that still has the log")
@@ -388,7 +384,7 @@ def peer() -> Iterator[tuple[socket.socket, ReplicationStream]]:
         yield server, stream
 
 
-def test_bytes_that_are_no_dump_are_refused_with_the_place(
+def test_bytes_that_are_no_dump_are_refused_with_the_position(
     peer: tuple[socket.socket, ReplicationStream],
 ) -> None:
     server, stream = peer

@@ -254,7 +254,7 @@ def test_a_reset_shows_in_files_that_were_not_begun_again(resettable: Source) ->
     )
 
 
-def test_a_reset_shows_in_a_file_that_ends_before_the_place(resettable: Source) -> None:
+def test_a_reset_shows_in_a_file_that_ends_before_the_position(resettable: Source) -> None:
     resettable.execute(*["CREATE DATABASE d", "DROP DATABASE d"] * 3)
     point = latest(resettable)
     reset(resettable)
@@ -319,12 +319,7 @@ def test_a_domain_that_was_deleted_is_left_out_where_its_end_was_read(
 ) -> None:
     own_mariadb.execute("SET SESSION gtid_domain_id = 7", "CREATE DATABASE d")
     own_mariadb.execute("CREATE DATABASE e", "FLUSH LOGS")
-    purge = "PURGE BINARY LOGS TO 'binlog.000002'"
-    # The server drops a file once nothing in it has to be recovered.
-    wait_until(
-        lambda: own_mariadb.execute(purge, "SHOW BINARY LOGS")[0][0] == "binlog.000002",
-        lambda: "the first log is still there",
-    )
+    own_mariadb.purge_to("binlog.000002")
     point = latest(own_mariadb)
     assert str(point.gtid_set).endswith(",7-1-1")
     kept = str(point.gtid_set).removesuffix(",7-1-1")
@@ -353,7 +348,7 @@ def test_a_mariadb_is_asked_for_each_domain(own_mariadb: Source) -> None:
     ).gtid_set == MariadbGtidSet.parse(some)
 
 
-def test_a_mariadb_made_from_a_backup_is_read_from_the_place_of_the_backup(
+def test_a_mariadb_made_from_a_backup_is_read_from_the_position_of_the_backup(
     own_mariadb: Source,
 ) -> None:
     point = latest(own_mariadb)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,6 +28,7 @@ from tests.integration.database_stream import new_stream
 from tests.integration.harness import failure_of, run_to_end
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.integration.database_stream import Stream
@@ -96,25 +100,90 @@ def test_a_broker_that_is_not_there(stream: Stream) -> None:
     )
 
 
-def test_no_right_to_create_topics(stream: Stream, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def guarded_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    """A broker that asks for rights on a topic, if there are rules of it."""
     settings = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "allow.everyone.if.no.acl.found": "true",
     }
-    with KafkaBroker(tmp_path / "kafka", settings=settings) as broker:
-        admin = KafkaAdminClient(bootstrap_servers=broker.endpoint.bootstrap)
-        pattern = ResourcePattern(
-            ResourceType.TOPIC, stream.prefix, ACLResourcePatternType.PREFIXED
+    with KafkaBroker(tmp_path_factory.mktemp("guarded"), settings=settings) as broker:
+        # Who may create topics in the cluster may create each of them.
+        cluster = ResourcePattern(
+            ResourceType.CLUSTER, "kafka-cluster", ACLResourcePatternType.LITERAL
         )
+        deny(broker, ACLOperation.CREATE, cluster)
+        yield broker
+
+
+def deny(broker: KafkaBroker, denied: ACLOperation, pattern: ResourcePattern) -> None:
+    """Take one right away from everybody, and give all others: one rule would deny them, too."""
+    rules = ((ACLOperation.ALL, ACLPermissionType.ALLOW), (denied, ACLPermissionType.DENY))
+    with closing(KafkaAdminClient(bootstrap_servers=broker.endpoint.bootstrap)) as admin:
         admin.create_acls(
-            [ACL("User:ANONYMOUS", "*", ACLOperation.CREATE, ACLPermissionType.DENY, pattern)]
+            [ACL("User:ANONYMOUS", "*", right, given, pattern) for right, given in rules]
         )
-        admin.close()
-        text = said(stream, kafka__bootstrap_servers=[broker.endpoint.bootstrap])
-        assert text.replace(broker.endpoint.bootstrap, "BROKER") == (
-            "kafka BROKER: cannot create topic shop.progress, shop.schema, shop.snapshot, "
-            "shop.fences, shop.commands: the user lacks rights on it; allow CREATE, DESCRIBE, READ "
-            "and WRITE on topics that start with kafka.topic_prefix, or create the topic beforehand"
+
+
+def guarded(stream: Stream, broker: KafkaBroker, denied: ACLOperation | None = None) -> Stream:
+    """Return the same stream to another broker, where it lacks a right on its topics."""
+    if denied is not None:
+        topics = ResourcePattern(ResourceType.TOPIC, stream.prefix, ACLResourcePatternType.PREFIXED)
+        deny(broker, denied, topics)
+    return replace(stream, broker=broker.endpoint)
+
+
+CONTROL_TOPICS = "shop.progress, shop.schema, shop.snapshot, shop.fences, shop.commands"
+RIGHTS = "allow CREATE, DESCRIBE, READ and WRITE on topics that start with kafka.topic_prefix"
+
+
+def test_no_right_to_create_topics(stream: Stream, guarded_broker: KafkaBroker) -> None:
+    assert said(guarded(stream, guarded_broker, ACLOperation.CREATE)) == (
+        f"kafka BROKER: cannot create topic {CONTROL_TOPICS}: the user lacks rights on it; "
+        f"{RIGHTS}, or create the topic beforehand"
+    )
+
+
+def test_check_sees_that_new_topics_cannot_be_described(
+    stream: Stream, guarded_broker: KafkaBroker
+) -> None:
+    denied = guarded(stream, guarded_broker, ACLOperation.DESCRIBE)
+    done = forked_command.run("check", str(denied.config()))
+    assert done.returncode == 3, done.stderr
+    shown = done.stderr.replace(stream.prefix, "shop").replace(denied.broker.bootstrap, "BROKER")
+    assert (
+        f"error: [K111] kafka BROKER: cannot create topic {CONTROL_TOPICS}: the user lacks rights "
+        f"on it; {RIGHTS}, or create the topic beforehand"
+    ) in shown.splitlines(), shown
+    with closing(KafkaAdminClient(bootstrap_servers=denied.broker.bootstrap)) as admin:
+        assert not [topic for topic in admin.list_topics() if topic.startswith(stream.prefix)]
+
+
+def test_no_right_to_create_topics_of_further_tables(
+    stream: Stream, guarded_broker: KafkaBroker
+) -> None:
+    stream.execute("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    allowed = guarded(stream, guarded_broker)
+    with allowed.connector() as connector:
+        allowed.wait_for_changes(1, connector)
+        assert connector.terminate() == 0
+    denied = guarded(stream, guarded_broker, ACLOperation.CREATE)
+    with denied.connector() as connector:
+        # Existing topics work.
+        stream.execute("INSERT INTO t VALUES (2)")
+        denied.wait_for_changes(2, connector)
+        lines = [json.loads(line) for line in connector.output().splitlines()]
+        (warning,) = (each for each in lines if each.get("code") == "K322")
+        assert warning["event"] == (
+            "the user may not create topics of tables; create those of followed tables "
+            "beforehand, or allow CREATE and DESCRIBE on topics that start with kafka.topic_prefix"
+        )
+        stream.execute("CREATE TABLE u (id INT PRIMARY KEY)", "INSERT INTO u VALUES (1)")
+        assert connector.wait() == 3
+        text = failure_of(connector.output()).replace(stream.database, "shop")
+        assert text.replace(denied.broker.bootstrap, "BROKER") == (
+            "kafka BROKER: cannot create topic shop.shop.u: the user lacks rights on it; "
+            f"{RIGHTS}, or create the topic beforehand"
         )
 
 

@@ -27,6 +27,8 @@ from tests.integration.harness import (
     wait_until,
     wait_until_settled,
 )
+from tests.integration.proof.delivered import proven
+from tests.length import full_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -171,6 +173,10 @@ def test_a_key_waits_until_its_row_can_be_written(
     assert code == 0, output
     assert '{"id":5}' in output
 
+    wait_until_settled(stream.broker, stream.prefix)
+    outcome = proven(connector.config)
+    assert (dict(outcome.differences), dict(outcome.others)) == ({}, {"in quarantine": 5})
+
     code, output = quarantine("replay", connector.config, f"{stream.database}.t")
     assert code == 3, output
     assert "raise kafka.record_bytes_max" in output
@@ -195,6 +201,7 @@ def test_a_key_waits_until_its_row_can_be_written(
     require_once_in_order(stream)
 
 
+@full_only
 def test_a_replay_goes_on_after_a_kill_while_changes_come(
     stream: Stream, connectors: list[ConnectorProcess]
 ) -> None:
@@ -338,7 +345,12 @@ def test_a_table_is_shown_below_the_fence_of_its_database(
     stream.wait_for_changes(2, connector)
     (fence,) = fences(connector.config)
     every = f"{stream.database}.*"
-    update = {"log_position": fence["since"], "verb": "UPDATE", "schema": stream.database}
+    update = {
+        "log_position": fence["since"],
+        "verb": "UPDATE",
+        "schema": stream.database,
+        "rule": Message(table_statements.BY_EITHER_FORMAT, {}),
+    }
     transaction = re.search(r"transaction ([^)]+)", fence["reason"])
     assert transaction is not None, fence
     why = Message(table_statements.STATEMENT, {**update, "transaction": transaction[1]})

@@ -53,9 +53,11 @@ def test_a_change_logged_as_a_statement_is_refused(stream: Stream) -> None:
     )
     assert last_error(stream) == (
         "LOG:POS: UPDATE in database shop, logged as a statement, cannot be published without loss "
-        "(transaction GTID); a session ran with binlog_format=STATEMENT or MIXED: SET GLOBAL "
-        "binlog_format=ROW, take the right to change it from the application, repair the rows it "
-        f"touched, and {CONTINUE}. Nothing from this transaction was published"
+        "(transaction GTID); by R-log-statement-format (1), a session ran with "
+        "binlog_format=STATEMENT, because MIXED logs rows for it (Statement is unsafe because it "
+        "uses a system function): SET GLOBAL binlog_format=ROW, take the right to change it from "
+        f"the application, repair the rows it touched, and {CONTINUE}. Nothing from this "
+        "transaction was published"
     )
     assert committed_ids(stream) == [1]
 
@@ -92,7 +94,8 @@ def test_a_file_loaded_by_a_statement_is_refused(stream: Stream, tmp_path: Path)
         cursor.execute(f"LOAD DATA LOCAL INFILE '{file}' INTO TABLE t")
     assert last_error(stream).startswith(
         "LOG:POS: LOAD in database shop, logged as a statement, cannot be published without loss "
-        "(transaction GTID); a session ran with binlog_format=STATEMENT or MIXED: "
+        "(transaction GTID); by R-log-statement-format (1) or (2), a session ran with "
+        "binlog_format=STATEMENT or MIXED: "
     )
     assert committed_ids(stream) == [1]
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 import pytest
+from pymysql import OperationalError
 
 from local_stack import MariadbServer, MysqlServer, connect
+from tests.integration.harness import wait_until
 from tests.integration.restarts import CrashingStream, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from pymysql.cursors import Cursor
 
     from local_stack import Endpoint, Server
 
@@ -27,6 +32,8 @@ SERVERS: dict[str, Callable[[Path], Server]] = {
 
 # More than waits for the end of a transaction that has no savepoint.
 LONG = [f"INSERT INTO t VALUES ({n}, REPEAT('x', 400000))" for n in range(40, 43)]
+
+XAER_NOTA: Final = 1397
 
 Row = tuple[int, str]
 
@@ -98,8 +105,22 @@ def execute(source: Endpoint, *statements: str, database: str | None = None) -> 
     with connect(source, database) as connection, connection.cursor() as cursor:
         cursor.execute("SET innodb_lock_wait_timeout = 3")
         for statement in statements:
-            cursor.execute(statement)
+            if statement.startswith(("XA COMMIT", "XA ROLLBACK")):
+                wait_until(partial(_is_done, cursor, statement), partial(str, statement))
+            else:
+                cursor.execute(statement)
         return list(cursor.fetchall())
+
+
+def _is_done(cursor: Cursor, statement: str) -> bool:
+    """Try to end a transaction: it is not known as long as the session before has not ended."""
+    try:
+        cursor.execute(statement)
+    except OperationalError as error:
+        if error.args[0] != XAER_NOTA:
+            raise
+        return False
+    return True
 
 
 @pytest.fixture(scope="module")

@@ -370,7 +370,7 @@ def test_a_second_instance_fences_the_first(stream: Stream) -> None:
     assert [s.key["id"] for s in stream.changes()] == [1, 2]
 
 
-def test_a_pipeline_that_starts_over_writes_behind_what_is_in_its_topics(stream: Stream) -> None:
+def test_a_pipeline_that_starts_over_writes_after_what_is_in_its_topics(stream: Stream) -> None:
     stream.execute("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
     with stream.connector() as connector:
         stream.wait_for_changes(1, connector)

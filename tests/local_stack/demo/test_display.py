@@ -37,7 +37,7 @@ def shown(*, terminal: bool) -> str:
 def test_in_a_pipe_there_are_plain_lines_and_the_numbers_come_every_few_seconds() -> None:
     text = shown(terminal=False)
     assert [line.partition(" s  ")[2] or line for line in text.splitlines()] == [
-        "workload, 10 of 40 s: orders 1,200/1,100 (source/mirror rows), 80 changes/s, lag 2.2 s",
+        "workload, 10 of 40 s: 80 changes/s, lag 2.2 s, rows of source/mirror: orders 1,200/1,100",
         "SIGKILL to the connector [pid 7]",
         "mirror equals source",
     ]

@@ -44,7 +44,14 @@ def applied(offset: int, **source_ts_ms: int | None) -> dict[str, object]:
         "seconds": 1.5,
         "records": 1,
         "end_offsets": {"demo.shop.orders": {"0": offset, "1": 7}},
-        "tables": {f"shop.{table}": {"source_ts_ms": ms} for table, ms in source_ts_ms.items()},
+        "tables": {
+            f"shop.{table}": {
+                "source_ts_ms": ms,
+                "changes": 3,
+                "lag_seconds": None if ms is None else ms / 1000,
+            }
+            for table, ms in source_ts_ms.items()
+        },
     }
 
 
@@ -58,6 +65,8 @@ def test_the_status_adds_up_what_the_lines_say() -> None:
         started=True,
         batches=2,
         last_batch_seconds=1.5,
+        last_batch_changes=6,
+        lags=[2.0, 3.0],
         end_offsets={"demo.shop.orders": {"0": 6, "1": 7}},
         applied_ms={"shop.orders": 2000, "shop.payments": 3000},
         without_mirror=["demo.shop.page_views"],

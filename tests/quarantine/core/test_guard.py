@@ -132,7 +132,7 @@ def test_fences_outlive_a_restart_and_a_change_of_policy(kafka: Kafka, log: Log)
     assert len(kept_rows(kafka)) == 2
 
 
-def test_a_truncate_waits_behind_what_is_kept_back(kafka: Kafka, log: Log) -> None:
+def test_a_truncate_waits_after_what_is_kept_back(kafka: Kafka, log: Log) -> None:
     log.transaction(("t", [Row("c", 1), Row("c", 2, LARGE)]))
     log.statement("TRUNCATE TABLE t")
     log.transaction(("t", [Row("c", 3)]))

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.length import length
 from tests.quarantine.bench import (
     BAD,
     LARGE,
@@ -23,6 +24,7 @@ from tests.quarantine.bench import (
 )
 
 ROOMY = 1 << 20
+EXAMPLES = length(short=20, full=50)
 _IDS = st.integers(1, 4)
 _TEXTS = st.sampled_from([b"a", b"b", b"c", LARGE])
 _TEXTS_AND_BAD = st.sampled_from([b"a", b"b", LARGE, BAD])
@@ -60,7 +62,7 @@ def _delivered(policy: str, transactions: list[list[tuple[str, list[Row]]]], cut
 
 
 @pytest.mark.parametrize("policy", ["fence-key", "fence-table"])
-@settings(max_examples=50)
+@settings(max_examples=EXAMPLES)
 @given(transactions=_transactions(_TEXTS_AND_BAD), cut=st.integers(0, 6))
 def test_what_is_not_published_is_kept(
     policy: str, transactions: list[list[tuple[str, list[Row]]]], cut: int
@@ -75,7 +77,7 @@ def test_what_is_not_published_is_kept(
         assert sequences(kafka, table) == sorted(set(sequences(kafka, table)))
 
 
-@settings(max_examples=50)
+@settings(max_examples=EXAMPLES)
 @given(transactions=_transactions(_TEXTS_AND_BAD), cut=st.integers(0, 6))
 def test_nothing_overtakes_what_is_kept_of_its_key(
     transactions: list[list[tuple[str, list[Row]]]], cut: int
@@ -100,7 +102,7 @@ def test_nothing_overtakes_what_is_kept_of_its_key(
 
 
 @pytest.mark.parametrize("policy", ["fence-key", "fence-table"])
-@settings(max_examples=50)
+@settings(max_examples=EXAMPLES)
 @given(transactions=_transactions(_TEXTS), cut=st.integers(0, 6), later=_transactions(_TEXTS))
 def test_a_replay_ends_where_an_undisturbed_run_ends(
     policy: str,

@@ -22,6 +22,7 @@ from connector.errors import DecodeError, log_arrow
 from connector.reader.arrow.arrow_types import array_builder, arrow_type
 from connector.reader.arrow.builder import NoArrowForm, VariableWidthBuilder
 from tests.errors.texts import text_of
+from tests.length import length
 
 if TYPE_CHECKING:
     from connector.binlog.columns.values import Value
@@ -128,7 +129,7 @@ def duration(text: str) -> timedelta:
     return -found if text.startswith("-") else found
 
 
-@settings(max_examples=50)
+@settings(max_examples=length(short=15, full=50))
 @pytest.mark.parametrize(("of", "dates_as_text"), CASES)
 @given(stored=st.lists(st.one_of(st.none(), STORED), max_size=20))
 def test_bytes_become_what_their_values_become(

@@ -64,7 +64,7 @@ def test_what_is_not_read_of_a_transaction_is_passed_over() -> None:
     assert positions == LOG.positions[1::5]
 
 
-def test_what_is_asked_for_again_continues_behind_what_was_read() -> None:
+def test_what_is_asked_for_again_continues_after_what_was_read() -> None:
     with open_binlog(LOG.data) as log:
         assert next(log.transactions()).gtid == Gtid(SERVER, 1)
         changes = log.row_changes()

@@ -55,7 +55,7 @@ def test_a_number_says_what_to_do_and_whether_it_passes(code: ErrorCode, number:
     assert type(error) is kind
 
 
-def test_a_text_has_the_place_the_number_the_words_of_the_server_and_the_advice() -> None:
+def test_a_text_has_the_position_the_number_the_words_of_the_server_and_the_advice() -> None:
     assert server_error(SERVER, 1040, "Too many connections").text == (
         "source db:3306: error 1040: Too many connections; raise max_connections, or close idle "
         "connections"

@@ -8,7 +8,7 @@ import pytest
 
 from connector.errors import MirrorError, mirror
 from stream_jobs.apply import key_index
-from stream_jobs.apply.key_index import IndexFolder
+from stream_jobs.apply.key_index import Indexed, IndexFolder
 from stream_jobs.delta.local_storage import LocalStorage
 from tests.errors.texts import text_of
 from tests.stream_jobs.delta.sample import Sample
@@ -18,30 +18,44 @@ if TYPE_CHECKING:
 
     from stream_jobs.apply.key_index import KeyIndex
 
-IDS = [5, -3, 2**62, 7]
+# A small index is read, a large one is mapped into memory.
+FEW = [5, -3, 2**62, 7]
+MANY = [*FEW, *range(100, 2_000)]
 
 
 @pytest.fixture
-def sample(tmp_path: Path) -> Sample:
+def ids() -> list[int]:
+    return FEW
+
+
+@pytest.fixture
+def sample(tmp_path: Path, ids: list[int]) -> Sample:
     sample = Sample(LocalStorage(str(tmp_path / "tables")), "t", {})
-    sample.append(IDS)
+    sample.append(ids)
     return sample
 
 
 def index_of(sample: Sample, folder: Path) -> KeyIndex:
     """Look the only file of a table up, in a process that has just begun."""
     key_index._map.cache_clear()
+    key_index._read.cache_clear()
     (file,) = sample.table.snapshot.files.values()
     named = {column.name: column for column in sample.table.snapshot.columns}
     # The table has no sequence: the key stands for it.
     columns = [named["id"]._replace(name=name) for name in ("id", "_cdc_hi", "_cdc_lo")]
-    return IndexFolder(str(folder), 1 << 20).of_file(sample.storage, "t", file, columns)
+    return IndexFolder(str(folder), 1 << 20).of_file(
+        sample.storage, "t", file, Indexed(tuple(columns[:1]), tuple(columns[1:]))
+    )
 
 
+@pytest.mark.parametrize("ids", [FEW, MANY], ids=["few rows", "many rows"])
 @pytest.mark.parametrize("damage", ["a bit", "zeros", "shorter", "empty"])
-def test_a_damaged_index_is_made_again(sample: Sample, tmp_path: Path, damage: str) -> None:
+def test_a_damaged_index_is_made_again(
+    sample: Sample, tmp_path: Path, ids: list[int], damage: str
+) -> None:
     folder = tmp_path / "indexes"
-    assert index_of(sample, folder).keys.first.tolist() == sorted(IDS)
+    assert index_of(sample, folder).keys.first.tolist() == sorted(ids)
+    assert index_of(sample, folder).keys.first.tolist() == sorted(ids)
     (path,) = (path for path in folder.rglob("*") if path.is_file())
     whole = path.read_bytes()
     path.write_bytes(
@@ -52,7 +66,7 @@ def test_a_damaged_index_is_made_again(sample: Sample, tmp_path: Path, damage: s
             "empty": b"",
         }[damage]
     )
-    assert index_of(sample, folder).keys.first.tolist() == sorted(IDS)
+    assert index_of(sample, folder).keys.first.tolist() == sorted(ids)
     assert path.read_bytes() == whole
 
 
@@ -64,4 +78,4 @@ def test_a_folder_that_others_write_to_is_refused(sample: Sample, tmp_path: Path
         index_of(sample, folder)
     assert caught.value.text == text_of(mirror.INDEX_FOLDER, path=str(folder))
     folder.chmod(0o700)
-    assert len(index_of(sample, folder).positions) == len(IDS)
+    assert len(index_of(sample, folder).positions) == len(FEW)

@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
-from stream_jobs.apply.key_index import IndexFolder
+from stream_jobs.apply.key_index import Indexed, IndexFolder
 from stream_jobs.apply.keys import Keys, keys_of
 from stream_jobs.apply.lookup import Lookup
 from stream_jobs.delta.columns import Column, new_columns
 from stream_jobs.delta.local_storage import LocalStorage
 from stream_jobs.delta.parquet_file import write_file
-from stream_jobs.sequence import HI, LO, PackedSequence
+from stream_jobs.schema.sequence import HI, LO, PackedSequence
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,13 +62,14 @@ class Files:
         self.storage = LocalStorage(str(folder / "mirror"))
         self.index = IndexFolder(str(folder / "indexes"), 1 << 30)
         self.columns = columns_of(kinds)
+        self.indexed = Indexed(self.columns[:-2], self.columns[-2:])
         self.files: list[DataFile] = []
 
     def add(self, rows: list[tuple[Any, ...]], *, is_indexed: bool) -> DataFile:
         data = table_of(self.columns, rows)
         file = write_file(self.storage, "t", self.columns, data)
         if is_indexed:
-            self.index.keep("t", file, self.columns, data)
+            self.index.keep("t", file, self.indexed, data)
         self.files.append(file)
         return file
 
@@ -77,7 +78,7 @@ class Files:
     ) -> tuple[list[bool], dict[str, list[int]]]:
         data = table_of(self.columns, [(*key, 1, lo) for key in keys])
         names = [column.name for column in self.columns[:-2]]
-        found = Lookup(self.storage, self.index, "t", self.columns, self.files).find(
+        found = Lookup(self.storage, self.index, "t", self.indexed, self.files).find(
             keys_of([data[name] for name in names]),
             np.full(len(keys), 1, np.int64),
             np.full(len(keys), lo, np.int64),

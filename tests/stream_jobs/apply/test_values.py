@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from stream_jobs.apply.envelopes import read_images
+from stream_jobs.apply.images import FEW
 from stream_jobs.apply.problems import WrongRecordError
 from stream_jobs.apply.values import stored_columns
-from tests.stream_jobs.source import column
+from tests.stream_jobs.topics import column
 
 if TYPE_CHECKING:
     from connector.contract import SchemaColumn
@@ -65,6 +66,8 @@ def test_a_value_that_does_not_fit_is_a_problem_that_names_the_column_and_not_th
     wrong = envelope({"id": 1, "c": value})
     assert reason([wrong], [ID, made]) == (0, text)
     assert reason([right, right, wrong, wrong], [ID, made]) == (2, text)
+    # Arrow's reader reads many records.
+    assert reason([*[right] * 2 * FEW, wrong, wrong], [ID, made]) == (2 * FEW, text)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +96,7 @@ def test_a_value_that_does_not_fit_is_a_problem_that_names_the_column_and_not_th
 def test_bytes_that_are_no_envelope_are_a_problem(value: bytes, text: str) -> None:
     right = envelope({"id": 1})
     assert reason([right, value, right], [ID]) == (1, text)
+    assert reason([*[right] * 2 * FEW, value, right], [ID]) == (2 * FEW, text)
 
 
 def test_the_image_of_each_record_stays_at_its_place_when_one_needs_a_closer_look() -> None:
@@ -103,7 +107,7 @@ def test_the_image_of_each_record_stays_at_its_place_when_one_needs_a_closer_loo
     ids, labels = stored_columns(images, [ID, label], "error")
     assert ids.to_pylist() == [0, 1, 2, 3, 4, 5]
     assert labels.to_pylist() == ["a", "a", "a", '{"index":7}', "a", "a"]
-    assert images.source_ts_ms == 5
+    assert images.source[5].as_py()["ts_ms"] == 5
 
 
 def test_dates_that_do_not_exist_become_null_by_setting() -> None:

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stream_jobs.assembly import properties_of
 from stream_jobs.delta.housekeeping import Cleaned, clean_up
 from stream_jobs.delta.local_storage import LocalStorage
 from stream_jobs.delta.retention import Retention
+from stream_jobs.run.assembly import delta_properties
 from stream_jobs.settings import MirrorSettings
 from tests.stream_jobs.delta.sample import Sample
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HOUR = 3_600_000
-PROPERTIES = properties_of(MirrorSettings(path="mirror", checkpoint="checkpoint"))
+PROPERTIES = delta_properties(MirrorSettings(path="mirror", checkpoint="checkpoint"))
 
 
 @pytest.fixture

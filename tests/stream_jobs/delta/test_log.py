@@ -17,8 +17,10 @@ from tests.stream_jobs.delta.sample import Sample
 if TYPE_CHECKING:
     from pathlib import Path
 
-DAMAGED = "; restore the file from a backup, or delete the folder of the table and have it copied "
-DAMAGED += "again"
+DAMAGED = (
+    "; restore the file from a backup and resume the table, or let the mirror be made again: "
+    "`python -m stream_jobs resume --rebuild`"
+)
 
 
 @pytest.fixture

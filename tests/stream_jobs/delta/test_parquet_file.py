@@ -11,16 +11,25 @@ import pytest
 from pyroaring import BitMap
 
 from connector.errors import MirrorError
+from stream_jobs.delta import parquet_file
 from stream_jobs.delta.columns import new_columns
 from stream_jobs.delta.local_storage import LocalStorage
-from stream_jobs.delta.parquet_file import live_mask, live_rows, read_columns, write_file
+from stream_jobs.delta.parquet_file import (
+    live_mask,
+    live_rows,
+    read_columns,
+    rows_at,
+    write_file,
+)
 from tests.stream_jobs.delta.sample import GEOMETRY, Sample, all_columns, rows
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-DAMAGED = "; restore the file from a backup, or delete the folder of the table and have it copied "
-DAMAGED += "again"
+DAMAGED = (
+    "; restore the file from a backup and resume the table, or let the mirror be made again: "
+    "`python -m stream_jobs resume --rebuild`"
+)
 
 
 @pytest.fixture
@@ -49,6 +58,18 @@ def test_columns_are_read_by_position_in_any_order(storage: LocalStorage) -> Non
     found = read_columns(storage, "t", file, wanted)
     assert found.equals(rows(range(5)).select(["double", "id"]))
     assert read_columns(storage, "t", file, []).num_columns == 0
+
+
+def test_rows_of_some_positions_come_in_the_order_that_was_asked_for(
+    storage: LocalStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet_file, "_ROW_GROUP_ROWS", 3)
+    columns = new_columns([("a", pa.int64(), {}), ("b", pa.string(), {})])
+    file = write_file(storage, "t", columns, pa.table({"a": range(10), "b": list("abcdefghij")}))
+    (added,) = new_columns([("c", pa.int64(), {})], 2)
+    found = rows_at(storage, "t", file, [*columns, added], np.array([9, 1, 8, 0]))
+    assert found.to_pydict() == {"a": [9, 1, 8, 0], "b": list("jbia"), "c": [None] * 4}
+    assert not rows_at(storage, "t", file, columns, np.zeros(0, np.int64)).num_rows
 
 
 def test_a_column_that_a_file_lacks_is_null(storage: LocalStorage) -> None:

@@ -39,7 +39,7 @@ def test_each_value_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert [column.name for column in metadata.file_columns] == ["id"]
     new = [
         write_file(storage, "t", metadata.file_columns, rows, partition_values=values)
-        for values, rows in divide("t", metadata, data)
+        for values, rows in divide("t", metadata.columns, metadata.partition_columns, data)
     ]
     table.commit(Change(new=new), "WRITE")
     assert sorted(file.rows for file in table.snapshot.files.values()) == [1, 1, 2]
@@ -52,7 +52,10 @@ def test_rows_of_a_partition_keep_their_order() -> None:
     columns = new_columns([("a", pa.int64(), {}), ("p", pa.int64(), {}), ("q", pa.string(), {})])
     metadata = Metadata(columns, partition_columns=("p", "q"))
     data = pa.table({"a": range(6), "p": [1, 2, 1, 2, 1, None], "q": list("xxyxxx")})
-    found = [(values, rows["a"].to_pylist()) for values, rows in divide("t", metadata, data)]
+    found = [
+        (values, rows["a"].to_pylist())
+        for values, rows in divide("t", metadata.columns, metadata.partition_columns, data)
+    ]
     assert sorted(found, key=lambda item: item[1]) == [
         ({"c2": "1", "c3": "x"}, [0, 4]),
         ({"c2": "2", "c3": "x"}, [1, 3]),
@@ -64,7 +67,7 @@ def test_rows_of_a_partition_keep_their_order() -> None:
 def test_a_table_without_partitions_is_not_divided() -> None:
     metadata = Metadata(new_columns([("a", pa.int64(), {})]))
     data = pa.table({"a": [1, 2]})
-    assert list(divide("t", metadata, data)) == [({}, data)]
+    assert list(divide("t", metadata.columns, metadata.partition_columns, data)) == [({}, data)]
 
 
 @pytest.mark.parametrize(
@@ -74,9 +77,9 @@ def test_a_table_without_partitions_is_not_divided() -> None:
 def test_a_column_whose_values_would_change_is_refused(
     kind: pa.DataType, values: list[object]
 ) -> None:
-    metadata = Metadata(new_columns([("a", kind, {})]), partition_columns=("a",))
+    columns = new_columns([("a", kind, {})])
     with pytest.raises(MirrorError) as error:
-        list(divide("shop/t", metadata, pa.table({"a": pa.array(values, kind)})))
+        list(divide("shop/t", columns, ["a"], pa.table({"a": pa.array(values, kind)})))
     assert str(error.value) == (
         "[M516] shop/t: column a cannot partition the table; choose a column of integers, dates or "
         "decimals, or one of texts that are never empty"

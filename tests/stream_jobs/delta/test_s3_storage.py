@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -14,45 +12,29 @@ import pyarrow as pa
 import pytest
 from deltalake import QueryBuilder
 
-from connector.errors import CommitConflict, MirrorError
+from connector.errors import MirrorError, mirror_jobs
 from stream_jobs.delta import s3_storage
-from stream_jobs.delta.compaction import rewrite
-from stream_jobs.delta.housekeeping import clean_log, vacuum, write_checkpoint
-from stream_jobs.delta.log import now
 from stream_jobs.delta.object_file import ObjectFile
 from stream_jobs.delta.parquet_file import live_rows
 from stream_jobs.delta.s3_storage import S3Storage
-from stream_jobs.delta.table import Change, DeltaTable
+from stream_jobs.quarantine.set_aside import Request, SetAside, TablesSetAside
+from stream_jobs.run.owner import Owner, Ownership
+from tests.stream_jobs.bucket_server import reader_options, serve, variables
 from tests.stream_jobs.delta.sample import Sample, rows
+from tests.stream_jobs.delta.table_life import ADVICE, live_through
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-DAY = 86_400_000
-ADVICE = (
-    "; check that the folder of the mirror exists, that the job may write there, and its free space"
-)
-
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
-    """The URL of a server; it tells its port on standard error."""
-    arguments = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"]
-    with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as server:
-        assert server.stderr is not None
-        address = next(line for line in server.stderr if "Running on" in line).split()[-1]
-        yield address
-        server.kill()
+    yield from serve()
 
 
 @pytest.fixture
 def storage(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Storage]:
-    for name, value in {
-        "AWS_ENDPOINT_URL": endpoint,
-        "AWS_ACCESS_KEY_ID": "key",
-        "AWS_SECRET_ACCESS_KEY": "secret",
-        "AWS_DEFAULT_REGION": "us-east-1",
-    }.items():
+    for name, value in variables(endpoint).items():
         monkeypatch.setenv(name, value)
     s3_storage._client.cache_clear()
     bucket = f"b{time.monotonic_ns()}"
@@ -163,40 +145,14 @@ class Overwriting(S3Storage):
 
 
 def test_a_table_lives_in_a_bucket(storage: S3Storage) -> None:
-    sample = Sample(storage, "shop/t")
-    file = sample.append(range(100))
-    sample.kill(**{file.path: range(0, 100, 2)})
-    other = DeltaTable.open(storage, sample.path)
-    assert other is not None
-    new = sample.append([100])
-    with pytest.raises(CommitConflict):
-        other.commit(Change(domains={"a": "b"}), "WRITE")
-    assert other.refresh() == sample.table.snapshot
-    write_checkpoint(sample.table)
-    columns = sample.table.snapshot.columns
-    old = list(sample.table.snapshot.files.values())
-    one = rewrite(storage, sample.path, columns, old, ["id"])
-    assert one is not None
-    sample.table.commit(Change(new=[one], removed=old, data_change=False), "OPTIMIZE")
-    write_checkpoint(sample.table)
-    assert sample.ids() == [*range(1, 100, 2), 100]
-    assert clean_log(sample.table, now() + 31 * DAY) > 0
-    assert vacuum(sample.table, 9, now() + 8 * DAY).files == 2
-    assert storage.read(f"{sample.path}/{new.path}") is None
-    assert sample.ids() == [*range(1, 100, 2), 100]
+    live_through(storage)
 
 
 def test_delta_rs_reads_a_table_in_a_bucket(storage: S3Storage, endpoint: str) -> None:
     sample = Sample(S3Storage(storage.bucket, "lake"), "shop/t")
     file = sample.append(range(10))
     sample.kill(**{file.path: [3]})
-    options = {
-        "AWS_ENDPOINT_URL": endpoint,
-        "AWS_ACCESS_KEY_ID": "key",
-        "AWS_SECRET_ACCESS_KEY": "secret",
-        "AWS_REGION": "us-east-1",
-        "AWS_ALLOW_HTTP": "true",
-    }
+    options = reader_options(endpoint)
     path = f"s3://{storage.bucket}/lake/shop/t"
     found = QueryBuilder().register("t", deltalake.DeltaTable(path, storage_options=options))
     ids = pa.table(found.execute("select id from t order by id"))["id"].to_pylist()
@@ -212,3 +168,26 @@ def test_columns_of_a_large_file_are_read_from_a_bucket(
     found = live_rows(storage, "t", file, sample.table.snapshot.columns[:3])
     assert found.equals(rows(range(60_000)).select(range(3)))
     assert found.schema.types == [pa.int64(), pa.int8(), pa.int16()]
+
+
+def test_the_owner_and_the_tables_set_aside_are_kept_in_a_bucket(storage: S3Storage) -> None:
+    first, second = (
+        Ownership(storage, "s3://b", Owner("shop", "shop", "host", pid, "2026", f"{pid}"))
+        for pid in (1, 2)
+    )
+    first.claim()
+    second.claim()
+    second.check()
+    with pytest.raises(MirrorError) as caught:
+        first.check()
+    assert caught.value.code == mirror_jobs.TAKEN_OVER
+    aside = TablesSetAside(storage, "s3://b")
+    record = SetAside(
+        "shop.a.b", "a.b", "1", "2026", "M209", "why", 1, 7, {0: 3}, frozenset({(1, 7)})
+    )
+    request = Request("shop.a.b", "1", frozenset({(1, 7)}), rebuild=True)
+    aside.put(record)
+    aside.ask(request)
+    assert (aside.records(), aside.requests()) == ({"shop.a.b": record}, {"shop.a.b": request})
+    aside.remove("shop.a.b")
+    assert (aside.records(), aside.requests()) == ({}, {})

@@ -118,3 +118,13 @@ def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(MirrorError, match="M502"):
         LocalStorage(str(tmp_path)).write("taken", b"x")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def test_a_folder_that_cannot_be_written_to_is_told_at_once(
+    storage: LocalStorage, tmp_path: Path
+) -> None:
+    storage.verify()
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").touch()
+    with pytest.raises(MirrorError, match=r"M502.*/file/_binlog-connector-\w+: Not a directory"):
+        LocalStorage(str(tmp_path / "file")).verify()

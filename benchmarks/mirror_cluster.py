@@ -1,0 +1,131 @@
+"""What a second worker gives: our job over the hot table, on a standalone cluster of Spark.
+
+Seconds are those of batches but the first, in which the executors start their Python. The driver,
+with its commits, and the broker are beside the workers on the same machine. Two workers of one core
+then have less than two cores. So the CPU seconds of all of them are told, and also what the second
+worker would give if each had a core of its own: the seconds outside of tasks stay, and those of
+tasks fall to the CPU of the busiest worker, compared with that of one that does everything.
+
+Two cores that share caches, or that are two threads of one core, do less than twice the work of
+one, and then each second of CPU does less. So two processes that only compute are measured, too.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.mirror_jobs import MirrorJob
+from benchmarks.process import TICKS, RunFailed, say
+from local_stack.spark_cluster import SparkCluster
+
+if TYPE_CHECKING:
+    from benchmarks.mirror_hot import HotTopic
+    from benchmarks.mirror_jobs import Run, RunningJob
+
+_BATCH = 250_000
+_BATCHES_MIN = 3
+# What workers do in a batch: changes, and compaction.
+_TASKS = ("tasks", "upkeep")
+# Fields of /proc/PID/stat after the name: parent, then the times of the process and of its children
+# that have ended.
+_PARENT, _TIMES = 1, slice(11, 15)
+# Prints how often it could do some work in the given number of seconds.
+_COMPUTE = """
+import sys, time, zlib
+data = bytes(range(256)) * 1024
+count, end = 0, time.monotonic() + float(sys.argv[1])
+while time.monotonic() < end:
+    zlib.compress(data, 6)
+    count += 1
+print(count)
+"""
+_COMPUTE_SECONDS = 5
+
+
+def measure_cluster(work: Path, topic: HotTopic, broker: int) -> dict[str, Any]:
+    """Return the figures with one worker and with two; raises RunFailed.
+
+    `broker` is the process id of the broker.
+    """
+    records = topic.records
+    batch = min(_BATCH, records // (_BATCHES_MIN + 1))
+    workers = {}
+    for count in (1, 2):
+        with SparkCluster(work / f"cluster-{count}", workers=count) as cluster:
+            folder = work / f"workers-{count}"
+            job = MirrorJob(folder, "ours", topic.bootstrap, topic.PREFIX, cluster.url)
+            looks: list[dict[str, Any]] = []
+
+            def look(running: RunningJob) -> None:
+                executors = [cluster.executors(number)[-1] for number in range(count)]  # noqa: B023
+                looks.append(  # noqa: B023
+                    {
+                        "executors": [_cpu_s(each) for each in executors],
+                        "driver": running.costs.look(),
+                        "broker": _cpu_s(broker),
+                    }
+                )
+
+            workers[str(count)] = _figures(job.run(batch, after_batch=look), looks)
+        say(f"mirror, cluster, {count} workers: {workers[str(count)]}")
+    one, two = workers["1"], workers["2"]
+    share = max(two["executors_cpu_s"]) / sum(one["executors_cpu_s"])
+    alone = one["seconds"] / (one["seconds"] - one["tasks_s"] + one["tasks_s"] * share)
+    return {
+        "records": records,
+        "batch": batch,
+        "workers": workers,
+        "ratio": round(two["records_s"] / one["records_s"], 2),
+        "tasks_ratio": round(one["tasks_s"] / two["tasks_s"], 2),
+        "ratio_of_cpu": round(alone, 2),
+        "ratio_of_cores": round(_computed(2) / _computed(1), 2),
+    }
+
+
+def _computed(processes: int) -> int:
+    """Return how much work so many processes do that only compute."""
+    command = [sys.executable, "-c", _COMPUTE, str(_COMPUTE_SECONDS)]
+    running = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(processes)
+    ]
+    return sum(int(each.communicate()[0]) for each in running)
+
+
+def _figures(run: Run, looks: list[dict[str, Any]]) -> dict[str, Any]:
+    if len(run.batches) < _BATCHES_MIN:
+        reason = f"{len(run.batches)} batches are too few: choose a larger --scale"
+        raise RunFailed(reason)
+    batches = run.batches[1:]
+    seconds = sum(run.batch_s[1:])
+    first, last = looks[0], looks[-1]
+    ends = zip(first["executors"], last["executors"], strict=True)
+    return {
+        "seconds": round(seconds, 2),
+        "records_s": round(sum(batch["records"] for batch in batches) / seconds),
+        "tasks_s": round(sum(batch["phases"][name] for batch in batches for name in _TASKS), 2),
+        "executors_cpu_s": [round(after - before, 2) for before, after in ends],
+        "driver_cpu_s": round(last["driver"] - first["driver"], 2),
+        "broker_cpu_s": round(last["broker"] - first["broker"], 2),
+    }
+
+
+def _cpu_s(root: int) -> float:
+    """Return the CPU seconds of a process and of all below it."""
+    parents: dict[int, int] = {}
+    ticks: dict[int, int] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        pid = int(path.parent.name)
+        parents[pid] = int(fields[_PARENT])
+        ticks[pid] = sum(map(int, fields[_TIMES]))
+    found = {root}
+    # A child may have a lower number than its parent.
+    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= more
+    return sum(ticks.get(pid, 0) for pid in found) / TICKS

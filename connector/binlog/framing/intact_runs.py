@@ -1,0 +1,137 @@
+"""Events that lie one after the other are proven intact together, by one CRC32 of their bytes.
+
+The CRC32 of an event with its own checksum is always the same number. So that of several events
+depends on their lengths alone: it can be computed without their bytes, and compared. A difference
+shows that some event is damaged; each of them is then verified by itself.
+
+::
+
+    crc(A B) = shift(crc(A), length of B) ^ crc(B)       shift: multiply by x ** (8 * length)
+
+https://www.zlib.net/manual.html#Checksum (crc32_combine)
+"""
+
+from __future__ import annotations
+
+from struct import pack
+from typing import Final, final
+
+from librt.strings import read_i32_le
+from mypy_extensions import i64
+
+from connector.binlog.framing.checksum import RESIDUE, crc32
+from connector.binlog.framing.event_types import FORMAT_DESCRIPTION
+from connector.binlog.framing.header import HEADER_LENGTH
+from connector.binlog.framing.version import SIZE_OFFSET, TYPE_OFFSET
+
+# Longer events are verified one by one, which costs little for each of their bytes.
+LENGTH_MAX: Final = 2048
+
+_U32: Final = 0xFFFF_FFFF
+_POLYNOMIAL: Final = 0xEDB8_8320  # reflected: the highest bit is x ** 0
+_ONE: Final = 0x8000_0000
+# A table of a shift has 16 entries of four bytes for each of the eight half bytes of a number.
+_HALF_BYTES: Final = 8
+_ENTRIES: Final = 16
+
+
+@final
+class IntactRuns:
+    """Finds runs of intact events; a table is made for each length that occurs."""
+
+    def __init__(self) -> None:
+        """Start without tables."""
+        self._shifts: list[bytes] = [b""] * (LENGTH_MAX + 1)
+
+    def end_of(self, data: bytes, start: i64, *, checksummed: bool) -> i64:
+        """Return the end of the run of intact events at `start`, which is `start` without one.
+
+        The run ends before a FORMAT_DESCRIPTION_EVENT, a long event, and one that is not complete.
+        Events that are not `checksummed` need only be complete.
+        """
+        available: i64 = len(data)
+        at = start
+        expected: i64 = 0
+        shifts = self._shifts
+        while available - at >= HEADER_LENGTH:
+            size = i64(read_i32_le(data, at + SIZE_OFFSET)) & _U32
+            if (
+                size < HEADER_LENGTH
+                or size > available - at
+                or size > LENGTH_MAX
+                or data[at + TYPE_OFFSET] == FORMAT_DESCRIPTION
+            ):
+                break
+            if checksummed:
+                shift = shifts[size]
+                if not shift:
+                    shift = shifts[size] = _shift_table(size)
+                expected = _shifted(shift, expected) ^ RESIDUE
+            at += size
+        if checksummed and at > start and crc32(memoryview(data)[start:at]) != expected:
+            return start
+        return at
+
+
+def _shifted(table: bytes, crc: i64) -> i64:
+    return (
+        i64(read_i32_le(table, (crc & 15) << 2))
+        ^ i64(read_i32_le(table, 64 | (crc >> 4 & 15) << 2))
+        ^ i64(read_i32_le(table, 128 | (crc >> 8 & 15) << 2))
+        ^ i64(read_i32_le(table, 192 | (crc >> 12 & 15) << 2))
+        ^ i64(read_i32_le(table, 256 | (crc >> 16 & 15) << 2))
+        ^ i64(read_i32_le(table, 320 | (crc >> 20 & 15) << 2))
+        ^ i64(read_i32_le(table, 384 | (crc >> 24 & 15) << 2))
+        ^ i64(read_i32_le(table, 448 | (crc >> 28 & 15) << 2))
+    ) & _U32
+
+
+def _shift_table(length: i64) -> bytes:
+    """Return what each half byte of a CRC32 becomes when `length` bytes follow."""
+    # What each bit becomes, the highest first.
+    factor = _power_of_x(8 * length)
+    bits: list[i64] = []
+    while len(bits) < 4 * _HALF_BYTES:
+        bits.append(factor)
+        factor = _times_x(factor)
+    entries: list[i64] = []
+    lowest = 4 * _HALF_BYTES - 1
+    while lowest > 0:
+        for value in range(_ENTRIES):
+            entry: i64 = 0
+            for bit in range(4):
+                if value >> bit & 1:
+                    entry ^= bits[lowest - bit]
+            entries.append(entry)
+        lowest -= 4
+    return pack(f"<{len(entries)}I", *entries)
+
+
+def _power_of_x(exponent: i64) -> i64:
+    """Return x ** exponent modulo the polynomial, by squares."""
+    result: i64 = _ONE
+    square: i64 = _ONE >> 1  # x
+    left = exponent
+    while left:
+        if left & 1:
+            result = _product(result, square)
+        square = _product(square, square)
+        left >>= 1
+    return result
+
+
+def _product(first: i64, second: i64) -> i64:
+    """Return the product of two polynomials modulo that of CRC32."""
+    product: i64 = 0
+    factor = second
+    bit: i64 = _ONE
+    while bit:
+        if first & bit:
+            product ^= factor
+        factor = _times_x(factor)
+        bit >>= 1
+    return product
+
+
+def _times_x(factor: i64) -> i64:
+    return factor >> 1 ^ (_POLYNOMIAL if factor & 1 else 0)

@@ -1,0 +1,134 @@
+"""`rules`: how a server would log a statement, and by which rule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from connector.cli.daemon import exit_code_of, loaded
+
+if TYPE_CHECKING:
+    from connector.logging_rules.format_decision import Decision
+    from connector.logging_rules.server_version import ServerVersion
+    from connector.logging_rules.session_state import SessionState
+    from connector.logging_rules.unrolled import Unrolled
+    from connector.settings.sections import SourceSettings
+    from connector.source.server.select_session import SelectSession
+
+
+def rules(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="CONFIG|URL", help="A TOML file, or mysql://USER[:PASSWORD]@HOST[:PORT]."
+        ),
+    ],
+    statements: Annotated[
+        list[str], typer.Argument(metavar="SQL...", help="Statements, each in quotes.")
+    ],
+    database: Annotated[
+        str, typer.Option("--database", "-D", help="The database of names that have none.")
+    ] = "",
+) -> None:
+    """Say how the source would log a statement, and by which rule; nothing is executed.
+
+    Each statement is taken as the first one of its session, and a CALL as the statements that it
+    may run. docs/logging-rules.md explains the
+    rules. Exit codes: 0 said, 1 transient: the source cannot be reached, 2 wrong arguments, or a
+    statement that is not understood, 3 an error that a restart cannot fix.
+    """
+
+    def say() -> None:
+        from connector.source.server.select_session import (  # noqa: PLC0415  # keeps --help fast
+            SelectSession,
+        )
+
+        with SelectSession(_settings(source)) as session:
+            for statement in statements:
+                _say(session, database, statement)
+
+    exit_code_of(say)
+
+
+def _settings(source: str) -> SourceSettings:
+    if "://" in source:
+        from connector.reader.source_url import (  # noqa: PLC0415  # keeps --help fast
+            source_settings,
+        )
+
+        return source_settings(source)
+    return loaded(Path(source)).source
+
+
+def _say(session: SelectSession, database: str, statement: str) -> None:
+    from connector.source.tables.statement_tables import (  # noqa: PLC0415  # keeps --help fast
+        StatementTables,
+    )
+    from connector.source.tables.unrolled_calls import (  # noqa: PLC0415  # keeps --help fast
+        unrolled,
+    )
+
+    tables = StatementTables(session, database)
+    whole = unrolled(statement, tables)
+    state = _state(session)
+    typer.echo(statement)
+    if not whole.called:
+        _say_formats(whole, 0, state, tables.server, "")
+        return
+    if not whole.statements:
+        typer.echo("  nothing of it is logged")
+    for at, each in enumerate(whole.statements):
+        typer.echo(f"  {'once' if whole.in_order else 'perhaps'}: {' '.join(each.text.split())}")
+        _say_formats(whole, at, state, tables.server, "  ")
+
+
+def _say_formats(
+    unrolled: Unrolled, at: int, state: SessionState, server: ServerVersion, margin: str
+) -> None:
+    """Say how one of the statements is logged in each format."""
+    from dataclasses import replace  # noqa: PLC0415  # keeps --help fast
+
+    from connector.logging_rules.session_state import (  # noqa: PLC0415  # keeps --help fast
+        BinlogFormat,
+    )
+    from connector.logging_rules.unrolled import (  # noqa: PLC0415  # keeps --help fast
+        possible_decisions,
+    )
+
+    for binlog_format in BinlogFormat:
+        before = replace(state, binlog_format=binlog_format)
+        decisions = possible_decisions(unrolled, before, server)[at]
+        mark = "*" if binlog_format is state.binlog_format else " "
+        for number, decision in enumerate(decisions):
+            head = f"{mark} {binlog_format.value}" if number == 0 else "  or"
+            typer.echo(f"{margin}{head:<12} {_shown(decision)}")
+            for reason in sorted(each.value for each in decision.reasons):
+                typer.echo(f"{margin}               {reason}")
+
+
+def _shown(decision: Decision) -> str:
+    if decision.refusal is not None:
+        return f"refused    {decision.refusal.name} ({decision.refusal.number})"
+    return f"{decision.logged_as.value:<10} {decision.rule}"
+
+
+def _state(session: SelectSession) -> SessionState:
+    """Return the settings with which a new session starts."""
+    from connector.logging_rules.session_state import (  # noqa: PLC0415  # keeps --help fast
+        BinlogFormat,
+        Isolation,
+        SessionState,
+    )
+
+    names = ("binlog_format", "transaction_isolation", "tx_isolation", "enforce_gtid_consistency")
+    listed = ", ".join(f"'{name}'" for name in names)
+    rows = session.query(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({listed})")
+    values = {row["Variable_name"]: row["Value"] or "" for row in rows}
+    level = values.get("transaction_isolation") or values["tx_isolation"]
+    return SessionState(
+        BinlogFormat(values.get("binlog_format", "ROW")),
+        Isolation[level.replace("-", "_")],
+        enforce_gtid_consistency=values.get("enforce_gtid_consistency", "OFF") == "ON",
+    )

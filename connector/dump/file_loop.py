@@ -1,0 +1,45 @@
+"""The events of a file go to a format that writes bytes: all work for each event is compiled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mypy_extensions import i64
+
+    from connector.binlog.event import Event
+    from connector.dump.lines.byte_format import ByteFormat
+    from connector.dump.lines.output import LineOutput
+    from connector.reader.file_log import FileLog
+
+
+def put_file(
+    log: FileLog,
+    read: Callable[[], Event | None],
+    writer: ByteFormat,
+    output: LineOutput,
+    stop_position: i64,
+    show: Callable[[int], None],
+) -> None:
+    """Write the events of `log` that start before `stop_position`.
+
+    `read` returns the next event if the file must be read for it, None at the end; `show` is told
+    then how far it was read. Raises the errors of both, those of `writer`, and EventError.
+    """
+    while True:
+        event = log.opened_event()
+        if event is None:
+            event = read()
+            if event is None:
+                return
+            writer.received()
+            show(event.position)
+        if event.position >= stop_position:
+            return
+        writer.put(event, output)
+        output.give_way()
+        # The bytes after the end may be damaged, or not written yet.
+        if event.next_position >= stop_position:
+            return

@@ -1,0 +1,149 @@
+"""The bodies of the events that each transaction has become JSON without objects for them.
+
+The fields are those of `bodies`, which writes all other events.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from librt.strings import read_i32_le
+from mypy_extensions import i64, u8
+
+from connector.binlog.events.statement import QUERY_HEADER_LENGTH, QueryEvent
+from connector.binlog.events.transaction import require_gno
+from connector.codec.digits import put_ascii, put_int, put_uint, put_uint64
+from connector.dump.json.bodies import body_fields
+from connector.dump.json.cells import encoded
+from connector.dump.json.rows import dumps
+from connector.gtid import gtid_at
+
+if TYPE_CHECKING:
+    from librt.strings import BytesWriter
+
+    from connector.binlog.event import Event
+    from connector.codec.payload import PayloadReader
+
+_CLOSE: Final = 0x7D
+_XID_LENGTH: Final = 8
+_UUID_LENGTH: Final = 16
+_LOGICAL_TIMESTAMP: Final = 2
+_TIMESTAMP_LENGTH: Final = 7
+_ORIGINAL_TIMESTAMP_FOLLOWS: Final = 1 << 55
+_ORIGINAL_VERSION_FOLLOWS: Final = 1 << 31
+_TICKET_LENGTH: Final = 8
+_INT64_MAX: Final = (1 << 63) - 1
+
+# Of a QUERY: what differs between statements with the same text, and what is then the same.
+_EXEC_TIME_OFFSET: Final = 4
+_SAME_OFFSET: Final = 8
+_SAME_BYTES_MAX: Final = 512
+_STATEMENTS_MAX: Final = 1024
+
+
+def put_xid(body: PayloadReader, out: BytesWriter) -> bool:
+    """Append the body of an XID_EVENT; return False if it has another length."""
+    if body.remaining != _XID_LENGTH:
+        return False
+    start = body.offset
+    out.write(b'{"xid":')
+    put_uint64(out, body.read_int64())
+    body.offset = start
+    out.append(u8(_CLOSE))
+    return True
+
+
+def put_gtid(body: PayloadReader, out: BytesWriter) -> None:
+    """Append the body of a GTID_LOG_EVENT. Raises DecodeError if it is too short."""
+    flags = body.read_uint8()
+    uuid = body.take(_UUID_LENGTH)
+    gno = require_gno(body.read_int64())
+    out.write(b'{"gtid":"')
+    put_ascii(out, gtid_at(body.data, uuid, gno).prefix)
+    put_uint(out, gno)
+    out.write(b'","flags":')
+    put_uint(out, flags)
+    if body.remaining and body.data[body.offset] == _LOGICAL_TIMESTAMP:
+        body.skip(1)
+        _put_facts(body, out)
+    out.append(u8(_CLOSE))
+
+
+def _put_facts(body: PayloadReader, out: BytesWriter) -> None:
+    out.write(b',"last_committed":')
+    put_int(out, body.read_int64())
+    out.write(b',"sequence_number":')
+    put_int(out, body.read_int64())
+    if body.remaining:
+        immediate = body.read_length(_TIMESTAMP_LENGTH)
+        original = immediate
+        if immediate & _ORIGINAL_TIMESTAMP_FOLLOWS:
+            immediate ^= _ORIGINAL_TIMESTAMP_FOLLOWS
+            original = body.read_length(_TIMESTAMP_LENGTH)
+        out.write(b',"original_commit_timestamp":')
+        put_uint(out, original)
+        out.write(b',"immediate_commit_timestamp":')
+        put_uint(out, immediate)
+    if body.remaining:
+        length = body.read_lenenc()
+        out.write(b',"transaction_length":')
+        if length > _INT64_MAX:
+            put_ascii(out, str(length))
+        else:
+            put_uint(out, length)
+    if body.remaining:
+        version = body.read_uint32()
+        original_version = version
+        if version & _ORIGINAL_VERSION_FOLLOWS:
+            version ^= _ORIGINAL_VERSION_FOLLOWS
+            original_version = body.read_uint32()
+        out.write(b',"original_server_version":')
+        put_uint(out, original_version)
+        out.write(b',"immediate_server_version":')
+        put_uint(out, version)
+    if body.remaining >= _TICKET_LENGTH:
+        out.write(b',"commit_group_ticket":')
+        put_uint64(out, body.read_int64())
+
+
+@final
+class Statements:
+    """Writes QUERY_EVENTs; BEGIN is the same in nearly all transactions."""
+
+    def __init__(self) -> None:
+        """Know no statement."""
+        self._known: dict[bytes, bytes] = {}
+
+    def put(self, event: Event, out: BytesWriter) -> bool:
+        """Append the body of a QUERY_EVENT; return False for a long or old one."""
+        body = event.undecoded
+        if body is None or not event.has_plain_queries:
+            return False
+        data = body.data
+        start = body.offset
+        end = body.end
+        if end - start < QUERY_HEADER_LENGTH or end - start > _SAME_BYTES_MAX:
+            return False
+        same = data[start + _SAME_OFFSET : end]
+        text = self._known.get(same)
+        thread_id = i64(read_i32_le(data, start)) & 0xFFFF_FFFF
+        exec_time = i64(read_i32_le(data, start + _EXEC_TIME_OFFSET)) & 0xFFFF_FFFF
+        if text is None:
+            text = self._keep(same, event)
+        out.write(b'{"thread_id":')
+        put_uint(out, thread_id)
+        out.write(b',"exec_time":')
+        put_uint(out, exec_time)
+        out.write(text)
+        return True
+
+    def _keep(self, same: bytes, event: Event) -> bytes:
+        query = event.body
+        assert isinstance(query, QueryEvent)
+        fields = body_fields(query, mariadb=False)
+        del fields["thread_id"], fields["exec_time"]
+        if len(self._known) >= _STATEMENTS_MAX:
+            self._known.clear()
+        text = b"," + encoded(dumps(fields)[1:])
+        self._known[same] = text
+        return text

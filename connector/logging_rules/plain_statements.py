@@ -1,0 +1,183 @@
+"""Statements that their first words tell: CALL, LOAD DATA, SET, DO, XA and those of transactions.
+
+The parser does not know them. Their expressions become a statement that it knows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from sqlglot.tokenizer_core import TokenType
+
+from connector.errors import ConfigError, logging_rules
+from connector.logging_rules.parsed_statement import ParsedStatement
+from connector.logging_rules.sql_tokens import split, text_of, word, words
+from connector.logging_rules.statement_facts import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlglot.tokenizer_core import Token
+
+    from connector.logging_rules.parsed_statement import TableName
+
+_TRANSACTIONS: Final = {
+    ("BEGIN",): Kind.BEGIN,
+    ("START", "TRANSACTION"): Kind.BEGIN,
+    ("COMMIT",): Kind.COMMIT,
+    ("ROLLBACK",): Kind.ROLLBACK,
+    ("SAVEPOINT",): Kind.SAVEPOINT,
+    ("RELEASE", "SAVEPOINT"): Kind.RELEASE_SAVEPOINT,
+    ("XA", "START"): Kind.XA_START,
+    ("XA", "BEGIN"): Kind.XA_START,
+    ("XA", "END"): Kind.XA_END,
+    ("XA", "PREPARE"): Kind.XA_PREPARE,
+    ("XA", "COMMIT"): Kind.XA_COMMIT,
+    ("XA", "ROLLBACK"): Kind.XA_ROLLBACK,
+}
+_OPTIONS_OF_SET: Final = frozenset({"GLOBAL", "SESSION", "LOCAL", "PERSIST", "PERSIST_ONLY"})
+# SET with these words has no assignments.
+_WITHOUT_VALUE: Final = frozenset({"NAMES", "CHARSET", "CHARACTER", "TRANSACTION"})
+# SET PASSWORD is logged like DDL; SET STATEMENT … FOR has another statement in it.
+_UNLIKE_OTHERS: Final = frozenset({"PASSWORD", "STATEMENT"})
+_ASSIGNS: Final = frozenset({TokenType.EQ, TokenType.COLON_EQ})
+
+
+@dataclass(frozen=True, slots=True)
+class PlainStatement:
+    """What the words say, and the text of a statement that has the expressions."""
+
+    parsed: ParsedStatement
+    expressions: str = ""
+
+
+def plain_statement(text: str, tokens: Sequence[Token]) -> PlainStatement | None:
+    """Return what one of these statements says; None for any other.
+
+    Raises ConfigError for one of them that is not understood.
+    """
+    first = word(tokens, 0)
+    if first == "CALL":
+        return _call(text, tokens)
+    if first == "LOAD" and word(tokens, 1) in ("DATA", "XML"):
+        return _load(text, tokens)
+    if first == "SET":
+        return _set(text, tokens)
+    if first == "DO":
+        return PlainStatement(ParsedStatement(Kind.SELECT), f"SELECT {text_of(text, tokens[1:])}")
+    for start, kind in _TRANSACTIONS.items():
+        if words(tokens, len(start)) == start:
+            return PlainStatement(ParsedStatement(_exact(kind, words(tokens, len(tokens)))))
+    return None
+
+
+def _exact(kind: Kind, all_words: tuple[str, ...]) -> Kind:
+    if kind is Kind.ROLLBACK and "TO" in all_words:
+        return Kind.ROLLBACK_TO_SAVEPOINT
+    if kind is Kind.XA_COMMIT and all_words[-2:] == ("ONE", "PHASE"):
+        return Kind.XA_COMMIT_ONE_PHASE
+    return kind
+
+
+def _call(text: str, tokens: Sequence[Token]) -> PlainStatement:
+    name, at = _name(tokens, 1)
+    arguments = _in_parentheses(tokens, at)
+    if at + len(arguments) + (2 if word(tokens, at) == "(" else 0) != len(tokens):
+        raise ConfigError(logging_rules.NOT_UNDERSTOOD)
+    parsed = ParsedStatement(
+        Kind.CALL, called=name, arguments=len(split(arguments, TokenType.COMMA))
+    )
+    return PlainStatement(parsed, f"SELECT {text_of(text, arguments)}" if arguments else "")
+
+
+def _name(tokens: Sequence[Token], at: int) -> tuple[TableName, int]:
+    """Return the name that starts there, and the index after it."""
+    if at + 2 < len(tokens) and tokens[at + 1].token_type is TokenType.DOT:
+        return (tokens[at].text, tokens[at + 2].text), at + 3
+    if at >= len(tokens):
+        raise ConfigError(logging_rules.NOT_UNDERSTOOD)
+    return ("", tokens[at].text), at + 1
+
+
+def _in_parentheses(tokens: Sequence[Token], at: int) -> Sequence[Token]:
+    if word(tokens, at) != "(":
+        return []
+    depth = 0
+    for end in range(at, len(tokens)):
+        found = tokens[end].token_type
+        depth += (found is TokenType.L_PAREN) - (found is TokenType.R_PAREN)
+        if not depth:
+            return tokens[at + 1 : end]
+    raise ConfigError(logging_rules.NOT_UNDERSTOOD)
+
+
+def _load(text: str, tokens: Sequence[Token]) -> PlainStatement:
+    """Read LOAD DATA: its table, the columns that the file or SET gives, and SET's expressions."""
+    into = next(
+        (at for at in range(len(tokens)) if words(tokens, 2, at) == ("INTO", "TABLE")), None
+    )
+    if into is None:
+        raise ConfigError(logging_rules.NOT_UNDERSTOOD)
+    head = words(tokens, into)
+    name, at = _name(tokens, into + 2)
+    if word(tokens, at) == "PARTITION":
+        at += len(_in_parentheses(tokens, at + 1)) + 3
+    listed: Sequence[Token] = []
+    assignments: Sequence[Token] = []
+    while at < len(tokens):
+        if word(tokens, at) == "(":
+            listed = _in_parentheses(tokens, at)
+            at += len(listed) + 1
+        elif word(tokens, at) == "SET" and word(tokens, at - 1) not in ("CHARACTER", "CHAR"):
+            assignments = tokens[at + 1 :]
+            break
+        at += 1
+    columns = [each[-1].text for each in split(listed, TokenType.COMMA) if len(each) == 1]
+    targets = [_assignment(each)[0] for each in split(assignments, TokenType.COMMA)]
+    columns += [target[-1].text for target in targets]
+    parsed = ParsedStatement(
+        Kind.LOAD_DATA,
+        (name,),
+        assigned=tuple((name, column) for column in columns),
+        listed=tuple(columns) if listed else (),
+        ignore="IGNORE" in head,
+        replace="REPLACE" in head,
+    )
+    if not assignments:
+        return PlainStatement(parsed)
+    values = [text_of(text, _assignment(each)[1]) for each in split(assignments, TokenType.COMMA)]
+    return PlainStatement(parsed, f"SELECT ({'), ('.join(values)})")
+
+
+def _assignment(tokens: Sequence[Token]) -> tuple[Sequence[Token], Sequence[Token]]:
+    """Return what is before and after the sign of an assignment."""
+    for at, token in enumerate(tokens):
+        if token.token_type in _ASSIGNS and 0 < at < len(tokens) - 1:
+            return tokens[:at], tokens[at + 1 :]
+    raise ConfigError(logging_rules.NOT_UNDERSTOOD)
+
+
+def _set(text: str, tokens: Sequence[Token]) -> PlainStatement:
+    """Read SET: its expressions, and the system variables that it could mean."""
+    rest = tokens[1:]
+    if word(rest, 0) in _OPTIONS_OF_SET and word(rest, 1) == "TRANSACTION":
+        rest = rest[1:]
+    if word(rest, 0) in _WITHOUT_VALUE:
+        settings = frozenset({"transaction"} if word(rest, 0) == "TRANSACTION" else ())
+        return PlainStatement(ParsedStatement(Kind.SELECT, settings=settings))
+    if word(rest, 0) in _UNLIKE_OTHERS:
+        raise ConfigError(logging_rules.NOT_UNDERSTOOD)
+    settings_found: set[str] = set()
+    values = []
+    for part in split(rest, TokenType.COMMA):
+        target, value = _assignment(part)
+        # A name alone can be a local variable, too.
+        local = word(target, 0) not in ("@", "NEW")
+        if local:
+            settings_found.add(target[-1].text.lower())
+        # ON, DEFAULT or BINARY are no expressions.
+        if not (local and len(value) == 1):
+            values.append(f"({text_of(text, value)})")
+    parsed = ParsedStatement(Kind.SELECT, settings=frozenset(settings_found))
+    return PlainStatement(parsed, f"SELECT {', '.join(values)}" if values else "")

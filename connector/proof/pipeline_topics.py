@@ -1,0 +1,69 @@
+"""The topics of a prefix, and which of them hold the rows of followed tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.errors import (
+    ClusterAuthorizationFailedError,
+    KafkaError,
+    TopicAuthorizationFailedError,
+)
+
+from connector.contract import row_topic
+from connector.sink import attempts
+from connector.sink.connection import client_settings, connector_error
+
+if TYPE_CHECKING:
+    from connector.changes.table_filter import TableFilter
+    from connector.settings.sections import KafkaSettings
+    from connector.sink.clients import KafkaClients
+
+_POLICY = "cleanup.policy"
+
+
+def own_topics(
+    prefix: str, existing: dict[str, bool], tables: TableFilter, names: set[str]
+) -> list[str]:
+    """Return the topics of followed tables, and that of DDL."""
+    known = {
+        row_topic(prefix, database, table)
+        for database, _, table in (name.partition(".") for name in names)
+        if tables.follows(database, table)
+    }
+    found = [prefix] if prefix in existing else []
+    for topic in existing:
+        database, _, table = topic.removeprefix(f"{prefix}.").partition(".")
+        if topic in known or (table and "." not in table and tables.follows(database, table)):
+            found.append(topic)
+    return found
+
+
+def topics_of(settings: KafkaSettings, clients: KafkaClients) -> dict[str, bool]:
+    """Return the topics of the prefix, and whether Kafka compacts them.
+
+    Raises SinkUnavailable or SinkRefused.
+    """
+    prefix = settings.topic_prefix
+    try:
+        admin = clients.open_admin(**client_settings(settings))
+        try:
+            names = [name for name in admin.list_topics() if f"{name}.".startswith(f"{prefix}.")]
+            return _compacted(admin, names)
+        finally:
+            admin.close()
+    except (KafkaError, OSError) as error:
+        raise connector_error(settings, attempts.reading(prefix), error) from error
+
+
+def _compacted(admin: Any, names: list[str]) -> dict[str, bool]:
+    asked = [ConfigResource(ConfigResourceType.TOPIC, name, {_POLICY: None}) for name in names]
+    if not asked:
+        return {}
+    try:
+        (found,) = admin.describe_configs(asked, config_filter="all").values()
+    except (ClusterAuthorizationFailedError, TopicAuthorizationFailedError):
+        # Then a record that Kafka has compacted away counts as missing.
+        return dict.fromkeys(names, False)
+    return {name: "compact" in str(found[name][_POLICY]["value"]) for name in names}

@@ -1,0 +1,108 @@
+"""Groups that change no wanted table are passed over, by headers and table ids alone.
+
+A group of the usual form is passed over if the bytes that were received hold all of it, and no
+table map in it names a wanted table. Every other one is decoded.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from connector.binlog.events.table_map import TABLE_MAP_HEADER_LENGTH
+from connector.binlog.framing.event_types import TABLE_MAP
+from connector.binlog.framing.header import HEADER_LENGTH
+from connector.binlog.framing.version import TYPE_OFFSET
+from connector.changes.event_meaning import MEANING_OF_TYPE, ROWS
+from connector.changes.whole_groups import end_of_group, size_at, table_id_at
+from connector.codec.payload import PayloadReader
+from connector.errors import DecodeError
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+    from connector.changes.table_filter import TableFilter
+    from connector.reader.event_frames import ReceivedEvents
+
+_NONE: Final = -1
+# Slots for the latest table maps, by the lowest bits of the table id, which a server counts up.
+_SLOTS: Final = 64
+_SLOT_MASK: Final = _SLOTS - 1
+
+_IS_ROWS: Final = bytes([MEANING_OF_TYPE[code] == ROWS for code in range(256)])
+
+
+@final
+class _KnownTable:
+    """The body of a table map, and whether its table is wanted."""
+
+    __slots__ = ("body", "wanted")
+
+    def __init__(self, body: bytes, *, wanted: bool) -> None:
+        self.body = body
+        self.wanted = wanted
+
+
+@final
+class OtherTables:
+    """Finds the groups that change other tables than the wanted ones."""
+
+    def __init__(self, wanted: TableFilter) -> None:
+        """Pass over groups without changes of `wanted` tables."""
+        self._wanted = wanted
+        self._known: list[_KnownTable | None] = [None] * _SLOTS
+        self._latest_id: i64 = _NONE
+        self._ids: list[i64] = []  # of the tables of the current group, but the latest one
+
+    def end_of(self, events: ReceivedEvents, trailer: i64) -> i64:
+        """Return the end of the groups at the start of `events` that change other tables.
+
+        Each event ends in `trailer` bytes of a checksum.
+        """
+        data = events.data
+        at = events.start
+        while True:
+            end = end_of_group(data, at, events.end, trailer)
+            if end == at or self._has_wanted(data, at, end, trailer):
+                return at
+            at = end
+
+    def _has_wanted(self, data: bytes, start: i64, end: i64, trailer: i64) -> bool:
+        """Return whether the group in `data[start:end]` has to be decoded."""
+        self._latest_id = _NONE
+        self._ids.clear()
+        at = start
+        while at < end:
+            type_code: i64 = data[at + TYPE_OFFSET]
+            body = at + HEADER_LENGTH
+            at += size_at(data, at)
+            if type_code == TABLE_MAP:
+                if self._is_wanted(data, body, at - trailer):
+                    return True
+            elif _IS_ROWS[type_code]:
+                table_id = table_id_at(data, body)
+                if table_id != self._latest_id and table_id not in self._ids:
+                    return True
+        return False
+
+    def _is_wanted(self, data: bytes, start: i64, end: i64) -> bool:
+        """Return whether the table map in `data[start:end]` names a wanted table."""
+        if self._latest_id != _NONE:
+            self._ids.append(self._latest_id)
+        self._latest_id = table_id_at(data, start)
+        slot: i64 = data[start] & _SLOT_MASK
+        known = self._known[slot]
+        body = data[start:end]
+        if known is None or known.body != body:
+            known = self._known[slot] = _KnownTable(body, wanted=self._names_wanted(body))
+        return known.wanted
+
+    def _names_wanted(self, body: bytes) -> bool:
+        reader = PayloadReader(body, TABLE_MAP_HEADER_LENGTH)
+        try:
+            schema = reader.read_bytes(reader.read_uint8()).decode("utf-8")
+            reader.skip(1)
+            table = reader.read_bytes(reader.read_uint8()).decode("utf-8")
+        except (DecodeError, UnicodeDecodeError):
+            # Who decodes it raises the error.
+            return True
+        return self._wanted.follows(schema, table)

@@ -1,0 +1,199 @@
+"""The tables, triggers and functions of a statement, read from a server."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from connector.errors import ConfigError, logging_rules
+from connector.logging_rules.engines import engine_of
+from connector.logging_rules.sql_facts import BUILT_IN
+from connector.logging_rules.statement_facts import (
+    CREATES_TABLE,
+    INSERTS,
+    Kind,
+    StatementFacts,
+    TableUse,
+)
+from connector.logging_rules.table import Table
+from connector.logging_rules.unsafe_defaults import takes_unsafe_default
+from connector.logging_rules.unsafe_functions import unsafe_functions
+from connector.source.server.product import version_of
+from connector.source.tables.parsed_programs import parsed_program
+from connector.source.tables.stored_programs import StoredPrograms
+from connector.source.tables.table_facts import TableFacts
+from connector.source.tables.written_tables import WrittenTables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from connector.logging_rules.parsed_statement import ParsedStatement, TableName
+    from connector.source.server.select_session import SelectSession
+    from connector.source.tables.stored_programs import StoredBody
+
+_TEMPORARY: Final = frozenset({Kind.CREATE_TEMPORARY, Kind.CREATE_TEMPORARY_SELECT})
+_DROPS: Final = frozenset({Kind.DROP_TABLE, Kind.DROP_TEMPORARY})
+_EVENTS: Final = {Kind.UPDATE: {"UPDATE"}, Kind.DELETE: {"DELETE"}}
+_REPLACES: Final = frozenset({Kind.REPLACE, Kind.REPLACE_SELECT})
+_INSERTS: Final = INSERTS | _REPLACES | {Kind.LOAD_DATA}
+
+
+class StatementTables:
+    """Asks one server; `database` is the default one."""
+
+    def __init__(self, session: SelectSession, database: str) -> None:
+        """Ask over `session`."""
+        self._session = session
+        self.database = database
+        self.server = version_of(session.identity)
+        self._tables = TableFacts(session, self.server)
+        self._programs = StoredPrograms(session)
+        self._written = WrittenTables(self._programs)
+        # Those that the statements have created so far.
+        self._temporary: dict[TableName, Table] = {}
+
+    def facts(self, parsed: ParsedStatement, database: str = "") -> StatementFacts:
+        """Return the facts of a statement with all that it invokes.
+
+        Raises ConfigError for what is not understood or not there.
+        """
+        return self._facts(parsed, database or self.database, 0)
+
+    def procedure(self, parsed: ParsedStatement, default: str) -> StoredBody:
+        """Return the procedure that a CALL names. Raises ConfigError if it cannot be called so."""
+        database, name = parsed.called or ("", "")
+        shown = f"{database or default}.{name}"
+        found = self._programs.procedure(database or default, name)
+        if found is None:
+            raise ConfigError(
+                logging_rules.NO_PROCEDURE, server=self._session.name, procedure=shown
+            )
+        if found.parameters != parsed.arguments:
+            raise ConfigError(logging_rules.ARGUMENTS, procedure=shown, expected=found.parameters)
+        return found
+
+    def _facts(self, parsed: ParsedStatement, database: str, depth: int) -> StatementFacts:
+        uses, inner = self._of_tables(parsed, database, depth)
+        for function in sorted(parsed.functions - BUILT_IN - unsafe_functions(self.server)):
+            inner += self._function(("", function), database, depth)
+        for stored in sorted(parsed.stored):
+            inner += self._function(stored, database, depth)
+        if parsed.kind is Kind.CALL:
+            # Of a function or a trigger: it is not unrolled.
+            inner += self._program(self.procedure(parsed, database), depth)
+        facts = StatementFacts(
+            parsed.kind,
+            tuple(uses),
+            parsed.functions,
+            parsed.variables,
+            # A SELECT gives its LIMIT to the statement that invokes it.
+            limit=parsed.limit and (depth > 0 or parsed.kind is not Kind.SELECT),
+            ignore=parsed.ignore,
+            replace=parsed.replace and parsed.kind is Kind.CREATE_TABLE_SELECT,
+            on_duplicate=parsed.on_duplicate,
+            delayed=parsed.delayed,
+            skip_locked=parsed.skip_locked,
+            nowait=parsed.nowait,
+        ).with_sub_statements(inner)
+        # Only MariaDB asks it of the tables of triggers and functions, too.
+        asked = (
+            facts.written if self.server.is_mariadb else [use.table for use in uses if use.writes]
+        )
+        taken = any(takes_unsafe_default(parsed, table, self.server) for table in asked)
+        return replace(facts, unsafe_default=taken)
+
+    def _of_tables(
+        self, parsed: ParsedStatement, database: str, depth: int
+    ) -> tuple[list[TableUse], list[StatementFacts]]:
+        """Return how the tables are used, and the facts of their triggers and views."""
+        if parsed.kind in _DROPS:
+            return [], []
+        uses: list[TableUse] = []
+        inner: list[StatementFacts] = []
+        if parsed.kind in CREATES_TABLE:
+            uses.append(TableUse(self._new_table(parsed, database), writes=True))
+        else:
+            for name in parsed.written:
+                self._add_written(parsed, (name[0] or database, name[1]), uses, inner, depth)
+        for name in parsed.read:
+            if name not in (*parsed.written, parsed.like):
+                view = self._programs.view(name[0] or database, name[1])
+                if view is None:
+                    uses.append(TableUse(self._table(name, database), reads=True))
+                else:
+                    inner += self._program(view, depth)
+        return uses, inner
+
+    def _add_written(
+        self,
+        parsed: ParsedStatement,
+        name: TableName,
+        uses: list[TableUse],
+        inner: list[StatementFacts],
+        depth: int,
+    ) -> None:
+        """Add the table, or those below the view, with their triggers."""
+        columns = [column for of, column in parsed.assigned if of[1] == name[1]]
+        written = self._written.of(name, columns)
+        joined: tuple[TableName, ...] = ()
+        if parsed.kind in _INSERTS:
+            # Servers lock each table of a join as one that an INSERT writes.
+            joined = written.read
+        reads = parsed.kind in (Kind.UPDATE, Kind.DELETE)
+        for each in (*written.tables, *joined):
+            uses.append(TableUse(self._table(each, ""), writes=True, reads=reads))
+            inner += self._triggers(parsed, each, depth)
+        if not joined:
+            uses += [TableUse(self._table(each, ""), reads=True) for each in written.read]
+        for view in written.views:
+            inner += self._program(view, depth)
+            # The list of the columns has the names of the view.
+            if parsed.kind in _INSERTS and any(
+                column.unsafe_default for use in uses for column in use.table.columns
+            ):
+                shown = view.shown.partition(" ")[2]
+                raise ConfigError(logging_rules.VIEW_NOT_CHANGED, view=shown)
+
+    def _new_table(self, parsed: ParsedStatement, database: str) -> Table:
+        name = parsed.written[0]
+        temporary = parsed.kind in _TEMPORARY
+        if parsed.like is not None:
+            table = replace(self._table(parsed.like, database), name=name[1], temporary=temporary)
+        else:
+            engine = engine_of(parsed.engine or "InnoDB", self.server)
+            if engine is None:
+                raise ConfigError(logging_rules.ENGINE_UNKNOWN, table=name[1], engine=parsed.engine)
+            table = Table(name[1], engine, parsed.columns, parsed.unique_keys, temporary)
+        if temporary:
+            self._temporary[name[0] or database, name[1]] = table
+        return table
+
+    def _table(self, name: TableName, default: str) -> Table:
+        full = name[0] or default, name[1]
+        return self._temporary.get(full) or self._tables.table(*full)
+
+    def _triggers(
+        self, parsed: ParsedStatement, table: TableName, depth: int
+    ) -> Iterator[StatementFacts]:
+        events = _EVENTS.get(parsed.kind, set())
+        if parsed.kind in INSERTS | {Kind.LOAD_DATA}:
+            events = {"INSERT"} | ({"UPDATE"} if parsed.on_duplicate else set())
+        if parsed.kind in _REPLACES or (parsed.kind is Kind.LOAD_DATA and parsed.replace):
+            events = {"INSERT", "DELETE"}
+        for trigger in self._programs.triggers(*table, events):
+            yield from self._program(trigger, depth)
+
+    def _function(self, name: TableName, database: str, depth: int) -> Iterator[StatementFacts]:
+        stored = self._programs.function(name[0] or database, name[1])
+        if stored is not None:
+            yield from self._program(stored, depth)
+        elif not name[0] and self._programs.is_loadable(name[1]):
+            yield StatementFacts(Kind.SELECT, udf=True)
+        else:
+            shown = ".".join(filter(None, name))
+            raise ConfigError(logging_rules.NO_FUNCTION, server=self._session.name, function=shown)
+
+    def _program(self, program: StoredBody, depth: int) -> Iterator[StatementFacts]:
+        """Yield the facts of each statement: which of them run does not matter to the decision."""
+        for _, statement in parsed_program(program, depth).statements:
+            yield self._facts(statement, program.database, depth + 1)

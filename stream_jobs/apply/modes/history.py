@@ -1,0 +1,203 @@
+"""Each version of each row, with the times from and to which the source had it.
+
+A version that ends dies in its data file, and is written again with its end. Its values come from
+that file, where its start is, too. The index of a file has the open versions only, and those that a
+truncate has ended: an older change of such a row can still come from another partition.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from connector.errors import mirror_records
+from connector.errors.message import Message
+from stream_jobs.apply.changes import DELETE, READ
+from stream_jobs.apply.key_index import Indexed
+from stream_jobs.apply.keys import distinct, keys_of
+from stream_jobs.apply.modes.known_versions import (
+    END_HI,
+    END_LO,
+    END_OP,
+    FROM,
+    IS_CURRENT,
+    TO,
+    KnownVersions,
+)
+from stream_jobs.apply.modes.mode import Mode, OwnColumn, Truncation, sequence_columns
+from stream_jobs.apply.modes.versions import End, KeyChange, Versions
+from stream_jobs.apply.problems import WrongRecordError
+from stream_jobs.apply.row_digests import digests_of_rows
+from stream_jobs.apply.rows import split, timestamps
+from stream_jobs.apply.truncates import TRUNCATES
+from stream_jobs.schema.sequence import HI, LO, PackedSequence, is_above
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from stream_jobs.apply.facts import MirrorFacts
+    from stream_jobs.apply.rows import Rows
+    from stream_jobs.apply.work import Work
+    from stream_jobs.schema.sequence import Truncate
+
+_TIME = pa.timestamp("us", "UTC")
+_NO_END = 2**63 - 1
+
+
+class History(Mode):
+    """A row for each version."""
+
+    name = "history"
+    columns = (
+        OwnColumn(FROM, _TIME, "when the source committed this version"),
+        OwnColumn(TO, _TIME, "when the source committed its end; NULL if it is current"),
+        OwnColumn(IS_CURRENT, pa.bool_(), "whether the source has this version now"),
+        OwnColumn(END_OP, pa.string(), "what ended it: u update, d delete, t truncate, r copy"),
+        OwnColumn(END_HI, pa.int64(), "cdc.seq of its end: epoch, file and position"),
+        OwnColumn(END_LO, pa.int64(), "cdc.seq of its end: event and row"),
+    )
+    keeps_columns = True
+    truncation = Truncation.CHANGES
+
+    def apply(self, work: Work, live: NDArray[np.intp]) -> None:
+        """Write the versions that begin, and those that end once more, with their end."""
+        upserts, deletes = split(work.changes, live)
+        indexed = self.indexed(work.mirror)
+        rows = work.reader.rows(upserts, "after", work.source_columns)
+        gone = work.reader.rows(deletes, "before", work.source_columns)
+        names = [column.name for column in indexed.key]
+        both = pa.concat_tables([rows.data.select(names), gone.data.select(names)])
+        keys, key_of_change = distinct(keys_of([both[name] for name in names]))
+        known = KnownVersions(work, keys, indexed)
+        versions = _follow(work, rows, gone, key_of_change, known)
+        begun = rows.data.append_column(FROM, timestamps(rows.times))
+        opened = begun.take(pa.array(list(versions.opened), pa.int64()))
+        ended = known.rows.take(pa.array([known.place(key) for key in versions.closed], pa.int64()))
+        work.result.dead = known.dead(versions.closed)
+        data = pa.concat_tables(
+            [
+                _with_ends(opened, list(versions.opened.values())),
+                _with_ends(ended, list(versions.closed.values())),
+            ],
+            promote_options="default",
+        )
+        work.write(work.in_order(data), indexed)
+        work.count(len(upserts), len(deletes), rows, gone)
+
+    def after_truncates(self, data: pa.Table, truncates: Sequence[Truncate]) -> pa.Table | None:
+        """End the versions that were there at a truncate, each at the first one.
+
+        A version may have a later end: its key's partition was read before that of the truncate.
+        """
+        hi, lo = data[HI].to_numpy(), data[LO].to_numpy()
+        end_hi, end_lo = (data[name].fill_null(_NO_END).to_numpy() for name in (END_HI, END_LO))
+        ends: list[End | None] = [None] * data.num_rows
+        for each in reversed(truncates):
+            sequence = each.sequence
+            at = np.full(len(hi), sequence.hi), np.full(len(lo), sequence.lo)
+            were_there = is_above(*at, hi, lo) & is_above(end_hi, end_lo, *sequence)
+            for place in np.flatnonzero(were_there).tolist():
+                ends[place] = End(sequence, each.us, "t")
+        if not any(ends):
+            return None
+        have_end = pa.array([end is not None for end in ends])
+        kept = data.filter(pc.invert(have_end))
+        ended = _with_ends(data.filter(have_end), [end for end in ends if end is not None])
+        return pa.concat_tables([kept, ended.select(kept.column_names)])
+
+    def indexed(self, mirror: MirrorFacts) -> Indexed:
+        """Return the key of the versions that can still get an end."""
+        named = {column.name: column for column in mirror.columns}
+        key = tuple(named[name] for name in mirror.schema.key)
+        deciding = named[IS_CURRENT], named[END_OP]
+        return Indexed(key, sequence_columns(named), deciding=deciding, are_found=_can_end)
+
+
+def _follow(
+    work: Work, rows: Rows, gone: Rows, key_of_change: NDArray[np.intp], known: KnownVersions
+) -> Versions:
+    """Go through the changes of each key, in the order of their sequences."""
+    places = np.concatenate([rows.places, gone.places])
+    ops = work.changes.ops[places].tolist()
+    hi, lo = work.changes.sequences.hi[places], work.changes.sequences.lo[places]
+    times = [*rows.times.to_pylist(), *gone.times.to_pylist()]
+    new_values: Sequence[bytes] = ()
+    known_values: Sequence[bytes] = ()
+    if READ in ops:
+        names = [name for name in work.mirror.schema.by_name if name in rows.data.column_names]
+        new_values = _values_of(rows.data, names)
+        known_values = _values_of(known.rows, names)
+    are_covered = _are_covered(work, places)
+    versions = Versions()
+    order = np.lexsort((lo, hi, key_of_change))
+    starts = np.flatnonzero(np.diff(key_of_change[order], prepend=-1))
+    for own in np.split(order, starts[1:]) if len(order) else ():
+        changes = [
+            KeyChange(
+                PackedSequence(int(hi[place]), int(lo[place])),
+                times[place],
+                chr(ops[place]),
+                -1 if ops[place] == DELETE else place,
+                new_values[place] if new_values and ops[place] != DELETE else None,
+                bool(are_covered[place]),
+            )
+            for place in own.tolist()
+        ]
+        key = int(key_of_change[own[0]])
+        version = known.version(key, known_values)
+        if version is not None and changes[0].sequence <= version.start:
+            why = Message(mirror_records.OUT_OF_ORDER, {})
+            raise WrongRecordError(int(places[own[0]]), why)
+        versions.follow(key, version, changes, work.part.truncates)
+    return versions
+
+
+def _are_covered(work: Work, places: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Return at which changes all truncates below them are known."""
+    changes, part = work.changes, work.part
+    of_truncates = changes.partitions == TRUNCATES
+    read = work.result.offsets.get(TRUNCATES, part.truncates_read)
+    is_read = part.truncates_end is not None and read >= part.truncates_end
+    if is_read or TRUNCATES in changes.held:
+        return np.ones(len(places), np.bool_)
+    known = [part.marks.get(TRUNCATES), changes.sequences.highest(np.flatnonzero(of_truncates))]
+    until = max((each for each in known if each is not None), default=PackedSequence(-1, -1))
+    covered: NDArray[np.bool_] = ~changes.sequences.are_above(until)[places]
+    return covered
+
+
+def _values_of(data: pa.Table, names: Sequence[str]) -> list[bytes]:
+    """Return bytes for each row that are equal for equal values."""
+    keys = digests_of_rows([data[name] for name in names])
+    assert keys.second is not None
+    return [a + b for a, b in zip(_halves(keys.first), _halves(keys.second), strict=True)]
+
+
+def _halves(half: NDArray[np.int64]) -> list[bytes]:
+    return [number.tobytes() for number in half]
+
+
+def _can_end(data: pa.Table) -> NDArray[np.bool_]:
+    can = pc.or_(data[IS_CURRENT], pc.equal(data[END_OP], "t").fill_null(False))
+    found: NDArray[np.bool_] = can.to_numpy()
+    return found
+
+
+def _with_ends(data: pa.Table, ends: Sequence[End | None]) -> pa.Table:
+    """Return versions with their ends; None is an open one."""
+    columns = {
+        TO: pa.array([None if end is None else end.us for end in ends], pa.int64()).cast(_TIME),
+        IS_CURRENT: pa.array([end is None for end in ends], pa.bool_()),
+        END_OP: pa.array([None if end is None else end.op for end in ends], pa.string()),
+        END_HI: pa.array([None if end is None else end.sequence.hi for end in ends], pa.int64()),
+        END_LO: pa.array([None if end is None else end.sequence.lo for end in ends], pa.int64()),
+    }
+    data = data.drop_columns([name for name in columns if name in data.column_names])
+    for name, values in columns.items():
+        data = data.append_column(name, values)
+    return data

@@ -1,0 +1,80 @@
+"""Every change is a row, which never changes: inserts, updates, deletes, copies and truncates.
+
+No key is looked up. A record that comes twice is known by the marks of its partition.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from stream_jobs.apply.changes import TRUNCATE
+from stream_jobs.apply.modes.mode import Mode, OwnColumn, Truncation
+from stream_jobs.apply.rows import split, timestamps
+from stream_jobs.apply.truncates import truncates_of
+from stream_jobs.schema.sequence import HI, LO
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from stream_jobs.apply.rows import Rows
+    from stream_jobs.apply.work import Work
+    from stream_jobs.schema.table_schema import TableSchema
+
+OP = "_cdc_op"
+TIME = "_cdc_ts"
+
+
+class Journal(Mode):
+    """A row for each record."""
+
+    name = "journal"
+    columns = (
+        OwnColumn(OP, pa.string(), "c insert, u update, d delete, r copied row, t truncate"),
+        OwnColumn(TIME, pa.timestamp("us", "UTC"), "when the source committed the change"),
+    )
+    needs_key = False
+    keeps_columns = True
+    is_filling = False
+    truncation = Truncation.IS_A_ROW
+
+    def apply(self, work: Work, live: NDArray[np.intp]) -> None:
+        """Append the changes, in the order of their sequences."""
+        changes = work.changes
+        are_truncates = changes.ops[live] == TRUNCATE
+        upserts, deletes = split(changes, live[~are_truncates])
+        rows = work.reader.rows(upserts, "after", work.source_columns)
+        gone = work.reader.rows(deletes, "before", work.source_columns)
+        data = pa.concat_tables(
+            [_described(work, rows), _described(work, gone), _emptied(work, live[are_truncates])],
+            promote_options="default",
+        )
+        work.write(data.sort_by([(HI, "ascending"), (LO, "ascending")]), None)
+        work.count(len(upserts), len(deletes), rows, gone)
+
+    def file_order(self, schema: TableSchema) -> tuple[str, ...]:
+        """Return the sequence: that is the order of the rows."""
+        del schema
+        return HI, LO
+
+
+def _described(work: Work, rows: Rows) -> pa.Table:
+    ops = pa.array([chr(op) for op in work.changes.ops[rows.places].tolist()], pa.string())
+    return rows.data.append_column(OP, ops).append_column(TIME, timestamps(rows.times))
+
+
+def _emptied(work: Work, places: NDArray[np.intp]) -> pa.Table:
+    """Return the rows of truncates, which have no values."""
+    found = truncates_of(work.changes, places)
+    times = pa.array([each.us for each in found], pa.int64())
+    sequences = work.changes.sequences
+    return pa.table(
+        {
+            HI: sequences.hi[places],
+            LO: sequences.lo[places],
+            OP: pa.array(["t"] * len(found), pa.string()),
+            TIME: timestamps(times),
+        }
+    )

@@ -1,0 +1,1 @@
+"""What the settings choose for a table and for its columns."""

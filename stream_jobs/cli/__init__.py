@@ -1,0 +1,1 @@
+"""The commands of the job: what they take, and what they print."""

@@ -1,0 +1,125 @@
+"""The newest progress record of the connector: up to where the topics have everything.
+
+Each Kafka transaction of the connector ends with such a record, and holds whole transactions of the
+source. So the place of a record is one moment of the source. All changes before it have a lower
+`cdc.seq`: those of transactions, which begin before its position, and those that were written
+between two transactions, which it counts (`connector.progress.between`).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from connector.contract import PROGRESS_TOPIC_SUFFIX, SEQ_ROW_DIGITS, Sequence, control_topic
+from stream_jobs.schema.sequence import PackedSequence
+from stream_jobs.source.ranges import OffsetRange, read_ranges
+
+if TYPE_CHECKING:
+    from connector.contract import ProgressRecord
+    from stream_jobs.source.client import KafkaClient
+
+# Offsets that are looked at for the newest record; a transaction takes two of them.
+_TAIL: Final = 200
+_ROWS_OF_AN_EVENT: Final = 10**SEQ_ROW_DIGITS
+
+
+class Delivered(NamedTuple):
+    """A moment of the source, up to which the topics have everything."""
+
+    flavour: str
+    gtid: str | None
+    position: str  # FILE:POSITION; "" if the server has not named it
+    bound: PackedSequence  # all changes before the moment are below it, and no other one is
+    # Tables with rows that foreign keys have changed, and that are not copied yet.
+    cascaded: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, record: ProgressRecord) -> Delivered:
+        """Return the moment of a progress record.
+
+        Raises KeyError, TypeError or ValueError for other documents, and MirrorError for a sequence
+        that is too large.
+        """
+        file, position, count = record["file"], record["position"], record["between"]
+        number = int(file.rpartition(".")[2]) if file else 0
+        # Records between two transactions count from the last byte of the one before.
+        event, row = divmod(count, _ROWS_OF_AN_EVENT)
+        bound = Sequence(record["epoch"], number, max(0, position - 1), event, row)
+        place = f"{file}:{position}" if file else ""
+        packed = PackedSequence.pack(bound)
+        cascaded = frozenset(
+            f"{database}.{table}"
+            for database, tables in record["cascaded_rows"].items()
+            for table in tables
+        )
+        return cls(record["flavour"], record["gtid_set"], place, packed, cascaded)
+
+
+class ProgressTopic:
+    """Follows `<prefix>.progress`."""
+
+    def __init__(self, client: KafkaClient, prefix: str) -> None:
+        """Read the topic of the pipelines with `prefix`."""
+        self._client = client
+        self._place = control_topic(prefix, PROGRESS_TOPIC_SUFFIX), 0
+        self._read_to = -1
+        self._newest: Delivered | None = None
+        self._pipeline: bytes | None = None
+        # Pipelines that others have replaced.
+        self._replaced: set[bytes] = set()
+
+    @property
+    def read_to(self) -> int:
+        """The offset after the newest record, and its marker."""
+        return self._read_to
+
+    @property
+    def topic(self) -> str:
+        """The name of the topic."""
+        return self._place[0]
+
+    @property
+    def are_several(self) -> bool:
+        """Whether two pipelines write at the same time: then no record stands for all tables."""
+        return self._pipeline in self._replaced
+
+    def newest(self) -> Delivered | None:
+        """Return the newest record that can be read; None if there is none.
+
+        Raises MirrorError if the brokers do not answer.
+        """
+        topic, number = self._place
+        if self._read_to < 0 and not self._client.partition_counts().get(topic):
+            return None
+        end = self._client.end_offsets([self._place])[self._place]
+        if end < self._read_to:
+            # The topic was made again.
+            self._read_to, self._newest = -1, None
+        if end > self._read_to:
+            self._read(OffsetRange(topic, number, max(0, end - _TAIL, self._read_to), end))
+        return self._newest
+
+    def _read(self, wanted: OffsetRange) -> None:
+        first = self._client.first_offsets([self._place])[self._place] if self._read_to < 0 else 0
+        while True:
+            wanted = wanted._replace(start=max(first, wanted.start))
+            (columns,) = [columns for _, columns in read_ranges(self._client, [wanted])]
+            for key, value in zip(columns.keys, columns.values, strict=True):
+                self._take(key or b"", value or b"")
+            if self._newest is not None or wanted.start <= first:
+                break
+            # Aborted transactions alone.
+            length = wanted.end - wanted.start
+            wanted = wanted._replace(start=wanted.start - length)
+        self._read_to = wanted.end
+
+    def _take(self, pipeline: bytes, value: bytes) -> None:
+        try:
+            self._newest = Delivered.of(json.loads(value))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return  # of another program
+        if pipeline != self._pipeline:
+            if self._pipeline is not None:
+                self._replaced.add(self._pipeline)
+            self._pipeline = pipeline

@@ -1,0 +1,102 @@
+"""All tables of a mirror as of one cut, without Spark and without the job.
+
+found = mirror_at("/data/mirror", gtid="3e11fa47-71ca-11e1-9e33-c80aa9429562:4711")
+found.tables["shop.orders"]           # path and version, for any reader of Delta
+found.delta_tables()["shop.orders"]   # a deltalake.DeltaTable of that version
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from connector.errors import MirrorError, mirror_cuts
+from stream_jobs.cuts.choice import cut_at
+from stream_jobs.delta.log import Log
+from stream_jobs.delta.storages import storage_of
+from stream_jobs.delta.table import DeltaTable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    import deltalake
+
+    from stream_jobs.cuts.cut import Cut, CutTable
+    from stream_jobs.delta.storage import Storage
+
+# Tables that are looked at together.
+_THREADS: Final = 16
+
+
+class TableAt(NamedTuple):
+    """A Delta table as of a cut."""
+
+    path: str  # with that of the mirror
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorAt:
+    """The tables of a mirror as of `cut`."""
+
+    cut: Cut
+    tables: Mapping[str, TableAt]  # by `database.table`
+
+    def delta_tables(
+        self, storage_options: dict[str, str] | None = None
+    ) -> dict[str, deltalake.DeltaTable]:
+        """Open each table with `deltalake`, an optional package."""
+        from deltalake import DeltaTable as DeltaRs  # noqa: PLC0415  # of an extra
+
+        return {
+            name: DeltaRs(own.path, version=own.version, storage_options=storage_options)
+            for name, own in self.tables.items()
+        }
+
+
+def mirror_at(path: str, *, gtid: str | None = None, time: datetime | None = None) -> MirrorAt:
+    """Return the tables of the mirror at `path`, which is `mirror.path` of the job.
+
+    They are as of the first cut with all transactions of `gtid`; or of the last one that is not
+    after `time` at the source; or of the newest one.
+
+    Raises MirrorError if there is no such cut, or if it cannot be read any more; ConfigError for a
+    path or a GTID that is none.
+    """
+    storage = storage_of(path)
+    base = path.rstrip("/")
+    cut = cut_at(storage, gtid=gtid, time=time, root=base)
+    if cut is None:
+        wanted = "yet"
+        if gtid is not None:
+            wanted = f"with {gtid}"
+        elif time is not None:
+            wanted = f"up to {time.isoformat()}"
+        raise MirrorError(mirror_cuts.NO_CUT, path=base, wanted=wanted)
+    with ThreadPoolExecutor(_THREADS) as pool:
+        are_there = list(pool.map(lambda own: _is_there(storage, own), cut.tables.values()))
+    for (name, own), is_there in zip(cut.tables.items(), are_there, strict=True):
+        if not is_there:
+            facts = {"number": cut.number, "path": base, "version": own.version, "table": name}
+            raise MirrorError(mirror_cuts.TABLE_GONE, **facts)
+    tables = {name: TableAt(f"{base}/{own.path}", own.version) for name, own in cut.tables.items()}
+    return MirrorAt(cut, tables)
+
+
+def _is_there(storage: Storage, own: CutTable) -> bool:
+    """Return whether a table is the same, and still has a version."""
+    table = DeltaTable.open(storage, own.path)
+    if table is None or table.snapshot.metadata.table_id != own.generation:
+        return False
+    if table.snapshot.version == own.version:
+        return True
+    listing = Log(storage, own.path).list()
+    before = [
+        parts.version
+        for parts in listing.checkpoints.values()
+        if parts.complete and parts.version <= own.version
+    ]
+    first = max(before, default=-1) + 1
+    return all(version in listing.commits for version in range(first, own.version + 1))

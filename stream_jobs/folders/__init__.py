@@ -1,0 +1,1 @@
+"""Folders: of a mirror, and those that only the user may read."""

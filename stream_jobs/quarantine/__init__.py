@@ -1,0 +1,1 @@
+"""Tables that are set aside: which errors do it, and the record of each."""

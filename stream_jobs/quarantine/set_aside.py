@@ -1,0 +1,133 @@
+"""The tables that are set aside, and the requests to resume them: small files beside the mirrors.
+
+    _cdc/quarantine/<topic>.json    a table that cannot go on: why, since when, and from where
+    _cdc/resume/<topic>.json        the command asks the job to try it again
+
+A table may have no mirror, or one that cannot be read, so this is not a part of its log. Only the
+job writes records, only the command writes requests, and the job removes both when the table goes
+on. A request names the record that it answers: an old one never resumes a table that is set aside
+later.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from connector.errors import MirrorError, mirror_jobs
+from stream_jobs.folders.paths import OWN_FOLDER, path_part
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import TypeVar
+
+    from stream_jobs.delta.storage import Storage
+
+    _T = TypeVar("_T")
+
+_RECORDS: Final = f"{OWN_FOLDER}/quarantine"
+_REQUESTS: Final = f"{OWN_FOLDER}/resume"
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """A table that cannot go on."""
+
+    topic: str
+    table: str  # `database.table`; the topic if that is not known
+    number: str  # of this record, unlike that of any other
+    since: str  # ISO 8601, UTC
+    code: str
+    reason: str
+    # The record that is refused, if it is one.
+    partition: int | None
+    offset: int | None
+    # By partition, the first record that is not in the mirror.
+    begun: Mapping[int, int]
+    # Records that were left out so far: partition and offset.
+    skipped: frozenset[tuple[int, int]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a command asks for."""
+
+    topic: str
+    number: str  # of the record that it answers
+    # Records that are left out: partition and offset.
+    skipped: frozenset[tuple[int, int]] = frozenset()
+    # Whether the mirror is thrown away first.
+    rebuild: bool = False
+
+
+class TablesSetAside:
+    """The records and requests of a mirror."""
+
+    def __init__(self, storage: Storage, base: str) -> None:
+        """Look in `storage`, whose root is `base`."""
+        self._storage = storage
+        self._base = base.rstrip("/")
+
+    def records(self) -> dict[str, SetAside]:
+        """Return the tables that are set aside, by topic. Raises MirrorError for a wrong file."""
+        return {record.topic: record for record in self._read(_RECORDS, _record)}
+
+    def put(self, record: SetAside) -> None:
+        """Write a record; it replaces an earlier one of the topic."""
+        content = asdict(record) | {
+            "begun": {str(number): offset for number, offset in record.begun.items()},
+            "skipped": sorted(record.skipped),
+        }
+        self._storage.write(_path(_RECORDS, record.topic), _json(content))
+
+    def remove(self, topic: str) -> None:
+        """The table goes on: remove its record, and the request."""
+        self._storage.delete(_path(_RECORDS, topic))
+        self._storage.delete(_path(_REQUESTS, topic))
+
+    def requests(self) -> dict[str, Request]:
+        """Return what commands ask for, by topic. Raises MirrorError for a wrong file."""
+        return {request.topic: request for request in self._read(_REQUESTS, _request)}
+
+    def ask(self, request: Request) -> None:
+        """Write a request; it replaces an earlier one of the topic."""
+        content = asdict(request) | {"skipped": sorted(request.skipped)}
+        self._storage.write(_path(_REQUESTS, request.topic), _json(content))
+
+    def refuse(self, topic: str) -> None:
+        """The table still cannot go on: remove the request."""
+        self._storage.delete(_path(_REQUESTS, topic))
+
+    def _read(self, folder: str, decode: Callable[[dict[str, Any]], _T]) -> Iterator[_T]:
+        for file in self._storage.list(folder):
+            # Others may remove it meanwhile. Other names are those of files that are being written.
+            path = f"{folder}/{file.name}"
+            content = self._storage.read(path) if file.name.endswith(".json") else None
+            if content is None:
+                continue
+            try:
+                yield decode(json.loads(content))
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                raise MirrorError(mirror_jobs.OWN_FILE, path=f"{self._base}/{path}") from error
+
+
+def _path(folder: str, topic: str) -> str:
+    return f"{folder}/{path_part(topic)}.json"
+
+
+def _json(content: dict[str, Any]) -> bytes:
+    return json.dumps(content, indent=1).encode()
+
+
+def _record(content: dict[str, Any]) -> SetAside:
+    begun = {int(number): offset for number, offset in content.pop("begun").items()}
+    return SetAside(**content | {"begun": begun, "skipped": _pairs(content["skipped"])})
+
+
+def _request(content: dict[str, Any]) -> Request:
+    return Request(**content | {"skipped": _pairs(content["skipped"])})
+
+
+def _pairs(lists: list[list[int]]) -> frozenset[tuple[int, int]]:
+    return frozenset((int(partition), int(offset)) for partition, offset in lists)

@@ -1,0 +1,90 @@
+"""What the replica says on standard output: objects for machines, or sentences for people.
+
+    {"event": "started", "name", "mirror", "target"}
+    {"event": "cut_applied", "cut", "seconds", "tables", "loaded", "deleted", "inserted",
+     "source_time_ms", "lag_seconds", "left_out"}
+    {"event": "waiting", "error", "code", "seconds"}
+    {"event": "idle", "cut"}
+    {"event": "stopped", "cut"}
+    {"event": "failed", "error", "code"}
+
+`tables` is the number of tables that differed, `loaded` names those that were loaded as a whole,
+`left_out` says of each table that the cut does not have, why. `lag_seconds` is the time from the
+newest commit of the cut at the source to its commit at the target. `waiting` says that the target
+cannot be reached for now. `idle` comes once when the target has the newest cut. Fields may be
+added, but none is removed or changes its meaning.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import TYPE_CHECKING, Any, TextIO
+
+from connector.errors import fields
+
+if TYPE_CHECKING:
+    from connector.errors.message import Message
+
+
+class Lines:
+    """Writes whole lines."""
+
+    def __init__(self, out: TextIO, wanted: object) -> None:
+        """Write to `out` in the form of `log.format`; any other value is "auto"."""
+        self._out = out
+        is_given = wanted in ("console", "json")
+        self._is_console = wanted == "console" if is_given else out.isatty()
+
+    def write(self, event: str, **facts: Any) -> None:
+        """Write the line of an event."""
+        if self._is_console:
+            text = _sentence(event, facts)
+            line = f"{time.strftime('%H:%M:%S')}  {text}" if text else ""
+        else:
+            line = json.dumps({"event": event, **facts}, ensure_ascii=False, default=str)
+        if line:
+            self._out.write(f"{line}\n")
+            self._out.flush()
+
+    def wait(self, message: Message, seconds: float) -> None:
+        """Write `waiting`."""
+        self.write("waiting", **fields(message), seconds=seconds)
+
+    def fail(self, message: Message) -> None:
+        """Write `failed`, and its text on standard error."""
+        self.write("failed", **fields(message))
+        sys.stderr.write(f"error: {message}\n")
+
+
+def _sentence(event: str, facts: dict[str, Any]) -> str:
+    match event:
+        case "started":
+            return f"started: {facts['target']} follows the mirror in {facts['mirror']}"
+        case "cut_applied":
+            return _cut(facts)
+        case "waiting":
+            return f"[{facts['code']}] {facts['error']}; next attempt in {facts['seconds']:.1f} s"
+        case "idle":
+            return f"idle: the target has cut {facts['cut']}, the newest one"
+        case "stopped":
+            return f"stopped: the target has cut {facts['cut']}"
+        case _:
+            return ""
+
+
+def _cut(facts: dict[str, Any]) -> str:
+    lag = facts["lag_seconds"]
+    rate = (facts["inserted"] + facts["deleted"]) / max(facts["seconds"], 0.001)
+    parts = [
+        f"cut {facts['cut']}".ljust(9),
+        f"{facts['inserted']:>8,} rows in {facts['deleted']:>8,} out",
+        f"{facts['tables']:>3} {'table ' if facts['tables'] == 1 else 'tables'}",
+        f"{facts['seconds']:>6.2f} s",
+        f"{rate:>8,.0f}/s",
+    ]
+    parts += [f"lag {lag:.1f} s"] if lag is not None else []
+    parts += [f"loaded: {', '.join(facts['loaded'])}"] if facts["loaded"] else []
+    parts += [f"without: {', '.join(facts['left_out'])}"] if facts["left_out"] else []
+    return "  ".join(parts)

@@ -1,0 +1,137 @@
+"""Rows become statements: some hundred keys in a DELETE, some thousand rows in an INSERT."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from connector.codec.sql_text import quoted_identifier, quoted_name
+from stream_jobs.replica.literals import literals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from connector.contract import SchemaColumn
+
+# Above, MariaDB makes a join of a list, and MySQL may scan the table.
+_KEYS: Final = 500
+_ROWS: Final = 5000
+_BYTES: Final = 1024 * 1024
+
+
+class TableName(NamedTuple):
+    """A table at the target."""
+
+    database: str
+    table: str
+
+    def __str__(self) -> str:
+        """Return `database.table`, for messages."""
+        return f"{self.database}.{self.table}"
+
+    @property
+    def sql(self) -> str:
+        """The name in statements."""
+        return quoted_name(self.database, self.table)
+
+
+class Insert(NamedTuple):
+    """A statement that inserts rows."""
+
+    sql: str
+    rows: int
+    # Values of ENUM that are no label: strict mode refuses them, although the source has them.
+    errors_of_enum: int = 0
+
+
+def text_literal(text: str) -> str:
+    """Return a text in quotes, for a session with NO_BACKSLASH_ESCAPES."""
+    return f"'{text.replace(chr(39), chr(39) * 2)}'"
+
+
+def deletes(name: TableName, key: Sequence[SchemaColumn], keys: pa.Table) -> Iterator[str]:
+    """Yield statements that delete the rows with `keys`."""
+    for start in range(0, keys.num_rows, _KEYS):
+        part = keys.slice(start, _KEYS)
+        columns = [(quoted_identifier(c["name"]), literals(part[c["name"]], c)) for c in key]
+        if len(columns) == 1:
+            (column, values) = columns[0]
+            condition = f"{column} IN ({','.join(values.to_pylist())})"
+        else:
+            pairs = [
+                pc.binary_join_element_wise(pa.scalar(column, pa.large_string()), values, _EQUALS)
+                for column, values in columns
+            ]
+            rows = pc.binary_join_element_wise(*pairs, _AND)
+            condition = f"({') OR ('.join(rows.to_pylist())})"
+        yield f"DELETE FROM {name.sql} WHERE {condition}"
+
+
+def inserts(
+    name: TableName, columns: Sequence[SchemaColumn], rows: pa.Table, *, may_exist: bool
+) -> Iterator[Insert]:
+    """Yield statements that insert `rows`; of rows that may exist, only other values are written.
+
+    A row that has the same values is not written: that is how servers execute the statement.
+    """
+    quoted = [quoted_identifier(column["name"]) for column in columns]
+    into = f"{name.sql} ({','.join(quoted)}) VALUES ("
+    head, tail = f"INSERT INTO {into}", ""
+    if may_exist:
+        tail = f" ON DUPLICATE KEY UPDATE {','.join(f'{own}=VALUES({own})' for own in quoted)}"
+    for start in range(0, rows.num_rows, _ROWS):
+        part = rows.slice(start, _ROWS)
+        wrong = _errors_of_enum(columns, part)
+        if wrong is None:
+            yield from _some(head, columns, part, tail)
+            continue
+        right = pc.equal(wrong, 0)
+        yield from _some(head, columns, part.filter(right), tail)
+        # VALUES() in the tail is a warning, and here warnings are counted.
+        alone = f"REPLACE INTO {into}" if may_exist else head
+        for each in range(part.num_rows):
+            if not right[each].as_py():
+                for statement in _some(alone, columns, part.slice(each, 1), ""):
+                    yield statement._replace(errors_of_enum=wrong[each].as_py())
+
+
+def _some(
+    head: str, columns: Sequence[SchemaColumn], rows: pa.Table, tail: str
+) -> Iterator[Insert]:
+    if not rows.num_rows:
+        return
+    values = [literals(rows[column["name"]], column) for column in columns]
+    joined = pc.binary_join_element_wise(
+        *values, _COMMA, null_handling="replace", null_replacement="NULL"
+    )
+    texts: list[str] = joined.to_pylist()
+    begin, size = 0, 0
+    for place, text in enumerate(texts):
+        size += len(text)
+        if size >= _BYTES or place + 1 == len(texts):
+            sql = f"{head}{'),('.join(texts[begin : place + 1])}){tail}"
+            yield Insert(sql, place + 1 - begin)
+            begin, size = place + 1, 0
+
+
+def _errors_of_enum(columns: Sequence[SchemaColumn], rows: pa.Table) -> pa.ChunkedArray | None:
+    """Return how many values of each row are ENUM's error value; None if there are none.
+
+    It has the index 0, prints as an empty text, and is no label.
+    """
+    counts = None
+    for column in columns:
+        if column["type"] != "enum" or "" in column.get("labels", ("",)):
+            continue
+        own = pc.fill_null(pc.equal(rows[column["name"]], ""), fill_value=False)
+        if pc.any(own).as_py():
+            found = own.cast(pa.int64())
+            counts = found if counts is None else pc.add(counts, found)
+    return counts
+
+
+_EQUALS: Final = pa.scalar("=", pa.large_string())
+_COMMA: Final = pa.scalar(",", pa.large_string())
+_AND: Final = pa.scalar(" AND ", pa.large_string())

@@ -1,0 +1,217 @@
+"""The step of one table to a cut: what differs, and the table at the target that gets it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from connector.codec.sql_text import quoted_identifier
+from connector.contract import Sequence
+from connector.errors import MirrorError, mirror_cuts, mirror_replica, mirror_tables
+from stream_jobs.delta.log import Log
+from stream_jobs.replica.alteration import alteration
+from stream_jobs.replica.column_list import ColumnList
+from stream_jobs.replica.definitions import CharacterSets, create_table
+from stream_jobs.replica.difference import Difference
+from stream_jobs.replica.existing_table import ExistingTable
+from stream_jobs.replica.marker import TableMark
+from stream_jobs.replica.statements import TableName, text_literal
+from stream_jobs.schema.sequence import PackedSequence
+from stream_jobs.tables.table_properties import MODE_PROPERTY, place_of
+
+if TYPE_CHECKING:
+    from connector.contract import SchemaColumn
+    from stream_jobs.cuts.cut import Cut, CutTable
+    from stream_jobs.delta.snapshot import Snapshot
+    from stream_jobs.delta.storage import Storage
+    from stream_jobs.replica.target import Target
+
+# What a retention has deleted: then the table is loaded as a whole.
+GONE: Final = (
+    mirror_tables.VERSION_MISSING,
+    mirror_tables.FILE_MISSING,
+    mirror_tables.NO_METADATA,
+)
+# Rows do not fit another primary key: ER_DUP_ENTRY, ER_INVALID_USE_OF_NULL, WARN_DATA_TRUNCATED.
+_OTHER_ROWS: Final = frozenset({1062, 1138, 1265})
+
+
+@dataclass(frozen=True, slots=True)
+class TableStep:
+    """What one table needs."""
+
+    name: str  # at the source
+    place: TableName  # at the target
+    mark: TableMark  # after the step
+    difference: Difference
+    columns: ColumnList
+    # Columns that the target computes itself, in lower case.
+    generated: frozenset[str] = frozenset()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all rows of the table are replaced."""
+        return self.difference.since is None
+
+    @property
+    def written(self) -> list[SchemaColumn]:
+        """The columns that rows are inserted with."""
+        return self.columns.without(self.generated)
+
+
+class TableSteps:
+    """Finds the step of each table, with what is known of it from the last one."""
+
+    def __init__(self, storage: Storage, base: str, database: str) -> None:
+        """Look at the mirror in `storage`, whose root is `base`; `database` names databases."""
+        self._storage = storage
+        self._base = base
+        self._database = database
+        self._snapshots: dict[str, Snapshot] = {}
+        self._generated: dict[TableName, frozenset[str]] = {}
+        # Which table of the source each table of the target is.
+        self._names: dict[TableName, str] = {}
+        self._sets: CharacterSets | None = None
+        # Tables of which versions or files are gone.
+        self.load: set[str] = set()
+
+    def forget_target(self) -> None:
+        """Look at the tables of the target again: there is a new session."""
+        self._generated.clear()
+        self._sets = None
+
+    def of(self, name: str, cut: Cut, mark: TableMark | None) -> TableStep | str | None:
+        """Return the step of a table from `mark` to `cut`, or why it is left out, or None.
+
+        Raises MirrorError if the version of the cut cannot be read.
+        """
+        own = cut.tables[name]
+        is_same = mark is not None and mark.generation == own.generation
+        if mark is not None and is_same and mark.version == own.version:
+            return None
+        log = Log(self._storage, own.path)
+        difference = self._difference(name, log, own, mark if is_same else None)
+        snapshot = difference.snapshot
+        if snapshot.metadata.table_id != own.generation:
+            facts = {"number": cut.number, "path": self._base, "version": own.version}
+            raise MirrorError(mirror_cuts.TABLE_GONE, table=name, **facts)
+        mode = snapshot.configuration.get(MODE_PROPERTY, "current")
+        if mode != "current":
+            return f"its mirror has the mode {mode}"
+        place = place_at_target(snapshot, self._database)
+        columns = ColumnList.of(snapshot)
+        after = TableMark(own.path, own.generation, own.version, cut.seq, columns.write())
+        return TableStep(name, place, after, difference, columns)
+
+    def _difference(self, name: str, log: Log, own: CutTable, mark: TableMark | None) -> Difference:
+        if mark is not None and name not in self.load:
+            try:
+                before = self._snapshots.get(name)
+                if before is None or before.version != mark.version:
+                    before = log.load_version(mark.version)
+                since = PackedSequence.pack(Sequence.parse(mark.seq))
+                return Difference.between(log, before, since, own.version)
+            except MirrorError as error:
+                if error.code not in GONE:
+                    raise
+        return Difference.whole(log, log.load_version(own.version))
+
+    def prepare(self, target: Target, step: TableStep, mark: TableMark | None) -> TableStep:
+        """Make the table at the target fit, and return the step that remains.
+
+        Raises MirrorError if it cannot fit.
+        """
+        if self._sets is None:
+            self._sets = CharacterSets.of(target)
+        place = step.place
+        other = self._names.setdefault(place, step.name)
+        if other != step.name:
+            raise MirrorError(
+                mirror_replica.SAME_TABLE,
+                server=target.name,
+                table=str(place),
+                names=sorted((other, step.name)),
+            )
+        if mark is not None and mark.columns == step.mark.columns and place in self._generated:
+            return replace(step, generated=self._generated[place])
+        existing = ExistingTable.look(target, place)
+        if existing is None:
+            self._create(target, step, self._sets)
+            existing = ExistingTable.look(target, place)
+            assert existing is not None
+            step = _whole(step)
+        elif mark is None:
+            self._refuse_unfit(target, step, existing, is_first=True)
+        elif mark.columns != step.mark.columns:
+            step = self._alter(target, step, mark, existing, self._sets)
+            existing = ExistingTable.look(target, place) or existing
+            self._refuse_unfit(target, step, existing, is_first=False)
+        self._generated[place] = existing.generated
+        return replace(step, generated=existing.generated)
+
+    def done(self, step: TableStep) -> None:
+        """Remember the version that the target has now."""
+        self._snapshots[step.name] = step.difference.snapshot
+        self.load.discard(step.name)
+
+    def _create(self, target: Target, step: TableStep, sets: CharacterSets) -> None:
+        database = step.place.database
+        known = target.query(
+            "SELECT 1 AS found FROM information_schema.SCHEMATA "
+            f"WHERE SCHEMA_NAME = {text_literal(database)}",
+            step.place,
+        )
+        if not known:
+            target.execute(
+                f"CREATE DATABASE IF NOT EXISTS {quoted_identifier(database)}", step.place
+            )
+        target.execute(create_table(step.place, step.columns, sets), step.place)
+
+    def _alter(
+        self,
+        target: Target,
+        step: TableStep,
+        mark: TableMark,
+        existing: ExistingTable,
+        sets: CharacterSets,
+    ) -> TableStep:
+        old = ColumnList.read(mark.columns)
+        if mark.generation != step.mark.generation:
+            # The ids of another Delta table mean nothing here.
+            old = old.with_ids_of(step.columns)
+        found = alteration(step.place, old, step.columns, existing, sets)
+        if found.sql:
+            try:
+                target.execute(found.sql, step.place)
+            except MirrorError as error:
+                if not found.has_other_key or error.message.facts["number"] not in _OTHER_ROWS:
+                    raise
+                # The rows of the old key go in any case, so that readers see none for a while.
+                target.execute(f"DELETE FROM {step.place.sql}", step.place)
+                target.execute(found.sql, step.place)
+        return _whole(step) if found.must_load else step
+
+    def _refuse_unfit(
+        self, target: Target, step: TableStep, existing: ExistingTable, *, is_first: bool
+    ) -> None:
+        problems = existing.problems(step.columns.columns)
+        if problems:
+            raise MirrorError(
+                mirror_replica.UNFIT_TABLE,
+                server=target.name,
+                table=str(step.place),
+                problems=problems,
+            )
+        if is_first and target.query(f"SELECT 1 AS found FROM {step.place.sql} LIMIT 1"):
+            raise MirrorError(mirror_replica.NOT_EMPTY, server=target.name, table=str(step.place))
+
+
+def place_at_target(snapshot: Snapshot, database: str) -> TableName:
+    """Return where the table of a mirror is; `database` names databases."""
+    own, table = place_of(snapshot.configuration)
+    return TableName(database.replace("{database}", own), table)
+
+
+def _whole(step: TableStep) -> TableStep:
+    difference = step.difference
+    return replace(step, difference=Difference.whole(difference.log, difference.snapshot))

@@ -1,0 +1,126 @@
+"""The step of one table is written: first the rows that go, then those that come.
+
+A row that comes again stays where it is, if no other key of the table is unique: then the server
+writes only what differs. So a copy of rows that have not changed costs reads alone. What differs is
+decided by the row that is there, and not by what the mirror had, so a copy repairs it, too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+
+from stream_jobs.replica.key_set import KeySet
+from stream_jobs.replica.statements import deletes, inserts, text_literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from stream_jobs.replica.table_step import TableStep
+    from stream_jobs.replica.target import Target
+
+
+class Written(NamedTuple):
+    """What was written."""
+
+    deleted: int  # keys, also those that were not there
+    inserted: int  # rows, also those that were there
+
+
+class TableWriter:
+    """Writes one step, within the transaction that is open."""
+
+    def __init__(self, target: Target, step: TableStep) -> None:
+        """Write `step` at `target`."""
+        self._target = target
+        self.step = step
+        self._key = [column["name"] for column in step.columns.key]
+        # Keys that come again, and whether all rows may be there.
+        self._again = KeySet((), self._key)
+        self._may_all_exist = False
+
+    def delete(self) -> int:
+        """Delete the rows that go; return how many keys that were.
+
+        Raises MirrorError if a file is gone or damaged, and the errors of the target.
+        """
+        step = self.step
+        if step.is_whole:
+            live = step.difference.live
+            some = live is not None and 0 < self._count() <= live
+            self._may_all_exist = some and self._can_update()
+            if not self._may_all_exist:
+                self._empty()
+            return 0
+        if not step.difference.dead:
+            return 0
+        new = KeySet(step.difference.new_rows(self._key) if self._can_update() else (), self._key)
+        count, again = 0, []
+        for keys in step.difference.dead_keys(self._key):
+            comes = new.has(keys, self._key)
+            gone = keys.filter(pa.array(~comes))
+            again.append(keys.filter(pa.array(comes)))
+            count += gone.num_rows
+            for statement in deletes(step.place, step.columns.key, gone):
+                self._target.execute(statement, step.place)
+        self._again = KeySet((keys for keys in again if keys.num_rows), self._key)
+        return count
+
+    def insert(self) -> int:
+        """Insert the rows that come; return how many. Raises as `delete`."""
+        count = 0
+        for rows in self._new_rows():
+            if self._may_all_exist:
+                count += self._put(rows, may_exist=True)
+                continue
+            comes_again = self._again.has(rows, self._key)
+            if not comes_again.any():
+                count += self._put(rows, may_exist=False)
+                continue
+            count += self._put(rows.filter(pa.array(~comes_again)), may_exist=False)
+            count += self._put(rows.filter(pa.array(comes_again)), may_exist=True)
+        if self._may_all_exist and self._count() != self.step.difference.live:
+            # There are rows besides those that have come.
+            self._may_all_exist = False
+            self._empty()
+            return self.insert()
+        return count
+
+    def _can_update(self) -> bool:
+        """Return whether a row that comes again may be changed where it is.
+
+        An INSERT finds it by any unique key, so there must be no other one than the primary key.
+        """
+        step = self.step
+        if any(name.lower() in step.generated for name in self._key):
+            return False
+        # From now on to the end of the transaction, nobody can add a key.
+        self._target.execute(f"SELECT 1 FROM {step.place.sql} LIMIT 1", step.place)
+        return not self._target.query(
+            "SELECT 1 AS found FROM information_schema.STATISTICS WHERE NON_UNIQUE = 0 "
+            f"AND INDEX_NAME <> 'PRIMARY' AND TABLE_SCHEMA = {text_literal(step.place.database)} "
+            f"AND TABLE_NAME = {text_literal(step.place.table)} LIMIT 1",
+            step.place,
+        )
+
+    def _new_rows(self) -> Iterator[pa.Table]:
+        return self.step.difference.new_rows([column["name"] for column in self.step.written])
+
+    def _put(self, rows: pa.Table, *, may_exist: bool) -> int:
+        step, count = self.step, 0
+        for statement in inserts(step.place, step.written, rows, may_exist=may_exist):
+            count += statement.rows
+            if statement.errors_of_enum:
+                self._target.execute_relaxed(statement.sql, step.place, statement.errors_of_enum)
+            else:
+                self._target.execute(statement.sql, step.place)
+        return count
+
+    def _count(self) -> int:
+        sql = f"SELECT COUNT(*) AS found FROM {self.step.place.sql}"
+        (row,) = self._target.query(sql, self.step.place)
+        return int(str(row["found"]))
+
+    def _empty(self) -> None:
+        self._target.execute(f"DELETE FROM {self.step.place.sql}", self.step.place)

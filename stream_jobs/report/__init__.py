@@ -1,0 +1,1 @@
+"""What the job shows: lines, figures and the overview of `status`."""

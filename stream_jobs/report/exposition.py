@@ -1,0 +1,162 @@
+"""The figures of the job in Prometheus' text format.
+
+https://prometheus.io/docs/instrumenting/exposition_formats/
+"""
+
+from __future__ import annotations
+
+import time
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    SummaryMetricFamily,
+)
+from prometheus_client.registry import Collector
+
+from stream_jobs.report.figures import BATCH_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from prometheus_client.core import Metric
+
+    from stream_jobs.report.figures import Figures, TableFigures
+
+PREFIX: Final = "binlog_connector_mirror_"
+_LABELS: Final = ["pipeline", "database", "table"]
+_MS: Final = 1000
+
+# Name, help text and value of each figure of a table; None is not shown.
+_GAUGES: tuple[tuple[str, str, Callable[[TableFigures], float | None]], ...] = (
+    ("rows", "Rows of the table", lambda t: t.rows),
+    ("dead_rows", "Dead rows in data files", lambda t: t.dead_rows),
+    ("files", "Data files", lambda t: t.files),
+    ("bytes", "Bytes of data files", lambda t: t.bytes),
+    ("version", "Version of the Delta table", lambda t: t.version),
+    (
+        "last_commit_time_seconds",
+        "When a change was last committed to the table",
+        lambda t: None if t.committed_ms is None else t.committed_ms / _MS,
+    ),
+)
+_KINDS: tuple[tuple[str, Callable[[TableFigures], int]], ...] = (
+    ("upsert", lambda t: t.upserts),
+    ("delete", lambda t: t.deletes),
+    ("superseded", lambda t: t.superseded),
+    ("skipped", lambda t: t.skipped),
+)
+
+
+class FiguresCollector(Collector):
+    """Reads the figures at each scrape."""
+
+    def __init__(self, figures: Figures) -> None:
+        """Read `figures`."""
+        self._figures = figures
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield every figure that has a value now."""
+        figures = self._figures
+        yield self._gauge("up", "1 while the stream is open", float(figures.streaming))
+        yield self._gauge("start_time_seconds", "When the process began", figures.started_at)
+        topics = figures.tables.keys() | figures.ends.keys()
+        yield self._gauge("tables", "Tables with a topic", len(topics))
+        yield self._gauge(
+            "tables_without_mirror", "Tables without a mirror", len(figures.without_mirror)
+        )
+        yield self._gauge(
+            "tables_set_aside",
+            "Tables that cannot go on, while the others do",
+            len(figures.set_aside()),
+        )
+        yield from self._batches()
+        yield from self._tables(figures.tables.copy())
+        yield self._lags(topics)
+
+    def _batches(self) -> Iterator[Metric]:
+        figures = self._figures
+        pipeline = [figures.pipeline]
+        for name, text, value in (
+            ("batches", "Batches that were applied", figures.batches),
+            ("records", "Records of the applied batches", figures.records),
+        ):
+            counter = CounterMetricFamily(PREFIX + name, text, labels=["pipeline"])
+            counter.add_metric(pipeline, value)
+            yield counter
+        histogram = HistogramMetricFamily(
+            PREFIX + "batch_seconds", "Seconds of a batch", labels=["pipeline"]
+        )
+        bounds = (*map(str, BATCH_SECONDS), "+Inf")
+        counts = accumulate(figures.batch_counts)
+        histogram.add_metric(
+            pipeline, list(zip(bounds, counts, strict=True)), figures.batch_seconds
+        )
+        yield histogram
+        summary = SummaryMetricFamily(
+            PREFIX + "phase_seconds", "Seconds of a part of a batch", labels=["pipeline", "phase"]
+        )
+        for phase, seconds in figures.phases.items():
+            summary.add_metric([*pipeline, phase], figures.batches, seconds)
+        yield summary
+        now = time.monotonic()
+        if figures.applied_at is not None:
+            age = now - figures.applied_at
+            yield self._gauge("last_batch_age_seconds", "Since the last batch ended", age)
+        began_at = figures.began_at
+        running = 0.0 if began_at is None else now - began_at
+        yield self._gauge("running_batch_seconds", "Age of the current batch, or 0", running)
+
+    def _tables(self, tables: dict[str, TableFigures]) -> Iterator[Metric]:
+        for name, text, value in _GAUGES:
+            gauge = GaugeMetricFamily(PREFIX + name, text, labels=_LABELS)
+            for table in tables.values():
+                if (figure := value(table)) is not None:
+                    gauge.add_metric(self._labels(table.database, table.table), figure)
+            yield gauge
+        changes = CounterMetricFamily(
+            PREFIX + "changes",
+            "Changes that were read, by what became of them",
+            labels=[*_LABELS, "kind"],
+        )
+        commits = SummaryMetricFamily(
+            PREFIX + "commit_seconds", "Seconds of a commit to the table", labels=_LABELS
+        )
+        written = CounterMetricFamily(
+            PREFIX + "bytes_written", "Bytes that were written to the table", labels=_LABELS
+        )
+        changed = CounterMetricFamily(
+            PREFIX + "changed_bytes", "Bytes of the values that changed", labels=_LABELS
+        )
+        for table in tables.values():
+            labels = self._labels(table.database, table.table)
+            for kind, count in _KINDS:
+                changes.add_metric([*labels, kind], count(table))
+            commits.add_metric(labels, table.commits, table.commit_seconds)
+            written.add_metric(labels, table.bytes_written)
+            changed.add_metric(labels, table.changed_bytes)
+        yield from (changes, commits, written, changed)
+
+    def _lags(self, topics: set[str]) -> Metric:
+        figures, now = self._figures, time.time()
+        gauge = GaugeMetricFamily(
+            PREFIX + "lag_seconds", "How long the table is behind its topic", labels=_LABELS
+        )
+        for topic in sorted(topics - figures.without_mirror):
+            seconds = figures.lag_seconds(topic, now)
+            if seconds is not None:
+                table = figures.tables.get(topic)
+                names = (table.database, table.table) if table else topic.split(".")[1:]
+                gauge.add_metric(self._labels(*names), seconds)
+        return gauge
+
+    def _labels(self, database: str, table: str) -> list[str]:
+        return [self._figures.pipeline, database, table]
+
+    def _gauge(self, name: str, text: str, value: float) -> Metric:
+        gauge = GaugeMetricFamily(PREFIX + name, text, labels=["pipeline"])
+        gauge.add_metric([self._figures.pipeline], value)
+        return gauge

@@ -1,0 +1,193 @@
+"""The figures of the job: the job's threads count, the thread of the HTTP server reads.
+
+Every attribute is one number, an object that is replaced and never changed, or a set or dict whose
+entries are; so none of them needs a lock. A batch costs something for the tables that it has
+changed; the lag of the others is computed when somebody asks.
+
+*Lag.* A table that has everything that is in its topic has no lag, however old its last change is.
+Otherwise the lag counts from the time of the last change that was applied, or from when the table
+had everything, whichever is later: what it lacks came after both. So the lag of a table that gets
+no further rises, whatever the reason.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from stream_jobs.source.offsets import Offsets
+    from stream_jobs.tables.reports import BatchReport, TableReport, TableSource, TableState
+
+_MS: Final = 1000
+# Upper bounds of the histogram of batches.
+BATCH_SECONDS: Final = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
+# Before the stream is open: Spark may download packages.
+_START_SECONDS: Final = 600.0
+# The main loop asks the JVM several times a second.
+_TURN_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class TableFigures:
+    """The figures of one table; counters rise from the start of the process."""
+
+    database: str
+    table: str
+    upserts: int = 0
+    deletes: int = 0
+    superseded: int = 0  # changes with a later one of the same key in their batch, and truncates
+    skipped: int = 0
+    commits: int = 0
+    commit_seconds: float = 0.0
+    bytes_written: int = 0
+    changed_bytes: int = 0
+    source_ts_ms: int | None = None  # when the source committed the last applied change
+    committed_ms: int | None = None  # when that change was committed to the table
+    # The table after its last batch; None without a mirror.
+    version: int | None = None
+    rows: int | None = None
+    dead_rows: int | None = None
+    files: int | None = None
+    bytes: int | None = None
+
+    def at(self, state: TableState) -> TableFigures:
+        """Return the figures with the table as it is."""
+        return replace(self, **state._asdict())
+
+    def after(self, report: TableReport) -> TableFigures:
+        """Return the figures after a batch."""
+        others = report.changes - report.upserts - report.deletes - report.skipped
+        return replace(
+            self,
+            upserts=self.upserts + report.upserts,
+            deletes=self.deletes + report.deletes,
+            # Of a table without a key, an update is both of the above.
+            superseded=self.superseded + max(0, others),
+            skipped=self.skipped + report.skipped,
+            commits=self.commits + report.commits,
+            commit_seconds=self.commit_seconds + report.commit_seconds,
+            bytes_written=self.bytes_written + report.bytes_written,
+            changed_bytes=self.changed_bytes + report.changed_bytes,
+            source_ts_ms=_later(self.source_ts_ms, report.source_ts_ms),
+            committed_ms=_later(self.committed_ms, report.committed_ms),
+            version=report.version,
+            rows=report.rows,
+            dead_rows=report.dead_rows,
+            files=report.files,
+            bytes=report.bytes,
+        )
+
+
+@dataclass(slots=True)
+class Figures:
+    """All figures."""
+
+    pipeline: str
+    watched: bool = False  # whether a server publishes them
+    started_at: float = field(default_factory=time.time)
+    streaming: bool = False
+    # When the main loop last turned, on the monotonic clock, and how long a turn may take.
+    turned_at: float = field(default_factory=time.monotonic)
+    turn_seconds_max: float = _START_SECONDS
+    batches: int = 0
+    records: int = 0
+    batch_seconds: float = 0.0
+    # Batches that took at most so long, and longer than the bound before; the last one has none.
+    batch_counts: tuple[int, ...] = (0,) * (len(BATCH_SECONDS) + 1)
+    phases: Mapping[str, float] = field(default_factory=dict)
+    # When the last batch ended and the current one began, on the monotonic clock.
+    applied_at: float | None = None
+    began_at: float | None = None
+    # By topic.
+    tables: dict[str, TableFigures] = field(default_factory=dict)
+    # Topics; two threads add some.
+    without_mirror: set[str] = field(default_factory=set)
+    # The topics of tables that are set aside: their offsets do not count as applied.
+    set_aside: Callable[[], Collection[str]] = field(default=frozenset)
+    # Everything before these offsets is in the tables.
+    offsets: Offsets = field(default_factory=dict)
+    # The ends of all topics, and when Kafka said them, in seconds since the epoch.
+    ends: Offsets = field(default_factory=dict)
+    _ends_at: float = 0.0
+    # By topic, when its table last had everything.
+    _complete_at: dict[str, float] = field(default_factory=dict)
+
+    def turn(self) -> None:
+        """Note that the main loop turns."""
+        self.turned_at = time.monotonic()
+
+    def opened(self) -> None:
+        """Note that the stream is open."""
+        self.streaming = True
+        self.turn_seconds_max = _TURN_SECONDS
+
+    def begin_batch(self) -> None:
+        """Note that a batch begins."""
+        self.began_at = time.monotonic()
+
+    def end_batch(self, report: BatchReport) -> None:
+        """Count a batch that was applied."""
+        place = sum(report.seconds > bound for bound in BATCH_SECONDS)
+        counts = self.batch_counts
+        self.batch_counts = (*counts[:place], counts[place] + 1, *counts[place + 1 :])
+        self.batches += 1
+        self.records += report.records
+        self.batch_seconds += report.seconds
+        self.phases = {
+            name: self.phases.get(name, 0.0) + spent for name, spent in report.phases.items()
+        }
+        self.without_mirror.update(report.keyless_topics)
+        for name, each in report.tables.items():
+            source = report.sources[name]
+            self.tables[source.topic] = self._known(source).after(each)
+            if each.version is not None:
+                self.without_mirror.discard(source.topic)
+        self.applied_at = time.monotonic()
+
+    def leave_batch(self) -> None:
+        """Note that no batch runs."""
+        self.began_at = None
+
+    def note_table(self, topic: str, table: TableFigures) -> None:
+        """Note a table that was read, unless a batch has changed it meanwhile."""
+        self.tables.setdefault(topic, table)
+
+    def note_offsets(self, offsets: Offsets) -> None:
+        """Note that everything before `offsets` was applied, except for what is set aside."""
+        aside = self.set_aside()
+        kept = {topic: self.offsets.get(topic, {}) for topic in aside if topic in offsets}
+        self.offsets = {**offsets, **kept}
+
+    def note_ends(self, ends: Offsets, at: float) -> None:
+        """Note the ends of all topics `at` a time, in seconds since the epoch."""
+        complete = {topic: self._ends_at for topic in self.ends if self._is_complete(topic)}
+        self.ends, self._ends_at = ends, at
+        complete |= {topic: at for topic in ends if self._is_complete(topic)}
+        self._complete_at = self._complete_at | complete
+
+    def lag_seconds(self, topic: str, now: float) -> float | None:
+        """Return the lag of a table; None if its topic is not known yet."""
+        if topic not in self.ends:
+            return None
+        if self._is_complete(topic):
+            return 0.0
+        table = self.tables.get(topic)
+        source_ts_ms = 0 if table is None else table.source_ts_ms or 0
+        since = max(source_ts_ms / _MS, self._complete_at.get(topic, self.started_at))
+        return max(0.0, now - since)
+
+    def _known(self, source: TableSource) -> TableFigures:
+        known = self.tables.get(source.topic)
+        return known or TableFigures(source.database, source.table)
+
+    def _is_complete(self, topic: str) -> bool:
+        applied = self.offsets.get(topic, {})
+        return all(applied.get(number, 0) >= end for number, end in self.ends[topic].items())
+
+
+def _later(one: int | None, other: int | None) -> int | None:
+    return max((each for each in (one, other) if each is not None), default=None)

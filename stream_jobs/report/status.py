@@ -1,0 +1,202 @@
+"""The status of the job as JSON lines on standard output: a stable contract for its caller.
+
+    {"event": "started", "name", "topics", "mirror", "checkpoint", "trigger", "set_aside"}
+    {"event": "batch_applied", "batch_id", "seconds", "phases", "records", "end_offsets", "tables",
+     "set_aside", "cut"}
+    {"event": "table_quarantined", "table", "topic", "reason", "code", "partition", "offset"}
+    {"event": "retried", "seconds", "records", "tables", "set_aside"}
+    {"event": "record_skipped", "topic", "partition", "offset"}
+    {"event": "table_resumed", "table"}
+    {"event": "idle", "end_offsets", "set_aside"}
+    {"event": "no_mirror", "topic", "reason", "code"}
+    {"event": "no_cuts", "reason", "code"}
+    {"event": "not_registered", "table", "reason", "code"}
+    {"event": "stopped", "end_offsets"}
+    {"event": "failed", "error", "code"}
+
+`end_offsets` is {topic: {partition: offset}}: everything before these offsets is in the tables.
+They count Kafka's transaction markers and aborted records too, so they reach a topic's
+read_committed end. A line `idle` says that there is nothing new, at most about once a second.
+`seconds` is the time from the batch's first step to its last, and `phases` has its parts.
+`set_aside` is the number of tables that cannot go on and are left alone, in `started` their names;
+their `end_offsets` go on. `cut` is the number of the cut at which the batch has ended, or null.
+`table_quarantined` says why one of them cannot, and at which record if it is one (else null).
+`retried` is a batch of tables that `resume` has named. `code` is an error code, which
+`binlog-connector explain` explains. Fields may be added, but none is removed or changes its
+meaning.
+
+`no_cuts` says why batches do not end at cuts at the moment; the tables go on.
+`not_registered` names a mirror that has no name in the catalog yet.
+
+`tables` is by `database.table`:
+
+    changes, upserts, deletes, skipped    records; keys whose last change is an insert or an update,
+                                          or a delete; changes that were not applied
+    missing                               in mode `rows`: rows to take away that a truncate took
+                                          before; a copy is to come
+    source_ts_ms, committed_ms            when the source committed the latest of the applied
+                                          changes, and when the table did
+    lag_seconds                           between these two
+    commits, commit_seconds               how many commits, with those of the upkeep, and how long
+    changed_bytes, bytes_written          bytes of the changed values, and of everything written
+    version, rows, dead_rows, files, bytes    the Delta table after the batch
+
+What is not known is null: the table after the batch if it has no mirror, and times of a batch in
+which everything was skipped. `reports.TableReport` has the details.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from dataclasses import asdict
+from typing import TYPE_CHECKING, TextIO
+
+from connector.errors import fields
+from stream_jobs.spark.query_events import QueryEvents
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from connector.errors.message import Message
+    from stream_jobs.report.figures import Figures
+    from stream_jobs.tables.reports import BatchReport
+
+Offsets = dict[str, dict[str, int]]
+
+
+class StatusLines:
+    """Writes whole lines, from any thread."""
+
+    def __init__(self, out: TextIO) -> None:
+        """Write to `out`."""
+        self._out = out
+        self._lock = threading.Lock()
+
+    def write(self, event: str, **fields: object) -> None:
+        """Write one line."""
+        line = json.dumps({"event": event, **fields}, ensure_ascii=False, default=str)
+        with self._lock:
+            self._out.write(line + "\n")
+            self._out.flush()
+
+    def doing(self, what: str) -> None:
+        """Say what takes a while; for people alone."""
+
+    def warn(self, text: str) -> None:
+        """Write `text` on standard error, for people."""
+        sys.stderr.write(f"{text}\n")
+
+    def write_quarantined(self, report: BatchReport) -> None:
+        """Write which tables a batch has set aside; for people, also on standard error."""
+        for record in report.quarantined:
+            self.write(
+                "table_quarantined",
+                table=record.table,
+                topic=record.topic,
+                reason=record.reason,
+                code=record.code,
+                partition=record.partition,
+                offset=record.offset,
+            )
+            self.warn(f"{record.table} is set aside: [{record.code}] {record.reason}")
+
+    def write_unregistered(self, problems: Mapping[str, Message]) -> None:
+        """Write which mirrors could not be registered in the catalog, and why."""
+        for name, problem in problems.items():
+            self.write("not_registered", table=name, reason=problem.text, code=problem.code.code)
+
+    def write_retried(self, report: BatchReport) -> None:
+        """Write what was done for tables that a command has asked for."""
+        self.write(
+            "retried",
+            seconds=round(report.seconds, 3),
+            records=report.records,
+            tables={name: asdict(table) for name, table in report.tables.items()},
+            set_aside=report.set_aside,
+        )
+        self.write_quarantined(report)
+        for topic, records in report.skipped.items():
+            for partition, offset in records:
+                self.write("record_skipped", topic=topic, partition=partition, offset=offset)
+        for table in report.resumed:
+            self.write("table_resumed", table=table)
+
+    def fail(self, message: Message) -> None:
+        """Write `failed`, and its text on standard error."""
+        self.write("failed", **fields(message))
+        self.warn(f"error: {message}")
+
+
+class ProgressListener(QueryEvents):
+    """Joins the report of a batch with the offsets that Spark has committed for it."""
+
+    def __init__(
+        self, lines: StatusLines, figures: Figures, after: Callable[[], None], schemas: str
+    ) -> None:
+        """Write to `lines`, note offsets in `figures`, and call `after` after the query.
+
+        Offsets of the topic `schemas` are for Spark only.
+        """
+        self._schemas = schemas
+        self._lines = lines
+        self._figures = figures
+        self._after = after
+        self._reports: dict[int, BatchReport] = {}
+        self._terminated = threading.Event()
+        self._committed = threading.Condition()
+        self._last_batch_id = -1
+        self.end_offsets: Offsets = {}
+
+    def add_report(self, batch_id: int, report: BatchReport) -> None:
+        """Keep the report of a batch until Spark has committed the batch."""
+        self._reports[batch_id] = report
+
+    def wait_for_batch(self, batch_id: int, seconds: float) -> None:
+        """Wait until the line of a batch was written, at most `seconds`."""
+        with self._committed:
+            self._committed.wait_for(lambda: self._last_batch_id >= batch_id, seconds)
+
+    def wait_for_end(self, seconds: float) -> None:
+        """Wait until the query's last line was written, at most `seconds`."""
+        self._terminated.wait(seconds)
+
+    def on_progress(self, batch_id: int, end_offsets: str | None) -> None:
+        """Write `batch_applied`."""
+        report = self._reports.pop(batch_id, None)
+        offsets: Offsets = json.loads(end_offsets or "{}") or {}
+        offsets.pop(self._schemas, None)
+        self._reach(offsets)
+        if report is not None:
+            self._lines.write(
+                "batch_applied",
+                batch_id=batch_id,
+                seconds=round(report.seconds, 3),
+                records=report.records,
+                end_offsets=self.end_offsets,
+                tables={name: asdict(table) for name, table in report.tables.items()},
+                phases=report.phases,
+                set_aside=report.set_aside,
+                cut=report.cut,
+            )
+        with self._committed:
+            self._last_batch_id = batch_id
+            self._committed.notify_all()
+
+    def on_idle(self) -> None:
+        """Write `idle`."""
+        # A batch that was applied meanwhile writes its own line next.
+        if self._last_batch_id < 0 or self._reports:
+            return
+        aside = len(self._figures.set_aside())
+        self._lines.write("idle", end_offsets=self.end_offsets, set_aside=aside)
+
+    def _reach(self, offsets: Offsets) -> None:
+        self.end_offsets = offsets
+        self._figures.note_offsets(offsets)
+
+    def on_end(self) -> None:
+        """Let `wait_for_end` return."""
+        self._terminated.set()
+        self._after()

@@ -1,0 +1,169 @@
+"""The status of the job for people: a line for each thing that happened, in words.
+
+    14:03:21  started: the mirror of shop is in /data/mirror
+    14:03:25  batch 12     1,234 changes    5 tables   2.31 s      534/s  lag 1.2 s
+    14:03:40  idle for 15 s: the tables have everything that is in Kafka
+
+While nothing is new, the last line says so, and does not scroll.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+from rich.console import Console
+from rich.control import Control
+from rich.segment import ControlType
+from rich.table import Table
+from rich.text import Text
+
+from stream_jobs.report.batch_line import batch_line
+from stream_jobs.report.status import StatusLines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from connector.errors.message import Message
+
+_ERASE_LINE: Final = (ControlType.ERASE_IN_LINE, 2)
+# The trigger of a job that runs until it is stopped.
+_ENDLESS: Final = "processingTime"
+# Of a clock time and the space after it.
+_TIME_WIDTH: Final = 10
+
+
+def open_lines(out: TextIO, wanted: object) -> StatusLines:
+    """Return the lines of `log.format`; any other value is "auto"."""
+    is_console = out.isatty() if wanted not in ("console", "json") else wanted == "console"
+    return TerminalLines(out) if is_console else StatusLines(out)
+
+
+class TerminalLines(StatusLines):
+    """Writes lines for people, from any thread."""
+
+    def __init__(
+        self, out: TextIO, console: Console | None = None, now: Callable[[], float] = time.time
+    ) -> None:
+        """Write to `out`, by `console` if it is given; `now` is the clock."""
+        super().__init__(out)
+        self._console = console or Console(file=out, highlight=False)
+        self._now = now
+        self._turn = threading.Lock()
+        self._is_live = False
+        self._idle_since: float | None = None
+        self._batches = 0
+        self._changes = 0
+
+    def write(self, event: str, **fields: Any) -> None:
+        """Write the line of an event, if people need one."""
+        with self._turn:
+            if event == "idle":
+                self._idle(fields["set_aside"])
+                return
+            self._idle_since = None
+            line = self._line(event, fields)
+            if line is not None:
+                self._print(line)
+
+    def doing(self, what: str) -> None:
+        """Show what takes a while, until the next line."""
+        with self._turn:
+            self._idle_since = None
+            self._show(what)
+
+    def fail(self, message: Message) -> None:
+        """Write the error in red, and on standard error, unless that is the same terminal."""
+        with self._turn:
+            self._print(Text(f"error: {message}", "red"))
+        self.warn(f"error: {message}")
+
+    def warn(self, text: str) -> None:
+        """Write `text` on standard error, unless that is the terminal which has said it."""
+        if not (self._console.is_terminal and sys.stderr.isatty()):
+            super().warn(text)
+
+    def _line(self, event: str, fields: dict[str, Any]) -> Text | None:
+        match event:
+            case "batch_applied" | "retried":
+                return self._batch(fields)
+            case "started":
+                return _started(fields)
+            case "stopped":
+                done = f"{self._batches:,} batches, {self._changes:,} changes"
+                return Text(f"stopped: {done}")
+            case "no_mirror":
+                said = f"no mirror of {fields['topic']}: [{fields['code']}] {fields['reason']}"
+                return Text(said, "yellow")
+            case "not_registered" | "no_cuts":
+                return Text(f"[{fields['code']}] {fields['reason']}", "yellow")
+            case "table_quarantined":
+                said = f"{fields['table']} is set aside: [{fields['code']}] {fields['reason']}"
+                return Text(said, "red")
+            case "table_resumed":
+                return Text(f"{fields['table']} goes on", "green")
+            case "record_skipped":
+                where = f"{fields['topic']}, partition {fields['partition']}"
+                return Text(f"{where}: record {fields['offset']} is left out, as asked", "yellow")
+            case _:
+                return _other(event, fields)
+
+    def _batch(self, fields: dict[str, Any]) -> Text | None:
+        self._batches += 1
+        self._changes += sum(each["changes"] for each in fields["tables"].values())
+        return batch_line(fields, self._console.width - _TIME_WIDTH)
+
+    def _idle(self, aside: int) -> None:
+        if self._idle_since is None:
+            self._idle_since = self._now()
+        seconds = self._now() - self._idle_since
+        but = f", without {aside} that {'is' if aside == 1 else 'are'} set aside," if aside else ""
+        self._show(f"idle for {seconds:.0f} s: the tables{but} have everything that is in Kafka")
+
+    def _print(self, line: Text) -> None:
+        self._erase()
+        moment = Text(self._moment(), "dim")
+        if not self._console.is_terminal:
+            self._console.print(moment.append("  ").append(line), soft_wrap=True)
+            return
+        row = Table.grid(padding=(0, 2, 0, 0))
+        row.add_row(moment, line)
+        self._console.print(row)
+
+    def _show(self, text: str) -> None:
+        """Replace the last line of a terminal; a foreign line that comes next overwrites it."""
+        if not self._console.is_terminal or self._console.is_dumb_terminal:
+            return
+        self._erase()
+        line = Text(f"{self._moment()}  {text}", "dim")
+        line.truncate(self._console.width - 1, overflow="ellipsis")
+        self._console.print(line, end="", no_wrap=True)
+        self._console.control(Control.move_to_column(0))
+        self._is_live = True
+
+    def _erase(self) -> None:
+        if self._is_live:
+            self._console.control(Control(ControlType.CARRIAGE_RETURN, _ERASE_LINE))
+            self._is_live = False
+
+    def _moment(self) -> str:
+        return time.strftime("%H:%M:%S", time.localtime(self._now()))
+
+
+def _started(fields: dict[str, Any]) -> Text:
+    end = "; it ends when all is applied" if fields["trigger"] != _ENDLESS else ""
+    line = Text(f"started: the mirror of {fields['name']} is in {fields['mirror']}{end}")
+    if aside := ", ".join(fields["set_aside"]):
+        line.append(f"; set aside: {aside}", "red")
+    return line
+
+
+def _other(event: str, fields: dict[str, Any]) -> Text:
+    """Return the line of an event as its words and its fields; one with a code is a warning."""
+    code = fields.pop("code", None)
+    said = ", ".join(f"{name} {value}" for name, value in fields.items())
+    words = event.replace("_", " ")
+    text = f"{words}: {said}" if code is None else f"{words}: [{code}] {said}"
+    return Text(text, "" if code is None else "yellow")

@@ -1,0 +1,1 @@
+"""The job: its batches, its owner, and what it goes on from."""

@@ -1,0 +1,37 @@
+"""What the job tells people besides the line of each batch: what stays as it is, once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from connector.errors import mirror
+from connector.errors.message import Message
+
+if TYPE_CHECKING:
+    from connector.errors.code import ErrorCode
+    from stream_jobs.report.status import StatusLines
+    from stream_jobs.tables.reports import BatchReport
+
+
+class Announcements:
+    """Remembers what was told."""
+
+    def __init__(self, lines: StatusLines) -> None:
+        """Tell by `lines`."""
+        self._lines = lines
+        self._keyless: set[str] = set()
+        # Why there are no cuts.
+        self._no_cuts: ErrorCode | None = None
+
+    def note_keyless(self, report: BatchReport) -> None:
+        """Tell of tables that have no mirror, because they have no key."""
+        reason = Message(mirror.NO_MIRROR, {})
+        for topic in sorted(set(report.keyless_topics) - self._keyless):
+            self._keyless.add(topic)
+            self._lines.write("no_mirror", topic=topic, reason=reason.text, code=reason.code.code)
+
+    def note_cuts(self, problem: Message | None) -> None:
+        """Tell why there are no cuts, if there is a problem."""
+        if problem is not None and problem.code is not self._no_cuts:
+            self._lines.write("no_cuts", reason=problem.text, code=problem.code.code)
+        self._no_cuts = None if problem is None else problem.code

@@ -1,0 +1,159 @@
+"""Settings become the applier of batches, whose tasks Spark runs."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from stream_jobs.apply.facts import Task
+from stream_jobs.apply.key_index import IndexFolder
+from stream_jobs.choices.table_choices import TableChoices
+from stream_jobs.cuts.store import CutStore
+from stream_jobs.cuts.target import Targets
+from stream_jobs.delta import retention
+from stream_jobs.delta.storages import storage_of
+from stream_jobs.folders.own_folders import own_folder
+from stream_jobs.run.batch import BatchApplier
+from stream_jobs.run.cut_keeper import CutKeeper
+from stream_jobs.run.cut_record import CutRecord
+from stream_jobs.run.kept_offsets import KeptOffsets
+from stream_jobs.run.owner import Owner, Ownership
+from stream_jobs.run.rounds import Rounds
+from stream_jobs.tables.schema_registry import SchemaRegistry
+from stream_jobs.tables.schema_step import SchemaRules
+from stream_jobs.tables.services import Services
+from stream_jobs.tables.topic_state import TopicStates
+from stream_jobs.tables.upkeep import Upkeep
+from stream_jobs.tasks.task import run_task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from stream_jobs.apply.facts import PartResult
+    from stream_jobs.run.rounds import Runner
+    from stream_jobs.settings import MirrorSettings, Settings
+    from stream_jobs.source.client import KafkaClient
+
+
+# Where programs of a user keep what is no data and may be lost.
+# https://specifications.freedesktop.org/basedir-spec/latest/
+_STATE_HOME: Final = "XDG_STATE_HOME"
+_HASH_DIGITS: Final = 16
+
+
+def assemble(
+    settings: Settings, client: KafkaClient, run: Runner, cores: Callable[[], int]
+) -> BatchApplier:
+    """Return the applier of the job's batches, whose tasks `run` runs on `cores`.
+
+    The mirror belongs to this process from now on. Raises ConfigError for a path of a storage that
+    the job does not know, and MirrorError if it cannot be written to, or if the mirror belongs to
+    another job.
+    """
+    kafka, own = settings.kafka, settings.mirror
+    storage = storage_of(own.path)
+    storage.verify()
+    ownership = Ownership(storage, own.path, Owner.here(settings.name, kafka.topic_prefix))
+    ownership.claim()
+    choices = TableChoices.of_settings(settings)
+    registry = SchemaRegistry(client, kafka.topic_prefix, choices=choices)
+    rules = SchemaRules(registry, own.path, own.zero_dates, own.unknown_defaults)
+    services = Services(
+        storage,
+        own.path,
+        client,
+        registry,
+        rules,
+        delta_properties(own),
+        accept_partitions=kafka.added_partitions == "accept",
+    )
+    template = Task(
+        kafka.facts(), storage, index_folder(own), own.zero_dates, kafka.max_bytes_per_task
+    )
+    threads, target = own.commits_in_parallel, own.target_file_bytes
+    states = TopicStates(storage, own.path, registry, choices)
+    targets = Targets.of(client, kafka.topic_prefix, choices.skipped)
+    record = CutRecord(CutStore(storage, own.path), settings.cuts_ms, ownership)
+    return BatchApplier(
+        services,
+        states,
+        Rounds(template, run, cores, threads),
+        Upkeep(template, run, cores, threads, target),
+        CutKeeper(targets, record, states, kafka.max_offsets_per_trigger),
+        ownership,
+    )
+
+
+def delta_properties(settings: MirrorSettings) -> dict[str, str]:
+    """Return the properties of new mirrors, by which every writer of Delta tidies up.
+
+    A table that changes every second has 86,400 versions a day. Delta's defaults (10 versions, 30
+    days, one week) would keep millions of small files.
+    """
+    term = f"interval {settings.retention_hours} hours"
+    return {retention.CHECKPOINTS: "100", retention.LOG: term, retention.FILES: term}
+
+
+def index_folder(settings: MirrorSettings) -> IndexFolder:
+    """Return the folder of key indexes: the configured one, or one for this user."""
+    path = settings.index_folder or str(own_folder("indexes"))
+    return IndexFolder(path, settings.index_bytes_max)
+
+
+def kept_offsets(settings: Settings) -> KeptOffsets:
+    """Return what finds the offsets of the mirrors, for a checkpoint that is new."""
+    storage, base = storage_of(settings.mirror.path), settings.mirror.path
+    return KeptOffsets(
+        storage, base, settings.kafka.topic_prefix, TableChoices.of_settings(settings)
+    )
+
+
+def own_checkpoint(settings: Settings) -> str:
+    """Return a folder for the checkpoint on the disk of the driver, which may be lost.
+
+    It is not shared with another pipeline or another mirror.
+    """
+    facts = [*settings.kafka.bootstrap_servers, settings.kafka.topic_prefix, settings.mirror.path]
+    digest = sha256("\0".join(facts).encode()).hexdigest()[:_HASH_DIGITS]
+    state = os.environ.get(_STATE_HOME) or Path.home() / ".local" / "state"
+    folder = Path(state) / "binlog-connector" / "checkpoints" / f"{settings.name}-{digest}"
+    return folder.absolute().as_uri()
+
+
+def start_workers(session: SparkSession) -> threading.Thread:
+    """Let Spark start the Python workers of the first batch while the stream starts.
+
+    A failure says nothing here: the first batch meets it again.
+    """
+    context = session.sparkContext
+    cores = context.defaultParallelism
+
+    def run() -> None:
+        with suppress(Exception):
+            context.parallelize(range(cores), cores).map(_import_task).collect()
+
+    thread = threading.Thread(target=run, name="start-workers", daemon=True)
+    thread.start()
+    return thread
+
+
+def _import_task(number: int) -> int:
+    """Run in a worker: to find this function, it has imported what tasks need."""
+    return number
+
+
+def spark_runner(session: SparkSession) -> Runner:
+    """Return a function that runs tasks as one Spark job."""
+    context = session.sparkContext
+
+    def run(tasks: Sequence[Task]) -> list[PartResult]:
+        found = context.parallelize(tasks, len(tasks)).map(run_task).collect()
+        return [result for results in found for result in results]
+
+    return run

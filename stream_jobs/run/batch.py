@@ -1,0 +1,279 @@
+"""Applies one batch of offset ranges to the tables; foreachBatch calls it.
+
+    ranges ─▶ work of each table ─▶ tasks (one Spark job) ─▶ decisions and commits, in parallel
+                       ▲                                           │
+                       └──────── tables that need another round ───┘
+
+Every table commits its rows with its progress, so a batch that is run again, after a crash at any
+point, finds what was applied, and continues.
+
+A table that cannot go on is set aside, and the batch goes on without it: see `isolation`.
+"""
+
+from __future__ import annotations
+
+import time
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from connector.errors import MirrorError
+from stream_jobs.delta.log import now
+from stream_jobs.quarantine.table_errors import concerns_one_table
+from stream_jobs.run.isolation import Isolation, refuse_shorter
+from stream_jobs.source.topics import schema_topic
+from stream_jobs.tables.reports import BatchReport
+from stream_jobs.tables.stated_lists import stated_ranges
+from stream_jobs.tables.table_work import TableWork
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from connector.errors.message import Message
+    from stream_jobs.cuts.cut import Cut
+    from stream_jobs.quarantine.set_aside import Request, SetAside
+    from stream_jobs.run.cut_keeper import CutKeeper
+    from stream_jobs.run.owner import Ownership
+    from stream_jobs.run.rounds import Rounds
+    from stream_jobs.schema.sequence import PackedSequence
+    from stream_jobs.source.ranges import OffsetRange
+    from stream_jobs.tables.services import Services
+    from stream_jobs.tables.topic_state import TopicStates
+    from stream_jobs.tables.upkeep import Upkeep
+
+# Records of resumed tables that are applied before the other tables have their turn again.
+_RETRIED_RECORDS: Final = 200_000
+
+
+class BatchApplier:
+    """Applies the batches of one stream to the mirrors."""
+
+    def __init__(
+        self,
+        services: Services,
+        states: TopicStates,
+        rounds: Rounds,
+        upkeep: Upkeep,
+        cuts: CutKeeper,
+        ownership: Ownership | None = None,
+    ) -> None:
+        """Apply tables in `rounds`, and then do the upkeep.
+
+        Each batch looks first whether `ownership` still holds, and ends at one of `cuts`. Raises
+        MirrorError if it cannot be read which tables are set aside.
+        """
+        self.services = services
+        self._states = states
+        self._rounds = rounds
+        self._upkeep = upkeep
+        self._cuts = cuts
+        self._ownership = ownership
+        self._isolation = Isolation(services)
+
+    @property
+    def set_aside(self) -> frozenset[str]:
+        """The topics of the tables that are set aside."""
+        return frozenset(self._isolation.records)
+
+    @property
+    def names_set_aside(self) -> list[str]:
+        """The names of these tables."""
+        return sorted(record.table for record in self._isolation.records.values())
+
+    def apply(self, ranges: Sequence[OffsetRange]) -> BatchReport:
+        """Apply the records in `ranges` that are not applied yet, of tables that can go on.
+
+        With records of the schema topic, tables are looked for that have other columns and no row.
+        Raises the MirrorError of what concerns more than one table, after all tables that can be
+        committed were committed.
+        """
+        if self._ownership is not None:
+            self._ownership.check()
+        began, aside = time.monotonic(), self.set_aside
+        schemas = schema_topic(self.services.registry.prefix)
+        own = [each for each in ranges if each.topic not in {schemas, *aside}]
+        if any(each.topic == schemas for each in ranges):
+            self.services.registry.refresh()
+        others = aside.union(each.topic for each in own)
+        stated = stated_ranges(self.services, self._states, others)
+        taken, bound = self._cuts.begin([*own, *stated], aside)
+        return self._apply(taken, bound, {}, began=began, required=own)
+
+    def move_on(self) -> Cut | None:
+        """Write a cut if the source has gone on without changing the tables; return it.
+
+        Costs nearly nothing if it has not. Changes that wait are left to the next batch. Raises
+        MirrorError if Kafka or the storage fails, or if another process has taken over.
+        """
+        if not self._cuts.has_news():
+            return None
+        if self._ownership is not None:
+            self._ownership.check()
+        self._cuts.begin((), self.set_aside)
+        cut = self._end_at_cut((), {}, {})
+        self._cuts.miss()
+        return cut
+
+    @property
+    def no_cuts(self) -> Message | None:
+        """Why there are no cuts at the moment."""
+        return self._cuts.problem
+
+    def retry(self) -> BatchReport | None:
+        """Apply records of the tables that a command wants to resume; None if there are none.
+
+        Large ones take several calls, so that other tables do not wait. Raises as `apply`.
+        """
+        requests = self._isolation.requests()
+        if not requests:
+            return None
+        if self._ownership is not None:
+            self._ownership.check()
+        began = time.monotonic()
+        ranges, failed = [], {}
+        for topic, request in requests.items():
+            try:
+                if request.rebuild:
+                    self._cuts.record.forget(self._states.name(topic))
+                    self._isolation.rebuild(request)
+                    self._forget(topic)
+                ranges += self._isolation.ranges(topic)
+            except MirrorError as error:
+                failed[topic] = error
+        bound = self._cuts.bound(requests)
+        return self._apply(ranges, bound, requests, failed, began=began)
+
+    def _apply(
+        self,
+        ranges: Sequence[OffsetRange],
+        bound: PackedSequence | None,
+        requests: Mapping[str, Request],
+        failed: Mapping[str, MirrorError] = MappingProxyType({}),
+        *,
+        began: float,
+        required: Sequence[OffsetRange] = (),
+    ) -> BatchReport:
+        """Apply `ranges` up to `bound`, and `required` also beyond it."""
+        phases = {"plan": 0.0, "tasks": 0.0, "commit": 0.0, "upkeep": 0.0}
+        every, errors = self._begin(ranges, requests, bound)
+        errors |= failed
+        phases["plan"] = time.monotonic() - began
+        self._rounds.run(every, phases)
+        while bound is not None and (late := [w for w in every if w.is_before(required)]):
+            # Spark has found records of a transaction that was not complete then.
+            bound = self._cuts.later(bound)
+            for work in late:
+                work.go_on(bound, self._cuts.ends(work.topic))
+            self._rounds.run(late, phases)
+        at = time.monotonic()
+        errors |= {work.topic: work.error for work in every if work.error is not None}
+        cut = self._end_at_cut(every, errors, requests)
+        phases["commit"] += time.monotonic() - at
+        at = time.monotonic()
+        kept = [kept for w in every if w.error is None and (kept := w.outcome.kept) is not None]
+        clean_at = now()
+        self._cuts.record.remove_old((each.mirror.delta for each in kept), clean_at)
+        errors |= self._upkeep.after(kept, clean_at)
+        phases["upkeep"] = time.monotonic() - at
+        begun: dict[str, Mapping[int, int]] = {
+            topic: self._begun(topic, ranges) for topic in errors
+        }
+        begun |= {work.topic: work.ranges.begun for work in every}
+        new = self._set_aside(begun, errors, requests)
+        # A topic without a partition has no work.
+        unfinished = {work.topic for work in every if not work.ranges.is_complete}
+        done = sorted(requests.keys() - errors - unfinished)
+        resumed = [self._isolation.go_on(topic) for topic in done]
+        outcomes = [work.outcome for work in every]
+        return BatchReport(
+            seconds=time.monotonic() - began,
+            records=sum(each.records for each in outcomes),
+            tables={each.name: report for each in outcomes if (report := each.final_report())},
+            sources={each.name: each.source for each in outcomes if each.report is not None},
+            keyless_topics=[
+                work.topic for work in every if work.is_keyless and work.outcome.records
+            ],
+            phases={name: round(seconds, 3) for name, seconds in phases.items()},
+            quarantined=new,
+            resumed=resumed,
+            skipped={
+                topic: sorted(each.skipped) for topic, each in requests.items() if each.skipped
+            },
+            set_aside=len(self._isolation.records),
+            mirrors={place: path for each in outcomes for place, path in each.place.items()},
+            cut=None if cut is None else cut.number,
+        )
+
+    def _end_at_cut(
+        self,
+        every: Sequence[TableWork],
+        errors: Mapping[str, MirrorError],
+        requests: Mapping[str, Request],
+    ) -> Cut | None:
+        """Write a cut if the tables have come to it, and nothing concerns more than one table."""
+        self._cuts.note(every)
+        if requests or not all(map(concerns_one_table, errors.values())):
+            return None
+        left_out = {
+            record.topic: (record.table, f"[{record.code}] {record.reason}")
+            for record in self._isolation.records.values()
+        }
+        for topic, error in errors.items():
+            left_out[topic] = self._states.name(topic), f"[{error.code.code}] {error.text}"
+        return self._cuts.finish(left_out)
+
+    def _forget(self, topic: str) -> None:
+        """Look at the mirror of a topic again."""
+        self._states.forget(topic)
+        self._cuts.forget(topic)
+
+    def _begin(
+        self,
+        ranges: Sequence[OffsetRange],
+        requests: Mapping[str, Request],
+        bound: PackedSequence | None,
+    ) -> tuple[list[TableWork], dict[str, MirrorError]]:
+        """Return the work of each table, and by topic the errors of those that cannot begin."""
+        topics: dict[str, list[OffsetRange]] = {}
+        for each in ranges:
+            topics.setdefault(each.topic, []).append(each)
+        every, failed = [], {}
+        for topic, own in sorted(topics.items()):
+            try:
+                state = self._states.of(topic)
+                if state.is_skipped:
+                    continue
+                refuse_shorter(own)
+                if topic not in requests:
+                    every.append(TableWork(self.services, state, own, bound=bound))
+                    continue
+                self._isolation.refuse_lost(state, own)
+                work = TableWork(self.services, state, own, requests[topic].skipped, bound)
+                work.ranges.limit(_RETRIED_RECORDS)
+                every.append(work)
+            except MirrorError as error:
+                failed[topic] = error
+        return every, failed
+
+    def _begun(self, topic: str, ranges: Sequence[OffsetRange]) -> Mapping[int, int]:
+        """Return where a table begins that has no work, because its mirror cannot be read."""
+        known = self._isolation.records.get(topic)
+        starts = {each.partition: each.start for each in ranges if each.topic == topic}
+        return starts if known is None else known.begun
+
+    def _set_aside(
+        self,
+        begun: Mapping[str, Mapping[int, int]],
+        errors: Mapping[str, MirrorError],
+        requests: Mapping[str, Request],
+    ) -> list[SetAside]:
+        """Set the tables with `errors` aside; raises an error that concerns more than its table."""
+        new = []
+        for topic, error in sorted(errors.items()):
+            self._forget(topic)
+            if concerns_one_table(error):
+                skipped = requests[topic].skipped if topic in requests else frozenset()
+                new.append(self._isolation.set_aside(topic, begun[topic], error, skipped))
+        for _, error in sorted(errors.items()):
+            if not concerns_one_table(error):
+                raise error
+        return new

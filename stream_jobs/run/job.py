@@ -1,0 +1,283 @@
+"""The life of the job: start the stream, wait, and stop it between two batches.
+
+*Stopping.* Spark's own `stop` interrupts the running batch. Here, the running batch ends first, and
+Spark commits it. A later batch is refused, and runs after the next start.
+
+*Failing.* An error of one table sets the table aside, and the stream goes on. Any other error in a
+batch ends the stream; its text goes to the `failed` line, and the exit code is 1, or 3 if the
+mirror belongs to another process. The job retries nothing: its supervisor starts it again, and it
+continues.
+
+*Resuming.* A command asks for a table to be tried again. The job looks for that once in an
+interval, between two batches, and only while a table is set aside.
+"""
+
+from __future__ import annotations
+
+import queue
+import secrets
+import signal
+import threading
+import time
+from contextlib import contextmanager, nullcontext, suppress
+from typing import TYPE_CHECKING
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped] # it has no types
+from pyspark.errors import PySparkException
+
+from connector.errors import ConnectorError, mirror, mirror_jobs
+from connector.errors.message import Message
+from stream_jobs.apply.garbage import collect_rarely
+from stream_jobs.choices.table_choices import TableChoices
+from stream_jobs.report.figures import Figures
+from stream_jobs.report.known_tables import KnownTables
+from stream_jobs.report.status import ProgressListener, StatusLines
+from stream_jobs.report.topic_watch import TopicWatch, watching
+from stream_jobs.run.announcements import Announcements
+from stream_jobs.run.assembly import assemble, spark_runner, start_workers
+from stream_jobs.run.catalog import Catalog
+from stream_jobs.run.failure import message_of
+from stream_jobs.run.query import checkpoint_of, ranges_of, start_query
+from stream_jobs.source.client import KafkaClient
+from stream_jobs.source.topics import row_topic_pattern, schema_topic
+from stream_jobs.spark.query_events import told
+from stream_jobs.spark.session import start_session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from stream_jobs.run.batch import BatchApplier
+    from stream_jobs.settings import Settings
+
+# Spark is asked this often whether the stream has ended, if its listener has said nothing.
+_POLL_SECONDS = 5.0
+# Between two steps of a large table that is tried again.
+_STEP_SECONDS = 0.2
+# While no batch runs, it is asked this often whether the source has gone on without the tables.
+_IDLE_CUT_SECONDS = 10.0
+# Spark calls listeners after the stream; wait so long for their last line.
+_LISTENER_SECONDS = 10.0
+# A job that ends at once waits so long for the workers that it has started.
+_WORKERS_SECONDS = 10.0
+
+EXIT_OK = 0
+EXIT_FAILED = 1
+EXIT_REFUSED = 3
+
+
+# A restart would be refused again, or take over in turn.
+_OWNED = (mirror_jobs.TAKEN_OVER, mirror_jobs.OTHER_OWNER)
+
+
+class StopRequested(Exception):
+    """A batch was to begin after a stop was requested; it runs after the next start."""
+
+
+class StreamJob:
+    """One run of the job."""
+
+    def __init__(
+        self, settings: Settings, lines: StatusLines, figures: Figures | None = None
+    ) -> None:
+        """Run with `settings`, write status to `lines`, and count in `figures`."""
+        self._settings = settings
+        self._lines = lines
+        self._figures = figures or Figures(settings.name)
+        self._stop = threading.Event()
+        # Wakes the main thread; a handler of signals may put something at any time.
+        self._wake: queue.SimpleQueue[None] = queue.SimpleQueue()
+        schemas = schema_topic(settings.kafka.topic_prefix)
+        self._listener = ProgressListener(
+            lines, self._figures, lambda: self._wake.put(None), schemas
+        )
+        self._running = threading.Lock()  # held while a batch is applied
+        self._is_closed = False
+        self._last_batch_id = -1
+        self._failure: Exception | None = None
+        self._told = Announcements(lines)
+        self._applier: BatchApplier | None = None
+        self._looked_at = 0.0
+        # When the last batch has ended, or the last look at an idle source.
+        self._ended_at = time.monotonic()
+        self._secret = secrets.token_hex(16)
+
+    def stop(self) -> None:
+        """Request a stop after the current batch; returns at once."""
+        self._stop.set()
+        self._wake.put(None)
+
+    def run(self, session: SparkSession) -> int:
+        """Apply batches until there is nothing left, a stop is requested, or one fails.
+
+        Returns the exit code.
+        """
+        with told(session, self._listener):
+            return self._run(session)
+
+    def _run(self, session: SparkSession) -> int:
+        client = None
+        try:
+            client = KafkaClient(self._settings.kafka.facts())
+            query = self._start(session, client)
+            try:
+                with self._watch(client):
+                    self._await(query)
+                if self._settings.trigger.kind == "availableNow":
+                    while self._retry():
+                        pass
+                    self._move_on()
+            finally:
+                self._figures.streaming = False
+                query.stop()
+            self._listener.wait_for_end(_LISTENER_SECONDS)
+        except (ConnectorError, PySparkException, Py4JError) as error:
+            cause = self._failure or error
+            if not isinstance(cause, StopRequested):
+                message = message_of(cause, self._secret)
+                self._lines.fail(message)
+                return EXIT_REFUSED if message.code in _OWNED else EXIT_FAILED
+        finally:
+            if client is not None:
+                client.close()
+        self._lines.write("stopped", end_offsets=self._listener.end_offsets)
+        return EXIT_OK
+
+    def _start(self, session: SparkSession, client: KafkaClient) -> StreamingQuery:
+        settings = self._settings
+        context = session.sparkContext
+        applier = self._applier = assemble(
+            settings, client, spark_runner(session), lambda: context.defaultParallelism
+        )
+        self._figures.set_aside = lambda: applier.set_aside
+        is_listed = settings.catalog.kind == "spark"
+        catalog = Catalog(session, settings.mirror.path) if is_listed else None
+
+        def apply(batch: DataFrame, batch_id: int) -> None:
+            with self._batch():
+                self._lines.doing(f"applying batch {batch_id}")
+                report = applier.apply(ranges_of(batch))
+                self._figures.end_batch(report)
+                self._told.note_cuts(applier.no_cuts)
+                self._told.note_keyless(report)
+                self._lines.write_quarantined(report)
+                if catalog is not None:
+                    self._lines.write_unregistered(catalog.register(report.mirrors))
+                self._listener.add_report(batch_id, report)
+                self._last_batch_id = batch_id
+
+        query = start_query(session, settings, self._secret, apply)
+        self._figures.opened()
+        self._lines.write(
+            "started",
+            name=settings.name,
+            topics=row_topic_pattern(settings.kafka.topic_prefix),
+            mirror=settings.mirror.path,
+            checkpoint=checkpoint_of(settings),
+            trigger=settings.trigger.kind,
+            set_aside=applier.names_set_aside,
+        )
+        return query
+
+    def _await(self, query: StreamingQuery) -> None:
+        interval = max(_STEP_SECONDS, min(_POLL_SECONDS, self._settings.trigger.interval_seconds))
+        pause = interval
+        while query.isActive:
+            self._figures.turn()
+            with suppress(queue.Empty):
+                self._wake.get(timeout=pause)
+            if self._stop.is_set():
+                with self._running:
+                    self._is_closed = True
+                if self._last_batch_id >= 0 and query.isActive:
+                    self._listener.wait_for_batch(self._last_batch_id, _LISTENER_SECONDS)
+                return
+            pause = interval
+            if time.monotonic() - self._looked_at >= self._settings.trigger.interval_seconds:
+                # A large table is resumed in steps, between which the others have their turn.
+                if self._retry():
+                    pause = _STEP_SECONDS
+                else:
+                    self._looked_at = time.monotonic()
+            if time.monotonic() - self._ended_at >= _IDLE_CUT_SECONDS:
+                self._move_on()
+        # Raises the error of a query that has failed.
+        query.awaitTermination()
+
+    def _retry(self) -> bool:
+        """Try tables again if a command asked for it; return whether there may be more to do."""
+        assert self._applier is not None
+        if self._stop.is_set() or not self._applier.set_aside:
+            return False
+        with self._batch():
+            report = self._applier.retry()
+        if report is None:
+            return False
+        self._figures.end_batch(report)
+        self._lines.write_retried(report)
+        return not self._stop.is_set()
+
+    def _move_on(self) -> None:
+        """Write a cut if the source has gone on without changing the tables."""
+        assert self._applier is not None
+        if self._stop.is_set():
+            return
+        with self._batch():
+            self._applier.move_on()
+            self._told.note_cuts(self._applier.no_cuts)
+
+    def _watch(self, client: KafkaClient) -> AbstractContextManager[None]:
+        figures, prefix = self._figures, self._settings.kafka.topic_prefix
+        if not figures.watched:
+            return nullcontext()
+        assert self._applier is not None
+        known = KnownTables(self._applier.services, figures)
+        skipped = TableChoices.of_settings(self._settings).skipped
+        return watching(TopicWatch(client, prefix, figures, known, skipped))
+
+    @contextmanager
+    def _batch(self) -> Iterator[None]:
+        """Run a batch unless the job is closed, and keep the type of its error."""
+        with self._running:
+            if self._is_closed:
+                self._failure = StopRequested()
+                raise self._failure
+            self._figures.begin_batch()
+            try:
+                yield
+            except Exception as error:
+                # Spark turns the error into text, but the report of the job needs the error itself.
+                self._failure = error
+                raise
+            finally:
+                self._ended_at = time.monotonic()
+                self._figures.leave_batch()
+
+
+def run(settings: Settings, lines: StatusLines, figures: Figures) -> int:
+    """Start Spark, run the job until it ends or a signal comes, and return the exit code."""
+    job = StreamJob(settings, lines, figures)
+    lines.doing("starting Spark")
+    _stop_on_signals(job)
+    try:
+        session = start_session(settings)
+    except (PySparkException, Py4JError) as error:
+        lines.fail(Message(mirror.SPARK_NOT_STARTED, {"why": message_of(error)}))
+        return EXIT_FAILED
+    # Once more: Spark installs its own handler for SIGINT.
+    _stop_on_signals(job)
+    starting = start_workers(session)
+    collect_rarely()
+    try:
+        return job.run(session)
+    finally:
+        starting.join(_WORKERS_SECONDS)
+        session.stop()
+
+
+def _stop_on_signals(job: StreamJob) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: job.stop())

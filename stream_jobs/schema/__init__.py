@@ -1,0 +1,1 @@
+"""Column lists, types and sequences, without I/O."""

@@ -1,0 +1,164 @@
+"""A column of a schema record becomes an Arrow type; its JSON values become values of this type.
+
+A value takes three steps, so that a value that does not fit is an error and never becomes NULL:
+
+    JSON text ──parser──▶ `parsed` type ──form and cast──▶ `stored` type, or a problem
+
+Types whose JSON form is text (decimals, dates) are parsed as text; their form is checked before
+the cast, because Arrow's casts accept more spellings than MySQL prints.
+
+https://arrow.apache.org/docs/python/api/datatypes.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from stream_jobs.schema.disguise import disguise_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from connector.contract import SchemaColumn
+
+# Spark's DECIMAL has at most 38 digits, MySQL's 65.
+DECIMAL_PRECISION_MAX = 38
+_UNSIGNED_64 = pa.decimal128(20, 0)
+_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_CLOCK = r"[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"  # after the hour
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnType:
+    """How JSON values of one column become values of the table."""
+
+    stored: pa.DataType
+    parsed: pa.DataType
+    # The pattern that a text must match before it is cast.
+    form: str | None = None
+    # Whether a text that matches may be a date that Spark cannot hold.
+    is_date: bool = False
+    # Whether the text, or a part of the object, is base64.
+    is_base64: bool = False
+
+    @classmethod
+    def of(cls, column: SchemaColumn) -> ColumnType:
+        """Return the type of `column` in the mirror, where hashes and masks are texts.
+
+        Raises KeyError for a type that is not in the contract.
+        """
+        kind = cls.of_source(column)
+        return kind if disguise_of(column) is None else replace(kind, stored=pa.string())
+
+    @classmethod
+    def of_source(cls, column: SchemaColumn) -> ColumnType:
+        """Return the type of the values of `column` before they are hashed or masked."""
+        get = column.get
+        # What decides the type of a column, besides its family.
+        facts = column["type"], get("unsigned"), get("precision"), get("scale"), get("length")
+        known = _known.get(facts)
+        if known is None:
+            known = _known[facts] = _FAMILIES[column["type"]](column)
+        return known
+
+
+# Types that were made. Each batch of each table asks for them, and making one costs as much as
+# converting some values.
+_known: dict[tuple[object, ...], ColumnType] = {}
+
+
+def type_text(column: SchemaColumn) -> str:
+    """Return a column's type as MySQL spells it: `decimal(10,2) unsigned`."""
+    text = column["type"]
+    if "precision" in column and "scale" in column:
+        text += f"({column['precision']},{column['scale']})"
+    elif "length" in column:
+        text += f"({column['length']})"
+    elif column.get("fraction"):
+        text += f"({column['fraction']})"
+    return f"{text} unsigned" if column.get("unsigned") else text
+
+
+def _integer(signed: pa.DataType, unsigned: pa.DataType) -> Callable[[SchemaColumn], ColumnType]:
+    def family(column: SchemaColumn) -> ColumnType:
+        stored = unsigned if column.get("unsigned") else signed
+        # A number that is too large for one byte is a wrong value, not a wrong record.
+        return ColumnType(stored, pa.int16() if pa.types.is_int8(stored) else stored)
+
+    return family
+
+
+def _bigint(column: SchemaColumn) -> ColumnType:
+    if column.get("unsigned"):
+        return ColumnType(_UNSIGNED_64, pa.string(), "[0-9]{1,20}")
+    return ColumnType(pa.int64(), pa.int64())
+
+
+def _decimal(column: SchemaColumn) -> ColumnType:
+    precision, scale = column["precision"], column["scale"]
+    form = "-?[0-9]+" + (rf"\.[0-9]{{{scale}}}" if scale else "")
+    if precision > DECIMAL_PRECISION_MAX:
+        return ColumnType(pa.string(), pa.string(), form)
+    return ColumnType(pa.decimal128(precision, scale), pa.string(), form)
+
+
+def _bit(column: SchemaColumn) -> ColumnType:
+    if column["length"] == 1:
+        return ColumnType(pa.bool_(), pa.bool_())
+    return ColumnType(_UNSIGNED_64, pa.string(), "[0-9]{1,20}")
+
+
+def _same(stored: pa.DataType) -> Callable[[SchemaColumn], ColumnType]:
+    return lambda _column: ColumnType(stored, stored)
+
+
+def _base64(_column: SchemaColumn) -> ColumnType:
+    return ColumnType(pa.binary(), pa.string(), is_base64=True)
+
+
+def _date(stored: pa.DataType, form: str) -> Callable[[SchemaColumn], ColumnType]:
+    return lambda _column: ColumnType(stored, pa.string(), form, is_date=True)
+
+
+def _time(_column: SchemaColumn) -> ColumnType:
+    return ColumnType(pa.string(), pa.string(), f"-?[0-9]{{2,3}}:{_CLOCK}")
+
+
+def _geometry(_column: SchemaColumn) -> ColumnType:
+    return ColumnType(
+        pa.struct([("wkb", pa.binary()), ("srid", pa.int64())]),
+        pa.struct([("wkb", pa.string()), ("srid", pa.int64())]),
+        is_base64=True,
+    )
+
+
+_FAMILIES: dict[str, Callable[[SchemaColumn], ColumnType]] = {
+    "tinyint": _integer(pa.int8(), pa.int16()),
+    "smallint": _integer(pa.int16(), pa.int32()),
+    "mediumint": _integer(pa.int32(), pa.int32()),
+    "int": _integer(pa.int32(), pa.int64()),
+    "bigint": _bigint,
+    "decimal": _decimal,
+    "float": _same(pa.float32()),
+    "double": _same(pa.float64()),
+    "bit": _bit,
+    "char": _same(pa.string()),
+    "varchar": _same(pa.string()),
+    "text": _same(pa.string()),
+    "enum": _same(pa.string()),
+    "set": _same(pa.string()),
+    "binary": _base64,
+    "varbinary": _base64,
+    "blob": _base64,
+    "date": _date(pa.date32(), _DATE),
+    "datetime": _date(pa.timestamp("us"), f"{_DATE} [0-9]{{2}}:{_CLOCK}"),
+    "timestamp": _date(pa.timestamp("us", "UTC"), f"{_DATE}T[0-9]{{2}}:{_CLOCK}Z"),
+    "time": _time,
+    "year": _same(pa.int16()),
+    "json": _same(pa.string()),
+    "geometry": _geometry,
+    "vector": _same(pa.list_(pa.float32())),
+}

@@ -1,0 +1,90 @@
+"""The tables that have no mirror by choice: their topics are not read.
+
+A topic tells the name of its table, but for one character: `_` stands for each one that Kafka
+forbids. The schema record of such a table has its name. Until it is there, the topic is read.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from connector.contract import row_topic
+from stream_jobs.source.table_patterns import first_fit
+from stream_jobs.source.topics import schema_topic
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from stream_jobs.source.client import KafkaClient
+
+
+class SkippedTables(NamedTuple):
+    """Patterns of tables in the order of the settings; the first one that fits decides."""
+
+    # The patterns of the database and of the table, and whether they are skipped.
+    patterns: tuple[tuple[str, str, bool], ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no table is skipped."""
+        return not any(is_skipped for _, _, is_skipped in self.patterns)
+
+    def have(self, database: str, table: str) -> bool:
+        """Return whether `database.table` is skipped."""
+        return first_fit(self.patterns, database, table, default=False)
+
+
+NOTHING_SKIPPED: Final = SkippedTables()
+
+
+class TopicFilter:
+    """Leaves topics of skipped tables out."""
+
+    def __init__(self, prefix: str, skipped: SkippedTables) -> None:
+        """Look at the topics of the pipeline `prefix`."""
+        self._prefix = prefix
+        self._skipped = skipped
+        self._are_skipped: dict[str, bool] = {}
+        # By topic, the database and the table of a schema record.
+        self._names: dict[str, tuple[str, str]] = {}
+        self._read_to = 0
+
+    def without_skipped(self, client: KafkaClient, topics: Mapping[str, int]) -> dict[str, int]:
+        """Return `topics` without those of skipped tables."""
+        if self._skipped.is_empty:
+            return dict(topics)
+        for topic in topics.keys() - self._are_skipped.keys():
+            _, database, table = topic.split(".")
+            if "_" not in database + table:
+                self._are_skipped[topic] = self._skipped.have(database, table)
+        unknown = topics.keys() - self._are_skipped.keys()
+        if unknown:
+            self._read_names(client)
+        for topic in unknown & self._names.keys():
+            self._are_skipped[topic] = self._skipped.have(*self._names[topic])
+        return {
+            topic: count
+            for topic, count in topics.items()
+            if not self._are_skipped.get(topic, False)
+        }
+
+    def _read_names(self, client: KafkaClient) -> None:
+        """Read the new records of the schema topic; those that are wrong are not for this class."""
+        # See `stream_jobs.source.stream`.
+        from stream_jobs.source.ranges import OffsetRange, read_ranges  # noqa: PLC0415
+
+        topic = schema_topic(self._prefix)
+        if not client.partition_counts().get(topic):
+            return
+        start = max(self._read_to, client.first_offsets([(topic, 0)])[topic, 0])
+        end = client.end_offsets([(topic, 0)])[topic, 0]
+        for _, columns in read_ranges(client, [OffsetRange(topic, 0, start, end)]):
+            for value in columns.values:
+                try:
+                    record = json.loads(value or b"")
+                    database, table = str(record["database"]), str(record["table"])
+                except (ValueError, KeyError, TypeError):
+                    continue
+                self._names[row_topic(self._prefix, database, table)] = database, table
+        self._read_to = max(start, end)

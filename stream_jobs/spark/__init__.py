@@ -1,0 +1,1 @@
+"""The Spark session, and what makes it start fast."""

@@ -1,0 +1,152 @@
+"""Two column lists of a table show what its mirror needs: other columns, and rows rewritten or not.
+
+Data files know columns by ids, so a column that is dropped or moved changes nothing but metadata. A
+column with a value in existing rows, or with a wider type, needs the rows to be written anew. These
+changes do not matter for a mirror: NULL and NOT NULL, lengths, character sets, labels, and types
+with the same JSON form and Spark type (VARCHAR to TEXT).
+
+Where the source did not keep the rows as they were, the connector truncates and copies the table,
+and the mirror is empty when the new list comes: it then takes any list.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import pyarrow as pa
+
+from connector.errors import SchemaUnfollowed, mirror
+from stream_jobs.delta.columns import Column, new_columns
+from stream_jobs.schema.column_types import ColumnType, type_text
+from stream_jobs.schema.sequence import HI, LO
+from stream_jobs.schema.table_schema import OWN_PREFIX
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from connector.contract import SchemaColumn
+    from stream_jobs.apply.modes.mode import OwnColumn
+    from stream_jobs.schema.table_schema import TableSchema
+
+_COMMENTS = {
+    HI: "cdc.seq: epoch, file and position",
+    LO: "cdc.seq: event and row",
+}
+# In the metadata of a column: its type at the source.
+TYPE_KEY: Final = "cdc.type"
+# Digits of the largest number of so many bits.
+_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
+
+
+class ColumnChange(NamedTuple):
+    """What a mirror needs to have another column list."""
+
+    columns: tuple[Column, ...]
+    added: frozenset[str]
+    widened: frozenset[str]
+
+
+def all_columns(
+    schema: TableSchema, last_id: int = 0, more: Sequence[OwnColumn] = ()
+) -> tuple[Column, ...]:
+    """Return new columns of a mirror: the source's, `more` of its mode, and the sequence."""
+    own = [described(column) for column in schema.columns]
+    hidden = [(each.name, each.type, {"comment": each.comment}) for each in more]
+    hidden += [(name, pa.int64(), {"comment": text}) for name, text in _COMMENTS.items()]
+    return new_columns([*own, *hidden], last_id)
+
+
+def changed_columns(
+    columns: Sequence[Column],
+    lists: Sequence[TableSchema],
+    last_id: int,
+    path: str,
+) -> ColumnChange:
+    """Return the columns of a mirror that goes through `lists`, the current one first.
+
+    A column that one of them lacks is another one when it comes back. Raises SchemaUnfollowed if
+    the rows of the mirror do not hold what the last list needs.
+    """
+    target = lists[-1]
+    kept = {column.name: column for column in columns}
+    widened: set[str] = set()
+    for older, newer in pairwise(lists):
+        _refuse_other_key(older, newer, path)
+        for name in older.by_name.keys() - newer.by_name.keys():
+            kept.pop(name, None)
+        for name in kept.keys() & newer.by_name.keys() & older.by_name.keys():
+            if is_wider(older.by_name[name], newer.by_name[name], newer, path):
+                widened.add(name)
+    added = [column for column in target.columns if column["name"] not in kept]
+    made = {c.name: c for c in new_columns([described(column) for column in added], last_id)}
+    result = []
+    for column in target.columns:
+        name = column["name"]
+        if name in made:
+            result.append(made[name])
+        else:
+            own = kept[name]
+            metadata = {**own.metadata, TYPE_KEY: type_text(column)}
+            stored = ColumnType.of(column).stored if name in widened else own.type
+            result.append(own._replace(type=stored, metadata=metadata))
+    result += [column for column in columns if column.name.startswith(OWN_PREFIX)]
+    return ColumnChange(tuple(result), frozenset(made), frozenset(widened & kept.keys()))
+
+
+def refuse_other_types(older: TableSchema, target: TableSchema, path: str) -> None:
+    """Raise SchemaUnfollowed unless rows of `older` fit into the columns of `target`."""
+    _refuse_other_key(older, target, path)
+    for name in older.by_name.keys() & target.by_name.keys():
+        is_wider(older.by_name[name], target.by_name[name], target, path)
+
+
+def _refuse_other_key(older: TableSchema, newer: TableSchema, path: str) -> None:
+    if newer.key != older.key:
+        raise SchemaUnfollowed(
+            mirror.KEY_CHANGED, table=newer.name, before=older.key, now=newer.key, path=path
+        )
+
+
+def is_wider(older: SchemaColumn, newer: SchemaColumn, schema: TableSchema, path: str) -> bool:
+    """Return whether `newer` has a wider type, not the same; raises for any other change."""
+    before, now = ColumnType.of(older).stored, ColumnType.of(newer).stored
+    if before == now:
+        return False
+    if not holds(now, before):
+        raise SchemaUnfollowed(
+            mirror.COLUMN_RETYPED,
+            table=schema.name,
+            column=newer["name"],
+            before=type_text(older),
+            now=type_text(newer),
+            path=path,
+        )
+    return True
+
+
+def holds(wide: pa.DataType, narrow: pa.DataType) -> bool:
+    """Return whether every value of `narrow` is one of `wide`."""
+    types = pa.types
+    if types.is_integer(narrow):
+        if types.is_integer(wide):
+            return bool(wide.bit_width >= narrow.bit_width)
+        digits = _DIGITS[narrow.bit_width]
+        return bool(types.is_decimal(wide) and wide.precision - wide.scale >= digits)
+    if types.is_decimal(narrow) and types.is_decimal(wide):
+        return bool(
+            wide.scale >= narrow.scale
+            and wide.precision - wide.scale >= narrow.precision - narrow.scale
+        )
+    return bool(types.is_float32(narrow) and types.is_float64(wide))
+
+
+def fits(now: SchemaColumn, before: SchemaColumn) -> bool:
+    """Return whether a column that is `now` holds every value that it had `before`."""
+    wide, narrow = ColumnType.of(now).stored, ColumnType.of(before).stored
+    return wide == narrow or holds(wide, narrow)
+
+
+def described(column: SchemaColumn) -> tuple[str, pa.DataType, dict[str, object]]:
+    """Return the name, the type and the metadata of a column in a mirror."""
+    return column["name"], ColumnType.of(column).stored, {TYPE_KEY: type_text(column)}

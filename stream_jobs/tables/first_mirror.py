@@ -1,0 +1,137 @@
+"""The mirror of a table that has none yet: what it looks like, and its first commit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from stream_jobs.apply.facts import MirrorFacts, ParsedAs
+from stream_jobs.tables.column_changes import all_columns
+from stream_jobs.tables.mirror_table import MirrorTable
+from stream_jobs.tables.progress import Progress
+from stream_jobs.tables.table_checks import refuse_gone, refuse_rows_without_key
+from stream_jobs.tables.topic_state import path_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from stream_jobs.apply.facts import PartResult, SchemaUse
+    from stream_jobs.delta.columns import Column
+    from stream_jobs.schema.sequence import PackedSequence, Truncate
+    from stream_jobs.schema.table_schema import TableSchema
+    from stream_jobs.source.ranges import OffsetRange
+    from stream_jobs.tables.services import Services
+    from stream_jobs.tables.topic_state import TopicState
+
+
+class Proposal(NamedTuple):
+    """Columns for the mirror; tasks write files with them before the table exists."""
+
+    schema: TableSchema
+    since: PackedSequence
+    columns: tuple[Column, ...]
+    parses: Mapping[str, ParsedAs]
+
+
+class FirstMirror:
+    """The steps to the first mirror of one table."""
+
+    def __init__(
+        self, services: Services, state: TopicState, batch: Mapping[int, OffsetRange]
+    ) -> None:
+        """If the table had one column list so far, the mirror probably has it, too.
+
+        If there is a mirror, nothing is proposed.
+        """
+        self._services = services
+        self._state = state
+        self._batch = batch
+        self._proposal: Proposal | None = None
+        if state.mirror is not None:
+            return
+        history = services.registry.history(state.topic)
+        if len(history) == 1 and state.mode.suits(history[0]):
+            (schema,) = history
+            parses = {schema.schema_id: ParsedAs(schema, {})}
+            columns = all_columns(schema, 0, state.mode.columns)
+            self._proposal = Proposal(schema, schema.first, columns, parses)
+
+    def facts(self) -> MirrorFacts | None:
+        """Return what tasks need to know; None if they only look at the records."""
+        found = self._proposal
+        if found is None or self._state.is_keyless:
+            return None
+        schema, chosen = found.schema, found.schema.chosen
+        return MirrorFacts(
+            path_of(schema),
+            schema,
+            found.columns,
+            found.parses,
+            chosen.partition_by,
+            chosen.cluster_by,
+        )
+
+    def accept(
+        self,
+        results: Sequence[PartResult],
+        used: Mapping[str, SchemaUse],
+        floor: PackedSequence | None,
+    ) -> Proposal | None:
+        """Return the columns if the rows of `results` have them; else propose others.
+
+        Raises MirrorError if the table cannot have a mirror.
+        """
+        topic, rules, mode = self._state.topic, self._services.rules, self._state.mode
+        target, since = rules.first(topic, used, floor, mode)
+        refuse_gone(self._services.base, target, results, self._batch)
+        if target.key:
+            refuse_rows_without_key(results)
+        found = self._proposal
+        is_applied = all(each.is_applied for each in results)
+        if found is not None and found.schema == target and is_applied:
+            return found
+        columns = rules.first_columns(topic, target, used, mode)
+        parses = rules.parses(topic, target, used, path_of(target), columns, mode)
+        self._proposal = Proposal(target, since, columns, parses)
+        return None
+
+    def create(
+        self,
+        proposal: Proposal,
+        floor: PackedSequence | None,
+        starts: Mapping[int, int],
+        applied: Sequence[PartResult] = (),
+        truncates: Iterable[Truncate] = (),
+    ) -> MirrorTable:
+        """Create the empty table, which begins at `starts`, or after what was `applied`."""
+        schema = proposal.schema
+        schema.refuse_unknown()
+        begun = Progress(schema.schema_id, proposal.since, len(self._batch), offsets=dict(starts))
+        progress = begun.with_truncates(floor, truncates).after(applied)
+        services = self._services
+        own = MirrorTable.create(
+            services.storage,
+            path_of(schema),
+            schema,
+            proposal.columns,
+            progress,
+            services.properties,
+            self._state.mode,
+        )
+        self._state.mirror, self._state.schema = own, schema
+        return own
+
+    def create_truncated(
+        self,
+        floor: PackedSequence | None,
+        starts: Mapping[int, int],
+        applied: Sequence[PartResult],
+        truncates: Iterable[Truncate],
+    ) -> None:
+        """If there was a truncate, create an empty mirror that remembers it for later rows."""
+        history = self._services.registry.history(self._state.topic)
+        mode = self._state.mode
+        if floor is not None and history and mode.suits(history[-1]):
+            schema = history[-1]
+            columns = all_columns(schema, 0, mode.columns)
+            proposal = Proposal(schema, schema.first, columns, {})
+            self.create(proposal, floor, starts, applied, truncates)

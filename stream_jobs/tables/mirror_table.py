@@ -1,0 +1,185 @@
+"""The mirror of one table, as the driver sees it: a Delta table that holds its own progress."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from pyroaring import BitMap
+
+from connector.errors import MirrorError, mirror, mirror_tables
+from stream_jobs.apply.facts import MirrorFacts
+from stream_jobs.delta.metadata import Metadata
+from stream_jobs.delta.table import Change, DeltaTable
+from stream_jobs.tables.progress import DOMAIN, Progress
+from stream_jobs.tables.table_properties import MODE_PROPERTY, TABLE_PROPERTY, properties_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from stream_jobs.apply.facts import ParsedAs, PartResult
+    from stream_jobs.apply.modes.mode import Mode
+    from stream_jobs.delta.columns import Column
+    from stream_jobs.delta.storage import Storage
+    from stream_jobs.schema.sequence import PackedSequence, Truncate
+    from stream_jobs.schema.table_schema import TableSchema
+
+# What a table of another program has.
+_FOREIGN: Final = (
+    mirror_tables.COLUMN_UNKNOWN,
+    mirror_tables.FEATURES_UNKNOWN,
+    mirror_tables.OTHER_PROTOCOL,
+)
+
+
+@dataclass(slots=True)
+class MirrorTable:
+    """A Delta table, its progress, and the schema that it follows."""
+
+    delta: DeltaTable
+    progress: Progress
+    # As the last batch had it.
+    _facts: MirrorFacts | None = None
+
+    @classmethod
+    def open(cls, storage: Storage, path: str, table: str, base: str) -> MirrorTable | None:
+        """Return the mirror of `table` at `path`; None if there is none.
+
+        Raises MirrorError if the path, which is below `base`, holds something else.
+        """
+        foreign = MirrorError(mirror.ANOTHER_TABLE, path=f"{base.rstrip('/')}/{path}", table=table)
+        try:
+            delta = DeltaTable.open(storage, path)
+        except MirrorError as error:
+            if error.code in _FOREIGN:
+                raise foreign from error
+            raise
+        if delta is None:
+            return None
+        text = delta.snapshot.domains.get(DOMAIN)
+        if text is None or delta.snapshot.configuration.get(TABLE_PROPERTY) != table:
+            raise foreign
+        try:
+            return cls(delta, Progress.read(text))
+        except (ValueError, KeyError, TypeError) as error:
+            raise foreign from error
+
+    @classmethod
+    def create(
+        cls,
+        storage: Storage,
+        path: str,
+        schema: TableSchema,
+        columns: Sequence[Column],
+        progress: Progress,
+        properties: Mapping[str, str],
+        mode: Mode,
+    ) -> MirrorTable:
+        """Create the mirror without rows. Raises CommitConflict if there is a table."""
+        own = {**properties_of(schema), MODE_PROPERTY: mode.name}
+        metadata = Metadata(tuple(columns), {**properties, **own}, schema.chosen.partition_by)
+        domains, clustering = {DOMAIN: progress.write()}, schema.chosen.cluster_by
+        delta = DeltaTable.create(storage, path, metadata, domains, clustering)
+        return cls(delta, progress)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the table has no row."""
+        return not any(file.live for file in self.delta.snapshot.files.values())
+
+    def facts(self, schema: TableSchema, parses: Mapping[str, ParsedAs]) -> MirrorFacts:
+        """Return what a task needs to know besides the files; mostly the same object."""
+        snapshot = self.delta.snapshot
+        found = MirrorFacts(
+            self.delta.path,
+            schema,
+            snapshot.columns,
+            # The caller adds to it.
+            dict(parses),
+            snapshot.metadata.partition_columns,
+            snapshot.clustering,
+        )
+        if self._facts is None or found != self._facts:
+            self._facts = found
+        return self._facts
+
+    def with_statistics(self, schema: TableSchema, mode: Mode) -> tuple[str, ...]:
+        """Return the columns that have statistics in all files."""
+        return (*mode.file_order(schema), *self.delta.snapshot.clustering)
+
+    def commit_rows(self, results: Sequence[PartResult], progress: Progress) -> None:
+        """Commit the files of tasks, the rows that they replace, and the progress.
+
+        Raises CommitConflict if somebody else has committed meanwhile.
+        """
+        new = [file for result in results for file in result.files]
+        self._commit(Change(new=new, dead=_joined(results)), "MERGE", progress)
+
+    def commit_floor(self, results: Sequence[PartResult], floor: PackedSequence) -> None:
+        """Commit that the rows below `floor` are gone. Raises CommitConflict as `commit_rows`."""
+        progress = replace(self.progress, floor=floor)
+        self._commit(Change(dead=_joined(results)), "TRUNCATE", progress)
+
+    def commit_closed(
+        self,
+        results: Sequence[PartResult],
+        floor: PackedSequence,
+        truncates: Iterable[Truncate],
+    ) -> None:
+        """Commit rows that truncates have changed. Raises CommitConflict as `commit_rows`."""
+        new = [file for result in results for file in result.files]
+        old = [file for result in results for file in result.replaced]
+        progress = self.progress.with_truncates(floor, truncates)
+        self._commit(Change(new=new, removed=old), "TRUNCATE", progress)
+
+    def commit_schema(
+        self,
+        schema: TableSchema,
+        columns: Sequence[Column],
+        results: Sequence[PartResult] | None,
+        since: PackedSequence,
+    ) -> None:
+        """Commit another column list; `results` are the files that replace all others, if given.
+
+        Raises CommitConflict as `commit_rows`.
+        """
+        snapshot = self.delta.snapshot
+        metadata = snapshot.metadata.with_columns(columns).with_properties(properties_of(schema))
+        progress = replace(self.progress, schema_id=schema.schema_id, since=since)
+        change = Change(metadata=metadata)
+        if results is not None:
+            new = [file for result in results for file in result.files]
+            change = replace(change, new=new, removed=tuple(snapshot.files.values()))
+        self._commit(change, "CHANGE COLUMNS", progress)
+
+    def commit_compaction(self, results: Sequence[PartResult]) -> None:
+        """Commit files that replace others with the same rows.
+
+        Raises CommitConflict as `commit_rows`.
+        """
+        new = [file for result in results for file in result.files]
+        old = [file for result in results for file in result.replaced]
+        self._commit(Change(new=new, removed=old, data_change=False), "OPTIMIZE", self.progress)
+
+    def refresh(self) -> None:
+        """Read what others have committed."""
+        snapshot = self.delta.refresh()
+        self.progress = Progress.read(snapshot.domains[DOMAIN])
+
+    def _commit(self, change: Change, operation: str, progress: Progress) -> None:
+        own = {DOMAIN: progress.write()}
+        self.delta.commit(replace(change, domains=own, note=progress.note()), operation)
+        self.progress = progress
+
+
+def _joined(results: Iterable[PartResult]) -> dict[str, bytes]:
+    """Return the dead rows of several tasks by path of a file."""
+    dead: dict[str, bytes] = {}
+    for result in results:
+        for path, positions in result.dead.items():
+            if path in dead:
+                both = BitMap.deserialize(dead[path]) | BitMap.deserialize(positions)
+                dead[path] = both.serialize()
+            else:
+                dead[path] = positions
+    return dead

@@ -1,0 +1,234 @@
+"""The work of one batch for one table: rounds of tasks, decisions between them, and commits.
+
+    round   the tasks read the records and either apply them, or say what they found
+    ▼
+    truncate?          a new floor; another round removes what is below it
+    other columns?     the mirror gets them, in a commit of its own; another round. Also if no row
+                       has them yet, and a statement says them
+    otherwise          rows and progress are committed together
+
+Most batches need one round. After a commit of somebody else, the round is run again on the new
+version of the table. Each step can be repeated after a crash at any point.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from connector.errors import CommitConflict, MirrorError
+from stream_jobs.quarantine.table_errors import concerns_existing_rows
+from stream_jobs.tables.first_mirror import FirstMirror
+from stream_jobs.tables.followed_columns import FollowedColumns
+from stream_jobs.tables.schema_step import merged_uses
+from stream_jobs.tables.table_checks import refuse_rows_without_key, remove_files
+from stream_jobs.tables.table_outcome import TableOutcome
+from stream_jobs.tables.table_ranges import TableRanges
+from stream_jobs.tables.table_round import TableRound
+from stream_jobs.tables.table_truncates import TableTruncates
+from stream_jobs.tables.topic_state import path_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from stream_jobs.apply.facts import PartResult, SchemaUse
+    from stream_jobs.schema.sequence import PackedSequence
+    from stream_jobs.source.ranges import OffsetRange
+    from stream_jobs.tables.mirror_table import MirrorTable
+    from stream_jobs.tables.services import Services
+    from stream_jobs.tables.topic_state import TopicState
+
+# So often a commit of somebody else comes in between before the job gives up.
+_CONFLICTS_MAX: Final = 20
+
+
+class TableWork:
+    """One table in one batch."""
+
+    def __init__(
+        self,
+        services: Services,
+        state: TopicState,
+        ranges: Sequence[OffsetRange],
+        skipped: frozenset[tuple[int, int]] = frozenset(),
+        bound: PackedSequence | None = None,
+    ) -> None:
+        """Apply the records of `state.topic` up to the ends of `ranges`, and below `bound`.
+
+        Records in `skipped` are left out: partition and offset.
+        """
+        self._services = services
+        self._state = state
+        self._skipped = skipped
+        self._truncates = TableTruncates(state.mode)
+        self._columns = FollowedColumns(services, state, self._truncates)
+        self.ranges = TableRanges(services, state, ranges, bound)
+        self._first = FirstMirror(services, state, self.ranges.batch)
+        self._conflicts = 0
+        self.outcome = TableOutcome(services, state)
+        self.error: MirrorError | None = None
+
+    @property
+    def topic(self) -> str:
+        """The topic of the table."""
+        return self._state.topic
+
+    @property
+    def is_keyless(self) -> bool:
+        """Whether the table has no key that its mode needs, and so no mirror."""
+        return self._state.is_keyless
+
+    @property
+    def must_stay_whole(self) -> bool:
+        """Whether a key may have changes in two partitions."""
+        own = self._state.mirror
+        return own is not None and own.progress.are_keys_moved
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether there is something to read, or a list to follow that no row has."""
+        return bool(self.ranges.left() or self._columns.stated(self.ranges))
+
+    def is_before(self, ranges: Sequence[OffsetRange]) -> bool:
+        """Return whether the bound keeps records from the table that are in `ranges`."""
+        return self.error is None and self.ranges.is_before(ranges)
+
+    def next_round(self) -> TableRound:
+        """Return what tasks are to do next."""
+        return TableRound(
+            self._state, self.ranges, self._truncates, self._columns, self._first, self._skipped
+        )
+
+    def go_on(self, bound: PackedSequence | None, ends: Mapping[int, int]) -> None:
+        """Apply records below another bound, up to the ends of the ranges, or to `ends`."""
+        self.ranges.go_on(bound, ends)
+        self._first = FirstMirror(self._services, self._state, self.ranges.batch)
+
+    def finish_round(self, results: Sequence[PartResult]) -> bool:
+        """Decide and commit; return whether the work is done. Raises MirrorError if it cannot be.
+
+        Files of a round that is not committed are removed, but not after an error of the storage:
+        the commit may be there.
+        """
+        try:
+            if self._columns.step is None and not self.ranges.left():
+                return self._follow_statement()
+            return self._finish(results)
+        except CommitConflict:
+            self._remove_files(results)
+            self._conflicts += 1
+            if self._conflicts > _CONFLICTS_MAX or self._state.mirror is None:
+                raise
+            self._state.mirror.refresh()
+            # A commit of this job may be gone that another writer has overwritten.
+            self._state.cursor.clear()
+            self._columns.follow()
+            self.ranges.find_starts()
+            return False
+        except MirrorError as error:
+            if not (concerns_existing_rows(error) and self.ranges.read_further()):
+                raise
+            self._first = FirstMirror(self._services, self._state, self.ranges.batch)
+            self._remove_files(results)
+            return False
+
+    def _finish(self, results: Sequence[PartResult]) -> bool:
+        error = next((each.error for each in results if each.error is not None), None)
+        if error is not None:
+            self._remove_files(results)
+            raise error
+        own = self._state.mirror
+        if self._truncates.is_changing:
+            assert own is not None
+            self._truncates.commit_changed(own, results)
+            return False
+        if self._columns.step is not None:
+            assert own is not None
+            self._columns.commit_step(own, results)
+            return False
+        truncated = max((r.truncated for r in results if r.truncated is not None), default=None)
+        if truncated is not None:
+            self._remove_files(results)
+            self._truncates.add(own, truncated, results)
+            return False
+        used = merged_uses([each.schemas for each in results])
+        if own is None:
+            return self._finish_first(results, used)
+        is_applied = all(each.is_applied for each in results)
+        if self._truncates.is_killing and not is_applied:
+            self._remove_files(results)
+            self._truncates.commit_killed(own, results)
+            return False
+        step = self._columns.next(own, used)
+        if step is not None:
+            self._remove_files(results)
+            self._columns.begin(own, step)
+            return False
+        if self._columns.schema.key:
+            refuse_rows_without_key(results)
+        if not is_applied:
+            self._remove_files(results)
+            self._columns.add(own, used)
+            return False
+        return self._commit(own, results)
+
+    def _finish_first(self, results: Sequence[PartResult], used: Mapping[str, SchemaUse]) -> bool:
+        """Create the mirror with its first rows, or find out what it looks like."""
+        state, starts = self._state, self.ranges.starts
+        if not used:
+            found = self._truncates
+            self._first.create_truncated(found.floor, starts, results, found.known(None))
+            return self._done(results)
+        schemas = self._services.registry.require(self.topic, used)
+        newest = schemas[max(used, key=lambda schema_id: used[schema_id].highest)]
+        if newest.chosen.is_skipped:
+            # Its schema record was not there when the batch began.
+            return self._done(results)
+        if not newest.key and state.mode.needs_key:
+            state.is_keyless = True
+            return self._done(results)
+        if state.is_keyless:
+            # Rows from before the key may be in the topic; if a truncate took them, it is there.
+            state.is_keyless = False
+            self.ranges.find_starts()
+            return False
+        truncates = self._truncates.known(None)
+        floor = self._truncates.floor
+        proposal = self._first.accept(results, used, floor)
+        if proposal is None:
+            self._remove_files(results)
+            return False
+        own = self._first.create(proposal, floor, starts, truncates=truncates)
+        self._columns.accept(proposal)
+        return self._commit(own, results)
+
+    def _commit(self, own: MirrorTable, results: Sequence[PartResult]) -> bool:
+        found = self._truncates
+        progress = own.progress.with_truncates(found.floor, found.known(own)).after(results)
+        if any(each.applied for each in results) or progress.floor != own.progress.floor:
+            own.commit_rows(results, progress)
+        self._truncates.is_killing = False
+        return self._done(results)
+
+    def _done(self, results: Sequence[PartResult]) -> bool:
+        """Count what was applied; return whether the work is done, or another round is due."""
+        self.ranges.advance(results)
+        self.outcome.add(results)
+        return not self.is_pending
+
+    def _follow_statement(self) -> bool:
+        """Begin to follow a stated column list; return whether there is none."""
+        own, used = self._state.mirror, self._columns.stated(self.ranges)
+        step = None if own is None or not used else self._columns.next(own, used)
+        if own is None or step is None:
+            return True
+        self.outcome.add_statement()
+        self._columns.begin(own, step)
+        return False
+
+    def _remove_files(self, results: Sequence[PartResult]) -> None:
+        own = self._state.mirror
+        history = self._services.registry.history(self.topic)
+        if own is not None:
+            remove_files(self._services.storage, own.delta.path, results)
+        elif history:
+            remove_files(self._services.storage, path_of(history[-1]), results)

@@ -1,0 +1,125 @@
+"""What the driver keeps of a topic between batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from connector.errors import MirrorError, mirror, mirror_choices
+from stream_jobs.apply.modes.choice import MODES
+from stream_jobs.folders.paths import table_path
+from stream_jobs.tables.mirror_table import MirrorTable
+from stream_jobs.tables.table_properties import refuse_other_choices, refuse_other_mode
+
+if TYPE_CHECKING:
+    from stream_jobs.apply.modes.mode import Mode
+    from stream_jobs.choices.table_choices import TableChoices
+    from stream_jobs.delta.storage import Storage
+    from stream_jobs.schema.table_schema import TableSchema
+    from stream_jobs.settings import TableSettings
+    from stream_jobs.tables.schema_registry import SchemaRegistry
+
+
+@dataclass(slots=True)
+class TopicState:
+    """A topic, its table, and its mirror."""
+
+    topic: str
+    # Whether a schema record of the topic was read, so that its mirror could be looked for.
+    is_known: bool = False
+    # None until a schema record of the topic was read, or if the mirror does not exist.
+    mirror: MirrorTable | None = None
+    # The schema that the mirror follows.
+    schema: TableSchema | None = None
+    # Whether the table has no key that its mode needs, and so no mirror.
+    is_keyless: bool = False
+    # Whether the table has no mirror by choice.
+    is_skipped: bool = False
+    # What was chosen for the table; None until a schema record of the topic was read.
+    settings: TableSettings | None = None
+    # By partition, the end of what was read without a commit, because nothing was to be applied.
+    cursor: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def mode(self) -> Mode:
+        """What the mirror holds of the table."""
+        return MODES["current" if self.settings is None else self.settings.mode]
+
+
+def path_of(schema: TableSchema) -> str:
+    """Return the path of a table's mirror."""
+    return table_path(*schema.place)
+
+
+class TopicStates:
+    """The topics that had records; a mirror is looked at when its topic first has some."""
+
+    def __init__(
+        self, storage: Storage, base: str, registry: SchemaRegistry, choices: TableChoices
+    ) -> None:
+        """Look for mirrors in `storage`, whose root is `base`; tables have `choices`."""
+        self._storage = storage
+        self._base = base
+        self._registry = registry
+        self._choices = choices
+        self._states: dict[str, TopicState] = {}
+
+    def of(self, topic: str) -> TopicState:
+        """Return the state of `topic`.
+
+        Raises MirrorError if something else is at the place of its mirror.
+        """
+        state = self._states.get(topic)
+        if state is None or not state.is_known:
+            cursor = {} if state is None else state.cursor
+            state = self._states[topic] = self._load(topic)
+            state.cursor = cursor
+        return state
+
+    def name(self, topic: str) -> str:
+        """Return `database.table`; the topic if that is not known."""
+        history = self._registry.history(topic)
+        return history[-1].name if history else topic
+
+    def forget(self, topic: str) -> None:
+        """Look at the mirror again for the next batch."""
+        self._states.pop(topic, None)
+
+    def _load(self, topic: str) -> TopicState:
+        history = self._registry.history(topic)
+        if not history:
+            self._registry.refresh()
+            history = self._registry.history(topic)
+        state = TopicState(topic, is_known=bool(history))
+        if history:
+            newest = history[-1]
+            state.settings = self._choices.of(newest.database, newest.table)
+            state.is_skipped = newest.chosen.is_skipped
+            if state.is_skipped:
+                return state
+            newest.refuse_unfit()
+            state.mirror = self._mirror(newest)
+            if state.mirror is not None:
+                refuse_other_mode(state.mirror.delta, state.mode, newest.name, self._base)
+            state.is_keyless = state.mirror is None and state.mode.needs_key and not newest.key
+        if state.mirror is not None:
+            schema_id = state.mirror.progress.schema_id
+            state.schema = self._registry.require(topic, {schema_id})[schema_id]
+            refuse_other_choices(state.mirror.delta, state.schema, self._base)
+        return state
+
+    def _mirror(self, newest: TableSchema) -> MirrorTable | None:
+        """Return the mirror of a table; raises MirrorError if other tables claim its place."""
+        others = self._registry.others_at(newest)
+        twice = MirrorError(
+            mirror_choices.NAME_TWICE, table=newest.name, others=others, name=".".join(newest.place)
+        )
+        try:
+            found = MirrorTable.open(self._storage, path_of(newest), newest.name, self._base)
+        except MirrorError as error:
+            if others and error.code is mirror.ANOTHER_TABLE:
+                raise twice from error
+            raise
+        if others and found is None:
+            raise twice
+        return found

@@ -1,0 +1,107 @@
+"""The processes under test, which a supervisor starts again whenever they end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from local_stack import java_runtime
+from local_stack.demo.json_lines import JsonLines
+from local_stack.process import GuardedProcess, log_tail
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_STOP_SECONDS: Final = 180.0
+_ROOT: Final = Path(__file__).parents[3]
+
+
+class Supervised:
+    """A command that is started again."""
+
+    def __init__(
+        self, name: str, command: Sequence[str], log: Path, environment: Mapping[str, str]
+    ) -> None:
+        self.name = name
+        self.log = log
+        # How often it was started, and how often it ended by itself, by exit code.
+        self.starts = 0
+        self.ends: Counter[int] = Counter()
+        self._command = command
+        self._environment = environment
+        self._process: GuardedProcess | None = None
+        self._lines = JsonLines(log)
+        self._is_up = False
+
+    def lines(self) -> list[dict[str, object]]:
+        """Return what it has written since the last call."""
+        return self._lines.read()
+
+    def watch(self) -> int | None:
+        """Start it again if it has ended by itself; return its exit code then."""
+        assert self._process is not None
+        code = self._process.exit_code
+        if code is not None:
+            self.ends[code] += 1
+            self.start()
+        return code
+
+    def start(self) -> None:
+        """Start it."""
+        self.starts += 1
+        self._process = GuardedProcess(self._command, self.log, self._environment)
+
+    def kill(self) -> None:
+        """End it as the kernel would."""
+        if self._process is not None:
+            self._process.kill()
+
+    def end(self) -> int | None:
+        """Ask it to end, and return its exit code; None if that takes minutes."""
+        assert self._process is not None
+        self.send(signal.SIGTERM)
+        self._process.wait(_STOP_SECONDS)
+        return self._process.exit_code
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal."""
+        assert self._process is not None
+        if self._process.exit_code is None:
+            os.kill(self._process.pid, number)
+
+    def last_words(self) -> str:
+        """Return the end of its log."""
+        return log_tail(self.log)
+
+
+def connector(config: Path, log: Path) -> Supervised:
+    """`binlog-connector run`."""
+    command = [sys.executable, "-m", "connector", "run", str(config)]
+    return Supervised("connector", command, log, os.environ)
+
+
+def job(config: Path, log: Path, bug: Path | None) -> Supervised:
+    """`python -m stream_jobs`; `bug` is the file of a planted bug."""
+    command = [sys.executable, "-m", "stream_jobs", str(config)]
+    environment = os.environ | {"JAVA_HOME": str(java_runtime().parents[1])}
+    if bug is not None:
+        environment |= planted(bug)
+    return Supervised("job", command, log, environment)
+
+
+def planted(bug: Path) -> dict[str, str]:
+    """Return the environment of a job with a bug; it counts in the file `bug`."""
+    folders = [str(Path(__file__).with_name("planted")), str(_ROOT)]
+    folders += os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    return {"PLANTED_BUG": str(bug), "PYTHONPATH": os.pathsep.join(filter(None, folders))}
+
+
+def verification(config: Path, job_config: Path, log: Path) -> Supervised:
+    """`binlog-connector verify --forever`."""
+    command = [sys.executable, "-m", "connector", "verify", str(config)]
+    command += ["--mirror", str(job_config), "--forever"]
+    return Supervised("verification", command, log, os.environ)

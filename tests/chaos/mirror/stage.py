@@ -1,0 +1,237 @@
+"""A source, a broker, the connector and the job, with the tables that change."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections import Counter
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from deltalake.exceptions import TableNotFoundError
+
+from local_stack import KafkaBroker, java_runtime, spark_java_options
+from tests.chaos.failure import ChaosFailure
+from tests.chaos.gate import Gate
+from tests.chaos.mirror import job as processes
+from tests.chaos.mirror.modes import MODES
+from tests.chaos.mirror.source_log import SourceLog
+from tests.chaos.mirror.tables import Table, touch_all
+from tests.chaos.mirror.watch import Watch
+from tests.chaos.mirror.writer import Writer
+from tests.integration.harness import write_config
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from local_stack import Server
+
+PREFIX: Final = "mirror"
+_WRITERS: Final = 2
+_LOOK_SECONDS: Final = 1.0
+_EQUAL_SECONDS: Final = 300.0
+# The connector gives up an attempt by itself; `run` retries, so any end is an error.
+_KAFKA_SECONDS: Final = 10
+
+
+class Stage:
+    """Everything that a run needs."""
+
+    def __init__(
+        self,
+        server: Server,
+        directory: Path,
+        seed: int,
+        tables: int,
+        modes: Sequence[str],
+        *,
+        has_bug: bool = False,
+    ) -> None:
+        self.directory = directory
+        # The file in which the planted bug counts.
+        self.bug = directory / "bug" if has_bug else None
+        self.watch = Watch(has_bug=has_bug)
+        self.chance = Random(seed)
+        self.server = server
+        self.broker = KafkaBroker(directory / "kafka")
+        self.gate = Gate()
+        self.tables = [
+            Table(f"c{number:02}", MODES[modes[number % len(modes)]], Random(seed + number))
+            for number in range(tables)
+        ]
+        self.log = SourceLog(directory / "source" / "data")
+        self.mirrors = directory / "job" / "mirror"
+        self.figures: Counter[str] = Counter()
+        # The codes with which the job has failed.
+        self.failures: Counter[str] = Counter()
+        self.processes: list[processes.Supervised] = []
+        self._writers: list[Writer] = []
+
+    def start(self) -> None:
+        """Start everything."""
+        for folder in ("job", "connector"):
+            (self.directory / folder).mkdir()
+        self.server.start()
+        self.broker.start()
+        log = self.directory / "connector" / "connector.log"
+        self.connector_config = self._connector_config()
+        self.connector = processes.connector(self.connector_config, log)
+        job_config = self._job_config()
+        self.job = processes.job(job_config, self.directory / "job" / "job.log", self.bug)
+        self.verification = processes.verification(
+            self.connector_config, job_config, self.directory / "connector" / "verify.log"
+        )
+        self.processes = [self.connector, self.job, self.verification]
+        for process in self.processes:
+            process.start()
+        for number in range(_WRITERS):
+            own = self.tables[number::_WRITERS]
+            self._writers.append(Writer(self.server, own, Random(number), self.gate))
+        for writer in self._writers:
+            writer.start()
+
+    def stop(self) -> None:
+        """End everything."""
+        for writer in self._writers:
+            writer.stop()
+        for process in self.processes:
+            process.kill()
+        self.broker.kill()
+        self.server.kill()
+
+    def look(self) -> None:
+        """Start again what has ended, and count; raises ChaosFailure if the connector gave up."""
+        code = self.connector.watch()
+        if code is not None:
+            reason = f"the connector ended with {code}:\n{self.connector.last_words()}"
+            raise ChaosFailure(reason)
+        self.job.watch()
+        code = self.verification.watch()
+        if code is not None:
+            reason = f"verify ended with {code}:\n{self.verification.last_words()}"
+            raise ChaosFailure(reason)
+        self.watch.take(self.verification.lines())
+        for line in self.job.lines():
+            self._count(line)
+        for writer in self._writers:
+            if writer.error is not None:
+                reason = f"a writer ended: {writer.error!r}"
+                raise ChaosFailure(reason) from writer.error
+
+    def rest(self, seconds: float) -> None:
+        """Let everything work for some seconds."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            self.look()
+            time.sleep(min(_LOOK_SECONDS, max(0.0, deadline - time.monotonic())))
+
+    def compare(self, tell: Callable[[str], None]) -> float:
+        """Wait until all mirrors are equal while nothing changes; return the seconds.
+
+        Raises ChaosFailure if they are not, after some minutes.
+        """
+        with self.gate.held():
+            touch_all(self.server, self.tables)
+            began, seconds = time.monotonic(), 0.0
+            left = {table: ["not compared yet"] for table in self.tables}
+            while left:
+                self.rest(_LOOK_SECONDS)
+                left = {table: found for table in left if (found := self._differences(table))}
+                seconds = time.monotonic() - began
+                if left and seconds > _EQUAL_SECONDS:
+                    lines = [f"{len(left)} mirrors differ:"]
+                    for table, found in left.items():
+                        lines.append(f"{table.database}, {table.mode.name}: {'; '.join(found)}")
+                    reason = "\n".join([*lines, self.job.last_words()])
+                    raise ChaosFailure(reason)
+        tell(f"     {len(self.tables)} tables are equal, after {seconds:.1f} s")
+        return seconds
+
+    def _differences(self, table: Table) -> list[str]:
+        folder = self.mirrors / table.database
+        try:
+            return table.mode.differences(self.server.endpoint, self.log, table.database, folder)
+        except TableNotFoundError:
+            return ["there is no mirror"]
+
+    def verify(self, tell: Callable[[str], None]) -> None:
+        """Wait until the verification has compared all tables while nothing changes.
+
+        Raises ChaosFailure if it finds a difference, or does not come to an end.
+        """
+        with self.gate.held():
+            began, wanted = time.monotonic(), self.watch.rounds + 2
+            while self.watch.rounds < wanted or self.watch.unfinished:
+                if time.monotonic() - began > _EQUAL_SECONDS:
+                    reason = f"verify did not finish:\n{self.verification.last_words()}"
+                    raise ChaosFailure(reason)
+                self.rest(_LOOK_SECONDS)
+        tell(f"     verify finds all tables equal, after {time.monotonic() - began:.1f} s")
+
+    def pause(self, process: processes.Supervised, seconds: float) -> None:
+        """Stop a process for a while."""
+        process.send(signal.SIGSTOP)
+        try:
+            time.sleep(seconds)
+        finally:
+            process.send(signal.SIGCONT)
+
+    def _count(self, line: dict[str, object]) -> None:
+        match line["event"]:
+            case "batch_applied":
+                self.figures["batches"] += 1
+                records = line["records"]
+                assert isinstance(records, int)
+                self.figures["records"] += records
+            case "table_quarantined":
+                reason = f"a table was set aside: [{line['code']}] {line['reason']}"
+                raise ChaosFailure(reason)
+            case "failed":
+                self.failures[str(line.get("code"))] += 1
+
+    def _connector_config(self) -> Path:
+        return write_config(
+            self.directory / "connector",
+            self.server.endpoint,
+            self.broker.endpoint,
+            PREFIX,
+            "c[0-9][0-9]",
+            kafka__partitions=2,
+            kafka__request_timeout_seconds=_KAFKA_SECONDS,
+            kafka__transaction_timeout_seconds=20,
+            verify__rows_per_second=2000,
+            verify__pause_seconds=2,
+            retry__max_seconds=5,
+        )
+
+    def _job_config(self) -> Path:
+        folder = self.directory / "job"
+        options = spark_java_options(java_runtime(), writes_classes=True)
+        modes = "".join(
+            mode.settings([table.database for table in self.tables if table.mode == mode])
+            for mode in dict.fromkeys(table.mode for table in self.tables)
+        )
+        config = folder / "job.toml"
+        config.write_text(
+            f"""
+name = "chaos"
+[kafka]
+bootstrap_servers = ["{self.broker.endpoint.bootstrap}"]
+topic_prefix = "{PREFIX}"
+request_timeout_seconds = {_KAFKA_SECONDS}
+[mirror]
+path = "{self.mirrors}"
+checkpoint = "{folder}/checkpoint"
+index_folder = "{folder}/indexes"
+target_file_bytes = 1048576
+[trigger]
+interval_seconds = 0.5
+[spark.settings]
+"spark.master" = "local[2]"
+"spark.driver.extraJavaOptions" = {json.dumps(options)}
+{modes}""",
+            encoding="utf-8",
+        )
+        return config

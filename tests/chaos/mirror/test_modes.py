@@ -1,0 +1,50 @@
+"""The judge of the mirrors finds what is missing, and what is there too often."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from deltalake import write_deltalake
+
+from local_stack import Endpoint
+from tests.chaos.mirror.modes import MODES, _distinct, _uncounted
+from tests.chaos.mirror.source_log import SourceLog
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOWHERE = Endpoint("127.0.0.1", 1)
+
+
+def test_a_copied_row_that_did_not_change_is_no_other_version() -> None:
+    assert _distinct([(1, 0), (2, 5), (1, 0), (1, 1), (1, 0)]) == {1: [0, 1, 0], 2: [5]}
+
+
+def test_rows_are_counted() -> None:
+    assert _uncounted("rows", Counter([1, 1, 2]), Counter([1, 3, 3])) == [
+        "t: 2 rows are missing, such as 1",
+        "t: 2 rows are too many, such as 3",
+    ]
+
+
+def test_a_journal_with_a_change_that_the_log_does_not_have_is_wrong(tmp_path: Path) -> None:
+    log = SourceLog(tmp_path)
+    rows = [
+        {"id": 1, "tick": 0, "_cdc_op": "r"},
+        {"id": 1, "tick": 1, "_cdc_op": "u"},
+        {"id": 2, "tick": 4, "_cdc_op": "d"},
+        {"id": None, "tick": None, "_cdc_op": "t"},
+    ]
+    write_deltalake(str(tmp_path / "t"), pa.Table.from_pylist(rows))
+    assert MODES["journal"].differences(NOWHERE, log, "c00", tmp_path) == [
+        "t: 1 rows are too many, such as (1, 1)",
+        "t: 1 deletes are too many, such as 2",
+    ]
+
+
+def test_each_mode_is_an_entry_of_the_configuration() -> None:
+    assert MODES["history"].settings(["c00", "c05"]) == (
+        '[[tables]]\nmatch = ["c00.*", "c05.*"]\nmode = "history"\n'
+    )

@@ -1,0 +1,66 @@
+"""Our records of a log, byte for byte those that Debezium wrote of it."""
+
+from __future__ import annotations
+
+import gzip
+from typing import TYPE_CHECKING
+
+from connector.changes.assembler import TransactionAssembler
+from connector.changes.receiver import ChangeReceiver
+from connector.changes.table_filter import TableFilter
+from connector.envelope.debezium.form import DebeziumForm
+from connector.envelope.options import EnvelopeOptions
+from connector.envelope.record_encoder import RecordEncoder
+from connector.progress.order import TransactionOrder
+from connector.system.temporary_folder import TemporaryFolder
+from tests.debezium import story
+from tests.debezium.comparison import GOLDEN, by_table, differences, kept, seen
+from tests.envelope.collected import Collected
+from tests.golden.golden import decoded_events
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from connector.changes.receiver import Committed
+    from connector.changes.transaction import RowsChange, StatementChange
+
+OPTIONS = EnvelopeOptions("ours", "mysql", "1", debezium=DebeziumForm())
+
+
+class Encoding(ChangeReceiver):
+    """Encodes changes."""
+
+    def __init__(self) -> None:
+        self.target = Collected()
+        self._encoder = RecordEncoder(OPTIONS, TransactionOrder(), self.target)
+
+    def rows(self, change: RowsChange) -> None:
+        self._encoder.rows(change, 0)
+
+    def statement(self, change: StatementChange) -> None:
+        self._encoder.statement(change, 0)
+
+    def committed(self, committed: Committed) -> None:
+        del committed
+
+
+def test_the_changes_of_a_log_become_debeziums_records(tmp_path: Path) -> None:
+    log = tmp_path / "binlog.000001"
+    log.write_bytes(gzip.decompress((GOLDEN / "binlog.000001.gz").read_bytes()))
+    encoding = Encoding()
+    tables = TableFilter([f"{story.DATABASE}.*"])
+    assembler = TransactionAssembler(tables, encoding, TemporaryFolder())
+    for event in decoded_events(log, log.name):
+        assembler.receive(event)
+    ours = by_table(
+        seen(record.topic, record.key, record.value, record.headers)
+        for record in encoding.target.records
+    )
+    theirs = by_table(kept(GOLDEN / "records.jsonl.gz"))
+    assert set(theirs) >= set(story.tables(vectors=True))
+    found: list[str] = []
+    for table, records in theirs.items():
+        # Debezium copied the rows that the log has first.
+        copied = sum(record.copied for record in records)
+        found += differences(ours[table][copied:], records[copied:])
+    assert found == []

@@ -1,0 +1,270 @@
+"""The command `rules` on real servers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+from connector.cli import app
+from connector.logging_rules.unsafe import Reason
+from tests.integration.source_server import source_of
+
+if TYPE_CHECKING:
+    from local_stack import MysqlServer
+    from tests.integration.source_server import Source
+
+pytestmark = pytest.mark.server
+
+WARNED = """\
+{statement}
+  STATEMENT  statement  R-log-statement-format (1)
+               {reason}
+  MIXED      row        R-log-row-format (2)
+               {reason}
+* ROW        row        R-log-row-format (1)
+               {reason}
+"""
+REASON = Reason.SUB_STATEMENT_AUTO_INCREMENT.value
+
+
+def say(source: Source, schema: str, *statements: str) -> tuple[int, str]:
+    endpoint = source.server.endpoint
+    address = f"{endpoint.user}:{endpoint.password}@{endpoint.host}:{endpoint.port}"
+    done = CliRunner().invoke(app, ["rules", f"mysql://{address}", "-D", schema, *statements])
+    return done.exit_code, done.output
+
+
+def test_rules_says_how_a_statement_with_a_trigger_is_logged(source: Source, schema: str) -> None:
+    source.execute(
+        f"CREATE TABLE {schema}.t (id INT PRIMARY KEY)",
+        f"CREATE TABLE {schema}.counted (id INT AUTO_INCREMENT PRIMARY KEY, v INT)",
+        f"CREATE TRIGGER {schema}.added AFTER INSERT ON {schema}.t FOR EACH ROW "
+        f"INSERT INTO {schema}.counted (v) VALUES (1)",
+    )
+    statement = "INSERT INTO t VALUES (1)"
+    expected = WARNED.format(statement=statement, reason=REASON)
+    assert say(source, schema, statement) == (0, expected)
+
+
+def test_rules_says_what_it_cannot_know(source: Source, schema: str) -> None:
+    source.execute(
+        f"CREATE TABLE {schema}.t (id INT PRIMARY KEY)",
+        f"CREATE VIEW {schema}.counted AS SELECT COUNT(*) AS n FROM {schema}.t",
+        f"CREATE TRIGGER {schema}.added BEFORE INSERT ON {schema}.t FOR EACH ROW CALL prepare()",
+        f"CREATE PROCEDURE {schema}.prepare() BEGIN SET @@SESSION.binlog_format = 'ROW'; END",
+        f"CREATE PROCEDURE {schema}.add_one(n INT) INSERT INTO {schema}.t VALUES (n)",
+        f"CREATE PROCEDURE {schema}.prepared() BEGIN PREPARE s FROM 'DO 1'; EXECUTE s; END",
+    )
+    name = source.name
+    refused = {
+        "DELETE FROM gone": ("C703", f"{name}: there is no table {schema}.gone that the account"),
+        "CREATE TABLE x (id INT) ENGINE=SPIDER": (
+            "C704",
+            "x has the engine SPIDER, and it is not known what that can log",
+        ),
+        "DELETE FROM counted": (
+            "C709",
+            f"it is not certain what the statement changes below the view {schema}.counted",
+        ),
+        "INSERT INTO t VALUES (1)": (
+            "C705",
+            f"procedure {schema}.prepare, which the statement invokes",
+        ),
+        "DELETE FROM t WHERE id = price()": (
+            "C706",
+            f"{name}: PRICE is no stored function, and no",
+        ),
+        "CALL p()": ("C707", f"{name}: there is no procedure {schema}.p that the account may see"),
+        "CALL add_one(1, 2)": (
+            "C708",
+            f"the number of the parameters of procedure {schema}.add_one is 1",
+        ),
+        "CALL prepared()": ("C705", f"procedure {schema}.prepared, which the statement invokes"),
+        "LOCK TABLES t WRITE": (
+            "C701",
+            "the statement is not understood, so it is not known how it is logged",
+        ),
+    }
+    for statement, (code, message) in refused.items():
+        exit_code, output = say(source, schema, statement)
+        assert exit_code == 2
+        assert output.startswith(f"error: [{code}] {message}")
+
+
+def warned(source: Source, schema: str, statement: str) -> list[str]:
+    """Execute a statement in STATEMENT format; return the reasons that the server gives."""
+    rows = source.execute(
+        f"USE {schema}", "SET SESSION binlog_format = STATEMENT", statement, "SHOW WARNINGS"
+    )
+    texts = [str(text) for _, _, text in rows]
+    return sorted(each.value for each in Reason if any(each.value in text for text in texts))
+
+
+def told(source: Source, schema: str, statement: str) -> list[str]:
+    """Return the reasons that `rules` gives."""
+    code, output = say(source, schema, statement)
+    assert code == 0, output
+    _, _, *rest = output.splitlines()
+    end = next(index for index, line in enumerate(rest) if "MIXED" in line)
+    return [line.strip() for line in rest[:end]]
+
+
+@pytest.mark.parametrize(
+    ("statement", "reasons"),
+    [
+        ("INSERT INTO t SELECT id FROM plain", []),
+        ("INSERT INTO t SELECT id FROM named", [Reason.SYSTEM_FUNCTION]),
+        ("INSERT INTO t SELECT id FROM named_again", [Reason.SYSTEM_FUNCTION]),
+        ("INSERT INTO t SELECT id FROM limited", [Reason.LIMIT]),
+        ("INSERT INTO t VALUES (first_id())", [Reason.LIMIT]),
+    ],
+)
+def test_views_and_functions_give_their_reasons_to_the_statement(
+    source: Source, schema: str, statement: str, reasons: list[Reason]
+) -> None:
+    source.execute(
+        f"USE {schema}",
+        "CREATE TABLE t (id BIGINT)",
+        "CREATE TABLE r (id BIGINT)",
+        "CREATE VIEW plain AS SELECT id FROM r",
+        "CREATE VIEW named AS SELECT OCTET_LENGTH(UUID()) AS id",
+        "CREATE VIEW named_again AS SELECT id FROM named",
+        "CREATE VIEW limited AS SELECT id FROM r LIMIT 1",
+        "CREATE FUNCTION first_id() RETURNS BIGINT READS SQL DATA "
+        "RETURN (SELECT id FROM r LIMIT 1)",
+    )
+    expected = [reason.value for reason in reasons]
+    assert told(source, schema, statement) == expected
+    assert warned(source, schema, statement) == expected
+
+
+REASONS = [
+    ("INSERT INTO seen VALUES (7)", [Reason.SUB_STATEMENT_AUTO_INCREMENT]),
+    ("UPDATE joined SET b = 3 WHERE id = 1", []),
+    ("UPDATE plain SET v = DEFAULT(v)", []),
+    ("INSERT INTO plain VALUES (8, branching(1))", [Reason.SYSTEM_FUNCTION]),
+    ("INSERT INTO plain VALUES (9, looping(1))", [Reason.SUB_STATEMENT_AUTO_INCREMENT]),
+    ("DELETE FROM plain", [Reason.SUB_STATEMENT_AUTO_INCREMENT]),
+    ("SET @a = looping(1)", [Reason.SUB_STATEMENT_AUTO_INCREMENT]),
+    (
+        "CREATE TABLE made (id INT AUTO_INCREMENT PRIMARY KEY) SELECT 1 AS x",
+        [Reason.CREATE_SELECT_AUTO_INCREMENT],
+    ),
+    ("CREATE TABLE made_again REPLACE SELECT 1 AS x", [Reason.CREATE_REPLACE_SELECT]),
+]
+
+
+def test_views_programs_and_created_tables_give_their_reasons(source: Source, schema: str) -> None:
+    source.execute(
+        f"USE {schema}",
+        "CREATE TABLE plain (id INT PRIMARY KEY, v INT DEFAULT 3)",
+        "CREATE TABLE other (id INT PRIMARY KEY, v INT)",
+        "CREATE TABLE t (id INT PRIMARY KEY)",
+        "CREATE TABLE counted (id INT AUTO_INCREMENT PRIMARY KEY, v INT)",
+        "CREATE VIEW seen AS SELECT id FROM t WHERE id > 1",
+        "CREATE VIEW joined AS SELECT p.id, p.v AS a, o.v AS b "
+        "FROM plain p JOIN other o USING (id)",
+        "INSERT INTO plain VALUES (1, 1)",
+        "CREATE TRIGGER added AFTER INSERT ON t FOR EACH ROW "
+        "INSERT INTO counted (v) VALUES (NEW.id)",
+        # It also counts if the row is only changed, or taken away.
+        "CREATE TRIGGER gone AFTER DELETE ON plain FOR EACH ROW "
+        "IF OLD.id > 5 THEN UPDATE counted SET v = 1; END IF",
+        "CREATE FUNCTION branching(n INT) RETURNS INT READS SQL DATA "
+        "BEGIN IF n > 1 THEN RETURN LENGTH(UUID()); ELSE RETURN n; END IF; END",
+        "CREATE FUNCTION looping(n INT) RETURNS INT DETERMINISTIC BEGIN "
+        "WHILE n > 1 DO INSERT INTO counted (v) VALUES (n); SET n = n - 1; END WHILE; "
+        "INSERT INTO counted (v) VALUES (n); RETURN 1; END",
+    )
+    for statement, reasons in REASONS:
+        expected = sorted(reason.value for reason in reasons)
+        assert told(source, schema, statement) == expected, statement
+        if not statement.startswith("SET"):
+            assert warned(source, schema, statement) == expected, statement
+
+
+CALLED = """\
+CALL settle(5)
+  perhaps: INSERT INTO t VALUES (n)
+    STATEMENT  statement  R-log-statement-format (1)
+    MIXED      statement  R-log-statement-format (2)
+    or         row        R-log-row-format: row format stays from an earlier statement
+  * ROW        row        R-log-row-format (1)
+  perhaps: UPDATE t SET id = 0 LIMIT 1
+    STATEMENT  statement  R-log-statement-format (1)
+                 The statement is unsafe because it uses a LIMIT clause
+    MIXED      row        R-log-row-format (2)
+                 The statement is unsafe because it uses a LIMIT clause
+  * ROW        row        R-log-row-format (1)
+                 The statement is unsafe because it uses a LIMIT clause
+"""
+
+
+def test_a_call_is_said_by_the_statements_of_its_procedure(source: Source, schema: str) -> None:
+    source.execute(
+        f"USE {schema}",
+        "CREATE TABLE t (id INT PRIMARY KEY)",
+        "CREATE PROCEDURE settle(n INT) BEGIN IF n > 1 THEN INSERT INTO t VALUES (n); "
+        "ELSE UPDATE t SET id = 0 LIMIT 1; END IF; END",
+    )
+    assert say(source, schema, "CALL settle(5)") == (0, CALLED)
+
+
+LOADED = """\
+LOAD DATA INFILE '/x' INTO TABLE t
+  STATEMENT  statement  R-log-statement-format (1)
+  MIXED      row        R-log-row-format (2): LOAD DATA
+* ROW        row        R-log-row-format (1)
+XA PREPARE 'a'
+  STATEMENT  nothing    XA: the transaction cache is written, and ends with it
+  MIXED      nothing    XA: the transaction cache is written, and ends with it
+* ROW        nothing    XA: the transaction cache is written, and ends with it
+"""
+
+
+def test_load_data_and_statements_of_transactions_name_their_rules(
+    source: Source, schema: str
+) -> None:
+    source.execute(f"CREATE TABLE {schema}.t (id INT PRIMARY KEY)")
+    code, output = say(source, schema, "LOAD DATA INFILE '/x' INTO TABLE t", "XA PREPARE 'a'")
+    assert (code, output) == (0, LOADED)
+
+
+OF_DEFAULTS = [
+    "INSERT INTO d VALUES (10, 'a')",
+    "INSERT INTO d (id) VALUES (11)",
+    "INSERT INTO d VALUES (12, DEFAULT)",
+    "REPLACE INTO d SET id = 10, v = DEFAULT",
+    "UPDATE d SET v = 'b'",
+    "UPDATE d SET v = DEFAULT",
+    "INSERT INTO added VALUES (20)",
+]
+
+
+def test_an_unsafe_default_counts_where_the_server_says_so(source: Source, schema: str) -> None:
+    source.execute(
+        f"USE {schema}",
+        "CREATE TABLE d (id INT PRIMARY KEY, v VARCHAR(40) DEFAULT (UUID()))",
+        "CREATE TABLE added (id INT PRIMARY KEY)",
+        "CREATE TRIGGER adds AFTER INSERT ON added FOR EACH ROW INSERT INTO d (id) VALUES (NEW.id)",
+    )
+    for statement in OF_DEFAULTS:
+        expected = warned(source, schema, statement)
+        assert told(source, schema, statement) == expected, statement
+
+
+def test_a_function_that_is_loaded_into_the_server_is_unsafe(mysql_9: MysqlServer) -> None:
+    source = source_of(mysql_9)
+    source.execute(
+        "CREATE DATABASE loaded",
+        "CREATE TABLE loaded.t (id INT)",
+        "CREATE FUNCTION service_release_locks RETURNS INT SONAME 'locking_service.so'",
+    )
+    try:
+        statement = "INSERT INTO t VALUES (service_release_locks('a'))"
+        assert told(source, "loaded", statement) == [Reason.UDF.value]
+        assert warned(source, "loaded", statement) == [Reason.UDF.value]
+    finally:
+        source.execute("DROP FUNCTION service_release_locks", "DROP DATABASE loaded")

@@ -1,0 +1,33 @@
+"""Applies everything that the topics of a run hold, in one batch of all tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stream_jobs.run.assembly import assemble
+from stream_jobs.source.client import KafkaClient
+from stream_jobs.source.ranges import OffsetRange
+from stream_jobs.source.stream import RangeReader
+from tests.integration.mirror.conftest import make_settings, run_in_process
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_RECORDS = 10_000_000
+
+
+def apply_all(bootstrap: str, prefix: str, folder: Path) -> dict[str, str]:
+    """Apply what the topics hold; return the code of each topic whose table cannot go on."""
+    settings = make_settings(bootstrap, prefix, folder)
+    kafka = settings.kafka
+    client = KafkaClient(kafka.facts())
+    try:
+        applier = assemble(settings, client, run_in_process, lambda: 2)
+        reader = RangeReader(kafka.facts(), prefix, _RECORDS, "no secret")
+        reader.prepareForTriggerAvailableNow()
+        end = reader.latestOffset({}, reader.getDefaultReadLimit())
+        rows = [row for part in reader.partitions({}, end) for row in part.ranges]
+        report = applier.apply([OffsetRange(*row) for row in rows])
+        return {each.topic: each.code for each in report.quarantined}
+    finally:
+        client.close()

@@ -1,0 +1,52 @@
+"""Whether mirrors are equal to tables of the source, by a reader that did not write them."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from deltalake import DeltaTable
+
+from connector.errors import LocalStackError
+from local_stack import connect
+from local_stack.demo.comparison import OWN_PREFIX, compare_all_rows, compare_table
+from local_stack.demo.mirror_reader import read_mirror
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from local_stack import Endpoint
+
+
+def differences_of(source: Endpoint, database: str, mirrors: Path) -> list[str]:
+    """Return how the mirrors in a folder differ from the tables of an idle server."""
+    with closing(connect(source, database)) as connection, connection.cursor() as cursor:
+        cursor.execute("SHOW FULL TABLES WHERE table_type LIKE 'BASE%' OR table_type LIKE 'SYS%'")
+        tables = [str(row[0]) for row in cursor.fetchall()]
+        columns = {}
+        for table in tables:
+            cursor.execute(f"SHOW COLUMNS FROM {table}")
+            columns[table] = [str(row[0]) for row in cursor.fetchall()]
+    found = []
+    for table in tables:
+        path = mirrors / table
+        try:
+            result = compare_table(source, database, table, path)
+        except LocalStackError:
+            # A table without a primary key has a mirror only if its rows have another key.
+            if not path.is_dir():
+                continue
+            result = compare_all_rows(source, database, table, path)
+        found += [f"{table}: {each}" for each in (*result.column_problems, *result.differences)]
+        if not result.equal or not path.is_dir():
+            continue
+        fields = DeltaTable(path).schema().fields
+        shown = [field.name for field in fields if not field.name.startswith(OWN_PREFIX)]
+        if shown != columns[table]:
+            found.append(f"{table}: the order of columns is {', '.join(shown)}")
+    found += [
+        f"{path.name}: the table is gone, and the mirror has rows"
+        for path in (mirrors.iterdir() if mirrors.is_dir() else ())
+        if path.name not in tables and read_mirror(path).num_rows
+    ]
+    return found

@@ -1,0 +1,135 @@
+"""`status` tells of each table, without Spark and while the job is down."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kafka.structs import TopicPartition
+
+from connector.errors import mirror_records
+from stream_jobs.cli.status_command import show_status
+from tests.stream_jobs.topics import SourceTable, column
+
+if TYPE_CHECKING:
+    from tests.integration.mirror.conftest import Job
+    from tests.stream_jobs.topics import Kafka
+
+pytestmark = pytest.mark.kafka
+
+COLUMNS = (column("id", "int", key=1), column("name", "varchar", length=80))
+
+
+def status(job: Job, **sections: Any) -> tuple[int, dict[str, dict[str, Any]], str]:
+    """The exit code, the tables by name, and what people see."""
+    out, shown = io.StringIO(), io.StringIO()
+    config = job.folder / "job.toml"
+    settings = job.settings(**sections)
+    code = show_status(settings, config, out, as_json=True)
+    assert show_status(settings, config, shown, as_json=False) == code
+    tables = {table["table"]: table for table in json.loads(out.getvalue())["tables"]}
+    return code, tables, shown.getvalue()
+
+
+def test_it_tells_what_each_table_has_and_what_waits(kafka: Kafka, job: Job) -> None:
+    assert status(job) == (0, {}, "no table has arrived in Kafka yet\n")
+    items = SourceTable(kafka, "items", COLUMNS).create()
+    SourceTable(kafka, "log", COLUMNS[1:]).create().insert({"name": "x"})
+    SourceTable(kafka, "empty", COLUMNS).create()
+    items.insert({"id": 1, "name": "one"}, {"id": 2, "name": "two"})
+    job.apply()
+    items.delete({"id": 1, "name": "one"})
+    job.apply()
+    code, tables, shown = status(job)
+    assert code == 0
+    assert list(tables) == ["shop.empty", "shop.items", "shop.log"]
+    found = tables["shop.items"]
+    size = sum(file.stat().st_size for file in job.folder.glob("mirror/shop/items/*.parquet"))
+    assert 0 < found["bytes"] <= size
+    versions = len(list(job.folder.glob("mirror/shop/items/_delta_log/*.json")))
+    assert {name: found[name] for name in ("state", "mode", "version", "waiting", "lost")} == {
+        "state": "current",
+        "mode": "current",
+        "version": versions - 1,
+        "waiting": 0,
+        "lost": False,
+    }
+    assert (found["rows"], found["last_change"]) == (1, "2023-11-14T22:13:20+00:00")
+    assert found["last_commit"] > "2026"
+    assert (tables["shop.log"]["state"], tables["shop.log"]["waiting"]) == ("no key", None)
+    assert (tables["shop.empty"]["state"], tables["shop.empty"]["waiting"]) == ("no mirror", 0)
+    assert shown.startswith("job test, last started ")
+    assert "shop.items  current" in shown
+    items.insert({"id": 3, "name": "three"})
+    found = status(job)[1]["shop.items"]
+    assert (found["state"], found["waiting"]) == ("records wait", 2)
+
+
+def test_a_table_that_is_set_aside_has_a_reason_and_the_exit_code_is_3(
+    kafka: Kafka, job: Job
+) -> None:
+    items = SourceTable(kafka, "items", COLUMNS).create()
+    with kafka.transaction():
+        items.send("c", None, {"id": 1}, value=b"?", partition=0)
+    reason = job.reason()
+    code, tables, shown = status(job)
+    found = tables["shop.items"]
+    assert code == 3
+    assert (found["state"], found["code"], found["reason"]) == (
+        "set aside",
+        mirror_records.NOT_JSON.code,
+        reason,
+    )
+    assert (found["partition"], found["offset"], found["waiting"]) == (0, 0, 2)
+    kept = datetime.fromisoformat(found["kept_until"]) - datetime.fromisoformat(found["since"])
+    # The default of the broker.
+    assert abs(kept - timedelta(days=7)) < timedelta(minutes=10)
+    assert shown.endswith(
+        f"shop.items: set aside since {found['since']}, [M209] {reason}; Kafka keeps "
+        f"what it needs until {found['kept_until']}\n"
+        f"`python -m stream_jobs resume {job.folder / 'job.toml'} TABLE` tries a table again\n"
+    )
+    job.resume("shop.items", skipped=[(0, 0)])
+    assert (status(job)[0], status(job)[1]["shop.items"]["state"]) == (3, "to be resumed")
+    job.run()
+    assert status(job)[0] == 0
+
+
+def test_it_tells_when_kafka_has_deleted_what_a_mirror_lacks(kafka: Kafka, job: Job) -> None:
+    items = SourceTable(kafka, "items", COLUMNS).create()
+    items.insert({"id": 1, "name": "one"})
+    job.apply()
+    items.insert(*({"id": number, "name": "x"} for number in range(2, 9)))
+    ends = kafka.end_offsets(items.topic)
+    kafka._admin.delete_records({TopicPartition(items.topic, int(n)): e for n, e in ends.items()})
+    code, tables, shown = status(job)
+    assert (code, tables["shop.items"]["lost"]) == (3, True)
+    assert "Kafka has deleted records that it needs: let the connector copy the table" in shown
+
+
+def test_a_mirror_that_cannot_be_read_is_told_before_the_job_meets_it(
+    kafka: Kafka, job: Job
+) -> None:
+    items = SourceTable(kafka, "items", COLUMNS).create()
+    items.insert({"id": 1, "name": "one"})
+    job.apply()
+    for file in job.folder.glob("mirror/shop/items/_delta_log/*00.json"):
+        file.write_bytes(b"{")
+    code, tables, _ = status(job)
+    assert (code, tables["shop.items"]["state"]) == (3, "unreadable")
+
+
+def test_what_was_chosen_for_a_table_is_followed(kafka: Kafka, job: Job) -> None:
+    for name in ("items", "audit"):
+        SourceTable(kafka, name, COLUMNS).create().insert({"id": 1, "name": "one"})
+    chosen = [
+        {"match": ["shop.audit"], "skip": True},
+        {"match": ["shop.*"], "name": "lake.of_{table}"},
+    ]
+    job.apply(tables=chosen)
+    code, tables, _ = status(job, tables=chosen)
+    states = {name: (each["state"], each["rows"]) for name, each in tables.items()}
+    assert (code, states) == (0, {"shop.audit": ("skipped", None), "shop.items": ("current", 1)})

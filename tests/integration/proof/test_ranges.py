@@ -1,0 +1,133 @@
+"""The two ends of `verify --topics`, and why a range cannot be proven."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from connector.errors import ConfigError, DefiniteError, SourceRefused, TransientError
+from connector.errors import proof as codes
+from connector.settings.loader import load_settings
+from connector.sink.recovery import read_progress
+from tests.errors.texts import shown
+from tests.integration.harness import write_config
+from tests.integration.proof.delivered import proven, verify
+from tests.integration.proof.kept_topics import produce, records_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from connector.progress.progress_record import Progress
+    from tests.integration.proof.delivered import Delivered
+
+pytestmark = [pytest.mark.server, pytest.mark.kafka, pytest.mark.timeout(300)]
+
+
+def progress_of(delivered: Delivered) -> Progress:
+    """Return the newest progress of the pipeline."""
+    settings = load_settings(delivered.config)
+    progress = read_progress(settings.kafka, settings.name)
+    assert progress is not None
+    return progress
+
+
+def forged(delivered: Delivered, directory: Path, name: str, **changed: object) -> Path:
+    """Write a progress record of a pipeline that has never run; return its configuration."""
+    stream = delivered.stream
+    topic = f"{stream.prefix}.progress"
+    records = records_of(stream.broker, topic)[0]
+    record = [each for each in records if each.key == stream.prefix.encode()][-1]
+    value = json.dumps(json.loads(record.value) | changed).encode()
+    again = record._replace(key=name.encode(), value=value)
+    produce(stream.broker, topic, {0: [again]})
+    return write_config(
+        directory, stream.source, stream.broker, stream.prefix, stream.database, name=name
+    )
+
+
+@pytest.mark.parametrize("form", [0, 1], ids=["position", "gtids"])
+def test_a_range_has_only_the_transactions_between_its_ends(
+    delivered: Delivered, form: int
+) -> None:
+    topic = f"{delivered.stream.prefix}.{delivered.stream.database}.halves"
+    first, until = delivered.marks[1][form], delivered.marks[3][form]
+    outcome = proven(delivered.config, first, until)
+    assert dict(outcome.differences) == {}, outcome.examples
+    assert outcome.transactions == 2
+    assert {name: counts.expected for name, counts in outcome.topics.items()} == {
+        topic: 12,
+        f"{delivered.stream.prefix}.transaction": 4,
+    }
+    (epoch,) = outcome.epochs
+    assert epoch.end is not None
+    assert (epoch.end.file, epoch.end.position) == (
+        delivered.marks[3][0].rpartition(":")[0],
+        int(delivered.marks[3][0].rpartition(":")[2]),
+    )
+
+
+def test_a_range_that_is_not_delivered_yet_is_not_finished(delivered: Delivered) -> None:
+    progress = progress_of(delivered)
+    wanted = f"{progress.file}:{progress.position + 1000}"
+    with pytest.raises(TransientError) as error:
+        proven(delivered.config, until=wanted)
+    assert str(error.value) == shown(
+        codes.NOT_DELIVERED, file=progress.file, position=progress.position, wanted=wanted
+    )
+
+
+def test_an_end_that_is_no_position_is_a_wrong_argument(delivered: Delivered) -> None:
+    with pytest.raises(ConfigError) as error:
+        proven(delivered.config, until="yesterday")
+    assert error.value.code is codes.GTIDS
+    code, output = verify(delivered.config, "--to", "yesterday")
+    assert code == 2
+    assert "--to: yesterday is neither FILE:POSITION nor a GTID set" in output
+
+
+def test_a_pipeline_that_has_delivered_nothing_is_told_to_start(
+    delivered: Delivered, tmp_path: Path
+) -> None:
+    stream = delivered.stream
+    config = write_config(
+        tmp_path, stream.source, stream.broker, stream.prefix, stream.database, name="never"
+    )
+    with pytest.raises(TransientError) as error:
+        proven(config)
+    assert str(error.value) == shown(
+        codes.NOTHING_DELIVERED, pipeline="never", prefix=stream.prefix
+    )
+
+
+def test_topics_of_another_server_cannot_be_proven(delivered: Delivered, tmp_path: Path) -> None:
+    other = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+    config = forged(delivered, tmp_path, "moved", server_uuid=other, source="db9:3306")
+    with pytest.raises(SourceRefused) as error:
+        proven(config)
+    endpoint = delivered.stream.source
+    assert str(error.value) == shown(
+        codes.OTHER_SERVER,
+        server_uuid=other,
+        source="db9:3306",
+        servers=[f"{endpoint.host}:{endpoint.port}"],
+    )
+
+
+def test_a_log_that_ends_before_the_progress_proves_nothing(
+    delivered: Delivered, tmp_path: Path
+) -> None:
+    progress = progress_of(delivered)
+    beyond = progress.position + 10_000_000
+    config = forged(delivered, tmp_path, "ahead", position=beyond)
+    with pytest.raises(DefiniteError) as error:
+        proven(config)
+    endpoint = delivered.stream.source
+    assert str(error.value) == shown(
+        codes.LOG_ENDS,
+        source=f"{endpoint.host}:{endpoint.port}",
+        found=f"{progress.file}:{progress.position}",
+        file=progress.file,
+        position=beyond,
+    )

@@ -1,0 +1,352 @@
+"""Small transactions are committed without kafka-python's thread, and survive every failure."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kafka.errors import KafkaError
+
+from connector.errors import SinkUnavailable, Superseded
+from connector.settings.sections import KafkaSettings
+from connector.sink import direct_commits
+from connector.sink.direct_commits import DirectCommits, Reached
+from connector.sink.direct_requests import ADD_PARTITIONS, END, PRODUCE, VERSIONS
+from connector.sink.kafka_sink import KafkaSink
+from connector.sink.recovery import Recovered
+from tests.integration.harness import consumer_of, wait_until, wait_until_settled
+from tests.integration.sink.test_delivery import PROGRESS, keys, publish
+from tests.length import full_only
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from connector.records.record_batch import RecordBatch
+    from local_stack import KafkaBroker
+
+    Open = Callable[..., KafkaSink]
+
+pytestmark = pytest.mark.kafka
+
+# Of all partitions; their repeated keys are left out of what is compared.
+WARM = range(1000, 1010)
+
+
+@pytest.fixture
+def prefix() -> str:
+    return f"direct{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def open_sink(kafka_broker: KafkaBroker, prefix: str) -> Iterator[Open]:
+    sinks = []
+
+    def opened(instance: str = "a", **changed: object) -> KafkaSink:
+        settings = KafkaSettings.model_validate(
+            {
+                "bootstrap_servers": [kafka_broker.endpoint.bootstrap],
+                "topic_prefix": prefix,
+                "request_timeout_seconds": 20,
+            }
+            | changed
+        )
+        sinks.append(KafkaSink(settings, "pipe", instance, 1 << 20))
+        return sinks[-1]
+
+    yield opened
+    for sink in sinks:
+        sink.close()
+
+
+@pytest.fixture(autouse=True)
+def reached(monkeypatch: pytest.MonkeyPatch) -> list[Reached]:
+    """How far each transaction came without kafka-python; it is tried again at once."""
+    seen: list[Reached] = []
+    commit = DirectCommits.commit
+
+    def noted(self: DirectCommits, batches: Sequence[RecordBatch]) -> Reached:
+        seen.append(commit(self, batches))
+        return seen[-1]
+
+    monkeypatch.setattr(DirectCommits, "commit", noted)
+    monkeypatch.setattr(direct_commits, "_PAUSE_SECONDS", 0.0)
+    return seen
+
+
+def warm(sink: KafkaSink, prefix: str, reached: list[Reached]) -> None:
+    """Commit until it goes directly: a broker may not lead new partitions yet."""
+
+    def goes_directly() -> bool:
+        publish(sink, prefix, WARM)
+        sink.commit(PROGRESS)
+        return reached[-1] is Reached.COMMITTED
+
+    wait_until(goes_directly, lambda: f"no commit goes directly: {reached}")
+    reached.clear()
+
+
+def delivered(broker: KafkaBroker, prefix: str) -> list[int]:
+    """Return what was committed after the warm-up, once no transaction is open."""
+    wait_until_settled(broker.endpoint, prefix)
+    return [key for key in keys(broker, prefix) if key not in WARM]
+
+
+class Cable:
+    """A socket that `at_request` may cut before or after a request of one kind."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+        self.kind = -1
+        self.before: Callable[[], None] | None = None
+        self.after: Callable[[], None] | None = None
+
+    def sendall(self, data: bytes) -> None:
+        met = int.from_bytes(data[4:6]) == self.kind
+        if met and self.before is not None:
+            self.before()
+        self._real.sendall(data)
+        if met and self.after is not None:
+            self.after()
+
+    def cut(self) -> None:
+        """Let the response go nowhere, and the request perhaps arrive."""
+        self._real.close()
+        raise ConnectionResetError
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+def cable_of(sink: KafkaSink) -> Cable:
+    """Return the cable of a sink that has one broker and has committed directly."""
+    producer: Any = sink._producer
+    (connection,) = producer._direct._connections.values()
+    connection._socket = Cable(connection._socket)
+    cable: Cable = connection._socket
+    return cable
+
+
+def test_a_small_transaction_goes_directly_and_a_large_one_does_not(
+    open_sink: Open, prefix: str, kafka_broker: KafkaBroker, reached: list[Reached]
+) -> None:
+    sink = open_sink()
+    warm(sink, prefix, reached)
+    publish(sink, prefix, range(3))
+    sink.commit(PROGRESS)
+    # Of more bytes than go directly.
+    publish(sink, prefix, range(3, 8), size=100_000)
+    sink.commit(PROGRESS)
+    publish(sink, prefix, range(8, 10))
+    sink.commit(PROGRESS)
+    publish(sink, prefix, range(10, 12))
+    sink.abort()
+    publish(sink, prefix, range(12, 14))
+    sink.commit(PROGRESS)
+    assert reached == [Reached.COMMITTED] * 3
+    assert delivered(kafka_broker, prefix) == [*range(10), 12, 13]
+    assert sink.in_flight_bytes == 0
+
+
+@pytest.mark.parametrize("arrives", [False, True], ids=["lost", "arrived"])
+@pytest.mark.parametrize("kind", [ADD_PARTITIONS, PRODUCE, END], ids=["add", "produce", "end"])
+def test_a_connection_that_breaks_loses_and_repeats_nothing(
+    open_sink: Open,
+    prefix: str,
+    kafka_broker: KafkaBroker,
+    reached: list[Reached],
+    kind: int,
+    arrives: bool,
+) -> None:
+    sink = open_sink()
+    warm(sink, prefix, reached)
+    publish(sink, prefix, range(3))
+    sink.commit(PROGRESS)
+    cable = cable_of(sink)
+    cable.kind = kind
+    if arrives:
+        cable.after = cable.cut
+    else:
+        cable.before = cable.cut
+    publish(sink, prefix, range(3, 6))
+    sink.commit(PROGRESS)
+    publish(sink, prefix, range(6, 9))
+    sink.commit(PROGRESS)
+    interrupted = Reached.ACKNOWLEDGED if kind == END else Reached.SENT
+    assert reached == [Reached.COMMITTED, interrupted, Reached.COMMITTED]
+    assert delivered(kafka_broker, prefix) == list(range(9))
+    assert sink.recover() == Recovered(PROGRESS, {}, {}, {})
+
+
+def test_a_broker_that_does_not_know_the_requests_is_not_asked_again(
+    open_sink: Open,
+    prefix: str,
+    kafka_broker: KafkaBroker,
+    reached: list[Reached],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    newest = VERSIONS[END]
+    monkeypatch.setitem(VERSIONS, END, 1000)
+    sink = open_sink()
+    publish(sink, prefix, range(3))
+    sink.commit(PROGRESS)
+    monkeypatch.setitem(VERSIONS, END, newest)
+    publish(sink, prefix, range(3, 5))
+    sink.commit(PROGRESS)
+    assert reached == [Reached.NOTHING] * 2
+    assert delivered(kafka_broker, prefix) == list(range(5))
+
+
+def test_a_broker_that_is_not_known_is_found_by_the_client(
+    open_sink: Open, prefix: str, kafka_broker: KafkaBroker, reached: list[Reached]
+) -> None:
+    sink = open_sink()
+    warm(sink, prefix, reached)
+    publish(sink, prefix, range(1))
+    sink.commit(PROGRESS)
+    producer: Any = sink._producer
+    cluster = producer._metadata
+    # Metadata that name a broker which is not there.
+    producer._direct._cluster = Elsewhere(cluster)
+    publish(sink, prefix, range(1, 3))
+    sink.commit(PROGRESS)
+    producer._direct._cluster = cluster
+    publish(sink, prefix, range(3, 5))
+    sink.commit(PROGRESS)
+    assert reached == [Reached.COMMITTED, Reached.NOTHING, Reached.COMMITTED]
+    assert delivered(kafka_broker, prefix) == list(range(5))
+
+
+class Elsewhere:
+    """Knows no broker."""
+
+    def __init__(self, cluster: Any) -> None:
+        self._cluster = cluster
+
+    def broker_metadata(self, node_id: object) -> None:
+        del node_id
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cluster, name)
+
+
+def test_a_broker_that_is_killed_between_records_and_commit_loses_nothing(
+    open_sink: Open, prefix: str, kafka_broker: KafkaBroker, reached: list[Reached]
+) -> None:
+    sink = open_sink(transaction_timeout_seconds=60)
+    warm(sink, prefix, reached)
+    publish(sink, prefix, range(3))
+    sink.commit(PROGRESS)
+    # A broker that is alone and killed before it has marked a commit never marks it.
+    wait_until_settled(kafka_broker.endpoint, prefix)
+    cable = cable_of(sink)
+    cable.kind = END
+    killed = threading.Event()
+
+    def kill() -> None:
+        kafka_broker.kill()
+        killed.set()
+
+    def restart() -> None:
+        if killed.wait(60):
+            kafka_broker.start()
+
+    cable.before = kill
+    publish(sink, prefix, range(3, 6))
+    with ThreadPoolExecutor(1) as pool:
+        restarted = pool.submit(restart)
+        sink.commit(PROGRESS)
+        restarted.result()
+    assert reached == [Reached.COMMITTED, Reached.ACKNOWLEDGED]
+    assert delivered(kafka_broker, prefix) == list(range(6))
+
+
+@pytest.mark.parametrize("kind", [ADD_PARTITIONS, PRODUCE, END], ids=["add", "produce", "end"])
+def test_a_producer_that_is_fenced_on_the_way_commits_nothing_more(
+    open_sink: Open,
+    prefix: str,
+    kafka_broker: KafkaBroker,
+    reached: list[Reached],
+    kind: int,
+) -> None:
+    sink = open_sink()
+    warm(sink, prefix, reached)
+    cable = cable_of(sink)
+    cable.kind = kind
+    successors = []
+
+    def take_over() -> None:
+        successors.append(open_sink("b"))
+        cable.kind = -1
+
+    cable.before = take_over
+    publish(sink, prefix, range(3))
+    with pytest.raises((Superseded, SinkUnavailable)) as caught:
+        sink.commit(PROGRESS)
+    error = caught.value
+    assert isinstance(error, Superseded) or (
+        isinstance(error, SinkUnavailable) and error.superseded
+    )
+    sink.abandon()
+    (successor,) = successors
+    publish(successor, prefix, range(3, 5))
+    successor.commit(PROGRESS)
+    assert delivered(kafka_broker, prefix) == [3, 4]
+
+
+def stop(pid: int) -> None:
+    """Stop every thread of a process, and wait until they stand."""
+    os.kill(pid, signal.SIGSTOP)
+    stat = Path(f"/proc/{pid}/stat")
+    wait_until(
+        lambda: stat.read_text().rpartition(") ")[2][0] == "T", lambda: "the broker does not stop"
+    )
+
+
+def is_known(broker: KafkaBroker) -> bool:
+    """Return whether a broker names itself: one that stood still may be shut out for a while."""
+    try:
+        with closing(consumer_of(broker.endpoint)) as consumer:
+            return bool(consumer.topics())
+    except KafkaError:
+        return False
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(ADD_PARTITIONS, marks=full_only), PRODUCE, END],
+    ids=["add", "produce", "end"],
+)
+def test_a_broker_that_stands_still_leaves_no_transaction_open(
+    open_sink: Open,
+    prefix: str,
+    kafka_broker: KafkaBroker,
+    reached: list[Reached],
+    kind: int,
+) -> None:
+    sink = open_sink(request_timeout_seconds=4, transaction_timeout_seconds=300)
+    warm(sink, prefix, reached)
+    cable = cable_of(sink)
+    cable.kind = kind
+    cable.before = lambda: stop(kafka_broker.pid)
+    publish(sink, prefix, range(3))
+    try:
+        with pytest.raises(SinkUnavailable):
+            sink.commit(PROGRESS)
+    finally:
+        os.kill(kafka_broker.pid, signal.SIGCONT)
+    sink.abandon()
+    sink.close()
+    wait_until(lambda: is_known(kafka_broker), lambda: "the broker does not come back")
+    # All or nothing, and long before the transaction's time is up.
+    assert delivered(kafka_broker, prefix) in ([], [0, 1, 2])
+    successor = open_sink("b")
+    publish(successor, prefix, range(3, 5))
+    successor.commit(PROGRESS)
+    assert delivered(kafka_broker, prefix) in ([3, 4], [0, 1, 2, 3, 4])

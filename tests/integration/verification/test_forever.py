@@ -1,0 +1,190 @@
+"""`verify --forever`: what it finds, what it says of it, and what it survives."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import pytest
+
+from connector.errors import verification
+from stream_jobs.apply.changes import Changes
+from tests import forked_command
+from tests.chaos.mirror.planted.dropped_updates import drop_times, dropping
+from tests.errors.texts import shown
+from tests.integration.harness import ConnectorProcess, wait_until
+from tests.integration.operation.test_metrics import free_port
+from tests.integration.verification.pair import pair_of
+from verification.exposition import PREFIX
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.integration.database_stream import Stream
+    from tests.integration.verification.pair import Pair
+
+pytestmark = [pytest.mark.server, pytest.mark.kafka]
+
+
+@dataclass
+class Verification(ConnectorProcess):
+    """`binlog-connector verify CONFIG --mirror FILE --forever` in a process of its own."""
+
+    arguments: tuple[str, ...] = ()
+    port: int = 0
+
+    @classmethod
+    def of(cls, pair: Pair, port: int, *arguments: str) -> Self:
+        """Compare the tables of a pair."""
+        mirror = str(pair.job_config)
+        return cls(pair.connector.config, arguments=("--mirror", mirror, *arguments), port=port)
+
+    @property
+    def log(self) -> Path:
+        """Where its standard error goes."""
+        return self.config.with_suffix(".verify.log")
+
+    def start(self) -> Self:
+        """Start it."""
+        arguments = ("verify", str(self.config), *self.arguments, "--forever")
+        self.process = forked_command.start(*arguments, errors=self.log)
+        return self
+
+    def lines(self, event: str) -> list[dict[str, Any]]:
+        """Return the lines of its log about an event."""
+        lines = [json.loads(line) for line in self.output().splitlines()]
+        return [line for line in lines if line["event"] == event]
+
+    def wait_for_lines(self, event: str, count: int) -> list[dict[str, Any]]:
+        """Wait until the log has so many lines about an event; return them."""
+        wait_until(lambda: len(self.lines(event)) >= count, self.output)
+        return self.lines(event)
+
+    def asked(self, path: str) -> tuple[int, str]:
+        """Return what it answers."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def figures(self, table: str) -> dict[str, float]:
+        """Return the figures of a table."""
+        pattern = rf'{PREFIX}(\w+){{.*table="{table}"}} (.*)'
+        return {
+            name: float(value) for name, value in re.findall(pattern, self.asked("/metrics")[1])
+        }
+
+
+def settings(port: int, **changed: object) -> dict[str, Any]:
+    own = {"verify__listen": f"127.0.0.1:{port}", "verify__pause_seconds": 0.1}
+    return own | {"log__format": "json", "retry__max_seconds": 0.5} | changed
+
+
+def test_a_row_that_differs_is_named_in_the_log_and_counted_until_it_is_repaired(
+    stream: Stream,
+) -> None:
+    stream.execute(
+        "CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(9))",
+        "CREATE TABLE keyless (id INT)",
+        "INSERT INTO t VALUES (1, 'secret'), (2, 'b'), (3, 'c')",
+        "INSERT INTO keyless VALUES (1)",
+    )
+    port, table = free_port(), f"{stream.database}.t"
+    with pair_of(stream, **settings(port)) as pair:
+        pair.catch_up(4)
+        with Verification.of(pair, port) as process:
+            *_, second = process.wait_for_lines("round ended", 2)
+            equal = process.figures("t")
+            ready, well = process.asked("/readyz"), process.asked("/healthz")
+            pair.damage("t", lambda rows: [row | {"v": "x"} for row in rows if row["id"] < 3])
+            process.wait_for("row differs")
+            wait_until(lambda: process.figures("t")["differences"] == 3, process.output)
+            found = process.lines("row differs")[:3]
+            assert process.terminate() == 0
+            process.log.unlink()
+        with pair.applying(), Verification.of(pair, port, "--repair") as process:
+            wait_until(lambda: process.lines("equal"), process.output)
+            first, *_ = process.lines("equal")
+            assert process.terminate() == 0
+            repaired = process.lines("row differs")
+    assert {name: second[name] for name in ("tables", "different", "not_compared")} == {
+        "tables": 1,
+        "different": 0,
+        "not_compared": 1,
+    }
+    assert equal["verified_rows_total"] >= 6
+    assert (equal["differences"], equal["verify_unfinished"]) == (0, 0)
+    assert equal["verified_age_seconds"] < 60
+    assert ready[0] == 200
+    assert ready[1].splitlines()[0] == "ready"
+    assert ready[1].splitlines()[-1] == "tables: 1, different: 0, not finished: 0"
+    assert well[0] == 200
+    named = sorted((line["key"]["id"], line["kind"], line["columns"]) for line in found)
+    assert named == [(1, "different", ["v"]), (2, "different", ["v"]), (3, "missing", [])]
+    assert all(line["level"] == "warning" and line["table"] == table for line in found)
+    assert all("which is in no cut yet" in line["since"] for line in found)
+    # Keys are in the log, and no other values.
+    assert "secret" not in process.output()
+    assert [line["repaired"] for line in repaired] == [True] * 3
+    assert (first["table"], first["repaired"], first["differences"]) == (table, 3, 0)
+
+
+def test_what_is_away_or_lags_is_not_the_end(stream: Stream) -> None:
+    stream.execute("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    port, table = free_port(), f"{stream.database}.t"
+    with pair_of(stream, **settings(port)) as pair:
+        pair.catch_up(1)
+        assert pair.connector.terminate() == 0
+        stream.execute("INSERT INTO t VALUES (2)")
+        with Verification.of(pair, port, "--patience", "0.2") as process:
+            first, *_ = process.wait_for_lines("not finished", 1)
+            lagging = process.figures("t")
+            with stream.connector(**settings(port, source__port=1)) as other:
+                # The server that the configuration names does not answer.
+                del other
+                process.kill()
+                process.log.unlink()
+                process.start()
+                process.wait_for("interrupted")
+                away = process.asked("/readyz")
+            process.kill()
+            stream.config(**settings(port))
+            process.start()
+            with pair.connector:
+                pair.catch_up(2)
+                wait_until(lambda: process.lines("equal"), process.output)
+            assert process.terminate() == 0
+    why = shown(verification.CONNECTOR_LAGS, table=table, pipeline=stream.prefix, seconds=0.2)
+    assert f"[{first['code']}] {first['error']}" == why
+    assert lagging["verify_unfinished"] == 1
+    assert "differences" not in lagging
+    assert away[0] == 503
+    assert away[1].startswith("not ready\nsource or Kafka does not answer: [")
+    assert process.lines("equal")[0]["rows"] == 2
+
+
+def test_updates_that_a_bug_of_the_job_drops_are_named(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream.execute(
+        "CREATE TABLE t (id INT PRIMARY KEY, v INT)",
+        f"INSERT INTO t VALUES {','.join(f'({number}, 0)' for number in range(30))}",
+    )
+    port, count = free_port(), stream.directory / "count"
+    with pair_of(stream, **settings(port)) as pair:
+        pair.catch_up(30)
+        with Verification.of(pair, port) as process:
+            process.wait_for_lines("equal", 1)
+            with monkeypatch.context() as planted:
+                planted.setattr(Changes, "last_of_keys", dropping(count, every=10))
+                stream.execute("UPDATE t SET v = 1")
+                pair.catch_up(60)
+            named = process.wait_for_lines("row differs", 3)
+    assert len(drop_times(count)) == 3
+    assert len({line["key"]["id"] for line in named[:3]}) == 3
+    assert all((line["kind"], line["columns"]) == ("different", ["v"]) for line in named)

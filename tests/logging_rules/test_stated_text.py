@@ -1,0 +1,40 @@
+"""By which rule a text is in the log, if only the text is known."""
+
+from __future__ import annotations
+
+import pytest
+
+from connector.logging_rules.stated_text import reasons_in_text
+from connector.logging_rules.unsafe import Reason
+
+ROWS = ", ".join(f"({n}, 'abc')" for n in range(2000))
+
+
+@pytest.mark.parametrize(
+    ("text", "reasons"),
+    [
+        ("UPDATE t SET v = UUID()", {Reason.SYSTEM_FUNCTION}),
+        ("DELETE FROM t ORDER BY v LIMIT 1", {Reason.LIMIT}),
+        ("INSERT INTO t VALUES (@@server_id)", {Reason.SYSTEM_VARIABLE}),
+        ("REPLACE INTO t SELECT * FROM q", {Reason.REPLACE_SELECT}),
+        ("UPDATE IGNORE t SET v = 1", {Reason.UPDATE_IGNORE}),
+        ("INSERT INTO user (id) VALUES (1)", set()),
+        ("UPDATE t SET v = 'UUID()'", set()),
+        # These are not understood.
+        ("LOAD DATA INFILE 'x' INTO TABLE t", set()),
+        ("SET STATEMENT sql_mode = '' FOR UPDATE t SET v = UUID()", set()),
+        (f"INSERT INTO t VALUES ({'(' * 3000}UUID(){')' * 3000})", set()),
+        # This is too long to be parsed.
+        (f"INSERT INTO t VALUES {ROWS}, (UUID(), '')", set()),
+    ],
+)
+def test_the_words_of_a_statement_tell_whether_it_is_unsafe(
+    text: str, reasons: set[Reason]
+) -> None:
+    assert reasons_in_text(text, mysql=True) == reasons
+
+
+def test_only_mariadb_logs_what_rand_needs() -> None:
+    text = "UPDATE t SET v = RAND()"
+    assert reasons_in_text(text, mysql=True) == {Reason.SYSTEM_FUNCTION}
+    assert reasons_in_text(text, mysql=False) == frozenset()

@@ -1,0 +1,71 @@
+"""The arguments of `python -m stream_jobs`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from stream_jobs.cli import arguments
+from stream_jobs.cli.arguments import parsed
+
+
+def test_a_configuration_file_alone_means_run() -> None:
+    for given in (["job.toml"], ["run", "job.toml"]):
+        found = parsed(given)
+        assert (found.command, found.config) == ("run", Path("job.toml"))
+
+
+def test_a_record_is_a_partition_and_an_offset() -> None:
+    given = ["resume", "job.toml", "shop.orders", "--skip-record", "1:4711", "--skip-record=0:7"]
+    found = parsed(given)
+    assert (found.tables, found.skip_record) == (["shop.orders"], [(1, 4711), (0, 7)])
+
+
+WRONG = [
+    ("", "the following arguments are required: COMMAND"),
+    ("resume job.toml", "name the tables, or use --all"),
+    ("resume job.toml shop.a --all", "name the tables, or use --all"),
+    ("resume job.toml --all --skip-record 1:2", "--skip-record needs exactly one table"),
+    (
+        "resume job.toml shop.a --skip-record 12",
+        "argument --skip-record: '12' is not PARTITION:OFFSET, such as 1:4711",
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), WRONG)
+def test_wrong_arguments_are_told_and_the_exit_code_is_2(
+    capsys: pytest.CaptureFixture[str], given: str, said: str
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        parsed(given.split())
+    assert end.value.code == 2
+    assert capsys.readouterr().err.endswith(f"error: {said}\n")
+
+
+@pytest.mark.parametrize("command", ["status", "cuts", "replica", "resume"])
+def test_every_example_of_the_help_can_be_used(
+    capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    with pytest.raises(SystemExit):
+        parsed([command, "-h"])
+    shown = capsys.readouterr().out
+    examples = re.findall(r"^ +python -m stream_jobs (.*?)(?:  .*)?$", shown, re.MULTILINE)
+    assert len(examples) >= 2
+    for example in examples:
+        assert parsed(example.split()).command == command
+    assert arguments._ALL.count("python -m stream_jobs") == 5
+
+
+def test_the_script_for_spark_submit_is_there(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        parsed(["--script"])
+    assert caught.value.code == 0
+    script = Path(capsys.readouterr().out.removesuffix("\n"))
+    assert (script.parent.name, script.name, script.is_file()) == (
+        "stream_jobs",
+        "__main__.py",
+        True,
+    )

@@ -1,0 +1,186 @@
+"""All tables of a mirror as of one cut, without Spark."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from connector.errors import MirrorError
+from stream_jobs.cli.cuts_command import show_cuts
+from stream_jobs.cuts import Cut, CutTable
+from stream_jobs.cuts.reader import mirror_at
+from stream_jobs.cuts.store import CutStore
+from stream_jobs.delta.columns import Column
+from stream_jobs.delta.housekeeping import clean_log, write_checkpoint
+from stream_jobs.delta.local_storage import LocalStorage
+from stream_jobs.delta.metadata import Metadata
+from stream_jobs.delta.table import Change, DeltaTable
+from stream_jobs.settings import KafkaSettings, MirrorSettings, Settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SERVER = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+HOUR_MS = 3_600_000
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> LocalStorage:
+    return LocalStorage(str(tmp_path))
+
+
+def made(storage: LocalStorage) -> DeltaTable:
+    columns = (Column("id", pa.int32(), 1, "c1"),)
+    return DeltaTable.create(storage, "shop/orders", Metadata(columns))
+
+
+def put(storage: LocalStorage, table: DeltaTable, number: int = 1) -> None:
+    snapshot = table.snapshot
+    own = CutTable(table.path, snapshot.version, snapshot.metadata.table_id)
+    CutStore(storage).put(
+        Cut(
+            seq=f"{number:038d}",
+            flavour="mysql",
+            gtid=f"{SERVER}:1-{number}",
+            position=f"binlog.000007:{number}00",
+            source_time_ms=number * 1000,
+            written_ms=number * 1000 + 5,
+            tables={"shop.orders": own},
+            left_out={"shop.log": "it has no primary key, and so no mirror"},
+            number=number,
+        )
+    )
+
+
+def test_a_cut_names_path_and_version_for_any_reader(storage: LocalStorage) -> None:
+    table = made(storage)
+    put(storage, table, 1)
+    table.commit(Change(), "MERGE")
+    put(storage, table, 2)
+
+    found = mirror_at(storage.root, gtid=f"{SERVER}:1")
+
+    assert found.cut.number == 1
+    assert found.tables == {"shop.orders": (f"{storage.root}/shop/orders", 0)}
+    assert found.delta_tables()["shop.orders"].version() == 0
+    assert mirror_at(storage.root).tables["shop.orders"].version == 1
+    assert mirror_at(storage.root, time=datetime.fromtimestamp(1.5, UTC)).cut.number == 1
+
+
+def test_a_cut_that_is_not_there_is_named(storage: LocalStorage) -> None:
+    with pytest.raises(MirrorError) as caught:
+        mirror_at(storage.root)
+    assert str(caught.value) == (
+        f"[M807] the mirror at {storage.root} has no cut yet; `python -m stream_jobs cuts CONFIG` "
+        "shows the cuts that there are; a new mirror has its first cut when it has come to the end "
+        "of the topics"
+    )
+    put(storage, made(storage), 5)
+
+    with pytest.raises(MirrorError, match=f"has no cut with {SERVER}:9;"):
+        mirror_at(storage.root, gtid=f"{SERVER}:9")
+    with pytest.raises(MirrorError, match=r"has no cut up to 1970-01-01T00:00:01\+00:00;"):
+        mirror_at(storage.root, time=datetime.fromtimestamp(1, UTC))
+
+
+@pytest.mark.parametrize("is_made_again", [False, True])
+def test_a_table_that_is_not_the_same_any_more_is_never_read(
+    storage: LocalStorage, *, is_made_again: bool
+) -> None:
+    put(storage, made(storage))
+    for file in list(storage.list("shop/orders")):
+        storage.delete(f"shop/orders/{file.name}")
+    if is_made_again:
+        made(storage)
+
+    with pytest.raises(MirrorError) as caught:
+        mirror_at(storage.root)
+
+    assert str(caught.value) == (
+        f"[M808] cut 1 of the mirror at {storage.root}: version 0 of shop.orders cannot be read "
+        "any more; take a newer cut"
+    )
+
+
+def test_a_version_is_readable_as_long_as_the_log_leads_to_it(storage: LocalStorage) -> None:
+    table = made(storage)
+    put(storage, table, 1)
+    for number in (2, 3):
+        table.commit(Change(), "MERGE")
+        put(storage, table, number)
+        write_checkpoint(table)
+    clean_log(table, table.snapshot.version + 10**13)
+
+    assert mirror_at(storage.root).cut.number == 3
+    with pytest.raises(MirrorError, match=r"version 0 of shop\.orders cannot be read any more"):
+        mirror_at(storage.root, gtid=f"{SERVER}:1")
+
+
+def settings(storage: LocalStorage) -> Settings:
+    kafka = KafkaSettings(bootstrap_servers=["unused:1"], topic_prefix="shop")
+    return Settings(name="shop", kafka=kafka, mirror=MirrorSettings(path=storage.root))
+
+
+def test_the_command_shows_each_cut(storage: LocalStorage) -> None:
+    put(storage, made(storage), 7)
+    out = io.StringIO()
+
+    show_cuts(settings(storage), out, as_json=False)
+
+    titles, line = out.getvalue().splitlines()
+    assert " ".join(titles.split()) == (
+        "cut committed at the source transactions cdc.seq tables left out"
+    )
+    assert line.split() == [
+        "7",
+        "1970-01-01T00:00:07.000+00:00",
+        f"{SERVER}:1-7",
+        f"{7:038d}",
+        "1",
+        "shop.log",
+    ]
+
+
+def test_the_command_says_that_there_is_no_cut_yet(storage: LocalStorage) -> None:
+    out = io.StringIO()
+
+    show_cuts(settings(storage), out, as_json=False)
+
+    assert out.getvalue() == "there is no cut yet\n"
+
+
+def test_the_command_prints_versions_as_json(storage: LocalStorage) -> None:
+    table = made(storage)
+    put(storage, table, 7)
+    out = io.StringIO()
+
+    show_cuts(settings(storage), out, as_json=True)
+
+    assert json.loads(out.getvalue()) == {
+        "cuts": [
+            {
+                "seq": f"{7:038d}",
+                "flavour": "mysql",
+                "gtid": f"{SERVER}:1-7",
+                "position": "binlog.000007:700",
+                "source_time_ms": 7000,
+                "written_ms": 7005,
+                "tables": {
+                    "shop.orders": {
+                        "path": "shop/orders",
+                        "version": 0,
+                        "generation": table.snapshot.metadata.table_id,
+                    }
+                },
+                "left_out": {"shop.log": "it has no primary key, and so no mirror"},
+                "number": 7,
+                "source_time": "1970-01-01T00:00:07.000+00:00",
+                "written": "1970-01-01T00:00:07.005+00:00",
+            }
+        ]
+    }

@@ -1,0 +1,197 @@
+"""The figures of the job: what batches add up to, what the lag is, and what the page says."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from stream_jobs.report.exposition import PREFIX, FiguresCollector
+from stream_jobs.report.figures import Figures
+from stream_jobs.report.metrics_server import healthz, readyz
+from stream_jobs.tables.reports import BatchReport, TableReport, TableSource
+from tests.metrics.served import served_figures
+
+PAGE = Path(__file__).parents[3] / "docs" / "mirror.md"
+TOPIC = "p.shop.orders"
+STATE = {"version": 3, "rows": 70, "dead_rows": 5, "files": 2, "bytes": 900}
+LABELS = 'database="shop",pipeline="p",table="orders"'
+
+
+def report(seconds: float = 1.5, source_ts_ms: int | None = 90_000, **facts: int) -> BatchReport:
+    table = TableReport(
+        source_ts_ms=source_ts_ms,
+        changed_bytes=100,
+        commits=2,
+        commit_seconds=0.25,
+        bytes_written=300,
+        committed_ms=95_000,
+        **({"changes": 10, "upserts": 4, "deletes": 2, "skipped": 1} | STATE | facts),
+    )
+    return BatchReport(
+        seconds=seconds,
+        records=12,
+        tables={"shop.orders": table},
+        sources={"shop.orders": TableSource(TOPIC, "shop", "orders")},
+        keyless_topics=["p.shop.log"],
+        phases={"plan": 0.5, "tasks": 1.0},
+    )
+
+
+def figures_at(started_at: float = 10.0) -> Figures:
+    return Figures("p", started_at=started_at)
+
+
+def served(figures: Figures) -> dict[str, str]:
+    """Return name and labels of each figure with its value."""
+    return served_figures(FiguresCollector(figures), PREFIX)
+
+
+def complete() -> Figures:
+    figures = figures_at()
+    figures.end_batch(report(seconds=1.5))
+    figures.end_batch(report(seconds=7.0, rows=71))
+    figures.note_offsets({TOPIC: {"0": 5}, "p.shop.log": {"0": 1}})
+    figures.note_ends({TOPIC: {"0": 5}, "p.shop.log": {"0": 1}}, 100.0)
+    return figures
+
+
+def test_counters_add_up_and_gauges_have_the_last_value() -> None:
+    found = served(complete())
+    assert found[f'changes_total{{database="shop",kind="upsert",{LABELS[16:]}}}'] == "8.0"
+    assert found[f'changes_total{{database="shop",kind="superseded",{LABELS[16:]}}}'] == "6.0"
+    assert found[f"commit_seconds_sum{{{LABELS}}}"] == "0.5"
+    assert found[f"commit_seconds_count{{{LABELS}}}"] == "4.0"
+    assert found[f"bytes_written_total{{{LABELS}}}"] == "600.0"
+    assert found[f"changed_bytes_total{{{LABELS}}}"] == "200.0"
+    assert found[f"rows{{{LABELS}}}"] == "71.0"
+    assert found[f"last_commit_time_seconds{{{LABELS}}}"] == "95.0"
+    assert found[f"lag_seconds{{{LABELS}}}"] == "0.0"
+    assert found['batches_total{pipeline="p"}'] == "2.0"
+    assert found['records_total{pipeline="p"}'] == "24.0"
+    assert found['batch_seconds_bucket{le="1.0",pipeline="p"}'] == "0.0"
+    assert found['batch_seconds_bucket{le="2.0",pipeline="p"}'] == "1.0"
+    assert found['batch_seconds_bucket{le="+Inf",pipeline="p"}'] == "2.0"
+    assert found['batch_seconds_sum{pipeline="p"}'] == "8.5"
+    assert found['phase_seconds_sum{phase="tasks",pipeline="p"}'] == "2.0"
+    assert found['phase_seconds_count{phase="tasks",pipeline="p"}'] == "2.0"
+    assert found['tables{pipeline="p"}'] == "2.0"
+    assert found['tables_without_mirror{pipeline="p"}'] == "1.0"
+
+
+def test_an_update_that_is_two_changes_lowers_no_counter() -> None:
+    figures = complete()
+    figures.end_batch(report(changes=1, upserts=1, deletes=1, skipped=0))
+    assert figures.tables[TOPIC].superseded == 6
+
+
+def test_a_table_without_a_mirror_has_no_lag() -> None:
+    assert [name for name in served(complete()) if name.startswith("lag_seconds")] == [
+        f"lag_seconds{{{LABELS}}}"
+    ]
+
+
+def test_what_is_not_known_is_not_served() -> None:
+    found = served(figures_at())
+    assert not [name for name in found if "table=" in name]
+    assert 'last_batch_age_seconds{pipeline="p"}' not in found
+
+
+def test_the_page_on_the_mirror_tells_of_each_figure_and_of_no_other() -> None:
+    names = {name.partition("{")[0] for name in served(complete())}
+    section = PAGE.read_text("utf-8").partition("\n## Figures\n")[2]
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    told = {name for cell in rows for name in re.findall(r"`([a-z_]+)`", cell)}
+    assert told == names
+
+
+def test_the_alerts_of_the_page_are_about_figures_that_are_there() -> None:
+    names = {PREFIX + name.partition("{")[0] for name in served(complete())}
+    used = set(re.findall(rf"{PREFIX}[a-z_]+", PAGE.read_text("utf-8")))
+    assert used
+    assert used <= names
+
+
+def test_an_idle_table_has_no_lag_however_old_its_last_change_is() -> None:
+    figures = complete()
+    assert figures.lag_seconds(TOPIC, 1_000_000.0) == 0
+
+
+def test_the_lag_rises_from_when_the_table_last_had_everything() -> None:
+    figures = complete()
+    figures.note_ends({TOPIC: {"0": 6}}, 105.0)
+    # Its last change was committed at the source at 90, and it was complete at 100.
+    assert figures.lag_seconds(TOPIC, 106.0) == 6
+    figures.note_ends({TOPIC: {"0": 9}}, 110.0)
+    assert figures.lag_seconds(TOPIC, 150.0) == 50
+    # A later change is applied, but not all.
+    figures.end_batch(report(source_ts_ms=140_000))
+    figures.note_offsets({TOPIC: {"0": 8}})
+    assert figures.lag_seconds(TOPIC, 150.0) == 10
+    figures.note_offsets({TOPIC: {"0": 9}})
+    assert figures.lag_seconds(TOPIC, 150.0) == 0
+
+
+def test_a_partition_that_nobody_has_read_is_lag() -> None:
+    figures = complete()
+    figures.note_ends({TOPIC: {"0": 5, "1": 1}}, 105.0)
+    assert figures.lag_seconds(TOPIC, 106.0) == 6
+    figures.note_ends({TOPIC: {"0": 5, "1": 0}}, 105.0)
+    assert figures.lag_seconds(TOPIC, 106.0) == 0
+
+
+def test_before_the_first_batch_the_lag_rises_from_the_start_of_the_process() -> None:
+    figures = figures_at(started_at=10.0)
+    assert figures.lag_seconds(TOPIC, 30.0) is None
+    figures.note_ends({TOPIC: {"0": 5}}, 29.0)
+    assert figures.lag_seconds(TOPIC, 30.0) == 20
+
+
+def test_a_table_that_is_set_aside_lags_although_the_offsets_go_on() -> None:
+    figures = complete()
+    figures.set_aside = lambda: [TOPIC]
+    figures.note_offsets({TOPIC: {"0": 8}, "p.shop.log": {"0": 2}})
+    figures.note_ends({TOPIC: {"0": 8}, "p.shop.log": {"0": 2}}, 200.0)
+    assert figures.lag_seconds(TOPIC, 201.0) == 101
+    assert figures.lag_seconds("p.shop.log", 201.0) == 0
+    assert served(figures)['tables_set_aside{pipeline="p"}'] == "1.0"
+
+
+def test_a_running_batch_is_seen() -> None:
+    figures = figures_at()
+    figures.began_at = time.monotonic() - 40
+    running = float(served(figures)['running_batch_seconds{pipeline="p"}'])
+    assert running >= 40
+    figures.leave_batch()
+    assert served(figures)['running_batch_seconds{pipeline="p"}'] == "0.0"
+
+
+def test_the_job_is_ready_while_its_stream_is_open() -> None:
+    figures = figures_at()
+    assert readyz(figures) == (False, "not ready\nthe stream is not open")
+    figures.opened()
+    assert readyz(figures) == (True, "ready\nthe stream is open")
+    figures.began_at = time.monotonic() - 40
+    figures.set_aside = lambda: [TOPIC]
+    assert readyz(figures)[1].splitlines()[2:] == [
+        "a batch is being applied, for 40 s now",
+        "tables that are set aside: 1",
+    ]
+
+
+@pytest.mark.parametrize(("is_open", "is_well"), [(False, True), (True, False)])
+def test_a_loop_that_does_not_turn_is_stuck_once_the_stream_is_open(
+    *, is_open: bool, is_well: bool
+) -> None:
+    figures = figures_at()
+    if is_open:
+        figures.opened()
+    figures.turned_at = time.monotonic() - 100
+    assert healthz(figures)[0] is is_well
+    figures.began_at = time.monotonic() - 100
+    assert healthz(figures) == (True, "well: a batch is being applied, for 100 s now")
+    figures.leave_batch()
+    figures.turn()
+    assert healthz(figures)[0]

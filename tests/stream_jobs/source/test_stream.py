@@ -1,0 +1,94 @@
+"""The ends of batches, and errors that pass through Spark."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from connector.errors import ConfigError, MirrorError, mirror
+from stream_jobs.delta.local_storage import LocalStorage
+from stream_jobs.delta.storages import storage_of
+from stream_jobs.source.carried import CarriedError, carried_by
+from stream_jobs.source.offsets import limited
+from stream_jobs.source.topics import row_topics
+
+if TYPE_CHECKING:
+    from stream_jobs.source.offsets import Offsets
+
+SECRET = "c" * 32
+parts = st.dictionaries(st.sampled_from("01234"), st.integers(0, 500), min_size=1)
+
+
+@given(st.dictionaries(st.sampled_from("ab"), parts, min_size=1), st.integers(1, 300))
+def test_a_batch_has_about_the_limit_and_every_partition_gets_on(ends: Offsets, count: int) -> None:
+    begun = {topic: dict.fromkeys(offsets, 0) for topic, offsets in ends.items()}
+    batches = 0
+    while begun != ends:
+        end = limited(begun, ends, count)
+        left = partitions = 0
+        for topic, offsets in ends.items():
+            for number, last in offsets.items():
+                before, after = begun[topic][number], end[topic][number]
+                assert after > before or before == last
+                assert after <= last
+                left += after - before
+                partitions += 1
+        assert left <= count + partitions
+        begun = end
+        batches += 1
+    assert batches <= sum(sum(each.values()) for each in ends.values())
+
+
+def test_a_partition_that_ends_before_what_was_read_is_seen_where_its_table_is_applied() -> None:
+    for count in (1, 100):
+        ends = limited({"p.a.b": {"0": 4711, "1": 5}}, {"p.a.b": {"0": 12, "1": 6}}, count)
+        assert ends == {"p.a.b": {"0": 12, "1": 6}}
+    assert limited({"gone": {"0": 5}}, {}, 100) == {"gone": {"0": 5}}
+
+
+def test_an_error_is_found_in_any_text_that_carries_it() -> None:
+    error = MirrorError(mirror.KAFKA_FAILED, servers=["a:1"], said="x")
+    text = f"Traceback (most recent call last):\n  {CarriedError(error, SECRET)}\n\tat org.apache"
+    carried = carried_by(text, SECRET)
+    assert isinstance(carried, MirrorError)
+    assert carried.text == error.text
+    assert carried_by("no error", SECRET) is None
+    # Somebody else's text is never unpacked.
+    assert carried_by(text, "d" * 32) is None
+
+
+def test_topics_of_tables_are_those_with_two_more_parts() -> None:
+    counts = {"s.a.b": 3, "s.schema": 1, "s": 1, "xs.a.b": 1, "s.a.b.c": 1, "s.a.b-c_D": 2}
+    assert row_topics("s", counts) == {"s.a.b": 3, "s.a.b-c_D": 2}
+
+
+def test_a_folder_is_a_path_or_a_file_uri() -> None:
+    assert storage_of("/data/mirror") == LocalStorage("/data/mirror")
+    assert storage_of("file:///data/a%20b") == LocalStorage("/data/a b")
+    with pytest.raises(ConfigError) as caught:
+        storage_of("gs://bucket/mirror")
+    assert caught.value.text == (
+        "mirror.path gs://bucket/mirror: the job writes to local disks, mounted file systems, S3 "
+        "and HDFS alone; give the path of a folder, s3://BUCKET/FOLDER or "
+        "webhdfs://NAMENODE:9870/FOLDER"
+    )
+
+
+def test_a_bucket_needs_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "stream_jobs.delta.s3_storage", None)
+    with pytest.raises(ConfigError) as caught:
+        storage_of("s3a://bucket/mirror")
+    assert caught.value.code is mirror.S3_EXTRA
+    assert caught.value.text.endswith("; pip install 'binlog-connector[spark,s3]'")
+
+
+def test_a_folder_of_hdfs_needs_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "stream_jobs.delta.hdfs_storage", None)
+    with pytest.raises(ConfigError) as caught:
+        storage_of("webhdfs://namenode/mirror")
+    assert caught.value.code is mirror.HDFS_EXTRA
+    assert caught.value.text.endswith("; pip install 'binlog-connector[spark,hdfs]'")

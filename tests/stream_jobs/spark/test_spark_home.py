@@ -1,0 +1,40 @@
+"""The folder that Spark is started from."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyspark
+
+from stream_jobs.spark.spark_home import started_from
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def test_spark_is_started_from_a_folder_without_an_archive_of_pyspark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    folder = tmp_path / "own" / "spark"
+    # The second time, the links are there.
+    for _ in range(2):
+        with started_from(folder):
+            home = Path(os.environ["SPARK_HOME"])
+            assert home.parent == folder
+            assert (home / "bin" / "spark-submit").is_file()
+            assert (home / "jars").resolve() == Path(pyspark.__file__).parent / "jars"
+            assert not (home / "python").exists()
+        assert "SPARK_HOME" not in os.environ
+
+
+def test_a_spark_of_the_environment_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_HOME", "/opt/spark")
+    with started_from(tmp_path):
+        assert os.environ["SPARK_HOME"] == "/opt/spark"
+    assert os.environ["SPARK_HOME"] == "/opt/spark"
+    assert not list(tmp_path.iterdir())

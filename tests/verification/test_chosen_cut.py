@@ -1,0 +1,71 @@
+"""Which cut a text names, so that nothing that has changed since then is left out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from connector.errors import ConfigError, MirrorError, mirror_cuts, verification
+from tests.errors.texts import shown
+from tests.verification.past import Past
+from verification.chosen_cut import chosen_cut
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SERVER = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+CUTS = 9
+
+
+@pytest.fixture
+def past(tmp_path: Path) -> Past:
+    """Cut n is at second n of 1970, at position n00, and has the first n transactions."""
+    past = Past(tmp_path)
+    for number in range(CUTS):
+        past.write({1: number})
+    # The job removes old ones.
+    past.store.remove(1)
+    return past
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("4", 4),
+        ("1970-01-01T00:00:04", 4),
+        ("1970-01-01 00:00:04.999+00:00", 4),
+        ("1970-01-01T01:00:04+01:00", 4),
+        ("2100-01-01", CUTS),
+        ("binlog.000007:400", 4),
+        ("binlog.000007:499", 4),
+        (f"{SERVER}:1-4", 4),
+        # Between a GTID and the next cut are changes.
+        (f"{SERVER}:4", 3),
+        (f"{SERVER}:1-4,00000000-71ca-11e1-9e33-c80aa9429562:1", CUTS),
+    ],
+)
+def test_the_last_cut_up_to_a_moment_is_taken(past: Past, text: str, number: int) -> None:
+    assert chosen_cut(past.storage, "/mirror", text).number == number
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("1", "with the number 1"),
+        ("1970-01-01T00:00:01", "up to 1970-01-01T00:00:01+00:00"),
+        ("binlog.000007:100", "up to binlog.000007:100"),
+        ("binlog.000008:4", "up to binlog.000008:4"),
+        (f"{SERVER}:2", f"up to {SERVER}:2"),
+    ],
+)
+def test_a_cut_that_is_not_there_any_more_is_an_error(past: Past, text: str, wanted: str) -> None:
+    with pytest.raises(MirrorError) as caught:
+        chosen_cut(past.storage, "/mirror", text)
+    assert str(caught.value) == shown(mirror_cuts.NO_CUT, path="/mirror", wanted=wanted)
+
+
+def test_a_text_that_names_no_cut_is_an_error(past: Past) -> None:
+    with pytest.raises(ConfigError) as caught:
+        chosen_cut(past.storage, "/mirror", "yesterday")
+    assert str(caught.value) == shown(verification.NOT_A_CUT, text="yesterday")

@@ -1,0 +1,69 @@
+"""The figures of `verify --forever`, and what docs/verify.md says of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.metrics.served import served_figures
+from verification.exposition import PREFIX, FiguresCollector
+from verification.figures import Figures
+from verification.health import readyz
+from verification.report import Difference, TableResult
+
+PAGE = Path(__file__).parents[2] / "docs" / "verify.md"
+NAME = ("shop", "orders")
+LABELS = '{database="shop",pipeline="p",table="orders"}'
+DIFFERENCE = Difference("surplus", {"id": 7}, None, {"id": 7})
+
+
+def compared(*results: TableResult) -> Figures:
+    figures = Figures("p")
+    figures.keep([NAME])
+    for result in results:
+        figures.tables[NAME].take(result, began=0.0)
+    return figures
+
+
+def served(figures: Figures) -> dict[str, str]:
+    return served_figures(FiguresCollector(figures), PREFIX)
+
+
+def test_the_page_tells_of_each_figure_and_of_no_other_and_its_alerts_use_them() -> None:
+    names = {name.partition("{")[0] for name in served(compared(TableResult("shop.orders")))}
+    text = PAGE.read_text("utf-8")
+    table = text.partition("| figure | what it is |")[2].partition("\n\n")[0]
+    named = {line.split("`")[1] for line in table.splitlines() if line.startswith("| `")}
+    process = {"verify_up", "verify_rounds_total"}
+    assert named | process == names
+    assert all(f"`{name}`" in text for name in process)
+    used = set(re.findall(rf"{PREFIX}([a-z_]+)", text)) - {""}
+    assert used
+    assert used <= names
+
+
+def test_differences_stay_known_while_a_comparison_does_not_finish() -> None:
+    different = TableResult("shop.orders", rows=5, differences=[DIFFERENCE])
+    unfinished = TableResult("shop.orders", rows=3, unsettled=1)
+    found = served(compared(different, unfinished))
+    assert found[f"differences{LABELS}"] == "1.0"
+    assert found[f"verify_unfinished{LABELS}"] == "1.0"
+    assert found[f"verified_rows_total{LABELS}"] == "8.0"
+    equal = served(compared(different, TableResult("shop.orders", rows=5, repaired=[DIFFERENCE])))
+    assert equal[f"differences{LABELS}"] == "0.0"
+    assert equal[f"repaired_rows_total{LABELS}"] == "1.0"
+    assert equal[f"verify_unfinished{LABELS}"] == "0.0"
+
+
+def test_a_table_that_is_not_compared_has_no_figures_and_is_not_waited_for() -> None:
+    figures = compared(TableResult("shop.orders", is_left_out=True))
+    assert not any(LABELS in name for name in served(figures))
+    assert readyz(figures)[1].splitlines()[-1] == "tables: 0, different: 0, not finished: 0"
+
+
+def test_the_age_counts_from_the_first_sight_of_a_table_and_a_dropped_one_has_none() -> None:
+    figures = compared()
+    assert set(served(figures)) >= {f"verified_age_seconds{LABELS}"}
+    assert f"differences{LABELS}" not in served(figures)
+    figures.keep([])
+    assert not any(LABELS in name for name in served(figures))

@@ -1,0 +1,1 @@
+"""Compares tables of the source with their mirrors, row by row, while both change."""

@@ -1,0 +1,253 @@
+"""The mirror of a table: its current rows at one version, in the types of the source.
+
+Data files are read with pyarrow, without Spark and without the key indexes of the job: those are a
+part of what is checked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from connector.errors import MirrorError, verification
+from stream_jobs.apply.modes.journal import Journal
+from stream_jobs.apply.modes.row_counts import RowCounts
+from stream_jobs.apply.modes.soft_delete import DELETED
+from stream_jobs.delta.log import Log
+from stream_jobs.schema.column_types import ColumnType
+from stream_jobs.schema.sequence import HI, LO
+from stream_jobs.tables.table_properties import MODE_PROPERTY
+from verification.digests import digests, places_of
+from verification.file_rows import FileRows, columns_of, live_positions
+from verification.key_ranges import numbers_of
+from verification.side import wait_for
+from verification.sums import Sums
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from stream_jobs.apply.keys import Keys
+    from stream_jobs.delta.data_file import DataFile
+    from stream_jobs.delta.snapshot import Snapshot
+    from stream_jobs.schema.table_schema import TableSchema
+    from stream_jobs.tables.mirror_table import MirrorTable
+    from verification.digests import Digest
+    from verification.key_ranges import KeyRanges
+    from verification.row_text import RowText
+
+_IS_CURRENT: Final = "_cdc_is_current"
+# Which rows of a mirror are current, by mode: a column, and its value.
+_CURRENT: Final[Mapping[str, tuple[str, bool] | None]] = {
+    "current": None,
+    "soft_delete": (DELETED, False),
+    "history": (_IS_CURRENT, True),
+    RowCounts.name: None,
+    Journal.name: None,
+}
+
+
+class MirrorSide:
+    """Reads the mirror of one table."""
+
+    def __init__(self, mirror: MirrorTable, schema: TableSchema) -> None:
+        """Read `mirror`, whose table has the columns of `schema` now.
+
+        Raises MirrorError if the mirror does not hold the current rows.
+        """
+        self._mirror = mirror
+        self._table = schema.name
+        properties = mirror.delta.snapshot.configuration
+        mode = properties.get(MODE_PROPERTY, "current")
+        # Rows without a key are counted, and a journal tells the last change of a key.
+        self.is_counted = mode == RowCounts.name
+        if mode not in _CURRENT or (self.is_counted if schema.key else mode == Journal.name):
+            raise MirrorError(verification.MODE, table=schema.name, mode=mode)
+        self._current = _CURRENT[mode]
+        self.key = schema.key
+        has = {column.name for column in self.snapshot.columns}
+        names = [column["name"] for column in schema.columns]
+        # The columns on both sides: the mirror gets a new column with the next row.
+        self.columns = [name for name in names if name in has]
+        self.missing_columns = [name for name in names if name not in has]
+        if not set(self.key) <= has:
+            raise MirrorError(verification.OTHER_KEY, table=schema.name, columns=list(self.key))
+        # Of a journal: columns that are newer than changes that count, and rows of the source that
+        # have not changed since it began.
+        self.late_columns: list[str] = []
+        self.rows_without_change = 0
+        kinds = {column["name"]: ColumnType.of(column).stored for column in schema.columns}
+        self._rows = FileRows(mirror.delta, schema.name, kinds)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The newest version that was read."""
+        return self._mirror.delta.snapshot
+
+    @property
+    def log(self) -> Log:
+        """The log of the table, which has older versions."""
+        return Log(self._mirror.delta.storage, self._mirror.delta.path)
+
+    def physical_name(self, name: str) -> str:
+        """Return the name of a column in the statistics of files."""
+        return columns_of(self.snapshot, [name])[0].physical_name
+
+    @property
+    def last_transaction(self) -> str | None:
+        """The source transaction of the last applied change, as the mirror notes it."""
+        last = self._mirror.progress.last
+        return None if last is None else last.transaction
+
+    @property
+    def offsets(self) -> Mapping[int, int]:
+        """What was applied of the topic, by partition."""
+        return self._mirror.progress.offsets
+
+    def batches(self, snapshot: Snapshot, ranges: KeyRanges | None = None) -> Iterator[pa.Table]:
+        """Yield the current rows of a version; with `ranges`, only rows whose keys are in them."""
+        for file, positions in self._slices(snapshot):
+            some = positions
+            if ranges is not None:
+                keys, kept = self._current_rows(snapshot, file, positions, self.key[:1])
+                some = kept[ranges.places(numbers_of(keys[self.key[0]])) >= 0]
+            data = self._current_rows(snapshot, file, some, self.columns)[0]
+            if data.num_rows:
+                yield data
+
+    def keys(self, snapshot: Snapshot) -> Iterator[pa.ChunkedArray]:
+        """Yield the first column of the key, of the current rows of a version."""
+        for file, positions in self._slices(snapshot):
+            yield self._current_rows(snapshot, file, positions, self.key[:1])[0][self.key[0]]
+
+    def refresh(self) -> Snapshot:
+        """Return the newest version."""
+        self._mirror.refresh()
+        return self.snapshot
+
+    def rows_of(
+        self,
+        snapshot: Snapshot,
+        wanted: Keys,
+        near: NDArray[np.int64] | None = None,
+        keys: Sequence[tuple[object, ...]] | None = None,
+    ) -> pa.Table:
+        """Return the current rows with these keys, and their sequences.
+
+        With `near`, few rows have to be hashed.
+        """
+        del keys
+        names = [*self.columns, HI, LO]
+        found = [
+            self._rows.read(snapshot, file, hits, names)
+            for file, positions in self._slices(snapshot)
+            if len(hits := self._hits(snapshot, file, positions, wanted, near))
+        ]
+        return pa.concat_tables([self._no_rows(), *found])
+
+    def has_no_change(self, digest: Digest) -> bool:
+        """Return whether a journal began without the row of a key that was asked for last."""
+        del digest
+        return False
+
+    def _no_rows(self) -> pa.Table:
+        kinds = [*(self._rows.kinds[name] for name in self.columns), pa.int64(), pa.int64()]
+        names = [*self.columns, HI, LO]
+        return pa.schema(list(zip(names, kinds, strict=True))).empty_table()
+
+    def rows_in(
+        self, file: DataFile, wanted: Keys, near: NDArray[np.int64] | None = None
+    ) -> Iterator[tuple[pa.Table, NDArray[np.int64]]]:
+        """Yield the rows of a file of any version with these keys, and their positions.
+
+        Dead rows are rows, too; columns are those of the newest version. `near` as for `rows_of`.
+        """
+        snapshot = self.snapshot
+        whole = replace(snapshot, files={file.path: replace(file, deletion_vector=None)})
+        for own, positions in self._slices(whole):
+            hits = self._hits(snapshot, own, positions, wanted, near)
+            if len(hits):
+                yield self._rows.read(snapshot, own, hits, self.columns), hits
+
+    def current_rows(self, file: DataFile, positions: NDArray[np.int64]) -> pa.Table:
+        """Return those of some rows of a file that are current; `rows_in` says of which version."""
+        return self._current_rows(self.snapshot, file, positions, self.columns)[0]
+
+    def wait_until_applied(
+        self,
+        ends: Mapping[int, int],
+        has_records: Callable[[Mapping[int, int]], bool],
+        patience_seconds: float,
+    ) -> Snapshot:
+        """Return the first version that has the topic up to its `ends`.
+
+        Raises MirrorError if it takes too long.
+        """
+
+        def late() -> MirrorError:
+            facts = {"table": self._table, "seconds": patience_seconds}
+            return MirrorError(verification.MIRROR_LAGS, **facts)
+
+        return wait_for(self, ends, has_records, patience_seconds, late)
+
+    def writes_texts_of(self, schema: TableSchema) -> bool:
+        """Return whether a row can be written as the source does: RowText decides that alone."""
+        del schema
+        return True
+
+    def sums(
+        self, ranges: KeyRanges, text: RowText, show: Callable[[int], None]
+    ) -> tuple[Sums, NDArray[np.bool_]]:
+        """Return the sums of `ranges`, and which of them are known: all; `show` gets rows."""
+        own = Sums(len(ranges))
+        # To look which rows are in the ranges, the keys are read first.
+        some = None if ranges.are_all else ranges
+        for data in self.batches(self.snapshot, some):
+            own.add(ranges.places(numbers_of(data[self.key[0]])), text.of_rows(data))
+            show(data.num_rows)
+        return own, np.ones(len(ranges), np.bool_)
+
+    def close(self) -> None:
+        """Do nothing: files are closed after each read."""
+
+    def _slices(self, snapshot: Snapshot) -> Iterator[tuple[DataFile, NDArray[np.int64]]]:
+        delta = self._mirror.delta
+        return live_positions(delta.storage, delta.path, snapshot, self.key or (HI,))
+
+    def _hits(
+        self,
+        snapshot: Snapshot,
+        file: DataFile,
+        positions: NDArray[np.int64],
+        wanted: Keys,
+        near: NDArray[np.int64] | None,
+    ) -> NDArray[np.int64]:
+        """Return which of some rows are current and have one of these keys, by their positions."""
+        some = positions
+        if near is not None:
+            first, kept = self._current_rows(snapshot, file, positions, self.key[:1])
+            some = kept[np.isin(numbers_of(first[self.key[0]]), near)]
+            if not len(some):
+                return some
+        data, kept = self._current_rows(snapshot, file, some, self.key)
+        return kept[places_of(wanted, digests(data, self.key))]
+
+    def _current_rows(
+        self,
+        snapshot: Snapshot,
+        file: DataFile,
+        positions: NDArray[np.int64],
+        names: Sequence[str],
+    ) -> tuple[pa.Table, NDArray[np.int64]]:
+        """Return columns of the rows that are current, and their positions."""
+        if self._current is None:
+            return self._rows.read(snapshot, file, positions, names), positions
+        flag, value = self._current
+        data = self._rows.read(snapshot, file, positions, [*names, flag])
+        mask = pc.equal(data[flag], value)
+        return data.drop_columns([flag]).filter(mask), positions[mask.to_numpy()]

@@ -1,0 +1,166 @@
+"""A pass over all tables that can be interrupted, in the file of `--state`.
+
+The file has the results of tables that were finished, without values: of rows that differ, only the
+keys, which are looked at again. Of tables that were begun, it has the ranges whose sums were equal.
+It is replaced at once, so it is whole whatever ends the process, and it goes when the pass is over.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from connector.errors import ConfigError, verification
+from verification.equal_ranges import EqualRanges
+from verification.kept_keys import read_keys, write_keys
+from verification.report import Difference
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from stream_jobs.schema.table_schema import TableSchema
+    from verification.digests import Digest
+    from verification.report import TableResult
+    from verification.settlement import Key
+
+_FORMAT: Final = 1
+_SECONDS: Final = 2.0
+# What the file has of a result as it is.
+_PLAIN: Final = (
+    "rows", "mirror_rows", "summed_rows", "missing_columns", "version", "transaction", "seconds",
+    "compared_at", "late_columns", "rows_without_change",
+)  # fmt: skip
+
+
+class PassState:
+    """One pass, and its file."""
+
+    def __init__(self, path: Path, of: Mapping[str, object]) -> None:
+        """Begin a pass that compares what `of` says, or go on with the one at `path`.
+
+        Raises ConfigError if the file is of another comparison, or cannot be used.
+        """
+        self._path = path
+        self._of = dict(of)
+        self._finished: dict[str, dict[str, Any]] = {}
+        self._begun: dict[str, tuple[list[str], EqualRanges]] = {}
+        self._written_at = -math.inf
+        self._is_over = True
+        self._read()
+        self.write()
+
+    def is_equal(self, name: str) -> bool:
+        """Return whether a table was finished without a difference."""
+        found = self._finished.get(name)
+        return found is not None and not found["different"]
+
+    def different(
+        self, name: str, of: Sequence[str], schema: TableSchema
+    ) -> dict[Digest, Key] | None:
+        """Return the keys that differed in a table that was finished so; `of` as `equal_ranges`.
+
+        None if it was not, or if something else was compared.
+        """
+        found = self._finished.get(name)
+        if not found or not found["different"] or found["of"] != list(of):
+            return None
+        return read_keys(found["different"], schema)
+
+    def restore(self, result: TableResult) -> None:
+        """Fill the result of a table that was finished, but for what differs."""
+        found = self._finished[result.name]
+        for name in _PLAIN:
+            setattr(result, name, found[name])
+        result.repaired = [Difference(kind, key, None, None) for kind, key in found["repaired"]]
+        result.is_from_state = True
+
+    def equal_ranges(self, name: str, of: Sequence[str]) -> EqualRanges:
+        """Return the ranges of a table that were equal in this pass.
+
+        `of` says what is compared of the table: none if that was something else.
+        """
+        known = self._begun.get(name)
+        if known is None or known[0] != list(of):
+            known = self._begun[name] = list(of), EqualRanges.none()
+        known[1].on_more = self._write_sometimes
+        return known[1]
+
+    def finish(self, result: TableResult) -> None:
+        """Keep a result if the table was compared to its end."""
+        if (result.error is not None and not result.is_left_out) or result.unsettled:
+            self._is_over = False
+            return
+        if result.is_left_out or result.has_more:
+            return
+        keys = [tuple((each.own_key or each.key).values()) for each in result.differences]
+        if not all(keys):
+            # A row without a key cannot be found again, so the table is compared again.
+            return
+        repaired = [each.to_json(with_values=False) for each in result.repaired]
+        begun = self._begun.pop(result.name, None)
+        self._finished[result.name] = {
+            "of": begun[0] if begun else [],
+            **{name: getattr(result, name) for name in _PLAIN},
+            "different": write_keys(keys) if keys else "",
+            "repaired": [[each["kind"], each["key"]] for each in repaired],
+        }
+        self.write()
+
+    def write(self) -> None:
+        """Replace the file. Raises ConfigError if that fails."""
+        begun = {name: {"of": of, **equal.to_json()} for name, (of, equal) in self._begun.items()}
+        document = {"format": _FORMAT, "of": self._of, "finished": self._finished, "begun": begun}
+        temporary = self._path.with_name(f".{self._path.name}.{os.getpid()}.tmp")
+        try:
+            try:
+                # It has keys of rows.
+                descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+                with open(descriptor, "w") as file:  # noqa: PTH123 - a descriptor
+                    json.dump(document, file)
+                    file.flush()
+                    os.fsync(descriptor)
+                temporary.replace(self._path)
+            finally:
+                temporary.unlink(missing_ok=True)
+        except OSError as error:
+            raise self._unusable(error.strerror or type(error).__name__) from error
+        self._written_at = time.monotonic()
+
+    def end(self) -> None:
+        """Remove the file if each table was compared to its end: the pass is over."""
+        if self._is_over:
+            self._path.unlink(missing_ok=True)
+
+    def _write_sometimes(self) -> None:
+        if time.monotonic() - self._written_at >= _SECONDS:
+            self.write()
+
+    def _read(self) -> None:
+        try:
+            found = json.loads(self._path.read_bytes())
+            if found["format"] != _FORMAT:
+                raise ValueError(found["format"])  # noqa: TRY301 - as for what is no JSON
+            of, self._finished = found["of"], found["finished"]
+            self._begun = {
+                name: (begun["of"], EqualRanges.of_json(begun))
+                for name, begun in found["begun"].items()
+            }
+            others = [name for name, own in self._of.items() if of.get(name) != own]
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise self._unusable(error.strerror or type(error).__name__) from error
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise self._unusable(_NOT_OURS) from error
+        if others:
+            raise ConfigError(verification.STATE_OTHER, path=self._path, names=others)
+
+    def _unusable(self, said: str) -> ConfigError:
+        return ConfigError(verification.STATE_UNUSABLE, path=self._path, said=said)
+
+
+_NOT_OURS: Final = "it is not a file of this program"

@@ -1,0 +1,248 @@
+"""The running pipeline, as its records in Kafka show it: what it has delivered, and where to.
+
+Nothing is asked of the process itself, and nothing is written.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from kafka import KafkaConsumer, TopicPartition
+from kafka.errors import KafkaError
+
+from connector.contract import HEADER_OP, HEADER_SEQ, HEADER_TXN, row_topic
+from connector.errors import (
+    SinkUnavailable,
+    SourceRefused,
+    SourceUnavailable,
+    verification,
+)
+from connector.gtid import GtidSet, MariadbGtidSet
+from connector.gtid.either import has_all, parse_gtid_set
+from connector.progress.order import file_number
+from connector.sink import attempts
+from connector.sink.connection import connector_error, consumer_settings
+from connector.sink.recovery import read_progress, recover
+from connector.snapshot.table_state import TableState
+from connector.snapshot.watermark import Delivered, LogPosition, log_end
+from connector.source.server.same_server import open_same_server
+from connector.source.server.select_session import SelectSession
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from connector.progress.progress_record import Progress
+    from connector.settings.sections import Settings
+
+_LOOK_SECONDS = 0.2
+_POLL_MS = 500
+
+
+class Low(NamedTuple):
+    """What the pipeline had delivered at some time."""
+
+    delivered: Delivered
+    ends: Mapping[int, int]  # by partition of the table's topic: offsets before that time
+    epoch: int  # of the sequences then
+
+
+class Reached(NamedTuple):
+    """The end of the source's log at some time."""
+
+    gtid_set: GtidSet | MariadbGtidSet | None
+    position: LogPosition
+
+
+class TopicRecord(NamedTuple):
+    """A record of a table's topic."""
+
+    op: str
+    value: bytes
+    sequence: str  # cdc.seq
+    transaction: str  # cdc.txn
+
+
+class Pipeline:
+    """One pipeline; a context manager closes the connections.
+
+    Methods raise SinkUnavailable or SinkRefused, and the errors of a session on the source.
+    """
+
+    def __init__(self, settings: Settings, patience_seconds: float) -> None:
+        """Connect to Kafka and to the server that the pipeline reads.
+
+        Raises SourceRefused if the pipeline has never run, SourceUnavailable if none of the
+        configured servers is the one that it reads.
+        """
+        self.settings = settings
+        self._patience_seconds = patience_seconds
+        progress = read_progress(settings.kafka, settings.name)
+        if progress is None:
+            raise SourceRefused(verification.NO_PROGRESS, pipeline=settings.name)
+        self.server_uuid = progress.server_uuid
+        self._source = progress.source
+        self.session = self.open_session()
+        try:
+            self._consumer = KafkaConsumer(
+                **consumer_settings(settings.kafka), auto_offset_reset="earliest"
+            )
+        except (KafkaError, OSError) as error:
+            self.session.close()
+            raise self._kafka_error(error) from error
+
+    def open_session(self) -> SelectSession:
+        """Return a session on the server that the pipeline reads; raises as the constructor."""
+        seconds = self.settings.snapshot.statement_seconds_max
+        session = open_same_server(
+            self.settings.source,
+            self._source,
+            self.server_uuid,
+            lambda server: SelectSession(server, seconds),
+        )
+        if session is None:
+            raise self._other_server()
+        return session
+
+    def low(self, database: str, table: str) -> Low:
+        """Return what was delivered by now, of the whole log and of one table."""
+        # The ends first, so that each change after the progress is beyond them.
+        ends = self.ends(database, table)
+        progress = self._recovered()[0]
+        gtid_set = progress.gtid_set if progress.flavour == "mysql" else None
+        return Low(Delivered(gtid_set, _position(progress)), ends, progress.epoch)
+
+    def reached(self) -> Reached:
+        """Return the end of the source's log now: everything that can be seen is before it."""
+        gtid_set: GtidSet | MariadbGtidSet | None = None
+        if self.session.identity.flavour == "mariadb":
+            (row,) = self.session.query("SELECT @@GLOBAL.gtid_binlog_pos AS found")
+            gtid_set = MariadbGtidSet.parse(row["found"] or "")
+        elif self.session.identity.gtid:
+            (row,) = self.session.query("SELECT @@GLOBAL.gtid_executed AS found")
+            gtid_set = GtidSet.parse((row["found"] or "").replace("\n", ""))
+        return Reached(gtid_set, log_end(self.session))
+
+    def wait_until_delivered(self, reached: Reached, database: str, table: str) -> dict[int, int]:
+        """Wait until everything up to there is in the table's topic; return its ends by partition.
+
+        A copy of rows that foreign keys have changed is waited for, too. Raises SinkUnavailable if
+        it takes too long.
+        """
+        deadline = time.monotonic() + self._patience_seconds
+        while True:
+            progress, copied = self._recovered()
+            if _is_after(progress, reached) and (database, table) not in copied:
+                return self.ends(database, table)
+            if time.monotonic() > deadline:
+                raise SinkUnavailable(
+                    verification.CONNECTOR_LAGS,
+                    pipeline=self.settings.name,
+                    table=f"{database}.{table}",
+                    seconds=self._patience_seconds,
+                )
+            time.sleep(_LOOK_SECONDS)
+
+    def ends(self, database: str, table: str) -> dict[int, int]:
+        """Return the ends of what is committed in the table's topic, by partition."""
+        return self._offsets(self._consumer.end_offsets, database, table)
+
+    def beginnings(self, database: str, table: str) -> dict[int, int]:
+        """Return the offsets of the first records that Kafka still has, by partition."""
+        return self._offsets(self._consumer.beginning_offsets, database, table)
+
+    def records(
+        self, database: str, table: str, begin: Mapping[int, int], end: Mapping[int, int]
+    ) -> Iterator[list[TopicRecord]]:
+        """Yield the committed records between two offsets of each partition, without tombstones."""
+        topic = row_topic(self.settings.kafka.topic_prefix, database, table)
+        try:
+            for number, stop in end.items():
+                partition = TopicPartition(topic, number)
+                self._consumer.assign([partition])
+                self._consumer.seek(partition, begin.get(number, 0))
+                while self._consumer.position(partition) < stop:
+                    polled = self._consumer.poll(timeout_ms=_POLL_MS).get(partition, ())
+                    records = [
+                        _topic_record(dict(record.headers), record.value)
+                        for record in polled
+                        if record.value is not None and record.offset < stop
+                    ]
+                    if records:
+                        yield records
+        except (KafkaError, OSError) as error:
+            raise self._kafka_error(error) from error
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.session.close()
+        self._consumer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _offsets(
+        self,
+        ask: Callable[[list[TopicPartition]], dict[TopicPartition, int]],
+        database: str,
+        table: str,
+    ) -> dict[int, int]:
+        topic = row_topic(self.settings.kafka.topic_prefix, database, table)
+        try:
+            partitions = [
+                TopicPartition(topic, number)
+                for number in self._consumer.partitions_for_topic(topic) or ()
+            ]
+            found = ask(partitions) if partitions else {}
+        except (KafkaError, OSError) as error:
+            raise self._kafka_error(error) from error
+        return {partition.partition: offset for partition, offset in found.items()}
+
+    def _recovered(self) -> tuple[Progress, set[tuple[str, str]]]:
+        """Return the progress, and the tables of which rows are still to be copied.
+
+        It waits for the end of open transactions: Kafka may show the records of a transaction in
+        one topic before it shows them in another.
+        """
+        recovered = recover(self.settings.kafka, self.settings.name)
+        progress = recovered.progress
+        if progress is None:
+            raise SourceRefused(verification.NO_PROGRESS, pipeline=self.settings.name)
+        if progress.server_uuid != self.server_uuid:
+            raise self._other_server()
+        states = (TableState.decode(value, name) for name, value in recovered.snapshots.items())
+        copied = {(state.database, state.table) for state in states if state.under_way}
+        for database, tables in progress.cascaded_rows.items():
+            copied |= {(database, table) for table in tables}
+        return progress, copied
+
+    def _other_server(self) -> SourceUnavailable:
+        return SourceUnavailable(
+            verification.OTHER_SERVER, pipeline=self.settings.name, uuid=self.server_uuid
+        )
+
+    def _kafka_error(self, error: KafkaError | OSError) -> Exception:
+        kafka = self.settings.kafka
+        return connector_error(kafka, attempts.reading(f"{kafka.topic_prefix}.*"), error)
+
+
+def _topic_record(headers: Mapping[str, bytes], value: bytes) -> TopicRecord:
+    op, sequence, transaction = (
+        headers[name].decode() for name in (HEADER_OP, HEADER_SEQ, HEADER_TXN)
+    )
+    return TopicRecord(op, value, sequence, transaction)
+
+
+def _position(progress: Progress) -> LogPosition:
+    return LogPosition(file_number(progress.file) if progress.file else 0, progress.position)
+
+
+def _is_after(progress: Progress, reached: Reached) -> bool:
+    """Return whether everything up to there was delivered."""
+    known = progress.gtid_set
+    found = None if known is None else parse_gtid_set(known, progress.flavour)
+    # The position stays where it is while the server only begins new files.
+    return has_all(found, reached.gtid_set) or _position(progress) >= reached.position

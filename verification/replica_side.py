@@ -1,0 +1,249 @@
+"""The replica of one table: its rows at a cut, in a form that is that of the source.
+
+The replica's marker says which version of the mirror a table has, and the mirror says what of the
+topic is in that version. Rows and marker are read in one view, so they belong together.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import pyarrow as pa
+
+from connector.errors import MirrorError, verification
+from stream_jobs.delta.log import Log
+from stream_jobs.replica.column_list import ColumnList
+from stream_jobs.replica.table_step import place_at_target
+from stream_jobs.tables.progress import DOMAIN, Progress
+from stream_jobs.tables.table_properties import MODE_PROPERTY
+from verification.common_form import CommonForm, by_name
+from verification.digests import digests, places_of
+from verification.key_literals import condition_of_keys, select_literal
+from verification.replica_table import ReplicaTable
+from verification.row_text import RowText
+from verification.side import wait_for
+from verification.source_sums import Pace, SourceSums
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from connector.settings.sections import SnapshotSettings
+    from stream_jobs.apply.keys import Keys
+    from stream_jobs.delta.snapshot import Snapshot
+    from stream_jobs.replica.marker import TableMark
+    from stream_jobs.schema.table_schema import TableSchema
+    from stream_jobs.tables.mirror_table import MirrorTable
+    from verification.digests import Digest
+    from verification.key_ranges import KeyRanges
+    from verification.mirror_side import MirrorSide
+    from verification.replica_server import ReplicaServer
+    from verification.source_table import SourceTable
+    from verification.sums import Sums
+
+_KEYS_OF_A_SELECT: Final = 500
+
+
+class _Applied(NamedTuple):
+    """A version of the mirror, and what the replica with it has of the topic."""
+
+    snapshot: Snapshot
+    offsets: Mapping[int, int]
+
+
+class ReplicaSide:
+    """Reads the table of a replica."""
+
+    def __init__(
+        self,
+        server: ReplicaServer,
+        own: MirrorTable,
+        mirror: MirrorSide,
+        source: SourceTable,
+        settings: SnapshotSettings,
+    ) -> None:
+        """Read the replica of `mirror`, which is that of `own`; `source` gives rows in its form.
+
+        Raises MirrorError if the replica does not have the table, or cannot be compared, and the
+        errors of a session.
+        """
+        self._server = server
+        self._mirror = mirror
+        self._storage = own.delta.storage
+        self._source = source
+        # The settings that spare the source are not for this server.
+        self._settings = settings.model_copy(update={"threads_running_max": 0, "pause_query": None})
+        self._name = source.schema.name
+        self._mark: TableMark | None = None
+        self._ranges: KeyRanges | None = None
+        # Of journals.
+        self.late_columns: list[str] = []
+        self.rows_without_change = 0
+        self._session = server.open_session()
+        try:
+            self._open(own, source)
+        except BaseException:
+            self._session.close()
+            raise
+
+    def _open(self, own: MirrorTable, source: SourceTable) -> None:
+        schema = source.schema
+        mode = own.delta.snapshot.configuration.get(MODE_PROPERTY, "current")
+        if mode != "current":
+            raise MirrorError(verification.REPLICA_MODE, table=self._name, mode=mode)
+        mark = self._server.mark(self._session, self._name)
+        self._applied = self._at(mark)
+        self._place = place_at_target(own.delta.snapshot, self._server.database)
+        self._table = ReplicaTable(self._session, self._place)
+        known = set(ColumnList.read(mark.columns).names)
+        there = by_name(self._table.schema.columns)
+        has = [c for c in schema.columns if c["name"] in known and c["name"].lower() in there]
+        self.key = schema.key
+        self.columns = [column["name"] for column in has]
+        self.missing_columns = [c["name"] for c in schema.columns if c not in has]
+        if not set(self.key) <= set(self.columns):
+            raise MirrorError(
+                verification.NOT_AT_REPLICA, table=self._name, why="its key has other columns"
+            )
+        self._form = CommonForm(self._name, [(c, there[c["name"].lower()]) for c in has])
+        self._own_names = {there[name.lower()]["name"]: name for name in self.columns}
+        self._text: RowText | None = None
+        source.compare_in(self._form.of)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The version of the mirror that the replica had."""
+        return self._applied.snapshot
+
+    @property
+    def last_transaction(self) -> str | None:
+        """The source transaction of the last applied change."""
+        last = _progress(self.snapshot).last
+        return None if last is None else last.transaction
+
+    @property
+    def offsets(self) -> Mapping[int, int]:
+        """What was applied of the topic, by partition, when rows were read last."""
+        return self._applied.offsets
+
+    def refresh(self) -> Snapshot:
+        """Return the version of the mirror that the replica has now."""
+        self._applied = self._at(self._server.mark(self._session, self._name))
+        return self.snapshot
+
+    def keys(self, snapshot: Snapshot) -> Iterator[pa.ChunkedArray]:
+        """Yield the first column of the key, of the rows of a version of the mirror."""
+        return self._mirror.keys(snapshot)
+
+    def batches(self, snapshot: Snapshot, ranges: KeyRanges | None = None) -> Iterator[pa.Table]:
+        """Yield the rows, in one view; with `ranges`, only rows whose keys are in them."""
+        del snapshot
+        self._ranges = ranges
+        with self._view():
+            for where in self._source.conditions(ranges):
+                yield from self._rows(where)
+
+    def rows_of(
+        self,
+        snapshot: Snapshot,
+        wanted: Keys,
+        near: NDArray[np.int64] | None = None,
+        keys: Sequence[tuple[object, ...]] | None = None,
+    ) -> pa.Table:
+        """Return the rows with the keys `wanted`; unless `keys` has their values, of all ranges."""
+        del snapshot, near
+        every = self._source.conditions(self._ranges)
+        conditions = every if keys is None else self._of_keys(keys)
+        with self._view():
+            found = [
+                rows.take(pa.array(places_of(wanted, digests(rows, self.key)), pa.int64()))
+                for where in conditions
+                for rows in self._rows(where)
+            ]
+        return pa.concat_tables([self._form.none, *found])
+
+    def has_no_change(self, digest: Digest) -> bool:
+        """Return False: a replica has all rows of its table."""
+        del digest
+        return False
+
+    def writes_texts_of(self, schema: TableSchema) -> bool:
+        """Return whether the replica prints a row of the source as the source does."""
+        if not self._form.are_printed_alike or schema.name != self._name:
+            return False
+        names = set(self._own_names.values())
+        if names != set(self._own_names):
+            return False
+        self._text = RowText.of(self._session, self._table.schema, self.columns)
+        return self._text is not None
+
+    def sums(
+        self, ranges: KeyRanges, text: RowText, show: Callable[[int], None]
+    ) -> tuple[Sums, NDArray[np.bool_]]:
+        """Return the sums of `ranges`, and which of them are known; `show` gets rows."""
+        del text
+        key = self._source.key_number
+        assert key is not None
+        assert self._text is not None
+        with SourceSums(
+            self._server.open_session, self._settings, Pace(0), self._place.sql, key, self._text
+        ) as sums:
+            return sums.gathered(sums.begin(ranges), len(ranges), show)
+
+    def wait_until_applied(
+        self,
+        ends: Mapping[int, int],
+        has_records: Callable[[Mapping[int, int]], bool],
+        patience_seconds: float,
+    ) -> Snapshot:
+        """Return the version of the mirror with which the replica has the topic to its `ends`.
+
+        Raises MirrorError if it takes too long.
+        """
+
+        def late() -> MirrorError:
+            return self._server.why_late(self._session, self._name, patience_seconds)
+
+        return wait_for(self, ends, has_records, patience_seconds, late)
+
+    def close(self) -> None:
+        """Close the session."""
+        self._session.close()
+
+    @contextmanager
+    def _view(self) -> Iterator[None]:
+        """Read rows of one moment, and what they have of the topic."""
+        self._table.begin()
+        self.refresh()
+        yield
+        self._table.end()
+
+    def _at(self, mark: TableMark) -> _Applied:
+        """Return the version of a mark."""
+        if mark == self._mark:
+            return self._applied
+        snapshot = Log(self._storage, mark.path).load_version(mark.version)
+        self._mark = mark
+        # A mirror that was made again has versions of its own, and the replica none of them yet.
+        is_same = snapshot.metadata.table_id == mark.generation
+        return _Applied(snapshot, _progress(snapshot).offsets if is_same else {})
+
+    def _rows(self, where: str) -> Iterator[pa.Table]:
+        names = self._own_names
+        for rows in self._table.rows(where):
+            yield self._form.of(rows.select(list(names)).rename_columns(list(names.values())))
+
+    def _of_keys(self, keys: Sequence[tuple[object, ...]]) -> Iterator[str]:
+        by_own = {column.name.lower(): column for column in self._table.key_columns}
+        columns = [by_own[name.lower()] for name in self.key]
+        for start in range(0, len(keys), _KEYS_OF_A_SELECT):
+            yield condition_of_keys(
+                columns, keys[start : start + _KEYS_OF_A_SELECT], select_literal
+            )
+
+
+def _progress(snapshot: Snapshot) -> Progress:
+    return Progress.read(snapshot.domains[DOMAIN])

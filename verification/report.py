@@ -1,0 +1,217 @@
+"""What was found, as objects, as JSON, and in words."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from connector.errors import ConnectorError
+    from verification.row_tally import Counts
+    from verification.since import ComparedSince, Since
+
+Kind = Literal["missing", "surplus", "different"]
+Verdict = Literal["equal", "different", "not finished", "not compared"]
+
+EXIT_EQUAL = 0
+EXIT_NOT_FINISHED = 1
+EXIT_DIFFERENT = 4
+
+_HASH_BYTES = 8
+# Of this process: equal values have equal hashes in one report, and nobody can try values.
+_KEY = secrets.token_bytes(16)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A row that is missing in the mirror or replica, surplus there, or has other values."""
+
+    kind: Kind
+    key: Mapping[str, object]
+    # The columns that differ, or all of a row that is on one side only.
+    source: Mapping[str, object] | None
+    mirror: Mapping[str, object] | None
+    since: Since | None = None  # when the mirror got its row, or lost it; None if not known
+    # How often both sides have a row of a table without a key.
+    counts: Counts | None = None
+    # The key as the mirror has it: columns may be hashed there.
+    own_key: Mapping[str, object] | None = None
+
+    def to_json(self, *, with_values: bool) -> dict[str, Any]:
+        """Return the member of the report."""
+        return {
+            "kind": self.kind,
+            "key": self._shown_key(with_values=with_values),
+            "source": _shown(self.source, with_values=with_values),
+            "mirror": _shown(self.mirror, with_values=with_values),
+            **({} if self.counts is None else {"counts": self.counts._asdict()}),
+            "since": None if self.since is None else self.since.to_json(),
+        }
+
+    def lines(self, name: str, *, with_values: bool, is_repaired: bool) -> Iterable[str]:
+        """Yield what people read; `name` is that of the side that was compared."""
+        what = _text(self._shown_key(with_values=with_values))
+        if self.counts is not None:
+            what = f"row: {self.counts.source} at the source, {self.counts.mirror} in the mirror"
+        yield f"  {self.kind} {what}" + (", copied again and equal now" if is_repaired else "")
+        for side, values in (("source", self.source), (name, self.mirror)):
+            if values is not None:
+                yield f"    {side}: {_text(_shown(values, with_values=with_values))}"
+        if self.since is not None:
+            yield f"    in the mirror since {self.since}"
+
+    def _shown_key(self, *, with_values: bool) -> dict[str, Any] | None:
+        """Return the key; without values, what the mirror hides is not shown."""
+        key = self.key if with_values or self.own_key is None else self.own_key
+        return _shown(key, with_values=True)
+
+
+@dataclass(slots=True)
+class TableResult:
+    """What was found in one table."""
+
+    name: str
+    side: str = "mirror"  # or "replica": what was compared with the source
+    rows: int = 0  # of the source
+    mirror_rows: int = 0
+    summed_rows: int = 0  # of the source, which were compared by sums alone
+    differences: list[Difference] = field(default_factory=list)
+    unsettled: int = 0  # keys that changed each time they were read
+    # Rows that differed, and were equal after a copy.
+    repaired: list[Difference] = field(default_factory=list)
+    has_more: bool = False  # there are more differences, which were not looked for
+    missing_columns: list[str] = field(default_factory=list)  # not yet in the mirror
+    # Of a journal: columns newer than changes that count, and rows from before it began.
+    late_columns: list[str] = field(default_factory=list)
+    rows_without_change: int = 0
+    sample: str = ""  # what was compared, if not all
+    compared_since: ComparedSince | None = None  # the same, of changes since a cut
+    version: int | None = None  # of the mirror, when the last key was settled
+    transaction: str | None = None  # the last source transaction in it
+    seconds: float = 0.0
+    compared_at: str = ""  # when the comparison ended
+    is_from_state: bool = False  # of an earlier run of the same pass; what differed is looked at
+    rows_from_state: int = 0  # of `rows`, those that were equal in an earlier run
+    error: ConnectorError | None = None
+    is_left_out: bool = False  # for good: the error says why
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict in words."""
+        if self.differences or self.has_more:
+            return "different"
+        if self.is_left_out:
+            return "not compared"
+        return "not finished" if self.error is not None or self.unsettled else "equal"
+
+    def to_json(self, *, with_values: bool) -> dict[str, Any]:
+        """Return the member of the report."""
+        return {
+            "table": self.name,
+            "compared_with": self.side,
+            "verdict": self.verdict,
+            "rows": self.rows,
+            "mirror_rows": self.mirror_rows,
+            "rows_by_checksum": self.summed_rows,
+            "sample": self.sample,
+            "compared_since": since.to_json() if (since := self.compared_since) else None,
+            "rows_from_state": self.rows_from_state,
+            "seconds": round(self.seconds, 3),
+            "compared_at": self.compared_at,
+            "mirror_version": self.version,
+            "mirror_transaction": self.transaction,
+            "columns_not_in_mirror": self.missing_columns,
+            "columns_later_than_journal": self.late_columns,
+            "rows_without_change_in_journal": self.rows_without_change,
+            "unsettled": self.unsettled,
+            "has_more_differences": self.has_more,
+            "error": None if self.error is None else str(self.error),
+            "differences": [each.to_json(with_values=with_values) for each in self.differences],
+            "repaired": [each.to_json(with_values=with_values) for each in self.repaired],
+        }
+
+    def lines(self, *, with_values: bool) -> Iterable[str]:
+        """Yield what people read."""
+        where = f" at {self.transaction}" if self.transaction else ""
+        where += f", compared at {self.compared_at}" if self.is_from_state else ""
+        if self.error is not None:
+            yield f"{self.name}: {self.verdict}: {self.error!s}"
+        elif self.verdict == "different":
+            more = " or more" if self.has_more else ""
+            count = f"{len(self.differences)}{more}"
+            yield f"{self.name}: different: {count} of {self.rows} rows{where}"
+        else:
+            yield f"{self.name}: {self.verdict}: {self.rows} rows{where}"
+        for each in self.differences:
+            yield from each.lines(self.side, with_values=with_values, is_repaired=False)
+        for each in self.repaired:
+            yield from each.lines(self.side, with_values=with_values, is_repaired=True)
+        yield from self._notes()
+
+    def _notes(self) -> Iterable[str]:
+        """Yield what people have to know of the comparison."""
+        if self.unsettled:
+            yield f"  rows that changed each time they were read: {self.unsettled}"
+        if self.rows_from_state:
+            yield f"  rows that were equal in an earlier run: {self.rows_from_state}"
+        if self.sample:
+            yield f"  sample: {self.sample}"
+        if self.compared_since is not None:
+            yield f"  {self.compared_since}"
+        if self.missing_columns:
+            names = ", ".join(self.missing_columns)
+            yield f"  columns that the {self.side} gets with the next row: {names}"
+        if self.late_columns:
+            names = ", ".join(self.late_columns)
+            yield f"  columns that are newer than changes in the journal, not compared: {names}"
+        if self.rows_without_change:
+            yield f"  rows without a change since the journal began: {self.rows_without_change}"
+
+
+def exit_code(results: Iterable[TableResult]) -> int:
+    """Return the exit code of a command that has compared these tables."""
+    verdicts = {result.verdict for result in results}
+    if "different" in verdicts:
+        return EXIT_DIFFERENT
+    return EXIT_NOT_FINISHED if "not finished" in verdicts else EXIT_EQUAL
+
+
+def report(results: Iterable[TableResult], *, with_values: bool) -> dict[str, Any]:
+    """Return the report in JSON."""
+    found = list(results)
+    verdict = {EXIT_EQUAL: "equal", EXIT_NOT_FINISHED: "not finished"}
+    return {
+        "verdict": verdict.get(exit_code(found), "different"),
+        "tables": [result.to_json(with_values=with_values) for result in found],
+    }
+
+
+def _shown(values: Mapping[str, object] | None, *, with_values: bool) -> dict[str, Any] | None:
+    if values is None:
+        return None
+    return {name: _value(value, with_values=with_values) for name, value in values.items()}
+
+
+def _value(value: object, *, with_values: bool) -> object:
+    if value is None:
+        return None
+    if not with_values:
+        return hashlib.blake2b(repr(value).encode(), key=_KEY, digest_size=_HASH_BYTES).hexdigest()
+    if isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, dict):
+        return {name: _value(part, with_values=True) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_value(part, with_values=True) for part in value]
+    return str(value)
+
+
+def _text(values: Mapping[str, Any] | None) -> str:
+    return json.dumps(values, ensure_ascii=False)

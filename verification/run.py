@@ -1,0 +1,271 @@
+"""All tables, one after the other: what the command `verify` calls."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from connector.changes.table_filter import TableFilter
+from connector.errors import ConfigError, ConnectorError, MirrorError, verification
+from connector.snapshot.copy_request import matching_tables
+from connector.snapshot.plan import followed_tables
+from stream_jobs.choices.table_choices import TableChoices
+from stream_jobs.cuts.store import CutStore
+from stream_jobs.delta.storages import storage_of
+from stream_jobs.settings import load_settings
+from verification.changed_keys import ChangedKeys
+from verification.chosen_cut import chosen_cut
+from verification.journal_side import JournalSide
+from verification.mirror_side import MirrorSide
+from verification.origins import Origins
+from verification.pass_state import PassState
+from verification.pipeline import Pipeline
+from verification.replica_server import ReplicaServer
+from verification.report import TableResult
+from verification.rows_check import RowsCheck
+from verification.sides import Sides, all_rows_because, counted_mirror
+from verification.since import ComparedSince, CutFacts
+from verification.source_table import SourceTable
+from verification.table_check import TableCheck
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from connector.settings.sections import Settings
+    from stream_jobs.schema.table_schema import TableSchema
+    from stream_jobs.settings import Settings as JobSettings
+    from verification.digests import Digest
+    from verification.equal_ranges import EqualRanges
+    from verification.settlement import Key
+    from verification.side import Side
+    from verification.table_check import Limits
+
+    Show = Callable[[str, int, int], None]
+
+
+def verify(
+    settings: Settings,
+    job: Path,
+    patterns: Sequence[str],
+    limits: Limits,
+    show: Show,
+    path: Path | None = None,
+    *,
+    of_replica: bool,
+) -> Iterator[TableResult]:
+    """Compare the tables that match, all followed ones without a pattern; yield each result.
+
+    `settings` are the connector's, and `job` is the configuration of the Spark job. `show` gets a
+    table, the rows that were read of both sides, and about how many there are. At `path` is the
+    state of a pass that can be interrupted. Raises ConfigError for a pattern that matches nothing
+    and for wrong settings, the errors of connecting, and those of `PassState` and `Run`.
+    """
+    mirror = job_settings(settings, job)
+    server = ReplicaServer(mirror) if of_replica else None
+    with Pipeline(settings, limits.patience_seconds) as pipeline:
+        names = table_names(pipeline, patterns)
+        compared = _compared(pipeline, mirror, server, patterns)
+        state = None if path is None else PassState(path, compared)
+        run = Run(pipeline, mirror, server, limits, show, state)
+        for name in names:
+            yield run.table(*name)
+        if state is not None:
+            state.end()
+
+
+def _compared(
+    pipeline: Pipeline, job: JobSettings, server: ReplicaServer | None, patterns: Sequence[str]
+) -> dict[str, object]:
+    """Return what is compared with what, by words that people know."""
+    choices = [table.model_dump(mode="json") for table in job.tables]
+    return {
+        "pipeline": pipeline.settings.name,
+        "topic prefix": job.kafka.topic_prefix,
+        "server": pipeline.server_uuid,
+        "mirror": job.mirror.path,
+        "replica": None if server is None else f"{job.name} at {server.name}",
+        "choices for tables": sha256(json.dumps(choices).encode()).hexdigest(),
+        "tables": sorted(patterns),
+    }
+
+
+def job_settings(settings: Settings, job: Path) -> JobSettings:
+    """Return the settings of the Spark job. Raises ConfigError if they are of other topics."""
+    mirror = load_settings(job)
+    if mirror.kafka.topic_prefix != settings.kafka.topic_prefix:
+        raise ConfigError(
+            verification.OTHER_TOPICS,
+            path=job,
+            mirror=mirror.kafka.topic_prefix,
+            connector=settings.kafka.topic_prefix,
+        )
+    return mirror
+
+
+def table_names(pipeline: Pipeline, patterns: Sequence[str]) -> list[tuple[str, str]]:
+    """Return database and table of those that match, of all followed ones without a pattern.
+
+    Raises ConfigError for a pattern that matches nothing, and the errors of a session.
+    """
+    if patterns:
+        return matching_tables(pipeline.session, pipeline.settings, patterns)
+    source = pipeline.settings.source
+    return followed_tables(pipeline.session, TableFilter(source.tables, source.exclude_tables))
+
+
+class Run:
+    """Compares tables with the mirrors of one job, or with the replica of these mirrors."""
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        job: JobSettings,
+        server: ReplicaServer | None,
+        limits: Limits,
+        show: Show,
+        state: PassState | None = None,
+    ) -> None:
+        """Compare with the replica at `server`; without it, with the mirrors.
+
+        Compare as `limits` say, and go on with `state`. Raises the errors of `chosen_cut`.
+        """
+        self._state = state
+        self._pipeline = pipeline
+        self._job = job
+        self._server = server
+        self._limits = limits
+        self._show = show
+        self._storage = storage_of(job.mirror.path)
+        self._cuts = CutStore(self._storage, job.mirror.path)
+        self._since = None
+        if limits.since:
+            self._since = chosen_cut(self._storage, job.mirror.path, limits.since)
+        self._choices = TableChoices.of_settings(job)
+        self._sides = Sides(pipeline.settings, job, server, self._storage, self._choices)
+
+    def table(self, database: str, table: str) -> TableResult:
+        """Compare one table; an error is a part of its result."""
+        side = "mirror" if self._server is None else "replica"
+        result = TableResult(f"{database}.{table}", side)
+        if self._state is not None and self._state.is_equal(result.name):
+            self._state.restore(result)
+            return result
+        began = time.monotonic()
+        try:
+            self._compare(database, table, result)
+        except ConfigError:
+            raise
+        except ConnectorError as error:
+            result.error = error
+            result.is_left_out = error.code in _LEFT_OUT
+        result.seconds += time.monotonic() - began
+        result.compared_at = result.compared_at or datetime.now(UTC).isoformat(timespec="seconds")
+        if self._state is not None:
+            self._state.finish(result)
+        return result
+
+    def _compare(self, database: str, table: str, result: TableResult) -> None:
+        pipeline, mirror = self._pipeline, self._job.mirror
+        source = SourceTable(
+            pipeline.session,
+            pipeline.open_session,
+            (database, table),
+            pipeline.settings.snapshot,
+            self._choices,
+            mirror.zero_dates,
+        )
+        own: Side | None = None
+        try:
+            own = self._sides.of(source)
+            if own is None:
+                self._require_empty(source)
+                return
+            counted = counted_mirror(own)
+            if counted is None and not source.has_order:
+                raise MirrorError(verification.NO_ORDER, table=result.name)
+
+            def show(done: int, total: int) -> None:
+                self._show(result.name, done, total)
+
+            wanted = self._wanted(source, own, result)
+            if counted is not None:
+                RowsCheck(pipeline, source, counted, self._limits, result, show).run()
+                return
+            TableCheck(
+                pipeline,
+                source,
+                own,
+                self._limits,
+                result,
+                show,
+                self._origins(own, source, result),
+                wanted,
+                self._equal_ranges(source, own),
+            ).run()
+        finally:
+            source.close()
+            if own is not None:
+                own.close()
+
+    def _origins(self, side: Side, source: SourceTable, result: TableResult) -> Origins | None:
+        """Return what tells since when a mirror has its rows.
+
+        A replica has no versions, and in a journal no row takes the place of another one.
+        """
+        if not isinstance(side, MirrorSide) or isinstance(side, JournalSide):
+            return None
+        return Origins(side, self._cuts, result.name, source.key_number)
+
+    def _wanted(
+        self, source: SourceTable, mirror: Side, result: TableResult
+    ) -> Callable[[], dict[Digest, Key] | None] | None:
+        """Return what finds the keys that are compared; None if all rows are."""
+        why = all_rows_because(source, mirror)
+        if why:
+            if self._since is not None:
+                facts = CutFacts.of(self._since)
+                result.compared_since = ComparedSince(facts, None, why)
+            return None
+        if self._state is not None:
+            of = _compared_of(source.schema, mirror)
+            different = self._state.different(result.name, of, source.schema)
+            if different is not None:
+                self._state.restore(result)
+                return lambda: different
+        if self._since is None or not isinstance(mirror, MirrorSide):
+            return None
+        root = self._job.mirror.path
+        return ChangedKeys(self._pipeline, source, mirror, self._since, root, result).keys
+
+    def _equal_ranges(self, source: SourceTable, mirror: Side) -> EqualRanges | None:
+        if self._state is None:
+            return None
+        schema = source.schema
+        return self._state.equal_ranges(schema.name, _compared_of(schema, mirror))
+
+    def _require_empty(self, source: SourceTable) -> None:
+        """Raise MirrorError if a table without a mirror has rows: they make the mirror."""
+        name, base = source.schema.name, self._job.mirror.path
+        if self._pipeline.session.query(f"SELECT 1 FROM {source.quoted_name} LIMIT 1"):  # noqa: S608 - a quoted name
+            raise MirrorError(verification.NO_MIRROR, table=name, path=base)
+
+
+def _compared_of(schema: TableSchema, mirror: Side) -> list[str]:
+    """Return what is compared of a table: what was equal before counts only for the same."""
+    return [schema.schema_id, mirror.snapshot.metadata.table_id, *mirror.columns]
+
+
+_LEFT_OUT = (
+    verification.SKIPPED,
+    verification.MODE,
+    verification.HIDDEN_KEY,
+    verification.NO_KEY,
+    verification.NO_MOMENT,
+    verification.NO_RANGES,
+    verification.REPLICA_MODE,
+    verification.REPLICA_TYPE,
+)

@@ -1,0 +1,226 @@
+"""One table: sums first, then the digests of rows whose sums differ; what differs is settled."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from verification.digests import digests, pairs
+from verification.narrowing import unequal_ranges
+from verification.repair import copies_for, copy_again
+from verification.row_index import RowIndex
+from verification.settlement import Settlement
+from verification.source_sums import Pace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from stream_jobs.apply.keys import Keys
+    from verification.digests import Digest
+    from verification.equal_ranges import EqualRanges
+    from verification.key_ranges import KeyRanges
+    from verification.origins import Origins
+    from verification.pipeline import Pipeline
+    from verification.report import Difference, TableResult
+    from verification.sample import Sample
+    from verification.settlement import Key
+    from verification.side import Side
+    from verification.since import Since
+    from verification.source_table import SourceTable
+
+# Candidates that are settled together.
+_CANDIDATES_MAX: Final = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much is done, and how fast."""
+
+    rows_per_second: int = 0  # of the source; 0: no limit
+    differences_max: int = 1000  # of a table; its comparison then ends
+    patience_seconds: float = 60.0  # how long pipeline and mirror may be behind
+    repairs: bool = False
+    sample: Sample | None = None  # of each table; all rows without it
+    since: str = ""  # the cut since which keys have to have changed; all rows without it
+
+
+class TableCheck:
+    """Compares one table."""
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        source: SourceTable,
+        mirror: Side,
+        limits: Limits,
+        result: TableResult,
+        show: Callable[[int, int], None],
+        origins: Origins | None = None,
+        wanted: Callable[[], dict[Digest, Key] | None] | None = None,
+        equal: EqualRanges | None = None,
+    ) -> None:
+        """Fill `result`; `show` gets the rows that were read, and about how many there are.
+
+        `origins` tell since when the mirror has the rows that differ. `wanted` returns the keys
+        that are compared; without it, or if it returns None, all rows are. Ranges that are
+        `equal` already are not summed again.
+        """
+        self._pipeline = pipeline
+        self._source = source
+        self._mirror = mirror
+        self._limits = limits
+        self._result = result
+        self._show = show
+        self._origins = origins
+        self._wanted = wanted
+        self._equal = equal
+        self._since: dict[Digest, Since] = {}
+        self._different: dict[Digest, Key] = {}
+        self._pace = Pace(limits.rows_per_second)
+        self._done = 0
+        self._live = mirror.snapshot.live_rows
+        self._settlement = Settlement(pipeline, source, mirror, limits.patience_seconds)
+
+    def run(self) -> None:
+        """Compare. Raises the errors of reading and of `Settlement.settle`."""
+        result, mirror = self._result, self._mirror
+        result.missing_columns = mirror.missing_columns
+        result.late_columns = mirror.late_columns
+        wanted = None if self._wanted is None else self._wanted()
+        if wanted is None:
+            self._compare_all()
+        else:
+            self._compare(iter([(list(wanted), list(wanted.values()))]))
+        if self._origins is not None and self._different:
+            self._since = self._origins.of(self._different)
+            found = zip(self._different, result.differences, strict=True)
+            result.differences = [self._dated(digest, each) for digest, each in found]
+        if self._limits.repairs:
+            self._repair()
+        result.rows_without_change = mirror.rows_without_change
+        result.version = mirror.snapshot.version
+        result.transaction = mirror.last_transaction
+
+    def _compare_all(self) -> None:
+        """Compare sums, if there are, and the rows that these leave."""
+        ranges = unequal_ranges(
+            self._pipeline,
+            self._source,
+            self._mirror,
+            self._pace,
+            self._limits.sample,
+            self._result,
+            self._count,
+            self._equal,
+        )
+        if ranges is None or len(ranges):
+            self._read_rows(ranges)
+
+    def _read_rows(self, ranges: KeyRanges | None) -> None:
+        """Compare row by row: the rows in `ranges`, or all."""
+        result, mirror = self._result, self._mirror
+        with TemporaryDirectory(prefix="binlog-connector-verify-") as folder:
+            index = RowIndex(Path(folder), self._live)
+            for data in mirror.batches(mirror.refresh(), ranges):
+                index.add(digests(data, mirror.key), digests(data, mirror.columns))
+                self._count(data.num_rows)
+            index.complete()
+            result.mirror_rows += index.rows
+            self._compare(self._differing(index, ranges))
+            self._compare(self._surplus(index))
+
+    def _count(self, rows: int) -> None:
+        """Show that so many more rows were read, of one side."""
+        self._done += rows
+        self._show(self._done, self._live + max(self._live, self._source.estimated_rows))
+
+    def _repair(self) -> None:
+        """Let the pipeline copy the rows that differ, and look at their keys again."""
+        result, different = self._result, self._different
+        if not different:
+            return
+        keys = list(different.values())
+        for where in copies_for(self._source.key_columns, keys, result.differences):
+            settings, patience = self._pipeline.settings, self._limits.patience_seconds
+            copy_again(settings, result.name, where, patience)
+        settled = self._settlement.settle(different)
+        result.repaired += [
+            difference
+            for digest, difference in zip(different, result.differences, strict=True)
+            if digest not in settled.differences and digest not in settled.unsettled
+        ]
+        result.unsettled += len(settled.unsettled)
+        result.differences = [self._dated(*found) for found in settled.differences.items()]
+
+    def _dated(self, digest: Digest, difference: Difference) -> Difference:
+        """Return a difference that says since when it is there."""
+        return replace(difference, since=self._since.get(digest))
+
+    def _compare(self, found: Iterator[tuple[list[Digest], list[Key]]]) -> None:
+        """Settle what `found` yields, until there are too many differences."""
+        candidates: dict[Digest, Key] = {}
+        for own, keys in found:
+            candidates |= zip(own, keys, strict=True)
+            while len(candidates) >= _CANDIDATES_MAX and not self._result.has_more:
+                some = dict(list(candidates.items())[:_CANDIDATES_MAX])
+                self._settle(some)
+                candidates = {d: key for d, key in candidates.items() if d not in some}
+            if self._result.has_more:
+                return
+        self._settle(candidates)
+
+    def _settle(self, candidates: dict[Digest, Key]) -> None:
+        result = self._result
+        if not candidates or result.has_more:
+            return
+        settled = self._settlement.settle(candidates)
+        room = self._limits.differences_max - len(result.differences)
+        # A key whose row moved while the source was read may come again.
+        others = settled.differences.keys() - self._different.keys()
+        some = [digest for digest in settled.differences if digest in others][:room]
+        result.differences += [settled.differences[digest] for digest in some]
+        self._different |= {digest: candidates[digest] for digest in some}
+        result.unsettled += len(settled.unsettled)
+        result.has_more = len(others) > room
+
+    def _differing(
+        self, index: RowIndex, ranges: KeyRanges | None
+    ) -> Iterator[tuple[list[Digest], list[Key]]]:
+        """Read the source, and yield the keys whose rows the mirror does not have."""
+        mirror, schema, result = self._mirror, self._source.schema, self._result
+        low = self._pipeline.low(schema.database, schema.table)
+        self._settlement.hidden_keys.begin = low.ends
+        for where in self._source.conditions(ranges):
+            for rows in self._source.chunks(low.delivered, where):
+                keys = digests(rows, mirror.key)
+                equal = index.are_equal(keys, digests(rows, mirror.columns))
+                yield self._keys(rows, keys, np.flatnonzero(~equal))
+                result.rows += rows.num_rows
+                self._count(rows.num_rows)
+                time.sleep(self._pace.seconds(rows.num_rows))
+
+    def _surplus(self, index: RowIndex) -> Iterator[tuple[list[Digest], list[Key]]]:
+        """Yield the keys that only the mirror had."""
+        mirror = self._mirror
+        for unseen in index.unseen():
+            for start in range(0, len(unseen.first), _CANDIDATES_MAX):
+                some = unseen.take(
+                    np.arange(start, min(start + _CANDIDATES_MAX, len(unseen.first)))
+                )
+                data = mirror.rows_of(mirror.snapshot, some)
+                yield self._keys(data, digests(data, mirror.key), np.arange(data.num_rows))
+
+    def _keys(
+        self, data: pa.Table, keys: Keys, places: NDArray[np.intp]
+    ) -> tuple[list[Digest], list[Key]]:
+        """Return the digests and the values of some keys."""
+        clear = self._source.clear_keys.keys_of(data.take(places), self._mirror.key)
+        return pairs(keys.take(places)), clear
