@@ -6,12 +6,13 @@ import json
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from kafka import IsolationLevel, KafkaProducer
-from kafka.admin import KafkaAdminClient
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.consumer.fetcher import TopicPartition
 from kafka.errors import TopicAlreadyExistsError, UnknownTopicOrPartitionError
 
@@ -32,6 +33,7 @@ from connector.contract import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
 
 PARTITIONS = 2
 SOURCE_TS_MS = 1_700_000_000_000
@@ -112,6 +114,11 @@ class Kafka:
         """Delete a topic with its records, and create it."""
         self.delete_topic(topic)
         self.add_topic(topic)
+
+    def keep_for(self, topic: str, span: timedelta) -> None:
+        """Let the brokers delete records of this age; they keep those of other topics for ever."""
+        retention = {"retention.ms": str(span // timedelta(milliseconds=1))}
+        self._admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, retention)])
 
     def add_partition(self, topic: str) -> None:
         self._admin.create_partitions({topic: PARTITIONS + 1})

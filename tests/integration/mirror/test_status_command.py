@@ -72,6 +72,7 @@ def test_a_table_that_is_set_aside_has_a_reason_and_the_exit_code_is_3(
     kafka: Kafka, job: Job
 ) -> None:
     items = SourceTable(kafka, "items", COLUMNS).create()
+    kafka.keep_for(items.topic, timedelta(days=7))
     with kafka.transaction():
         items.send("c", None, {"id": 1}, value=b"?", partition=0)
     reason = job.reason()
@@ -85,7 +86,6 @@ def test_a_table_that_is_set_aside_has_a_reason_and_the_exit_code_is_3(
     )
     assert (found["partition"], found["offset"], found["waiting"]) == (0, 0, 2)
     kept = datetime.fromisoformat(found["kept_until"]) - datetime.fromisoformat(found["since"])
-    # The default of the broker.
     assert abs(kept - timedelta(days=7)) < timedelta(minutes=10)
     assert shown.endswith(
         f"shop.items: set aside since {found['since']}, [M209] {reason}; Kafka keeps "
