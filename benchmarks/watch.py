@@ -35,7 +35,6 @@ class Topics:
             isolation_level="read_committed",
             enable_auto_commit=False,
             group_id=None,
-            allow_auto_create_topics=False,
             metadata_max_age_ms=500,
         )
         self._names = names

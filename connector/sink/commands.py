@@ -61,9 +61,7 @@ def write_command(settings: KafkaSettings, pipeline: str, command: str, **argume
     topic = commands_topic(settings.topic_prefix)
     TopicCreator(settings).ensure(topic)
     try:
-        producer = KafkaProducer(
-            **client_settings(settings), acks="all", allow_auto_create_topics=False
-        )
+        producer = KafkaProducer(**client_settings(settings), acks="all")
         try:
             sent = producer.send(topic, value, key=pipeline.encode(), partition=0)
             offset: int = sent.get(settings.request_timeout_seconds).offset

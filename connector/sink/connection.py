@@ -76,8 +76,6 @@ def consumer_settings(settings: KafkaSettings) -> dict[str, Any]:
     Raises ConfigError for a file that cannot be used.
     """
     return client_settings(settings) | {
-        # A broker would make a topic that is missing, with its own number of partitions.
-        "allow_auto_create_topics": False,
         "enable_auto_commit": False,
         "group_id": None,
         "isolation_level": "read_committed",

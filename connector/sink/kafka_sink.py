@@ -256,7 +256,6 @@ class KafkaSink(BatchReceiver):
             "max_request_size": settings.record_bytes_max + _RECORD_OVERHEAD_BYTES,
             "max_block_ms": timeout_ms,
             "retry_backoff_ms": _RETRY_BACKOFF_MS,
-            "allow_auto_create_topics": False,
             # Nobody reads these figures, and they are an eighth of the work of a small commit.
             "metrics_enabled": False,
         }

@@ -209,7 +209,7 @@ def network_client(**settings: Any) -> KafkaNetClient:
 
 
 def _client(kind: type[KafkaNetClient], settings: dict[str, Any]) -> KafkaNetClient:
-    """Return a client that requests metadata when they are needed.
+    """Return a client that requests metadata when they are needed, and lets no broker make topics.
 
     By default, it waits 100 ms since the last request, for each new client and each new topic. No
     setting of the clients changes this.
@@ -217,4 +217,7 @@ def _client(kind: type[KafkaNetClient], settings: dict[str, Any]) -> KafkaNetCli
     selector = NetworkSelector(**settings)
     client = kind(selector, Connections(selector, **settings), **settings)
     client.cluster.config["retry_backoff_ms"] = _METADATA_BACKOFF_MS
+    # Otherwise a broker that is asked for a deleted topic makes it again, with its own number of
+    # partitions. The clients drop their setting of this name.
+    client.cluster.config["allow_auto_create_topics"] = False
     return client

@@ -65,15 +65,15 @@ class Kafka:
         # Where transactions may have ended whose end the broker has not written yet.
         self._ended: set[TopicPartition] = set()
         self._admin = KafkaAdminClient(bootstrap_servers=bootstrap)
-        # Otherwise, looking for a topic that was deleted may make it again.
-        self._admin._manager.cluster.config["allow_auto_create_topics"] = False
         self._producer = KafkaProducer(
             bootstrap_servers=bootstrap,
             transactional_id=f"test-{prefix}{producer}",
             retry_backoff_ms=5,
             metadata_max_age_ms=500,
-            allow_auto_create_topics=False,
         )
+        # Otherwise, looking for a topic that was deleted may make it again.
+        for cluster in (self._admin._manager.cluster, self._producer._metadata):
+            cluster.config["allow_auto_create_topics"] = False
         self._producer.init_transactions()
 
     def close(self) -> None:

@@ -229,12 +229,32 @@ def test_a_consumer_does_not_make_the_topic_that_it_asks_for(settings: KafkaSett
             assert not consumer.partitions_for_topic(topic)
         assert topic not in admin.list_topics()
         # The broker would: it is the client that has to say no.
-        with closing(KafkaConsumer(**client_settings(settings))) as consumer:
+        with closing(KafkaConsumer(bootstrap_servers=settings.bootstrap_servers)) as consumer:
             consumer.subscribe([topic])
             wait_until(
                 lambda: bool(consumer.poll(100)) or topic in admin.list_topics(),
                 lambda: "the broker did not make the topic",
             )
+
+
+def test_a_producer_does_not_make_a_topic_again_that_somebody_has_deleted(
+    open_sink: Opener, settings: KafkaSettings
+) -> None:
+    sink = open_sink("a")
+    publish(sink, settings, 0)
+    sink.commit(progress("a"))
+    topic = f"{settings.topic_prefix}.db.t"
+    with closing(KafkaAdminClient(bootstrap_servers=settings.bootstrap_servers)) as admin:
+        admin.delete_topics([topic])
+        wait_until(lambda: topic not in admin.list_topics(), lambda: f"{topic} is not deleted")
+        asked = sink._producer._metadata.request_update()
+        wait_until(lambda: asked.is_done, lambda: "the broker does not answer")
+        assert topic not in admin.list_topics()
+        # The next instance makes it with the number of partitions of the settings.
+        sink.close()
+        publish(open_sink("b"), settings, 0)
+        (made,) = admin.describe_topics([topic])
+        assert len(made["partitions"]) == settings.partitions
 
 
 def test_what_fails_before_the_first_commit_is_no_other_instance(
