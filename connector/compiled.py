@@ -52,6 +52,7 @@ COMPILED: Final = (
     "changes/*.py",
     "progress/*.py",
     "envelope/**/*.py",
+    "flashback/*.py",
     "quarantine/core/guard.py",
     "quarantine/core/fence_setter.py",
     "run/delivery_stream.py",

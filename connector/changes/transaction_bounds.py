@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
-from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.control import (
     IgnorableEvent,
     IncidentEvent,
@@ -51,8 +50,6 @@ from connector.changes.statement import StatementKind
 from connector.changes.statement_classifier import classify
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from mypy_extensions import i64
 
     from connector.binlog.event import Event, EventBody
@@ -62,18 +59,12 @@ _OUTSIDE: Final = 0
 _OPENED: Final = 1  # after a GTID event that does not mean BEGIN
 _INSIDE: Final = 2
 
-_NO_BEGIN: Final = -1
+# The `begin_thread_id` of a statement that is no BEGIN.
+NO_BEGIN: Final = -1
 
 # The second word of XA statements that begin a transaction, and of those that end none.
 _XA_START = ("START", "BEGIN")
 _XA_END = ("END",)
-
-
-def with_inner_events(event: Event) -> Iterator[Event]:
-    """Yield the event, and after a compressed transaction its inner events."""
-    yield event
-    if isinstance(event.body, TransactionPayloadEvent):
-        yield from event.body.events()
 
 
 def rows_of(body: EventBody) -> RowsEvent | None:
@@ -176,7 +167,7 @@ class TransactionBounds:
             return True
         if meaning in (ABOUT_ROWS, GTID) or (meaning == ROWS and self._state != _OPENED):
             return False
-        if meaning == QUERY and event.begin_thread_id != _NO_BEGIN:
+        if meaning == QUERY and event.begin_thread_id != NO_BEGIN:
             self._state = _INSIDE
             return False
         body = event.body

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from contextlib import closing
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from connector.cli.log_files import events_of, exit_codes, opened_logs
+from connector.cli.failure import errors
+from connector.cli.log_files import exit_codes, opened_logs
 from connector.cli.log_options import (
     ChangeOptions,
     LogNames,
@@ -21,9 +22,10 @@ from connector.errors import ConfigError, LogTruncated
 from connector.errors import options as wrong
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from connector.binlog.event import Event
+    from connector.dump.gaps import Gap
+    from connector.dump.logs import DumpedLog
     from connector.dump.selection import SelectionOptions
 
 _NAME_PARTS = 3
@@ -66,8 +68,7 @@ def flashback(
             tables=None if positions.stop_position else selection.only_tables,
         )
         logs_to_read = opened_logs(logs, server, reading)
-        events = events_of(logs_to_read, stop_position=positions.stop_position)
-        _undo(events, selection, _omitted(omit_columns))
+        _undo(logs_to_read, selection, positions.stop_position, _omitted(omit_columns))
 
 
 def _omitted(names: Sequence[str]) -> frozenset[str]:
@@ -77,28 +78,36 @@ def _omitted(names: Sequence[str]) -> frozenset[str]:
     return frozenset(names)
 
 
-def _undo(events: Generator[Event], options: SelectionOptions, omitted: frozenset[str]) -> None:
+def _undo(
+    logs: Iterator[DumpedLog],
+    options: SelectionOptions,
+    stop_position: int | None,
+    omitted: frozenset[str],
+) -> None:
+    from connector.dump.dump import Dump, DumpOptions  # noqa: PLC0415  # keeps --help fast
     from connector.dump.lines.output import LineOutput  # noqa: PLC0415  # keeps --help fast
-    from connector.dump.selection import Selection  # noqa: PLC0415  # keeps --help fast
+    from connector.dump.progress import ReadingProgress  # noqa: PLC0415  # keeps --help fast
     from connector.flashback.spool import Spool  # noqa: PLC0415  # keeps --help fast
     from connector.flashback.undo import Undo  # noqa: PLC0415  # keeps --help fast
 
     truncated: LogTruncated | None = None
-    selection = Selection(options)
+    output = LineOutput(sys.stdout.buffer)
     with Spool() as spool:
         undo = Undo(spool, omitted)
-        try:
-            with closing(events):
-                for event in events:
-                    for selected in selection.select(event):
-                        undo.receive(selected)
-                    if selection.finished:
-                        break
-        except LogTruncated as error:
-            # All complete transactions come before it.
-            truncated = error
-        output = LineOutput(sys.stdout.buffer)
-        output.write(undo.statements())
+        reading = DumpOptions(selection=options, stop_position=stop_position)
+        with ExitStack() as stack:
+            progress = stack.enter_context(ReadingProgress(errors)) if errors.is_terminal else None
+            try:
+                Dump(reading, output, _refuse, progress, undo).run(logs)
+            except LogTruncated as error:
+                # All complete transactions come before it.
+                truncated = error
+        undo.put_statements(output)
         output.flush()
     if truncated is not None:
         raise truncated
+
+
+def _refuse(gap: Gap) -> None:
+    """Refuse an unreadable part: the rows in it could not be undone."""
+    raise gap.error

@@ -1,15 +1,15 @@
-"""The logs of a command, from files or from a server: their events, and the exit code."""
+"""The logs of a command, from files or from a server, and the exit code."""
 
 from __future__ import annotations
 
 import os
 import sys
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import typer
 
-from connector.cli.failure import errors, fail
+from connector.cli.failure import fail
 from connector.cli.log_commands import (
     EXIT_ARGUMENTS,
     EXIT_INTERRUPTED,
@@ -20,9 +20,8 @@ from connector.errors import ConfigError, ConnectorError
 from connector.errors import options as wrong
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from connector.binlog.event import Event
     from connector.cli.log_options import ServerOptions
     from connector.dump.logs import DumpedLog, ReadingOptions
     from connector.errors.code import ErrorCode
@@ -75,33 +74,6 @@ def _password(url: str, variable: str | None) -> str | None:
             typer.prompt("Password", hide_input=True, err=True, default="", show_default=False)
         )
     return None
-
-
-def events_of(logs: Iterable[DumpedLog], *, stop_position: int | None = None) -> Generator[Event]:
-    """Yield the events of logs, in order; those of the last one up to `stop_position`.
-
-    On a terminal a bar shows the progress, until this generator is closed.
-    """
-    from connector.dump.gaps import Gap  # noqa: PLC0415  # keeps --help fast
-    from connector.dump.progress import ReadingProgress  # noqa: PLC0415  # keeps --help fast
-    from connector.dump.selection import is_made_up  # noqa: PLC0415  # keeps --help fast
-
-    with ExitStack() as stack:
-        progress = stack.enter_context(ReadingProgress(errors)) if errors.is_terminal else None
-        for log in logs:
-            stop = stop_position if log.last else None
-            with closing(log.events()) as events:
-                for event in events:
-                    assert not isinstance(event, Gap)
-                    if stop is not None and event.position >= stop:
-                        return
-                    if not is_made_up(event):
-                        yield event
-                    if progress is not None:
-                        progress.show(log.name, event.next_position, log.size)
-                    if stop is not None and event.next_position >= stop:
-                        # The bytes after it may be damaged.
-                        return
 
 
 @contextmanager

@@ -71,14 +71,18 @@ class Dump:
         output: LineOutput,
         report: Callable[[Gap], None],
         progress: Progress | None = None,
+        writer: ByteFormat | None = None,
     ) -> None:
-        """Write to `output`; tell `report` about unreadable parts that do not end the dump."""
+        """Write to `output`; tell `report` about unreadable parts that do not end the dump.
+
+        `writer` writes another format than that of the options.
+        """
         self._output = output
         self._report = report
         self._progress = progress
         self._stop_position = options.stop_position
         self._recover = options.recover
-        self._writer = _writer(options)
+        self._writer = writer or _writer(options)
         selection = options.selection
         if options.format is Format.ENVELOPE:
             # Changes of other tables count in the sequences, so the writer must see them.

@@ -19,6 +19,7 @@ from connector.binlog.charsets.collations import BINARY_COLLATION
 from connector.binlog.columns.column_types import ColumnType
 from connector.binlog.columns.json_scalars import double_text
 from connector.binlog.columns.values import EnumIndex, Geometry
+from connector.codec.quoted_text import SQL_ESCAPES
 from connector.codec.sql_text import quoted_identifier
 from connector.errors import DecodeError, log_undo
 
@@ -27,13 +28,9 @@ if TYPE_CHECKING:
     from connector.binlog.columns.values import Value
 
 # Character sets whose bytes are written as text of the connection, which is utf8mb4.
-_UTF8 = ("utf8mb4", "utf8mb3", "ascii")
+UTF8_CHARSETS = ("utf8mb4", "utf8mb3", "ascii")
 # Character sets of which that is true for ASCII characters.
 _ASCII_LIKE = ("latin1", "latin2", "cp1250", "cp1251", "cp1257")
-
-_ESCAPES = str.maketrans(
-    {"\\": "\\\\", "'": "\\'", "\0": "\\0", "\n": "\\n", "\r": "\\r", "\x1a": "\\Z"}
-)
 
 _INT64_MIN = -(1 << 63)
 _UINT64_MAX = (1 << 64) - 1
@@ -106,13 +103,13 @@ def stored_bytes(value: Value) -> bytes:
 
 def string_literal(text: str) -> str:
     """Return a string literal of the connection's character set."""
-    return f"'{text.translate(_ESCAPES)}'"
+    return f"'{text.translate(SQL_ESCAPES)}'"
 
 
 def _string(value: bytes, charset: str | None) -> str:
     if charset is None or charset == "binary":
         return _hex(value)
-    if charset in _UTF8 or (charset in _ASCII_LIKE and value.isascii()):
+    if charset in UTF8_CHARSETS or (charset in _ASCII_LIKE and value.isascii()):
         try:
             return string_literal(value.decode("utf-8"))
         except UnicodeDecodeError:

@@ -14,29 +14,42 @@ CURRENT_TIMESTAMP has no effect.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
+from connector.binlog.columns.bitmap import all_set, bitmap_length
 from connector.binlog.columns.values import ABSENT
-from connector.binlog.events.rows_head import RowsKind
+from connector.binlog.events.rows_head import DELETE, INSERT, RowsKind
 from connector.codec.sql_text import quoted_identifier, quoted_name
 from connector.errors import DecodeError, UnsupportedChange, log_undo
+from connector.flashback.literal_writers import literal_writer
 from connector.flashback.sql_values import literal, matches, raw_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from librt.strings import BytesWriter
+    from mypy_extensions import i64
+
     from connector.binlog.columns.column import Column
+    from connector.binlog.columns.column_reader import ColumnReader
     from connector.binlog.columns.values import Value
     from connector.binlog.events.row_reader import Row
     from connector.binlog.events.rows import RowsEvent
     from connector.binlog.events.table_map import TableMapEvent
+    from connector.codec.payload import PayloadReader
+    from connector.flashback.spool import Spool
 
 # Columns that a functional index hides; no statement can name them.
 _HIDDEN = "!hidden!"
 
 
+@final
 class TableUndo:
-    """Undoes row changes of one table, as one table map describes it."""
+    """Undoes row changes of one table, as one table map describes it.
+
+    Bytes become SQL at once if the images are whole and the table has a primary key, in the order
+    of its columns. All other rows are read as values first.
+    """
 
     def __init__(self, table_map: TableMapEvent, omitted: frozenset[str]) -> None:
         """Leave out the columns named in `omitted`, as `database.table.column`.
@@ -44,26 +57,87 @@ class TableUndo:
         Raises DecodeError if the log does not name the columns.
         """
         full_name = f"{table_map.schema}.{table_map.table}"
-        if any(column.name is None for column in table_map.columns):
+        columns = table_map.columns
+        if any(column.name is None for column in columns):
             raise DecodeError(log_undo.NO_NAMES, table=full_name)
         self._name = quoted_name(table_map.schema, table_map.table)
-        self._columns = table_map.columns
+        self._columns = columns
         self._assigned = [
             index
-            for index, column in enumerate(table_map.columns)
+            for index, column in enumerate(columns)
             if not _column_name(column).startswith(_HIDDEN)
             and f"{full_name}.{column.name}" not in omitted
         ]
-        by_key = sorted((c.primary_key, index) for index, c in enumerate(table_map.columns))
+        by_key = sorted((c.primary_key, index) for index, c in enumerate(columns))
         self._key = [index for part, index in by_key if part]
-        self._raw_map = replace(table_map, columns=raw_columns(table_map.columns), _row_plan=None)
+        self._raw_map = replace(table_map, columns=raw_columns(columns), _row_plan=None)
+        self._cells: list[_Cell] | None = None  # chosen with the first rows
+        self._has_plain_key = bool(self._key) and self._key == sorted(self._key)
+        names = ", ".join(_quoted(columns[index]) for index in self._assigned)
+        self._delete_start = f"DELETE FROM {self._name} WHERE ".encode()  # noqa: S608 - quoted
+        self._insert_start = f"INSERT INTO {self._name} ({names}) VALUES (".encode()  # noqa: S608 - quoted
+        self._update_start = f"UPDATE {self._name} SET ".encode()  # noqa: S608 - quoted
 
-    def statements(self, rows: RowsEvent) -> Iterator[str]:
-        """Yield the statement for each row of an event of this table, in the order of the event.
+    def put(self, rows: RowsEvent, spool: Spool) -> None:
+        """Add the statement for each row of an event of this table, in the order of the event.
 
         Raises UnsupportedChange if the images lack needed columns, EventError for a row that cannot
         be read.
         """
+        mark = spool.mark()
+        try:
+            if self._put_bytes(rows, spool):
+                return
+        except DecodeError:
+            # The values tell what is wrong with them.
+            spool.cut(mark)
+        for statement in self._statements(rows):
+            spool.append(statement.encode())
+
+    def _put_bytes(self, rows: RowsEvent, spool: Spool) -> bool:
+        """Add the statements without reading values; return False if that cannot be done."""
+        count: i64 = len(self._columns)
+        before, after = rows.before_columns_present, rows.after_columns_present
+        if (
+            rows.partial
+            or rows.refused is not None
+            or not self._has_plain_key
+            or not (before is None or all_set(before, count))
+            or not (after is None or all_set(after, count))
+        ):
+            return False
+        cells = self._cells
+        if cells is None:
+            cells = self._cells = self._new_cells()
+        image = rows.images()
+        while image.offset < image.end:
+            out = spool.block
+            if rows.kind is INSERT:
+                out.write(self._delete_start)
+                _put_key(cells, image, out)
+                out.write(b" LIMIT 1;")
+            elif rows.kind is DELETE:
+                out.write(self._insert_start)
+                _put_values(cells, image, out, named=False)
+                out.write(b");")
+            else:
+                out.write(self._update_start)
+                _put_values(cells, image, out, named=True)
+                out.write(b" WHERE ")
+                _put_key(cells, image, out)
+                out.write(b" LIMIT 1;")
+            spool.end_record()
+        return True
+
+    def _new_cells(self) -> list[_Cell]:
+        """Choose the writers of the columns. Raises DecodeError if one cannot be read."""
+        readers = self._raw_map.row_plan.readers
+        return [
+            _Cell(index, column, reader, assigned=index in self._assigned, key=index in self._key)
+            for index, (column, reader) in enumerate(zip(self._columns, readers, strict=True))
+        ]
+
+    def _statements(self, rows: RowsEvent) -> Iterator[str]:
         undo = {
             RowsKind.INSERT: self._delete,
             RowsKind.DELETE: self._insert,
@@ -127,6 +201,62 @@ class TableUndo:
         if value is ABSENT:
             raise DecodeError(log_undo.NOT_IN_IMAGE, column=self._columns[index].name)
         return value
+
+
+@final
+class _Cell:
+    """One column of whole row images."""
+
+    __slots__ = ("assigned", "assignment", "key", "number", "reader", "writer")
+
+    def __init__(
+        self, number: i64, column: Column, reader: ColumnReader, *, assigned: bool, key: bool
+    ) -> None:
+        self.number: i64 = number
+        self.assigned = assigned
+        self.key = key
+        self.assignment = f"{_quoted(column)} = ".encode()
+        self.reader = reader
+        self.writer = literal_writer(column, reader)
+
+
+def _put_values(cells: list[_Cell], image: PayloadReader, out: BytesWriter, *, named: bool) -> None:
+    """Append what an INSERT or an UPDATE sets, from one image."""
+    _put_cells(cells, image, out, b", ", key=False, named=named)
+
+
+def _put_key(cells: list[_Cell], image: PayloadReader, out: BytesWriter) -> None:
+    """Append the condition that finds the row of one image."""
+    _put_cells(cells, image, out, b" AND ", key=True, named=True)
+
+
+def _put_cells(
+    cells: list[_Cell],
+    image: PayloadReader,
+    out: BytesWriter,
+    separator: bytes,
+    *,
+    key: bool,
+    named: bool,
+) -> None:
+    data = image.data
+    nulls = image.take(bitmap_length(len(cells)))
+    several = False
+    for cell in cells:
+        bits: i64 = data[nulls + (cell.number >> 3)]  # `is_set`, without a call for each column
+        is_null = bits >> (cell.number & 7) & 1 != 0
+        if cell.key if key else cell.assigned:
+            if several:
+                out.write(separator)
+            several = True
+            if named:
+                out.write(cell.assignment)
+            if is_null:
+                out.write(b"NULL")
+            else:
+                cell.writer.put(image, out)
+        elif not is_null:
+            cell.reader.skip(image)
 
 
 def _column_name(column: Column) -> str:

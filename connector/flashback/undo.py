@@ -17,26 +17,33 @@ back.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
+from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.control import IncidentEvent
 from connector.binlog.events.load import CreateFileEvent, LoadEvent
+from connector.binlog.events.partial_row_data import PartialRowDataEvent
 from connector.binlog.events.statement import QueryEvent
 from connector.binlog.events.xa import XaPrepareEvent
+from connector.changes.event_meaning import MEANING_OF_TYPE, OTHER, QUERY, ROWS
 from connector.changes.statement import StatementKind
 from connector.changes.statement_classifier import classify
-from connector.changes.transaction_bounds import TransactionBounds, rows_of, with_inner_events
+from connector.changes.transaction_bounds import NO_BEGIN, TransactionBounds, rows_of
+from connector.dump.lines.byte_format import ByteFormat
+from connector.dump.lines.output import encoded
 from connector.errors import DecodeError, UnsupportedChange, log_undo
 from connector.flashback.table_undo import TableUndo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from connector.binlog.event import Event
-    from connector.binlog.events.rows import RowsEvent
+    from mypy_extensions import i64
+
+    from connector.binlog.event import Event, EventBody
     from connector.binlog.events.table_map import TableMapEvent
     from connector.changes.statement import Statement
     from connector.changes.transaction_bounds import TransactionSpan
+    from connector.dump.lines.output import LineOutput
     from connector.flashback.spool import Spool
 
 # The session must accept values that a strict server refuses but that were stored (zero dates, the
@@ -49,8 +56,9 @@ SESSION = (
 )
 
 
-class Undo:
-    """Takes the selected events of logs, in their order, and returns the SQL."""
+@final
+class Undo(ByteFormat):
+    """Takes the selected events of logs, in their order, and writes the SQL at the end."""
 
     def __init__(self, spool: Spool, omitted: frozenset[str] = frozenset()) -> None:
         """Keep statements in `spool`; leave out columns named `database.table.column`."""
@@ -59,32 +67,56 @@ class Undo:
         self._bounds = TransactionBounds()
         # The transaction whose statements end the spool, and the offset where they begin.
         self._span: TransactionSpan | None = None
-        self._mark = 0
+        self._mark: i64 = 0
+        self._second = -1  # of the last title, since the epoch,
+        self._moment = ""  # and how it is written
         self._tables: dict[tuple[str, str], tuple[TableMapEvent, TableUndo]] = {}
 
-    def receive(self, event: Event) -> None:
-        """Take the next event.
+    def received(self) -> None:
+        """Do nothing: it does not matter when an event was read."""
+
+    def put(self, event: Event, output: LineOutput) -> None:
+        """Take the next event; nothing is written yet.
 
         Raises UnsupportedChange for a change that cannot be undone, EventError for a row that
         cannot be read.
         """
-        for inner in with_inner_events(event):
-            self._receive(inner)
+        del output
+        self._take(event)
+        if MEANING_OF_TYPE[event.header.type_code] == OTHER:
+            body = event.body
+            if isinstance(body, TransactionPayloadEvent):
+                for inner in body.events():
+                    self._take(inner)
 
-    def statements(self) -> Iterator[str]:
-        """Yield the SQL, line by line; do not call `receive` afterwards."""
+    def put_statements(self, output: LineOutput) -> None:
+        """Write the SQL; do not call `put` afterwards."""
         self._drop_unfinished()
-        yield from SESSION
-        yield from reversed(self._spool)
+        output.write(SESSION)
+        self._spool.put_reversed(output)
 
-    def _receive(self, event: Event) -> None:
+    def _take(self, event: Event) -> None:
         ended = self._bounds.receive(event)
         if self._span is not None and self._bounds.span is not self._span:
             self._drop_unfinished()
+        meaning: i64 = MEANING_OF_TYPE[event.header.type_code]
+        if meaning == ROWS:
+            self._rows(event, event.body)
+        elif meaning == QUERY:
+            body = event.body
+            # A BEGIN is known by its bytes.
+            if event.begin_thread_id == NO_BEGIN and isinstance(body, QueryEvent):
+                self._statement(event, body)
+        elif meaning == OTHER:
+            self._other(event)
+        if ended and self._span is not None:
+            self._spool.append(self._title(self._span))
+            self._span = None
+
+    def _other(self, event: Event) -> None:
         body = event.body
-        rows = rows_of(body)
-        if rows is not None and not rows.is_dummy:
-            self._rows(event, rows)
+        if isinstance(body, PartialRowDataEvent):
+            self._rows(event, body)
         elif isinstance(body, QueryEvent):
             self._statement(event, body)
         elif isinstance(body, XaPrepareEvent) and not body.one_phase and self._span is not None:
@@ -93,27 +125,26 @@ class Undo:
             raise UnsupportedChange(log_undo.LOAD, file=event.file, position=event.position)
         elif isinstance(body, IncidentEvent):
             raise UnsupportedChange(log_undo.INCIDENT, file=event.file, position=event.position)
-        if ended and self._span is not None:
-            self._spool.append(f"\n{_title(self._span)}\nBEGIN;")
-            self._span = None
 
     def _drop_unfinished(self) -> None:
         if self._span is not None:
             self._spool.cut(self._mark)
             self._span = None
 
-    def _rows(self, event: Event, body: RowsEvent) -> None:
+    def _rows(self, event: Event, body: EventBody) -> None:
+        rows = rows_of(body)
+        if rows is None or rows.is_dummy:
+            return
         if self._span is None:
             self._span = self._bounds.span
             self._mark = self._spool.mark()
-            self._spool.append("COMMIT;")
-        for statement in self._undo_of(event, body.table_map).statements(body):
-            self._spool.append(statement)
+            self._spool.append(b"COMMIT;")
+        self._undo_of(event, rows.table_map).put(rows, self._spool)
 
     def _undo_of(self, event: Event, table_map: TableMapEvent) -> TableUndo:
         name = (table_map.schema, table_map.table)
         known = self._tables.get(name)
-        if known is not None and known[0] == table_map:
+        if known is not None and (known[0] is table_map or known[0] == table_map):
             return known[1]
         try:
             undo = TableUndo(table_map, self._omitted)
@@ -159,10 +190,15 @@ class Undo:
                 if name[0] == (database or body.schema) and table in ("", name[1]):
                     yield name
 
-
-def _title(span: TransactionSpan) -> str:
-    moment = datetime.fromtimestamp(span.last_timestamp, UTC)
-    # A line break would end the comment.
-    file = span.file.replace("\n", "\\n")
-    title = f"-- {file}:{span.position}, {moment:%Y-%m-%d %H:%M:%S} UTC"
-    return title if span.gtid is None else f"{title}, {span.gtid}"
+    def _title(self, span: TransactionSpan) -> bytes:
+        """Return the comment and the BEGIN before the statements of a transaction."""
+        second = span.last_timestamp
+        if second != self._second:
+            self._second = second
+            self._moment = f"{datetime.fromtimestamp(second, UTC):%Y-%m-%d %H:%M:%S} UTC"
+        # A line break would end the comment.
+        file = span.file.replace("\n", "\\n")
+        title = f"\n-- {file}:{span.position}, {self._moment}"
+        if span.gtid is not None:
+            title = f"{title}, {span.gtid}"
+        return encoded(f"{title}\nBEGIN;")

@@ -2,33 +2,60 @@
 
 from __future__ import annotations
 
+from io import BytesIO
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from connector.dump.lines.output import LineOutput
 from connector.flashback.spool import Spool
 
 
-@given(st.lists(st.text()))
-def test_records_come_back_in_reverse_order(records: list[str]) -> None:
+def reversed_lines(spool: Spool) -> bytes:
+    file = BytesIO()
+    output = LineOutput(file)
+    spool.put_reversed(output)
+    output.flush()
+    return file.getvalue()
+
+
+def lines(records: list[bytes]) -> bytes:
+    return b"".join(record + b"\n" for record in reversed(records))
+
+
+@given(st.lists(st.binary()))
+def test_records_come_back_in_reverse_order(records: list[bytes]) -> None:
     with Spool() as spool:
         for record in records:
             spool.append(record)
-        assert list(reversed(spool)) == records[::-1]
+        assert reversed_lines(spool) == lines(records)
 
 
 def test_a_record_may_be_longer_than_a_block() -> None:
-    records = ["a" * 3_000_000, "", "é" * 1_000_000, "b"]
+    records = [b"a" * 3_000_000, b"", b"c" * 1_000_000, b"b", b"d" * 300_000]
     with Spool() as spool:
         for record in records:
             spool.append(record)
-        assert list(reversed(spool)) == records[::-1]
+        assert reversed_lines(spool) == lines(records)
+
+
+def test_a_record_may_come_in_pieces() -> None:
+    with Spool() as spool:
+        for number in range(100_000):
+            spool.block.write(b"%d" % number)
+            spool.block.write(b";")
+            spool.end_record()
+        assert reversed_lines(spool) == lines([b"%d;" % number for number in range(100_000)])
 
 
 def test_what_is_after_a_mark_can_be_dropped() -> None:
-    with Spool() as spool:
-        spool.append("kept")
-        mark = spool.mark()
-        spool.append("dropped")
-        spool.cut(mark)
-        spool.append("new")
-        assert list(reversed(spool)) == ["new", "kept"]
+    for size in (10, 200_000, 900_000):
+        with Spool() as spool:
+            spool.append(b"kept")
+            mark = spool.mark()
+            spool.append(b"d" * size)
+            spool.append(b"dropped")
+            spool.block.write(b"not ended")
+            spool.cut(mark)
+            spool.append(b"new")
+            assert reversed_lines(spool) == b"new\nkept\n"

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from connector.binlog.columns.column_types import ColumnType, column_type_name
+from connector.codec.quoted_text import ESCAPES
 from connector.codec.sql_text import quoted_identifier
-from connector.dump.text.quoting import ESCAPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 from connector.binlog.columns.values import JsonDiffs, JsonOperation
+from connector.codec.quoted_text import quoted_text
 from connector.dump.lines.output import encoded
-from connector.dump.text.quoting import quoted_text
 from connector.dump.text.value_text import ValueText
 
 if TYPE_CHECKING:

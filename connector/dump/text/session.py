@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from connector.binlog.charsets.collations import charset_of
 from connector.codec.digits import put_uint
+from connector.codec.quoted_text import quoted_text
 from connector.codec.sql_text import quoted_identifier
 from connector.dump.lines.output import encoded
-from connector.dump.text.quoting import quoted_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, final
 from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
+from connector.codec.quoted_text import QUOTE, put_bytes, put_text
 from connector.dump.lines.writer import LARGE
-from connector.dump.text.quoting import QUOTE, put_bytes, put_text
 from connector.dump.text.value_text import ValueText
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from connector.binlog.columns.temporal import Timestamp2Reader
 from connector.binlog.columns.time_text import fraction_length, put_fraction
 from connector.binlog.columns.vector import VectorReader
 from connector.codec.digits import put_ascii, put_int, put_padded, put_uint, put_uint64
-from connector.dump.text.quoting import QUOTE, quoted_text
+from connector.codec.quoted_text import QUOTE, quoted_text
 from connector.dump.text.string_texts import BytesText, DocumentText, StoredText, Utf8Text
 from connector.dump.text.value_text import ValueText
 

@@ -19,9 +19,9 @@ from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.rows_head import RowsKind
 from connector.binlog.events.table_map import TableMapEvent
 from connector.codec.payload import PayloadReader
+from connector.codec.quoted_text import put_bytes, put_text, quoted_text
 from connector.dump.lines.output import LineOutput
 from connector.dump.lines.writer import LARGE
-from connector.dump.text.quoting import put_bytes, put_text, quoted_text
 from connector.dump.text.rows import TableRows
 from connector.errors import DecodeError
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.codec.quoted_text import quoted_text
 from connector.dump.dump import Dump, DumpOptions
 from connector.dump.format import Format
 from connector.dump.lines.output import LineOutput
 from connector.dump.logs import ReadingOptions, files
-from connector.dump.text.quoting import quoted_text
 from local_stack import connect
 from tests.binlog.source_log import SourceLog
 

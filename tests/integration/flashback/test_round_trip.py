@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.flashback.spool import Spool
-from connector.flashback.undo import Undo
+from tests.flashback.undone import sql_of
 
 if TYPE_CHECKING:
     from connector.binlog.event import Event
@@ -98,11 +97,7 @@ def content(log: SourceLog, name: str) -> tuple[object, list[tuple[object, ...]]
 
 
 def undone(events: list[Event]) -> list[str]:
-    with Spool() as spool:
-        undo = Undo(spool)
-        for event in events:
-            undo.receive(event)
-        return list(undo.statements())
+    return sql_of(events).split("\n")
 
 
 def apply(log: SourceLog, statements: list[str]) -> None:

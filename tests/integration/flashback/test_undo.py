@@ -12,8 +12,8 @@ from connector.binlog.events.load import CreateFileEvent
 from connector.binlog.events.statement import QueryEvent
 from connector.binlog.events.xa import XaPrepareEvent, XaXid
 from connector.errors import UnsupportedChange, log_undo
-from connector.flashback.spool import Spool
-from connector.flashback.undo import SESSION, Undo
+from connector.flashback.undo import SESSION
+from tests.flashback.undone import sql_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -28,11 +28,7 @@ pytestmark = pytest.mark.server
 
 def undone(events: Iterable[Event], *omitted: str) -> list[str]:
     """Return the statements behind those of the session, without their titles."""
-    with Spool() as spool:
-        undo = Undo(spool, frozenset(omitted))
-        for event in events:
-            undo.receive(event)
-        lines = "\n".join(undo.statements()).split("\n")
+    lines = sql_of(events, *omitted).split("\n")
     assert tuple(lines[: len(SESSION)]) == SESSION
     return [line for line in lines[len(SESSION) :] if line and not line.startswith("--")]
 
@@ -78,11 +74,7 @@ def test_a_title_says_where_and_when_a_transaction_was(mysql_log: SourceLog) -> 
     mysql_log.execute("SET TIMESTAMP = 1500000000")
     mysql_log.execute("INSERT INTO t VALUES (1, 'a')")
     events = mysql_log.events()
-    with Spool() as spool:
-        undo = Undo(spool)
-        for event in events:
-            undo.receive(event)
-        title = next(line for line in undo.statements() if line.startswith("\n--"))
+    (title,) = re.findall(r"\n-- .*\nBEGIN;", sql_of(events))
     place = f"{events[0].file}:{events[0].position}"
     assert re.fullmatch(
         rf"\n-- {place}, 2017-07-14 02:40:00 UTC, [0-9a-f-]{{36}}:\d+\nBEGIN;", title
@@ -93,11 +85,8 @@ def test_the_name_of_a_file_cannot_end_its_comment(mysql_log: SourceLog) -> None
     make_table(mysql_log)
     mysql_log.events()
     mysql_log.execute("INSERT INTO t VALUES (1, 'a')")
-    with Spool() as spool:
-        undo = Undo(spool)
-        for event in mysql_log.events():
-            undo.receive(event.in_file("f\nDROP TABLE t;"))
-        lines = "\n".join(undo.statements()).split("\n")
+    events = (event.in_file("f\nDROP TABLE t;") for event in mysql_log.events())
+    lines = sql_of(events).split("\n")
     assert [line for line in lines if "DROP" in line and not line.startswith("-- ")] == []
 
 

@@ -241,13 +241,14 @@ def test_a_producer_does_not_make_a_topic_again_that_somebody_has_deleted(
     open_sink: Opener, settings: KafkaSettings
 ) -> None:
     sink = open_sink("a")
+    producer: Any = sink._producer
     publish(sink, settings, 0)
     sink.commit(progress("a"))
     topic = f"{settings.topic_prefix}.db.t"
     with closing(KafkaAdminClient(bootstrap_servers=settings.bootstrap_servers)) as admin:
         admin.delete_topics([topic])
         wait_until(lambda: topic not in admin.list_topics(), lambda: f"{topic} is not deleted")
-        asked = sink._producer._metadata.request_update()
+        asked = producer._metadata.request_update()
         wait_until(lambda: asked.is_done, lambda: "the broker does not answer")
         assert topic not in admin.list_topics()
         # The next instance makes it with the number of partitions of the settings.

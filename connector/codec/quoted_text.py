@@ -1,6 +1,11 @@
-r"""Values become quoted text: `'it\'s\n'`; bytes that are not text of a character set `'\xff'`.
+r"""Values become text in single quotes: `'it\'s\n'`, for people and for a server.
 
 The inside of a value is copied word by word as far as it needs no escape.
+
+For people, control characters and bytes that are not text of a character set are `\x1b`. For a
+server, only a few characters have an escape.
+
+https://dev.mysql.com/doc/refman/8.4/en/string-literals.html
 """
 
 from __future__ import annotations
@@ -33,6 +38,17 @@ _BYTE_TEXTS: Final = [ESCAPES.get(code, chr(code)).encode() for code in range(0x
     f"\\x{code:02x}".encode() for code in range(0x80, 0x100)
 ]
 
+# What ends a string for a server, or what its lexer replaces.
+SQL_ESCAPES: Final[dict[int, str]] = {
+    0x00: "\\0",
+    0x1A: "\\Z",
+    ord("\n"): "\\n",
+    ord("\r"): "\\r",
+    ord("'"): "\\'",
+    ord("\\"): "\\\\",
+}
+SQL_TEXTS: Final = [SQL_ESCAPES.get(code, chr(code)).encode() for code in range(0x80)]
+
 # The same in each byte of a word. Compiled, a constant of more than 62 bits would be an object.
 _WORD: Final = 8
 _ONES: Final = 0x0101_0101_0101_0101
@@ -48,7 +64,9 @@ def quoted_text(value: str) -> str:
     return f"'{value.translate(ESCAPES)}'"
 
 
-def put_text(out: BytesWriter, data: bytes, start: i64, end: i64) -> bool:
+def put_text(
+    out: BytesWriter, data: bytes, start: i64, end: i64, texts: list[bytes] = _BYTE_TEXTS
+) -> bool:
     """Append `data[start:end]` escaped, without quotes; return whether it is UTF-8.
 
     If it is not, a part of it may have been appended.
@@ -76,7 +94,7 @@ def put_text(out: BytesWriter, data: bytes, start: i64, end: i64) -> bool:
                 if at < end and data[at] < _ASCII_END:
                     break
             elif _is_escaped(byte):
-                out.write(_BYTE_TEXTS[byte])
+                out.write(texts[byte])
                 at += 1
                 break
             else:
@@ -106,7 +124,7 @@ def put_bytes(out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
 
 
 def _is_escaped(byte: i64) -> bool:
-    """Return whether an ASCII character has an escape."""
+    """Return whether an ASCII character may have an escape."""
     return byte < _CONTROLS_END or byte in (QUOTE, _BACKSLASH, _DELETE)
 
 

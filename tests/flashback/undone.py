@@ -1,0 +1,29 @@
+"""The SQL that undoes events."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+from connector.dump.lines.output import LineOutput
+from connector.flashback.spool import Spool
+from connector.flashback.undo import Undo
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from connector.binlog.event import Event
+
+
+def sql_of(events: Iterable[Event], *omitted: str) -> str:
+    """Return what `flashback` prints."""
+    file = BytesIO()
+    output = LineOutput(file)
+    with Spool() as spool:
+        undo = Undo(spool, frozenset(omitted))
+        for event in events:
+            undo.put(event, output)
+        assert file.getvalue() == b""
+        undo.put_statements(output)
+    output.flush()
+    return file.getvalue().decode()
