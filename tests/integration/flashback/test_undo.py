@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.binlog.event import Event
 from connector.binlog.events.load import CreateFileEvent
 from connector.binlog.events.statement import QueryEvent
 from connector.binlog.events.xa import XaPrepareEvent, XaXid
+from connector.binlog.framing.event_types import EventType
 from connector.errors import UnsupportedChange, log_undo
 from connector.flashback.undo import SESSION
 from tests.flashback.undone import sql_of
@@ -18,12 +20,14 @@ from tests.flashback.undone import sql_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from connector.binlog.event import Event
+    from connector.binlog.event import EventBody
     from tests.binlog.source_log import SourceLog
 
     DecodeFile = Callable[[str], Iterator[Event]]
 
 pytestmark = pytest.mark.server
+
+XA_PREPARE = EventType.XA_PREPARE_LOG_EVENT
 
 
 def undone(events: Iterable[Event], *omitted: str) -> list[str]:
@@ -39,6 +43,12 @@ def refusal(log: SourceLog, *omitted: str) -> str:
         undone(log.events(), *omitted)
     schema = str(log.execute("SELECT DATABASE()")[0][0])
     return re.sub(r"^\S+?:\d+: ", "FILE:POS: ", caught.value.text).replace(schema, "DB")
+
+
+def instead_of(event: Event, event_type: EventType, body: EventBody) -> Event:
+    """Return an event of another type at the same position."""
+    header = replace(event.header, type_code=event_type)
+    return Event(event.file, event.position, event.next_position, header, body, event.data)
 
 
 def make_table(log: SourceLog, definition: str = "id INT PRIMARY KEY, v VARCHAR(9)") -> str:
@@ -280,7 +290,8 @@ def test_rows_that_a_rollback_may_have_left_are_refused(
     mysql_log.execute("INSERT INTO t VALUES (1, 'a')")
     gtid, begin, table_map, rows, xid = mysql_log.events()
     assert isinstance(begin.body, QueryEvent)
-    rollback = xid.with_body(replace(begin.body, query=query))
+    body = replace(begin.body, query=query, query_bytes=query.encode())
+    rollback = instead_of(xid, EventType.QUERY_EVENT, body)
     with pytest.raises(UnsupportedChange) as caught:
         undone([gtid, begin, table_map, rows, rollback])
     assert caught.value.text == (
@@ -299,10 +310,10 @@ def test_a_prepared_xa_transaction_is_refused_and_one_of_one_phase_is_not(
     *events, xid = mysql_log.events()
     name = XaXid(1, b"x", b"")
     with pytest.raises(UnsupportedChange) as caught:
-        undone([*events, xid.with_body(XaPrepareEvent(False, name))])
+        undone([*events, instead_of(xid, XA_PREPARE, XaPrepareEvent(False, name))])
     assert caught.value.text == (
         f"{xid.file}:{xid.position}: cannot undo an XA transaction, whose outcome stands elsewhere "
         "in the log; select changes after it alone (--start-position), or other tables"
     )
-    statements = undone([*events, xid.with_body(XaPrepareEvent(True, name))])
+    statements = undone([*events, instead_of(xid, XA_PREPARE, XaPrepareEvent(True, name))])
     assert statements == ["BEGIN;", f"DELETE FROM {t} WHERE `id` = 1 LIMIT 1;", "COMMIT;"]
