@@ -186,7 +186,7 @@ class MirrorSide:
     ) -> Snapshot:
         """Return the first version that has the topic up to its `ends`.
 
-        Raises MirrorError if it takes too long.
+        Raises MirrorError if nothing more is applied for so long.
         """
 
         def late() -> MirrorError:

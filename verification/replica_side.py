@@ -201,7 +201,7 @@ class ReplicaSide:
     ) -> Snapshot:
         """Return the version of the mirror with which the replica has the topic to its `ends`.
 
-        Raises MirrorError if it takes too long.
+        Raises MirrorError if nothing more is applied for so long.
         """
 
         def late() -> MirrorError:

@@ -115,8 +115,8 @@ class Side(Protocol):
     ) -> Snapshot:
         """Return the first version that has the topic up to its `ends`.
 
-        `has_records` says whether there are records from some offsets on. Raises MirrorError if it
-        takes too long.
+        `has_records` says whether there are records from some offsets on. Raises MirrorError if
+        nothing more is applied for so long.
         """
         ...
 
@@ -134,9 +134,11 @@ def wait_for(
 ) -> Snapshot:
     """Return the first version of a side that has the topic up to its `ends`.
 
-    Raises the error that `late` returns if it takes too long.
+    Raises the error that `late` returns if nothing more is applied for so long: a copy of a whole
+    table takes long, but moves on.
     """
-    deadline = time.monotonic() + patience_seconds
+    deadline = 0.0
+    most = -1
     while True:
         snapshot, offsets = side.refresh(), side.offsets
         behind = {part: offsets.get(part, 0) for part in ends}
@@ -145,6 +147,10 @@ def wait_for(
         # What was rolled back at the end of a topic is not worth a commit.
         if not has_records(behind):
             return snapshot
+        applied = sum(behind.values())
+        if applied > most:
+            most = applied
+            deadline = time.monotonic() + patience_seconds
         if time.monotonic() > deadline:
             raise late()
         time.sleep(_LOOK_SECONDS)

@@ -146,8 +146,8 @@ def verify(
         float,
         typer.Option(
             min=0,
-            help="With --mirror or --replica: seconds that pipeline, mirror or replica may need to "
-            "catch up.",
+            help="With --mirror or --replica: seconds that the pipeline may need to catch up, and "
+            "that mirror or replica may stand still while they do.",
         ),
     ] = 60.0,
 ) -> None:

@@ -48,7 +48,8 @@ CONNECTOR_LAGS = ErrorCode(
 )
 MIRROR_LAGS = ErrorCode(
     "V106",
-    "table {table}: the mirror has not applied within {seconds} s what was read at the source",
+    "table {table}: the mirror lacks what was read at the source, and has applied nothing for "
+    "{seconds} s",
     "look at `python -m stream_jobs status`, and try again when the job has caught up; --patience "
     "waits longer",
     end=End.COMMAND,
@@ -101,7 +102,8 @@ FOREVER = ErrorCode(
 )
 REPLICA_LAGS = ErrorCode(
     "V131",
-    "table {table}: the replica has not applied within {seconds} s what was read at the source",
+    "table {table}: the replica lacks what was read at the source, and has applied nothing for "
+    "{seconds} s",
     "look at the output of `python -m stream_jobs replica`, and try again when it has caught up; "
     "--patience waits longer",
     end=End.COMMAND,
