@@ -11,9 +11,10 @@ unexpected type is left unchanged, so it differs from every value of the source.
 from __future__ import annotations
 
 import struct
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -58,7 +59,11 @@ def _whole(value: object) -> object:
 
 def _decimal_text(value: object) -> object:
     # More than 38 digits are text in the mirror already.
-    return Decimal(value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        # A mirror that is late may have another type: then the text is shown as a difference.
+        with suppress(InvalidOperation):
+            return Decimal(value)
+    return value
 
 
 def _source_moment(text: str) -> str:

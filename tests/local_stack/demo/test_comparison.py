@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -53,3 +54,8 @@ def test_a_type_that_cannot_be_compared_is_named() -> None:
     assert caught.value.text == (
         "columns of type xml cannot be compared; extend local_stack.demo.canonical"
     )
+
+
+@pytest.mark.parametrize(("stored", "expected"), [("1.50", Decimal("1.5")), ("words", "words")])
+def test_a_text_of_an_earlier_type_is_no_number_and_differs(stored: str, expected: object) -> None:
+    assert family_of("decimal").from_mirror(stored) == expected
