@@ -144,8 +144,13 @@ class Undo(ByteFormat):
     def _undo_of(self, event: Event, table_map: TableMapEvent) -> TableUndo:
         name = (table_map.schema, table_map.table)
         known = self._tables.get(name)
-        if known is not None and (known[0] is table_map or known[0] == table_map):
-            return known[1]
+        if known is not None:
+            if known[0] is table_map:
+                return known[1]
+            if known[0] == table_map:
+                # Each file has an object of its own; comparing them takes longer than the row.
+                self._tables[name] = (table_map, known[1])
+                return known[1]
         try:
             undo = TableUndo(table_map, self._omitted)
         except DecodeError as error:
