@@ -9,7 +9,7 @@ import zstandard
 from mypy_extensions import i64, mypyc_attr
 
 from connector.binlog.events.plain_body import PlainBody
-from connector.binlog.events.statement import QueryEvent, thread_id_of
+from connector.binlog.events.statement import NO_BEGIN, QueryEvent, thread_id_of
 from connector.binlog.events.transaction import GtidEvent, opening_of
 from connector.binlog.events.transaction_payload import (
     TransactionPayload,  # noqa: TC001 - a compiled dataclass looks its types up
@@ -235,9 +235,9 @@ class Event:
 
     @property
     def begin_thread_id(self) -> i64:
-        """The session of a BEGIN, -1 for any other event. The body need not be decoded for it."""
+        """The session of a BEGIN, NO_BEGIN for any other event; needs no decoded body."""
         if self.header.type_code != QUERY:
-            return -1
+            return NO_BEGIN
         bodies = self._bodies
         reader = self._reader
         if bodies is not None and reader is not None and bodies.has_plain_queries:
@@ -245,7 +245,7 @@ class Event:
         body = self.body
         if isinstance(body, QueryEvent) and body.query_bytes == _BEGIN:
             return body.thread_id
-        return -1
+        return NO_BEGIN
 
     @property
     def undecoded(self) -> PayloadReader | None:

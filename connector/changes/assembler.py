@@ -30,7 +30,7 @@ from connector.binlog.events.mariadb import (
 )
 from connector.binlog.events.partial_row_data import PartialRowDataEvent
 from connector.binlog.events.rows import RowsEvent
-from connector.binlog.events.statement import QueryEvent
+from connector.binlog.events.statement import NO_BEGIN, QueryEvent
 from connector.binlog.events.transaction import AnonymousGtidEvent
 from connector.binlog.events.xa import XaPrepareEvent
 from connector.binlog.framing.event_types import GTID_LOG, event_name
@@ -64,8 +64,6 @@ _MICROSECONDS: Final = 1_000_000
 _OUTSIDE: Final = 0
 _OPENED: Final = 1  # after a GTID event that does not imply BEGIN
 _INSIDE: Final = 2
-
-_NO_BEGIN: Final = -1
 
 
 @final
@@ -154,7 +152,7 @@ class TransactionAssembler:
             self._commit(event)
         elif meaning == GTID:
             self._open(event)
-        elif meaning == QUERY and (thread_id := event.begin_thread_id) != _NO_BEGIN:
+        elif meaning == QUERY and (thread_id := event.begin_thread_id) != NO_BEGIN:
             self._begin_inside(event, thread_id)
         elif meaning != ABOUT_ROWS:
             self._receive_body(event)

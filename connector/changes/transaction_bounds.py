@@ -34,7 +34,7 @@ from connector.binlog.events.mariadb import (
 )
 from connector.binlog.events.partial_row_data import PartialRowDataEvent
 from connector.binlog.events.rows import RowsEvent
-from connector.binlog.events.statement import QueryEvent
+from connector.binlog.events.statement import NO_BEGIN, QueryEvent
 from connector.binlog.events.transaction import GtidEvent, PreviousGtidsEvent
 from connector.binlog.events.xa import XaPrepareEvent
 from connector.changes.event_meaning import (
@@ -58,9 +58,6 @@ if TYPE_CHECKING:
 _OUTSIDE: Final = 0
 _OPENED: Final = 1  # after a GTID event that does not mean BEGIN
 _INSIDE: Final = 2
-
-# The `begin_thread_id` of a statement that is no BEGIN.
-NO_BEGIN: Final = -1
 
 # The second word of XA statements that begin a transaction, and of those that end none.
 _XA_START = ("START", "BEGIN")

@@ -22,6 +22,8 @@ from connector.binlog.columns.temporal import (
     Timestamp2Reader,
 )
 from connector.codec.quoted_text import QUOTE, SQL_TEXTS, put_text
+from connector.dump.text.value_text import ValueText
+from connector.dump.text.value_texts import PrintedText, QuotedText
 from connector.flashback.sql_values import UTF8_CHARSETS, literal
 
 if TYPE_CHECKING:
@@ -43,64 +45,25 @@ _TIMES = (
 )
 
 
-class LiteralWriter:
-    """Writes the values of one column, except NULL."""
-
-    __slots__ = ()
-
-    def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Read the value at the front of `image`, and append its literal.
-
-        Raises DecodeError for bytes that are not a value, and for a value without a literal.
-        """
-        raise NotImplementedError
-
-
-def literal_writer(column: Column, reader: ColumnReader) -> LiteralWriter:
+def literal_writer(column: Column, reader: ColumnReader) -> ValueText:
     """Return the writer for the values of `column`.
 
-    `reader` reads text as bytes and labels as numbers (`raw_columns`).
+    `reader` reads text as bytes and labels as numbers (`raw_columns`). The writer raises
+    DecodeError also for a value that has no literal.
     """
     if isinstance(reader, PrintedReader):
         if isinstance(reader, _NUMBERS):
-            return _NumberLiteral(reader)
+            return PrintedText(reader)
         if isinstance(reader, _TIMES):
-            return _TimeLiteral(reader)
+            # A TIMESTAMP is in UTC, the time zone of the session.
+            return QuotedText(reader)
     elif isinstance(reader, StringReader) and column.charset in UTF8_CHARSETS:
         return _TextLiteral(column, reader)
     return _OtherLiteral(column, reader)
 
 
 @final
-class _NumberLiteral(LiteralWriter):
-    """Exact numbers."""
-
-    __slots__ = ("_reader",)
-
-    def __init__(self, reader: PrintedReader) -> None:
-        self._reader = reader
-
-    def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        self._reader.put(image, out)
-
-
-@final
-class _TimeLiteral(LiteralWriter):
-    """Dates and times in quotes; a TIMESTAMP in UTC, the time zone of the session."""
-
-    __slots__ = ("_reader",)
-
-    def __init__(self, reader: PrintedReader) -> None:
-        self._reader = reader
-
-    def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        out.append(u8(QUOTE))
-        self._reader.put(image, out)
-        out.append(u8(QUOTE))
-
-
-@final
-class _TextLiteral(LiteralWriter):
+class _TextLiteral(ValueText):
     """Text that is stored in the character set of the connection."""
 
     __slots__ = ("_column", "_prefix")
@@ -121,7 +84,7 @@ class _TextLiteral(LiteralWriter):
 
 
 @final
-class _OtherLiteral(LiteralWriter):
+class _OtherLiteral(ValueText):
     """All other values."""
 
     __slots__ = ("_column", "_reader")

@@ -60,7 +60,6 @@ class TableUndo:
         columns = table_map.columns
         if any(column.name is None for column in columns):
             raise DecodeError(log_undo.NO_NAMES, table=full_name)
-        self._name = quoted_name(table_map.schema, table_map.table)
         self._columns = columns
         self._assigned = [
             index
@@ -73,10 +72,11 @@ class TableUndo:
         self._raw_map = replace(table_map, columns=raw_columns(columns), _row_plan=None)
         self._cells: list[_Cell] | None = None  # chosen with the first rows
         self._has_plain_key = bool(self._key) and self._key == sorted(self._key)
+        name = quoted_name(table_map.schema, table_map.table)
         names = ", ".join(_quoted(columns[index]) for index in self._assigned)
-        self._delete_start = f"DELETE FROM {self._name} WHERE ".encode()  # noqa: S608 - quoted
-        self._insert_start = f"INSERT INTO {self._name} ({names}) VALUES (".encode()  # noqa: S608 - quoted
-        self._update_start = f"UPDATE {self._name} SET ".encode()  # noqa: S608 - quoted
+        self._delete_start = f"DELETE FROM {name} WHERE ".encode()  # noqa: S608 - quoted
+        self._insert_start = f"INSERT INTO {name} ({names}) VALUES (".encode()  # noqa: S608 - quoted
+        self._update_start = f"UPDATE {name} SET ".encode()  # noqa: S608 - quoted
 
     def put(self, rows: RowsEvent, spool: Spool) -> None:
         """Add the statement for each row of an event of this table, in the order of the event.
@@ -157,16 +157,15 @@ class TableUndo:
 
     def _delete(self, row: Row) -> str:
         assert row.after is not None
-        return f"DELETE FROM {self._name} WHERE {self._where(row.after)} LIMIT 1;"  # noqa: S608 - quoted
+        return f"{self._delete_start.decode()}{self._where(row.after)} LIMIT 1;"
 
     def _insert(self, row: Row) -> str:
         image = row.before
         assert image is not None
-        names = ", ".join(_quoted(self._columns[index]) for index in self._assigned)
         values = ", ".join(
             literal(self._columns[index], self._present(image, index)) for index in self._assigned
         )
-        return f"INSERT INTO {self._name} ({names}) VALUES ({values});"  # noqa: S608 - quoted
+        return f"{self._insert_start.decode()}{values});"
 
     def _update(self, row: Row) -> str:
         before, after = row.before, row.after
@@ -181,7 +180,7 @@ class TableUndo:
         ]
         image = [b if a is ABSENT else a for b, a in zip(before, after, strict=True)]
         changes, row_key = ", ".join(assignments), self._where(image)
-        return f"UPDATE {self._name} SET {changes} WHERE {row_key} LIMIT 1;"  # noqa: S608 - quoted
+        return f"{self._update_start.decode()}{changes} WHERE {row_key} LIMIT 1;"
 
     def _where(self, image: list[Value]) -> str:
         if self._key:

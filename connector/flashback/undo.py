@@ -23,12 +23,12 @@ from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.control import IncidentEvent
 from connector.binlog.events.load import CreateFileEvent, LoadEvent
 from connector.binlog.events.partial_row_data import PartialRowDataEvent
-from connector.binlog.events.statement import QueryEvent
+from connector.binlog.events.statement import NO_BEGIN, QueryEvent
 from connector.binlog.events.xa import XaPrepareEvent
 from connector.changes.event_meaning import MEANING_OF_TYPE, OTHER, QUERY, ROWS
 from connector.changes.statement import StatementKind
 from connector.changes.statement_classifier import classify
-from connector.changes.transaction_bounds import NO_BEGIN, TransactionBounds, rows_of
+from connector.changes.transaction_bounds import TransactionBounds, rows_of
 from connector.dump.lines.byte_format import ByteFormat
 from connector.dump.lines.output import encoded
 from connector.errors import DecodeError, UnsupportedChange, log_undo
@@ -102,12 +102,7 @@ class Undo(ByteFormat):
         meaning: i64 = MEANING_OF_TYPE[event.header.type_code]
         if meaning == ROWS:
             self._rows(event, event.body)
-        elif meaning == QUERY:
-            body = event.body
-            # A BEGIN is known by its bytes.
-            if event.begin_thread_id == NO_BEGIN and isinstance(body, QueryEvent):
-                self._statement(event, body)
-        elif meaning == OTHER:
+        elif meaning == OTHER or (meaning == QUERY and event.begin_thread_id == NO_BEGIN):
             self._other(event)
         if ended and self._span is not None:
             self._spool.append(self._title(self._span))

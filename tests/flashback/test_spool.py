@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from io import BytesIO
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connector.dump.lines.output import LineOutput
 from connector.flashback.spool import Spool
-
-
-def reversed_lines(spool: Spool) -> bytes:
-    file = BytesIO()
-    output = LineOutput(file)
-    spool.put_reversed(output)
-    output.flush()
-    return file.getvalue()
+from tests.flashback.undone import reversed_lines
 
 
 def lines(records: list[bytes]) -> bytes:

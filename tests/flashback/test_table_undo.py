@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from io import BytesIO
 
 import pytest
 
@@ -14,10 +13,10 @@ from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.rows_head import RowsKind
 from connector.binlog.events.table_map import TableMapEvent
 from connector.changes.transaction_bounds import rows_of
-from connector.dump.lines.output import LineOutput
 from connector.errors import EventError, UnsupportedChange
 from connector.flashback.spool import Spool
 from connector.flashback.table_undo import TableUndo
+from tests.flashback.undone import reversed_lines
 from tests.golden.golden import GoldenLog, logs, with_inner_events
 
 UTF8MB4 = 255
@@ -25,11 +24,7 @@ UTF8MB4 = 255
 
 def written(spool: Spool) -> list[str]:
     """Return the records in their order."""
-    file = BytesIO()
-    output = LineOutput(file)
-    spool.put_reversed(output)
-    output.flush()
-    return file.getvalue().decode().split("\n")[-2::-1]
+    return reversed_lines(spool).decode().split("\n")[-2::-1]
 
 
 @pytest.mark.parametrize("log", logs(), ids=str)

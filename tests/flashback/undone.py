@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from connector.binlog.event import Event
 
 
+def reversed_lines(spool: Spool) -> bytes:
+    """Return the records of a spool as lines, the last one first."""
+    file = BytesIO()
+    output = LineOutput(file)
+    spool.put_reversed(output)
+    output.flush()
+    return file.getvalue()
+
+
 def sql_of(events: Iterable[Event], *omitted: str) -> str:
     """Return what `flashback` prints."""
     file = BytesIO()

@@ -32,6 +32,9 @@ from connector.binlog.framing.post_header import read_post_header
 from connector.codec.payload import PayloadReader
 from connector.errors import DecodeError, log, log_events
 
+# Instead of the session of a BEGIN, for any other statement or event.
+NO_BEGIN: Final = -1
+
 # Of the fixed part of a QUERY, as every server of format v4 writes it.
 QUERY_HEADER_LENGTH: Final = 13
 _SCHEMA_LENGTH_OFFSET: Final = 8
@@ -133,7 +136,7 @@ def is_begin(data: bytes, start: i64, end: i64) -> bool:
 
 
 def thread_id_of(body: PayloadReader, query: bytes) -> i64:
-    """Return the session of a QUERY whose text is `query`, -1 of one with another.
+    """Return the session of a QUERY whose text is `query`, NO_BEGIN of one with another.
 
     The body has a fixed part of QUERY_HEADER_LENGTH, and stays to be read.
     """
@@ -141,12 +144,12 @@ def thread_id_of(body: PayloadReader, query: bytes) -> i64:
     start = body.offset
     end = body.end
     if end - start < QUERY_HEADER_LENGTH:
-        return -1
+        return NO_BEGIN
     schema_length: i64 = data[start + _SCHEMA_LENGTH_OFFSET]
     variables_length = i64(read_i16_le(data, start + _VARIABLES_LENGTH_OFFSET)) & 0xFFFF
     text = start + QUERY_HEADER_LENGTH + variables_length + schema_length + 1
     if end - text != len(query) or data[text:end] != query:
-        return -1
+        return NO_BEGIN
     return i64(read_i32_le(data, start)) & 0xFFFF_FFFF
 
 

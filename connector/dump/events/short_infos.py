@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, final
 from librt.strings import read_i64_le
 
 from connector.binlog.events.format_description import FormatDescriptionEvent
+from connector.binlog.events.statement import NO_BEGIN
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.framing.checksum import CHECKSUM_LENGTH
 from connector.binlog.framing.event_types import GTID_LOG, QUERY, TABLE_MAP, XID
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from connector.binlog.events.format_description import StartEventV3
     from connector.dump.events.server_release import ServerRelease
 
-_NO_BEGIN: Final = -1
 _XID_LENGTH: Final = 8
 # Of a GTID_LOG_EVENT: the flags, the UUID, the number.
 _UUID: Final = HEADER_LENGTH + 1
@@ -96,7 +96,7 @@ class ShortInfos:
             if (
                 self._server.mariadb
                 or not flags & LOG_EVENT_SUPPRESS_USE_F
-                or event.begin_thread_id == _NO_BEGIN
+                or event.begin_thread_id == NO_BEGIN
             ):
                 return False
             out.write(b"BEGIN")

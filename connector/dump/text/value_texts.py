@@ -61,7 +61,7 @@ def _printed_text(column: Column, reader: PrintedReader, *, signs: bool) -> Valu
     if isinstance(reader, IntegerReader) and not signs:
         return _GuessedText(reader)
     if isinstance(reader, (IntegerReader, DecimalReader, FloatReader, VectorReader)):
-        return _PrintedText(reader)
+        return PrintedText(reader)
     if isinstance(reader, DoubleReader):
         return _DoubleText(reader)
     if isinstance(reader, YearReader):
@@ -74,7 +74,7 @@ def _printed_text(column: Column, reader: PrintedReader, *, signs: bool) -> Valu
         return _BitText(column.length or 0)
     if isinstance(reader, DocumentReader):
         return DocumentText(reader)
-    return _QuotedText(reader)
+    return QuotedText(reader)
 
 
 def _string_text(reader: CharacterReader) -> ValueText:
@@ -87,28 +87,32 @@ def _string_text(reader: CharacterReader) -> ValueText:
 
 
 @final
-class _PrintedText(ValueText):
+class PrintedText(ValueText):
     """Numbers, as they are printed."""
 
     __slots__ = ("_reader",)
 
     def __init__(self, reader: PrintedReader) -> None:
+        """Write the values of `reader`."""
         self._reader = reader
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        """Append the number."""
         self._reader.put(image, out)
 
 
 @final
-class _QuotedText(ValueText):
+class QuotedText(ValueText):
     """Dates and times in quotes."""
 
     __slots__ = ("_reader",)
 
     def __init__(self, reader: PrintedReader) -> None:
+        """Write the values of `reader`."""
         self._reader = reader
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        """Append the printed form in quotes, without escapes."""
         out.append(u8(QUOTE))
         self._reader.put(image, out)
         out.append(u8(QUOTE))
