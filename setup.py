@@ -65,6 +65,11 @@ class _BuildExtensions(build_ext):
     kept: ClassVar[dict[str, bytes]] = {}
 
     def run(self) -> None:
+        # A build that was killed leaves files that are cut off, and newer than their sources.
+        unfinished = Path(self.build_temp) / "unfinished"
+        self.force = self.force or unfinished.exists()
+        unfinished.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.touch()
         try:
             super().run()
         except (BaseError, CCompilerError) as error:
@@ -72,6 +77,7 @@ class _BuildExtensions(build_ext):
             _do_without(str(error))
             self.extensions = []
             return
+        unfinished.unlink()
         if self.inplace and self.extensions:
             # setuptools leaves a file there that looks newer.
             for name, content in self.kept.items():

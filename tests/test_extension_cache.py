@@ -189,3 +189,19 @@ def test_a_second_clone_does_not_compile_until_it_is_edited(tmp_path: Path) -> N
     shutil.copy(PROJECT / "connector" / "codec" / "digits.py", first / "connector" / "codec")
     assert "compiling 1 modules" in build(first, cache)
     assert native_of(first) != edited
+
+
+@pytest.mark.skipif(compiled.mode() == "interpreted", reason="nothing is compiled here")
+@full_only
+def test_what_a_killed_build_left_is_compiled_again(tmp_path: Path) -> None:
+    clone = small_clone(tmp_path / "clone")
+    build(clone, tmp_path / "cache")
+    complete = native_of(clone)
+    shutil.rmtree(tmp_path / "cache")
+    # As left by a linker that was killed.
+    for path in clone.rglob("native__mypyc*.so"):
+        path.write_bytes(b"")
+    (temporary,) = (clone / "build").glob("temp.*")
+    (temporary / "unfinished").touch()
+    assert "compiling 1 modules" in build(clone, tmp_path / "cache")
+    assert native_of(clone) == complete
