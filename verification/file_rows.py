@@ -48,12 +48,23 @@ class FileRows:
     ) -> pa.Table:
         """Return columns of the rows of a file at these positions, by the names of `snapshot`.
 
-        Raises MirrorError if the type of a column is not only wider at the source.
+        Raises MirrorError if a column is gone, or if its type is not only wider at the source.
         """
         storage, path = self._delta.storage, self._delta.path
-        data = parquet_file.rows_at(storage, path, file, columns_of(snapshot, names), positions)
+        columns = [self.column(snapshot, name) for name in names]
+        data = parquet_file.rows_at(storage, path, file, columns, positions)
         arrays = [self._cast(name, data[name]) for name in names]
         return pa.Table.from_arrays(arrays, names=list(names))
+
+    def column(self, snapshot: Snapshot, name: str) -> Column:
+        """Return the column with a name; raises MirrorError if the version does not have it.
+
+        The mirror may follow a change of columns while it is compared.
+        """
+        for column in snapshot.columns:
+            if column.name == name:
+                return column
+        raise MirrorError(verification.COLUMN_GONE, table=self._table, column=name)
 
     def _cast(self, name: str, values: pa.ChunkedArray) -> pa.ChunkedArray:
         """Return values in the type of the source: the mirror gets a wider one with the next row.
@@ -67,12 +78,6 @@ class FileRows:
             return values.cast(kind)
         except pa.ArrowException as error:
             raise MirrorError(verification.OTHER_TYPE, table=self._table, column=name) from error
-
-
-def columns_of(snapshot: Snapshot, names: Sequence[str]) -> list[Column]:
-    """Return the columns with these names of a version."""
-    by_name = {column.name: column for column in snapshot.columns}
-    return [by_name[name] for name in names]
 
 
 def live_positions(

@@ -22,7 +22,7 @@ from stream_jobs.schema.column_types import ColumnType
 from stream_jobs.schema.sequence import HI, LO
 from stream_jobs.tables.table_properties import MODE_PROPERTY
 from verification.digests import digests, places_of
-from verification.file_rows import FileRows, columns_of, live_positions
+from verification.file_rows import FileRows, live_positions
 from verification.key_ranges import numbers_of
 from verification.side import wait_for
 from verification.sums import Sums
@@ -96,7 +96,7 @@ class MirrorSide:
 
     def physical_name(self, name: str) -> str:
         """Return the name of a column in the statistics of files."""
-        return columns_of(self.snapshot, [name])[0].physical_name
+        return self._rows.column(self.snapshot, name).physical_name
 
     @property
     def last_transaction(self) -> str | None:

@@ -245,6 +245,14 @@ OTHER_TYPE = ErrorCode(
     cause="The type of the column has changed, and the mirror has not got a row since.",
     example={**_TABLE, "column": "total"},
 )
+COLUMN_GONE = ErrorCode(
+    "V212",
+    "table {table}: its mirror does not have the column {column} any more",
+    "compare the table again",
+    end=End.COMMAND,
+    cause="The column was dropped or renamed while the table was compared.",
+    example={**_TABLE, "column": "total"},
+)
 NOT_AT_REPLICA = ErrorCode(
     "V221",
     "table {table}: the replica does not have it: {why}",

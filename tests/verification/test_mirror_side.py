@@ -1,0 +1,32 @@
+"""The mirror of a table, while the Spark job goes on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from connector.errors import MirrorError, verification
+from stream_jobs.delta.metadata import Metadata
+from stream_jobs.delta.table import Change
+from tests.verification.past import COLUMNS, NAME, Past
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_column_that_goes_away_during_the_comparison_ends_it_with_its_name(
+    tmp_path: Path,
+) -> None:
+    past = Past(tmp_path)
+    past.write({1: 1})
+    side = past.side
+    past.delta.commit(Change(metadata=Metadata(COLUMNS[:1])), "CHANGE COLUMNS")
+    changed = side.refresh()
+    for read in (lambda: list(side.batches(changed)), lambda: side.physical_name("v")):
+        with pytest.raises(MirrorError) as caught:
+            read()
+        assert caught.value.message.code is verification.COLUMN_GONE
+        assert caught.value.message.facts == {"table": NAME, "column": "v"}
+    # The next comparison begins with the new columns.
+    assert past.side.missing_columns == ["v"]
