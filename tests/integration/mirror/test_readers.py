@@ -258,7 +258,9 @@ def test_no_row_is_lost_while_spark_optimizes(
     spark: SparkSession, sample: Sample, agree: Agree, tmp_path: Path
 ) -> None:
     """Commits of both meet, and files become one while others are added."""
-    sample.append([0], domains={"last": "0"})
+    # Enough files for an OPTIMIZE that is faster than our commits.
+    for number in range(4):
+        sample.append([number], domains={"last": str(number)})
     with ThreadPoolExecutor(1) as pool:
         optimizing = pool.submit(_optimize, spark, f"delta.`{tmp_path}/{sample.path}`")
         while not optimizing.done():
