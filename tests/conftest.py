@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
+import typer.testing
+from typer.main import get_command
 
 from connector import compiled
 from tests import selection
@@ -26,6 +29,9 @@ _SOME_TESTS = 1_000
 # The number of this worker of pytest-xdist, and how many there are.
 _WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 _WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+
+# Typer makes all commands anew at each call, which takes longer than most of them run.
+vars(typer.testing)["_get_command"] = cache(get_command)
 
 # How long an example takes says more about the machine than about the code. Each run draws other
 # examples.

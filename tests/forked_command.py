@@ -23,15 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from multiprocessing.context import ForkServerProcess
 
-_IMPORTED = (
-    "connector.cli",
-    "connector.run.supervisor",
-    "connector.settings.loader",
-    "connector.cli.logs",
-)
 NOWHERE = Path(os.devnull)
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(list(_IMPORTED))
+_CONTEXT.set_forkserver_preload(["tests.ready_command"])
 
 
 class Command(Protocol):

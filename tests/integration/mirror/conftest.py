@@ -70,7 +70,8 @@ def make_settings(bootstrap: str, prefix: str, folder: Path, **sections: Any) ->
         "trigger": {"kind": "availableNow"},
         "spark": {
             "jars": [str(jar) for jar in spark_jars()],
-            "settings": spark_settings() | DELTA_SETTINGS,
+            # Those of the machine are added where a session starts: they ask which Java there is.
+            "settings": DELTA_SETTINGS,
             "log_level": "ERROR",
         },
     }

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.kafka
 
-STORIES = length(short=6, full=200)
+STORIES = length(short=4, full=200)
 CHANGES = 40
 
 

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.server, pytest.mark.kafka]
 
 BATCHES = length(short=4, full=60)
-MOMENTS = length(short=20, full=1000)
+MOMENTS = length(short=10, full=1000)
+# Between two transfers, of which each is sent and applied.
+PAUSE_SECONDS = length(short=10, full=2) / 1000
 ACCOUNTS = 20
 # What all accounts of both tables have together.
 TOTAL = 2 * ACCOUNTS * 100
@@ -51,7 +53,7 @@ class Bank(threading.Thread):
         with connect(self._stream.source, self._stream.database) as connection:
             connection.autocommit(False)
             with connection.cursor() as cursor:
-                while not self._stopped.wait(0.002):
+                while not self._stopped.wait(PAUSE_SECONDS):
                     for _ in range(self._dice.randint(1, 5)):
                         here, there = self._dice.sample(("savings", "wallet"), 2)
                         amount = self._dice.randint(1, 50)

@@ -20,7 +20,7 @@ from stream_jobs.delta.metadata import Metadata
 from stream_jobs.delta.parquet_file import write_file
 from stream_jobs.delta.table import Change, DeltaTable
 from tests.integration.mirror.readers import delta_rs_rows, kernel_rows, spark_rows
-from tests.length import full_only
+from tests.length import full_only, length
 from tests.stream_jobs.delta.sample import HOSTILE, Sample, live
 
 if TYPE_CHECKING:
@@ -258,7 +258,9 @@ def test_no_row_is_lost_while_spark_optimizes(
     spark: SparkSession, sample: Sample, agree: Agree, tmp_path: Path
 ) -> None:
     """Commits of both meet, and files become one while others are added."""
-    sample.append([0], domains={"last": "0"})
+    # Enough files for an OPTIMIZE that is faster than our commits.
+    for number in range(4):
+        sample.append([number], domains={"last": str(number)})
     with ThreadPoolExecutor(1) as pool:
         optimizing = pool.submit(_optimize, spark, f"delta.`{tmp_path}/{sample.path}`")
         while not optimizing.done():
@@ -279,5 +281,5 @@ def test_no_row_is_lost_while_spark_optimizes(
 
 
 def _optimize(spark: SparkSession, name: str) -> None:
-    for _ in range(2):
+    for _ in range(length(short=1, full=2)):
         spark.sql(f"OPTIMIZE {name}")

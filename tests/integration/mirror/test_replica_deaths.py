@@ -16,7 +16,7 @@ from stream_jobs.replica.target import Target
 from tests.integration.harness import wait_until_settled
 from tests.integration.mirror.replica_target import ReplicaTarget, replica_target
 from tests.integration.mirror.test_cuts import go_on
-from tests.integration.mirror.test_money import TOTAL, Bank, begin
+from tests.integration.mirror.test_money import PAUSE_SECONDS, TOTAL, Bank, begin
 from tests.length import full_only, length
 from tests.stream_jobs.topics import Kafka, SourceTable, column
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.kafka, pytest.mark.server]
 
 COLUMNS = (column("id", "int", key=1), column("amount", "int"))
-ROUNDS = length(short=15, full=200)
+ROUNDS = length(short=6, full=200)
 
 
 @pytest.fixture
@@ -198,7 +198,7 @@ class Auditor(threading.Thread):
     def run(self) -> None:
         tables = " UNION ALL ".join(f"SELECT amount FROM {name}" for name in ("savings", "wallet"))
         with connect(self._target.endpoint, self._database) as connection:
-            while not self._stopped.wait(0.002):
+            while not self._stopped.wait(PAUSE_SECONDS):
                 with connection.cursor() as cursor:
                     cursor.execute(f"SELECT CAST(SUM(amount) AS SIGNED) FROM ({tables}) AS both_")
                     (found,) = cursor.fetchone() or (0,)

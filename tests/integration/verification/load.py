@@ -8,13 +8,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from local_stack import connect
+from tests.length import length
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from tests.integration.verification.pair import Pair
 
-_PAUSE_SECONDS = 0.005
+# Each change is sent, applied and compared: a load that never pauses takes all of the machine.
+PAUSE_SECONDS = length(short=20, full=4) / 1000
 
 
 @contextmanager
@@ -26,7 +28,7 @@ def changing(pair: Pair, statements: Callable[[random.Random], Sequence[str]]) -
         random_ = random.Random(7)
         stream = pair.stream
         with connect(stream.source, stream.database) as connection, connection.cursor() as cursor:
-            while not ended.wait(_PAUSE_SECONDS):
+            while not ended.wait(PAUSE_SECONDS):
                 for statement in statements(random_):
                     cursor.execute(statement)
 

@@ -14,6 +14,7 @@ from connector.errors import copies, mirror_records, verification
 from connector.errors.message import Message
 from local_stack import connect
 from tests.errors.texts import shown
+from tests.integration.verification.load import PAUSE_SECONDS
 from tests.integration.verification.pair import pair_of
 from tests.length import FULL
 
@@ -231,11 +232,11 @@ def write(stream: Stream, ended: threading.Event) -> Iterator[None]:
             if random_.random() < 0.9:
                 cursor.execute(f"INSERT INTO t VALUES ({place}, {random_.randrange(100)}, '')")
             cursor.execute(f"UPDATE t SET v = v + 1 WHERE id = {random_.randrange(2000)}")
-            ended.wait(0.003)
+            ended.wait(PAUSE_SECONDS)
             yield
 
 
-@pytest.mark.parametrize("rounds", [10 if FULL else 2])
+@pytest.mark.parametrize("rounds", [10 if FULL else 1])
 def test_under_load_no_difference_is_invented_and_none_is_overlooked(
     either_stream: Stream, rounds: int
 ) -> None:
