@@ -22,12 +22,13 @@ from stream_jobs.spark.spark_home import started_from
 if TYPE_CHECKING:
     from stream_jobs.settings import Settings
 
-# The JVM of the driver starts fast, and computes little: rows never pass it.
+# The JVMs of driver and executors start fast, and compute little: rows never pass them.
 _JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 
 # spark-submit has set these: its JVM already runs, with its own master, jars and options.
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 _JAVA = "spark.driver.extraJavaOptions"
+_JAVA_OF_EXECUTORS = "spark.executor.extraJavaOptions"
 
 # Spark's default for a checkpoint asks a program of the system (`readlink`) about local files:
 # fifteen processes for each batch. This one renames files, too.
@@ -66,7 +67,7 @@ def start_session(settings: Settings) -> SparkSession:
         # Java starts Python by this name; `python3` on PATH may be another one.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         conf["spark.master"] = "local[*]"
-        conf[_JAVA] = _JAVA_OPTIONS
+        conf[_JAVA] = conf[_JAVA_OF_EXECUTORS] = _JAVA_OPTIONS
         if _JAVA not in settings.spark.settings:
             conf[_JAVA] += f" {archive_options(settings.spark.jars, folder)}"
         if settings.spark.jars:

@@ -112,6 +112,8 @@ def test_workers_that_die_in_a_batch_lose_nothing(
     with Driver(command, environment, tmp_path / "first.log") as driver:
         driver.batch()
         executor = cluster.executors(0)[-1]
+        arguments = Path(f"/proc/{executor}/cmdline").read_text().split("\0")
+        assert "-XX:TieredStopAtLevel=1" in arguments
         os.kill(executor, signal.SIGSTOP)
         while not cluster.is_busy(executor):
             os.kill(executor, signal.SIGCONT)
