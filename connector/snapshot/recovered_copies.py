@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 _START = "snapshot"
 _STOP = "stop"
+# Halves of surrogate pairs cannot be stored.
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -134,7 +135,7 @@ def request_copy(
     arguments = arguments_of(request, "tables", "where", "keys")
     where = arguments.get("where", "")
     listed = arguments.get("tables")
-    if not isinstance(where, str) or len(where) > CHARACTERS_MAX:
+    if not isinstance(where, str) or len(where) > CHARACTERS_MAX or _SURROGATE.search(where):
         raise RequestRefused(requests.WHERE_NOT_TEXT, limit=CHARACTERS_MAX)
     if not isinstance(listed, list) or not all(
         isinstance(names, list) and len(names) == len(("database", "table")) for names in listed
@@ -172,7 +173,6 @@ def _keys(listed: object) -> list[str]:
     if isinstance(listed, list) and len(listed) <= KEYS_MAX:
         texts = [each for each in listed if isinstance(each, str)]
         is_short = sum(map(len, texts)) <= KEYS_CHARACTERS_MAX
-        # Halves of surrogate pairs cannot be stored.
         if len(texts) == len(listed) and is_short and not _SURROGATE.search("".join(texts)):
             return texts
     raise RequestRefused(requests.KEYS_NOT_TEXTS, keys=KEYS_MAX, characters=KEYS_CHARACTERS_MAX)

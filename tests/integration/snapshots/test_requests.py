@@ -128,6 +128,7 @@ def test_no_request_ends_the_stream(stream: Stream) -> None:
             copy_of(stream, "id = 1") | {"keys": ["7" * 100_000]},
             copy_of(stream, "") | {"keys": ['{"id":1}']},
             {"command": "snapshot", "tables": [], "where": "FALSE", "keys": ["1"]},
+            copy_of(stream, "v = '\ud800'"),
         )
         wait_until(
             lambda: connector.output().count('"event": "a copy failed"') == 2, connector.output
@@ -164,6 +165,7 @@ def test_no_request_ends_the_stream(stream: Stream) -> None:
         ),
         (25, "it has keys, and not one table and a condition"),
         (26, "it has keys, and not one table and a condition"),
+        (27, "where is not a text of 4096 characters at most"),
     ]
     (unknown,) = [line for line in refused if line["code"] == requests.UNKNOWN_COMMAND.code]
     assert (unknown["offset"], unknown["command"]) == (6, "reboot")
