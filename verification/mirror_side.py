@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from connector.errors import MirrorError, verification
+from stream_jobs.apply.modes.deleted_by_key import DELETED
 from stream_jobs.apply.modes.journal import Journal
 from stream_jobs.apply.modes.row_counts import RowCounts
-from stream_jobs.apply.modes.soft_delete import DELETED
 from stream_jobs.delta.log import Log
 from stream_jobs.schema.column_types import ColumnType
 from stream_jobs.schema.sequence import HI, LO

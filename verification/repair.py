@@ -1,58 +1,73 @@
 """Rows that differ are copied again by the running pipeline, so the mirror gets them in order.
 
-A copy with a condition brings rows that are missing or different. It cannot take rows back, so
-surplus rows need a copy of the whole table, which begins by saying that all earlier rows are gone.
+A copy with a condition brings rows that are missing or different. It takes surplus rows back if the
+request lists the keys of their records. If one cannot be listed, the whole table is copied, and
+that begins by saying that all earlier rows are gone.
 """
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from connector.errors import ConfigError, SinkUnavailable, SourceRefused, verification
 from connector.snapshot.condition import CHARACTERS_MAX, Condition
 from connector.snapshot.copy_request import StateWatch, ask
+from connector.snapshot.listed_keys import KEYS_CHARACTERS_MAX, KEYS_MAX
 from verification.key_literals import condition_of_keys, plain_literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from connector.settings.sections import Settings
     from connector.source.tables.selected_table import KeyColumn
-    from verification.report import Difference
     from verification.settlement import Key
 
 # Of several columns: the parser of conditions calls itself for each OR.
 _KEYS_OF_A_COPY: Final = 20
 # Of one column. A copy takes about a second, however few rows it has.
 _KEYS_OF_A_LIST: Final = 500
-ALL_ROWS: Final = ""
+# The stream has the rows of surplus keys that are at the source again.
+_NO_ROWS: Final = "FALSE"
+
+
+class Repair(NamedTuple):
+    """A copy to ask for."""
+
+    where: str = ""  # all rows without it
+    keys: Sequence[str] = ()  # of records; to take back if the source does not have their rows
+
+
+ALL_ROWS: Final = Repair()
 
 
 def copies_for(
-    columns: Sequence[KeyColumn], keys: Sequence[Key], differences: Iterable[Difference]
-) -> list[str]:
-    """Return the conditions of the copies that repair rows; an empty one is a copy of all rows."""
-    if any(each.kind == "surplus" for each in differences):
+    columns: Sequence[KeyColumn], keys: Sequence[Key], surplus: Sequence[str] | None
+) -> list[Repair]:
+    """Return the copies that repair rows: those with `keys` are missing or different.
+
+    `surplus` has the keys of records of rows that only the mirror has; None if one has no such key.
+    """
+    if surplus is None:
         return [ALL_ROWS]
-    found = list(_conditions(columns, keys))
+    found = [Repair(where) for where in _conditions(columns, keys)]
     try:
-        for where in found:
-            Condition.parse(where)
+        for each in found:
+            Condition.parse(each.where)
     except ConfigError:
         # Not every value can be written in a condition.
         return [ALL_ROWS]
-    return found
+    return [*(Repair(_NO_ROWS, some) for some in _lists(surplus)), *found]
 
 
-def copy_again(settings: Settings, table: str, where: str, patience_seconds: float) -> None:
+def copy_again(settings: Settings, table: str, repair: Repair, patience_seconds: float) -> None:
     """Ask the running pipeline for a copy, and wait for its end.
 
     Raises SinkUnavailable if nothing is heard of it for so long, SourceRefused if it fails, and the
     errors of asking.
     """
     with StateWatch(settings) as watch:
-        asked = ask(settings, [table], where)
+        asked = ask(settings, [table], repair.where, repair.keys)
         heard = time.monotonic()
         is_over = False
         while not is_over:
@@ -68,6 +83,19 @@ def copy_again(settings: Settings, table: str, where: str, patience_seconds: flo
                     table=table,
                     seconds=patience_seconds,
                 )
+
+
+def _lists(surplus: Sequence[str]) -> Iterator[list[str]]:
+    """Yield keys as lists that a request can have."""
+    some: list[str] = []
+    for key in surplus:
+        characters = sum(map(len, some)) + len(key)
+        if some and (len(some) == KEYS_MAX or characters > KEYS_CHARACTERS_MAX):
+            yield some
+            some = []
+        some.append(key)
+    if some:
+        yield some
 
 
 def _conditions(columns: Sequence[KeyColumn], keys: Sequence[Key]) -> Iterator[str]:

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from verification.digests import digests, pairs
+from verification.mirror_side import MirrorSide
 from verification.narrowing import unequal_ranges
+from verification.record_keys import record_keys
 from verification.repair import copies_for, copy_again
 from verification.row_index import RowIndex
 from verification.settlement import Settlement
@@ -147,10 +149,11 @@ class TableCheck:
         result, different = self._result, self._different
         if not different:
             return
-        keys = list(different.values())
-        for where in copies_for(self._source.key_columns, keys, result.differences):
+        found = zip(different.values(), result.differences, strict=True)
+        keys = [key for key, each in found if each.kind != "surplus"]
+        for repair in copies_for(self._source.key_columns, keys, self._surplus_keys()):
             settings, patience = self._pipeline.settings, self._limits.patience_seconds
-            copy_again(settings, result.name, where, patience)
+            copy_again(settings, result.name, repair, patience)
         settled = self._settlement.settle(different)
         result.repaired += [
             difference
@@ -159,6 +162,20 @@ class TableCheck:
         ]
         result.unsettled += len(settled.unsettled)
         result.differences = [self._dated(*found) for found in settled.differences.items()]
+
+    def _surplus_keys(self) -> list[str] | None:
+        """Return the keys of records whose rows only the mirror has; None if one has none."""
+        found = zip(self._different.items(), self._result.differences, strict=True)
+        surplus = [(own, each) for own, each in found if each.kind == "surplus"]
+        if not surplus:
+            return []
+        if any(each.source is not None for _, each in surplus):
+            # The mirror has a row twice: no key says which of them to take back.
+            return None
+        if not isinstance(self._mirror, MirrorSide):
+            # A replica gets what changes in the mirror, and that may lack the row already.
+            return None
+        return record_keys(self._source, self._mirror.key, dict(own for own, _ in surplus))
 
     def _dated(self, digest: Digest, difference: Difference) -> Difference:
         """Return a difference that says since when it is there."""

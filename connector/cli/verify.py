@@ -71,7 +71,8 @@ def verify(
         typer.Option(
             "--repair",
             help="With --mirror or --replica: let the running pipeline copy the rows that differ, "
-            "and compare them again. If there are surplus rows, the whole table is copied.",
+            "and compare them again. It takes surplus rows back by their keys; if that cannot be "
+            "done, the whole table is copied.",
         ),
     ] = False,
     no_values: Annotated[

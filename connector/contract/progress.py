@@ -37,6 +37,9 @@ class SnapshotRecord(TypedDict):
     started_at_ms: int
     ended_at_ms: int  # 0 before
     error: str  # of one that failed
+    keys: list[
+        str
+    ]  # of records; rows to take back that the source does not have, until that is done
 
 
 class PreparedXaRecord(TypedDict):

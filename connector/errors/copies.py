@@ -131,6 +131,27 @@ NOT_LOCKED = ErrorCode(
     ),
     example=_TABLE,
 )
+KEY_TYPE = ErrorCode(
+    "R322",
+    "copy of table {table}: rows cannot be taken back by their keys, because of column {column}",
+    "copy all of the table: `binlog-connector snapshot CONFIG {table}`",
+    cause=(
+        "A request may list keys of rows that may be gone. The key has a type, a character set or "
+        "a length for which a listed text and a stored value are not compared exactly."
+    ),
+    example={**_TABLE, "column": "price"},
+)
+NOT_A_KEY = ErrorCode(
+    "R323",
+    "copy of table {table}: keys[{place}] of the request is not the key of a record of it",
+    "ask again with the keys of records as they are in the topic",
+    cause=(
+        "A request may list keys of rows that may be gone. Each is compared with the bytes of "
+        "records' keys, so it must be the text that the connector would write. The table may have "
+        "got another key since. No row was taken back."
+    ),
+    example={**_TABLE, "place": 0},
+)
 THREADS_RUNNING = ErrorCode(
     "R331",
     "{running} running threads, above {snapshot.threads_running_max}",

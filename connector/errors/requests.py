@@ -49,4 +49,14 @@ WHERE_NOT_TEXT = ErrorCode(
 TABLES_NOT_PAIRS = ErrorCode(
     "R118", "tables is not a list of pairs of names", end=End.LOGGED, cause=_ANYBODY
 )
+KEYS_NOT_TEXTS = ErrorCode(
+    "R120",
+    "keys is not a list of {keys} texts at most, of {characters} characters together",
+    end=End.LOGGED,
+    cause=_ANYBODY,
+    example={"keys": 500, "characters": 98_304},
+)
+KEYS_ALONE = ErrorCode(
+    "R121", "it has keys, and not one table and a condition", end=End.LOGGED, cause=_ANYBODY
+)
 UNKNOWN_COMMAND = ErrorCode("R119", "its command is not known", end=End.LOGGED, cause=_ANYBODY)

@@ -14,7 +14,7 @@ from connector.snapshot.table_copy import TableCopy
 from connector.snapshot.table_state import NO_REQUEST, TableState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from connector.errors import ConnectorError
     from connector.metrics.figures import CopyFigures
@@ -96,14 +96,24 @@ class Copies:
         return {copy.state.name: copy.figures(now) for copy in list(self._copying.copies)}
 
     def copy(
-        self, database: str, table: str, reason: str, *, request: int = NO_REQUEST, where: str = ""
+        self,
+        database: str,
+        table: str,
+        reason: str,
+        *,
+        request: int = NO_REQUEST,
+        where: str = "",
+        keys: Sequence[str] = (),
     ) -> None:
         """Copy a table from the beginning; consumers drop the rows that they have of it.
 
         If a user asked for the copy, they drop them when the table was found. With `where`, only
-        rows that meet it are copied, over those of the consumers.
+        rows that meet it are copied, over those of the consumers; then they drop the rows with
+        `keys` that the table does not have.
         """
-        fresh = TableState(database, table, reason=reason, request=request, where=where)
+        fresh = TableState(
+            database, table, reason=reason, request=request, where=where, keys=list(keys)
+        )
         known = self._states.get(fresh.key_part)
         if known is not None:
             self._end(known)
@@ -236,6 +246,7 @@ class Copies:
         self._log.error("a copy failed", table=state.name, **fields(error))
         self._end(state)
         state.phase = "failed"
+        state.keys = []
         state.error = str(error)
         state.ended_at_ms = self._output.now_ms
         self._output.put_state(state)

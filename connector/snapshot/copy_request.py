@@ -119,9 +119,12 @@ class StateWatch:
         return connector_error(self._settings.kafka, attempts.reading(self._topic), error)
 
 
-def ask(settings: Settings, patterns: Sequence[str], where: str) -> CopyRequest:
+def ask(
+    settings: Settings, patterns: Sequence[str], where: str, keys: Sequence[str] = ()
+) -> CopyRequest:
     """Ask the pipeline to copy the rows that meet `where`, of tables that match `patterns`.
 
+    Rows with `keys`, which one table has, are taken back if the table does not have them.
     Raises ConfigError for a pattern that matches nothing and for a text that is no condition,
     SourceRefused for a table that the account may not read and a condition that the server refuses,
     and the errors of connecting.
@@ -136,6 +139,8 @@ def ask(settings: Settings, patterns: Sequence[str], where: str) -> CopyRequest:
         "snapshot",
         tables=[list(name) for name in found],
         where=where,
+        # A pipeline of an earlier version does not know them.
+        **({"keys": list(keys)} if keys else {}),
     )
     return CopyRequest(offset, found, where)
 

@@ -18,6 +18,8 @@ from connector.snapshot.jobs import (
     ChunkJob,
     ChunkRead,
     Failed,
+    KeysJob,
+    KeysRead,
     PassBusy,
     PassChunk,
     PassReady,
@@ -25,6 +27,7 @@ from connector.snapshot.jobs import (
     Planned,
     TableChanged,
 )
+from connector.snapshot.listed_keys import listed_keys
 from connector.snapshot.table_pass import TablePass
 
 if TYPE_CHECKING:
@@ -72,7 +75,7 @@ class CopyScheduler:
         self._completed = completed
         self._failed = failed
         self._readers: ReaderPool | None = None
-        self._read: list[ChunkRead] = []
+        self._read: list[ChunkRead | KeysRead] = []
         self._unread = 0
         self._pass: TablePass | None = None
         self._pass_not_before = 0.0
@@ -132,7 +135,7 @@ class CopyScheduler:
                 result = readers.results.get_nowait()
             except Empty:
                 return
-            if isinstance(result.job, ChunkJob):
+            if isinstance(result.job, (ChunkJob, KeysJob)):
                 self._unread -= 1
             copy = next((copy for copy in self.copies if copy.number == result.job.copy), None)
             if copy is not None:
@@ -143,6 +146,8 @@ class CopyScheduler:
     def _take(self, copy: TableCopy, result: Result) -> None:
         if isinstance(result, ChunkRead):
             copy.read(result)
+            self._read.append(result)
+        elif isinstance(result, KeysRead):
             self._read.append(result)
         elif isinstance(result, Planned):
             self._take_plan(copy, result)
@@ -167,6 +172,12 @@ class CopyScheduler:
         state = copy.state
         if state.where and not planned.table.key_columns:
             self._failed(copy, SourceRefused(copies.NO_KEY, table=state.name))
+            return
+        try:
+            if state.keys:
+                copy.listed = listed_keys(planned.table, state.keys, self._output.debezium)
+        except SourceRefused as error:
+            self._failed(copy, error)
             return
         if copy.takes_back:
             copy.takes_back = False
@@ -217,18 +228,34 @@ class CopyScheduler:
             if copy.watched.changes != result.job.changes:
                 self.drop(copy)
                 continue
-            touched = copy.watched.touched_since(result.job.window)
             try:
-                rows, kept_back = output.put_chunk(result.chunk, touched, result.read_us)
+                self._put(copy, result)
             except (UnsupportedChange, RecordTooLarge) as error:
                 self._failed(copy, error)
                 continue
-            copy.written(result, rows, kept_back, output.seconds)
-            if all(part.done for part in copy.state.ranges):
+            if copy.is_over:
                 self._completed(copy)
             output.put_state(copy.state)
         ended = output.seconds
         self._not_before = ended + (ended - started)
+
+    def _put(self, copy: TableCopy, result: ChunkRead | KeysRead) -> None:
+        """Write the rows of a chunk, or take back those that are gone.
+
+        What the stream has written since the window opened is left out. Raises as
+        `CopyOutput.put_chunk` does.
+        """
+        output = self._output
+        touched = copy.watched.touched_since(result.job.window)
+        if isinstance(result, ChunkRead):
+            rows, kept_back = output.put_chunk(result.chunk, touched, result.read_us)
+            copy.written(result, rows, kept_back, output.seconds)
+            return
+        keys = dict.fromkeys(key.record_key for key in result.job.keys)
+        gone = [key for key in keys if key not in result.found and key not in touched]
+        rows = output.put_taken_back(result.job.table.schema, gone, result.read_us)
+        copy.taken_back(result)
+        self._log.info("rows were taken back", table=copy.state.name, rows=rows, keys=len(keys))
 
     def _step_pass(self) -> None:
         table_pass = self._pass

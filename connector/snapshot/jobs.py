@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from connector.envelope.copied.selected_chunk import Chunk
     from connector.errors import ConnectorError
+    from connector.snapshot.listed_keys import ListedKey
     from connector.snapshot.table_state import KeyRange
     from connector.snapshot.watermark import Delivered, LogPosition
     from connector.source.tables.selected_table import SelectedTable
@@ -68,6 +69,30 @@ class ChunkRead:
 
 
 @dataclass(frozen=True, slots=True)
+class KeysJob:
+    """Look which rows with listed keys the table has."""
+
+    copy: int
+    table: SelectedTable
+    transactional: bool
+    keys: list[ListedKey]
+    bytes_max: int
+    delivered: Delivered  # when the window opened
+    window: int
+    changes: int  # of the watched table, when the window opened
+
+
+@dataclass(frozen=True, slots=True)
+class KeysRead:
+    """The answer to `KeysJob`."""
+
+    job: KeysJob
+    found: set[bytes]  # the keys of records of the rows that there are
+    end: LogPosition  # the position that the stream must reach before the others are taken back
+    read_us: int  # time of the SELECT, microseconds since 1970
+
+
+@dataclass(frozen=True, slots=True)
 class PassJob:
     """Read all rows of a table at once, as they are at one position of the log."""
 
@@ -107,7 +132,7 @@ class PassChunk:
 class TableChanged:
     """The table is not the planned one; the log up to `end` says more."""
 
-    job: ChunkJob | PassJob | PlanJob
+    job: ChunkJob | KeysJob | PassJob | PlanJob
     end: LogPosition
     is_gone: bool
     error: ConnectorError
@@ -125,10 +150,10 @@ class PassBusy:
 class Failed:
     """An error that a new attempt does not fix."""
 
-    job: ChunkJob | PassJob | PlanJob
+    job: ChunkJob | KeysJob | PassJob | PlanJob
     error: Exception
 
 
-Job = PlanJob | ChunkJob | PassJob
+Job = PlanJob | ChunkJob | KeysJob | PassJob
 PassResult = PassReady | PassOpened | PassChunk
-Result = Planned | ChunkRead | PassResult | PassBusy | TableChanged | Failed
+Result = Planned | ChunkRead | KeysRead | PassResult | PassBusy | TableChanged | Failed

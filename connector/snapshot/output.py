@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from connector.contract import Sequence
 from connector.envelope.copied.selected_chunk import CopyPosition
+from connector.envelope.copied.taken_back import put_taken_back
 from connector.envelope.rows_gone import put_rows_gone
 from connector.gtid import GtidSet
 from connector.progress.order import file_number
@@ -14,6 +15,7 @@ from connector.snapshot.table_state import snapshot_topic
 from connector.snapshot.watermark import Delivered, LogPosition
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence as AnySequence
     from collections.abc import Set as AbstractSet
 
     from connector.binlog.decoder import EventDecoder
@@ -117,14 +119,27 @@ class CopyOutput:
         self._encoder.tables.topic(schema.database, schema.table)
         first = self._standing.between(chunk.count)
         self._announce(schema, first, read_us)
-        read_at = CopyPosition(
-            first.epoch, self._standing.file, first.file, first.position + 1, first.number, read_us
-        )
+        read_at = self._read_at(first, read_us)
         now_us = self.now_us
         rows = chunk.publish(self._target, self._options, read_at, left_out, now_us)
         refused = [row for row in chunk.refused if row.key not in left_out]
         self._copied_rows.keep(schema, refused, read_at, _sequence(first), now_us)
         return rows, len(refused)
+
+    def put_taken_back(self, schema: TableSchema, keys: AnySequence[bytes], read_us: int) -> int:
+        """Write that the rows with these keys of records are gone, except for kept back keys.
+
+        Returns how many were written. Raises as `CopiedRows` does.
+        """
+        fenced = self._copied_rows.fenced_keys(schema)
+        gone = [key for key in keys if key not in fenced]
+        if gone:
+            self._encoder.tables.topic(schema.database, schema.table)
+            first = self._standing.between(len(gone))
+            self._announce(schema, first, read_us)
+            read_at = self._read_at(first, read_us)
+            put_taken_back(self._target, self._options, schema, gone, read_at, self.now_us)
+        return len(gone)
 
     def put_rows_gone(self, database: str, table: str, schema: TableSchema | None = None) -> None:
         """Write that all earlier rows of a table are gone; do nothing if none were published.
@@ -161,6 +176,11 @@ class CopyOutput:
         key = f"{self._pipeline}/{state.key_part}".encode()
         topic = snapshot_topic(self._options.prefix)
         self._target.take(topic, key, value, NO_HEADERS, self.now_ms)
+
+    def _read_at(self, first: BetweenSequence, read_us: int) -> CopyPosition:
+        return CopyPosition(
+            first.epoch, self._standing.file, first.file, first.position + 1, first.number, read_us
+        )
 
     def _announce(self, schema: TableSchema, first: BetweenSequence, time_us: int) -> None:
         self._encoder.schemas.write(schema, _sequence(first), time_us // _US_PER_MS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from connector.errors import copies as codes
 from connector.sink.request import arguments_of, table_name
 from connector.snapshot.condition import CHARACTERS_MAX, Condition
 from connector.snapshot.copies import Copies
+from connector.snapshot.listed_keys import KEYS_CHARACTERS_MAX, KEYS_MAX
 from connector.snapshot.plan import followed_tables
 from connector.snapshot.reader_pool import ReaderPool
 from connector.snapshot.table_state import TableState, snapshot_topic
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 
 _START = "snapshot"
 _STOP = "stop"
+# Halves of surrogate pairs cannot be stored.
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,21 +126,24 @@ def copy_states(settings: Settings, recovered: Mapping[str, bytes]) -> list[Tabl
 def request_copy(
     copies: Copies, tables: TableFilter, offset: int, request: Mapping[str, Any]
 ) -> None:
-    """Copy the tables of a request: `{"tables": [[database, table], …], "where": …}`.
+    """Copy the tables of a request: `{"tables": [[database, table], …], "where": …, "keys": […]}`.
 
     The copy of a table that is not in the followed `tables` fails: they may have changed since the
     request. If the condition is none, all copies fail. Raises RequestRefused for a request of
     another form.
     """
-    arguments = arguments_of(request, "tables", "where")
+    arguments = arguments_of(request, "tables", "where", "keys")
     where = arguments.get("where", "")
     listed = arguments.get("tables")
-    if not isinstance(where, str) or len(where) > CHARACTERS_MAX:
+    if not isinstance(where, str) or len(where) > CHARACTERS_MAX or _SURROGATE.search(where):
         raise RequestRefused(requests.WHERE_NOT_TEXT, limit=CHARACTERS_MAX)
     if not isinstance(listed, list) or not all(
         isinstance(names, list) and len(names) == len(("database", "table")) for names in listed
     ):
         raise RequestRefused(requests.TABLES_NOT_PAIRS)
+    keys = _keys(arguments.get("keys", []))
+    if keys and (not where or len(listed) != 1):
+        raise RequestRefused(requests.KEYS_ALONE)
     refused: ConfigError | None = None
     if where:
         try:
@@ -152,7 +159,20 @@ def request_copy(
         elif refused is not None:
             failed = ConfigError(table_rows.IN_COPY, table=name, why=refused)
         else:
-            copies.copy(database, table, asked, request=offset, where=where)
+            copies.copy(database, table, asked, request=offset, where=where, keys=keys)
             continue
         state = TableState(database, table, "failed", asked, offset, where, error=str(failed))
         copies.refuse(state, failed)
+
+
+def _keys(listed: object) -> list[str]:
+    """Return the keys of a request; raises RequestRefused for another list, or a long one.
+
+    Only the table says later whether a text is a key.
+    """
+    if isinstance(listed, list) and len(listed) <= KEYS_MAX:
+        texts = [each for each in listed if isinstance(each, str)]
+        is_short = sum(map(len, texts)) <= KEYS_CHARACTERS_MAX
+        if len(texts) == len(listed) and is_short and not _SURROGATE.search("".join(texts)):
+            return texts
+    raise RequestRefused(requests.KEYS_NOT_TEXTS, keys=KEYS_MAX, characters=KEYS_CHARACTERS_MAX)

@@ -6,14 +6,15 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from connector.metrics.figures import CopyFigures
-from connector.snapshot.jobs import ChunkJob, PassJob
+from connector.snapshot.jobs import ChunkJob, KeysJob, PassJob
 from connector.snapshot.table_state import NO_REQUEST
 
 if TYPE_CHECKING:
     from connector.envelope.key_watch import WatchedTable
     from connector.errors import ConnectorError
     from connector.settings.sections import SnapshotSettings
-    from connector.snapshot.jobs import ChunkRead, Planned
+    from connector.snapshot.jobs import ChunkRead, KeysRead, Planned
+    from connector.snapshot.listed_keys import ListedKey
     from connector.snapshot.output import CopyOutput
     from connector.snapshot.table_state import TableState
     from connector.snapshot.watermark import LogPosition
@@ -52,12 +53,14 @@ class TableCopy:
         self.gone_error: ConnectorError | None = None
         self.asked_at = 0  # changes of the watched table when the plan was asked for
         self.changed = 0  # how often the table was different since rows were written
+        self.listed: list[ListedKey] = []  # the keys of the state
         self._settings = settings
         self._limit = 1
         # For each part: the key to continue after, and whether the part is read to its end.
         self._after: list[list[bytes]] = []
         self._is_read: list[bool] = []
         self._asked: set[int] = set()
+        self._keys_are_asked = False
         self._windows: set[int] = set()
         self._first_written: tuple[float, int] | None = None  # seconds, rows before
 
@@ -72,11 +75,18 @@ class TableCopy:
         self._after = [part.last_key for part in self.state.ranges]
         self._is_read = [part.done for part in self.state.ranges]
 
-    def next_job(self, output: CopyOutput) -> ChunkJob | None:
-        """Return the next chunk to read and open its window; None if there is none now."""
+    @property
+    def is_over(self) -> bool:
+        """Whether all rows are written, and those that are gone are taken back."""
+        return not self.state.keys and all(part.done for part in self.state.ranges)
+
+    def next_job(self, output: CopyOutput) -> ChunkJob | KeysJob | None:
+        """Return what to read next and open its window; None if there is nothing now."""
         planned = self.planned
         if planned is None:
             return None
+        if self.listed:
+            return self._keys_job(planned, output)
         for part, key_range in enumerate(self.state.ranges):
             if part in self._asked or self._is_read[part]:
                 continue
@@ -98,6 +108,24 @@ class TableCopy:
                 self.watched.changes,
             )
         return None
+
+    def _keys_job(self, planned: Planned, output: CopyOutput) -> KeysJob | None:
+        """Return the job that looks for listed keys: it comes before the first chunk."""
+        if self._keys_are_asked:
+            return None
+        self._keys_are_asked = True
+        window = self.watched.open_window()
+        self._windows.add(window)
+        return KeysJob(
+            self.number,
+            planned.table,
+            planned.transactional,
+            self.listed,
+            self._settings.chunk_bytes_max,
+            output.delivered,
+            window,
+            self.watched.changes,
+        )
 
     def pass_job(self) -> PassJob:
         """Return the job that reads all rows at once."""
@@ -135,6 +163,14 @@ class TableCopy:
         self.changed = 0
         self.count_rows(rows, kept_back, seconds)
 
+    def taken_back(self, result: KeysRead) -> None:
+        """Record that the rows with listed keys are taken back that the table does not have."""
+        self.watched.close_window(result.job.window)
+        self._windows.discard(result.job.window)
+        self.changed = 0
+        self.state.keys = []
+        self.listed = []
+
     def count_rows(self, rows: int, kept_back: int, seconds: float) -> None:
         """Count rows that were written at a time, and those that went into quarantine."""
         if self._first_written is None:
@@ -149,6 +185,7 @@ class TableCopy:
             self.watched.close_window(window)
         self._windows.clear()
         self._asked.clear()
+        self._keys_are_asked = False
         self._after = [part.last_key for part in self.state.ranges]
         self._is_read = [part.done for part in self.state.ranges]
         self.is_asked = False

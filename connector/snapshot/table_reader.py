@@ -20,13 +20,15 @@ from connector.snapshot.jobs import (
     ChunkRead,
     Failed,
     Job,
+    KeysJob,
+    KeysRead,
     PassBusy,
     PassJob,
     PlanJob,
     Result,
     TableChanged,
 )
-from connector.snapshot.keyset import select_chunk
+from connector.snapshot.keyset import select_chunk, select_rows
 from connector.snapshot.one_pass import read_at_once
 from connector.snapshot.plan import plan, table_exists
 from connector.snapshot.throttle import Throttle
@@ -136,6 +138,8 @@ class TableReader:
                 yield plan(session, job, self._settings)
             elif isinstance(job, PassJob):
                 yield from self._read_at_once(session, job)
+            elif isinstance(job, KeysJob):
+                yield self._read_keys(session, job)
             else:
                 yield self._read_chunk(session, job)
         except SourceRefused as error:
@@ -192,6 +196,36 @@ class TableReader:
             return changed
         return ChunkRead(job, chunk, limit, is_whole and chunk.count < limit, end, read_us)
 
+    def _read_keys(self, session: SelectSession, job: KeysJob) -> Result:
+        read_us = time.time_ns() // _NS_PER_US
+        try:
+            found, end = read_after_delivered(
+                session,
+                job.delivered,
+                partial(self._found, session, job),
+                self._closing,
+                transactional=job.transactional,
+            )
+        except (SourceUnavailable, SourceRefused) as error:
+            if error.number not in _TIMEOUTS:
+                raise
+            session.query("ROLLBACK")
+            seconds = self._settings.statement_seconds_max
+            raise _too_slow(job.table.name, "", seconds) from error
+        changed = self._changed(session, job)
+        return KeysRead(job, found, end, read_us) if changed is None else changed
+
+    def _found(self, session: SelectSession, job: KeysJob, lock: str) -> set[bytes]:
+        """Return the keys of the rows that there are, without keeping the rows."""
+        where = " OR ".join(key.condition for key in job.keys)
+        before, hint = self._limits(session)
+        sql = select_rows(job.table, (), where, hint)
+        writer = job.table.writer(self._debezium)
+        found: set[bytes] = set()
+        for chunk, _ in session.read_chunks(f"{before}{sql}{lock}", writer, job.bytes_max):
+            found |= chunk.keys()
+        return found
+
     def _select(
         self,
         session: SelectSession,
@@ -201,10 +235,7 @@ class TableReader:
         lock: str,
     ) -> tuple[Chunk, bool]:
         """Return the rows, and whether these are all rows of the statement."""
-        seconds = self._settings.statement_seconds_max
-        mariadb = session.identity.flavour == "mariadb"
-        before = f"SET STATEMENT max_statement_time = {seconds:.3f} FOR " if mariadb else ""
-        hint = "" if mariadb else f"/*+ MAX_EXECUTION_TIME({max(1, int(seconds * _MS))}) */ "
+        before, hint = self._limits(session)
         sql = select_chunk(job.table, job.range, job.after, job.where, limit, hint)
         pieces = session.read_chunks(f"{before}{sql}{lock}", writer, job.bytes_max)
         chunk, is_whole = next(pieces)
@@ -213,7 +244,16 @@ class TableReader:
             continue
         return chunk, is_whole
 
-    def _changed(self, session: SelectSession, job: ChunkJob | PassJob) -> TableChanged | None:
+    def _limits(self, session: SelectSession) -> tuple[str, str]:
+        """Return what limits the time of a SELECT: the text before it, and its hint."""
+        seconds = self._settings.statement_seconds_max
+        if session.identity.flavour == "mariadb":
+            return f"SET STATEMENT max_statement_time = {seconds:.3f} FOR ", ""
+        return "", f"/*+ MAX_EXECUTION_TIME({max(1, int(seconds * _MS))}) */ "
+
+    def _changed(
+        self, session: SelectSession, job: ChunkJob | KeysJob | PassJob
+    ) -> TableChanged | None:
         """Return `TableChanged` if the table is not the planned one, else None."""
         planned = job.table
         try:

@@ -50,6 +50,7 @@ class TableState:
     started_at_ms: int = 0
     ended_at_ms: int = 0
     error: str = ""
+    keys: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:

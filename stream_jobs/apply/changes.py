@@ -39,6 +39,9 @@ DELETE: Final = ord(OP_DELETE)
 TRUNCATE: Final = ord(OP_TRUNCATE)
 READ: Final = ord(OP_READ)
 UPDATE: Final = ord(OP_UPDATE)
+# Around the key, in the delete of a row that a copy takes back.
+_BARE_START: Final = b'{"before":'
+_BARE_END: Final = b',"after":null,'
 _ROW_OPS: Final = tuple(ord(op) for op in (OP_CREATE, OP_UPDATE, OP_DELETE, OP_READ))
 
 
@@ -130,6 +133,15 @@ class Changes:
             first[own] = np.concatenate([[True], rank[own][1:] > highest[:-1]])
         return first
 
+    def are_bare(self, places: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Return which of the deletes at `places` have the key alone as their image.
+
+        A copy takes rows back in this way: nobody knows their other values.
+        """
+        keys, values = self.keys, self.values
+        found = (_is_bare(keys[place], values[place]) for place in places.tolist())
+        return np.fromiter(found, np.bool_, len(places))
+
     def last_of_keys(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return, of the records at `places`, the one with the highest sequence of each key."""
         hi, lo = self.sequences.hi[places], self.sequences.lo[places]
@@ -180,3 +192,9 @@ class Changes:
         if self.schemas[place] == NO_SCHEMA:
             return Message(mirror_records.NO_HEADER, {"header": HEADER_SCHEMA})
         return Message(mirror_records.NO_VALUE, {})
+
+
+def _is_bare(key: bytes | None, value: bytes | None) -> bool:
+    if key is None or value is None:
+        return False
+    return value.startswith(_BARE_START + key + _BARE_END)

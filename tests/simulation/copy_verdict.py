@@ -16,7 +16,14 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from connector.contract import HEADER_OP, HEADER_SCHEMA, HEADER_SEQ, OP_TRUNCATE, row_topic
+from connector.contract import (
+    HEADER_OP,
+    HEADER_SCHEMA,
+    HEADER_SEQ,
+    OP_DELETE,
+    OP_TRUNCATE,
+    row_topic,
+)
 from connector.progress.progress_record import Progress, progress_topic
 from connector.snapshot.table_state import snapshot_topic
 from tests.simulation.run import NAME, PREFIX
@@ -58,6 +65,7 @@ class CopyVerdict:
         self._groups = 0
         self.copied = 0  # rows of copies that were seen
         self.begun = 0  # copies
+        self.taken_back = 0  # rows that copies found to be gone
 
     def check(self, broker: Broker, tables: tuple[str, ...]) -> None:
         """Check everything that was committed; `tables` are those that have to be there then."""
@@ -96,12 +104,32 @@ class CopyVerdict:
         ]
         for _, table, record in sorted(rows, key=lambda row: row[0]):
             self._fold(table, self._tables[table], record)
+        taken = [
+            (table, json.loads(record.value))
+            for _, table, record in rows
+            if record.value is not None and _is_taken_back(record)
+        ]
         for record in states:
             self._take_state(record)
         for (topic, _), record in transaction.records:
             if topic == progress_topic(PREFIX):
                 assert record.value is not None
-                self._take_progress(Progress.decode(record.value, "progress"))
+                progress = Progress.decode(record.value, "progress")
+                before = self._groups
+                self._take_progress(progress)
+                writer = self._writers[progress.server_uuid]
+                for table, value in taken:
+                    at = value["source"]["file"], value["source"]["pos"]
+                    # After a failover, the position is unknown until the first transaction.
+                    groups = writer.groups_before[at] if at[0] else before
+                    self._check_taken_back(table, value["before"]["id"], groups)
+
+    def _check_taken_back(self, table: str, row_id: int, groups: int) -> None:
+        """Check that the source had no such row behind so many groups."""
+        self.taken_back += 1
+        content = self._history.behind[groups].get(table, TableContent({}))
+        is_there = row_id in content.rows and not self._tables[table].cascaded
+        assert not is_there, f"row {row_id} of {table} behind group {groups}"
 
     def _count(self, record: Record) -> None:
         """Count a copy that begins."""
@@ -193,13 +221,24 @@ def streamed(broker: Broker, *, of: tuple[str, ...]) -> dict[PartitionId, list[R
     return {
         (topic, number): [
             _without_schema(record)
-            for record in broker.visible((topic, number))
+            for record in _without_taken_back(broker.visible((topic, number)))
             if record.value is None or b'"snapshot":"false"' in record.value
         ]
         for topic in topics
         if topic in broker.topics
         for number in range(len(broker.topics[topic]))
     }
+
+
+def _without_taken_back(records: list[Record]) -> list[Record]:
+    """Return the records without those that take rows back, and their tombstones."""
+    taken = {sequence_of(record) for record in records if _is_taken_back(record)}
+    return [record for record in records if sequence_of(record) not in taken]
+
+
+def _is_taken_back(record: Record) -> bool:
+    is_delete = dict(record.headers)[HEADER_OP] == OP_DELETE.encode()
+    return is_delete and record.value is not None and b'"snapshot":"true"' in record.value
 
 
 def _without_schema(record: Record) -> Record:

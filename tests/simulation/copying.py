@@ -73,6 +73,7 @@ class Request(NamedTuple):
     step: int
     tables: tuple[str, ...]
     where: str = ""
+    keys: tuple[int, ...] = ()  # ids of rows to take back, if they are gone
 
 
 class Copied(Beside):
@@ -188,7 +189,14 @@ class _Requests(SimpleQueue[tuple[int, dict[str, Any]]]):
             raise Empty
         offset, request = self._waiting.pop(0)
         tables = [[DATABASE, table] for table in request.tables]
-        return offset, {"command": "snapshot", "tables": tables, "where": request.where}
+        keys = [f'{{"id":{row_id}}}' for row_id in request.keys]
+        listed = {"keys": keys} if keys else {}
+        return offset, {
+            "command": "snapshot",
+            "tables": tables,
+            "where": request.where,
+            **listed,
+        }
 
 
 class _Closing(Event):

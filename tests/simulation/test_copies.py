@@ -38,6 +38,8 @@ from tests.simulation.table_history import TableHistory
 from tests.simulation.verdict import scenario
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tests.simulation.broker import Broker
     from tests.simulation.faults import Plan
     from tests.simulation.log_writer import Flavour
@@ -124,12 +126,17 @@ def seeds() -> list[int]:
     return [int(SEED)] if SEED is not None else list(range(STORIES))
 
 
-def requests(random: Random, tables: tuple[str, ...]) -> list[Request]:
+def requests(random: Random, tables: tuple[str, ...], ids: Sequence[int]) -> list[Request]:
+    """Return requests of users; some list ids of rows, which are there at times."""
     made = []
     for step in sorted(random.randrange(1500) for _ in range(random.choice((0, 1, 1, 2, 3)))):
         where = random.choice(("", "", "id % 2 = 0", "id < 1000"))
         possible = TABLES if where else ALL_TABLES
         chosen = [table for table in possible if table in tables]
+        if where and random.random() < 0.6:
+            listed = random.sample(ids, random.randint(1, len(ids)))
+            made.append(Request(step, (random.choice(chosen),), where, tuple(listed)))
+            continue
         made.append(Request(step, tuple(random.sample(chosen, random.randint(1, 2))), where))
     return made
 
@@ -178,6 +185,8 @@ def run(kind: Kind, seed: int, happened: Counter[str]) -> list[tuple[World, Copy
     flavour, gtid = random.choice(SERVERS[:2] if kind.standby else SERVERS)
     initial, story = copied_story(random, random.randint(4, 16), cascades=kind.cascades)
     told = tell(initial, story, flavour, gtid=gtid, standby=kind.standby)
+    behind = told.history.behind
+    ids = sorted({row for tables in behind for each in tables.values() for row in each.rows})
     before = tuple(table for table in ALL_TABLES if table != ADDED or not kind.adds_table)
     runs = []
     for number in range(SCHEDULES_OF_A_STORY):
@@ -189,7 +198,7 @@ def run(kind: Kind, seed: int, happened: Counter[str]) -> list[tuple[World, Copy
             later = copying_settings(ALL_TABLES, chunk_rows=rows)
         pause = random.choice((0.0, 0.5)) if kind.cascades else 0.0
         settings = copying_settings(before, chunk_rows=rows, cascade_seconds=pause)
-        asked = requests(random, before)
+        asked = requests(random, before, ids)
         beside = Copied(settings, later, asked, cascades=kind.cascades)
         by_event = random.random() < 0.7
         runs.append(told.simulate(plan, random, seed=number, by_event=by_event, beside=beside))
@@ -213,6 +222,7 @@ def test_tables_are_copied_whatever_happens(kind: Kind) -> None:
         f"{sum(len(world.processes) for world, _ in runs)} processes, "
         f"{sum(verdict.begun for _, verdict in runs)} copies, "
         f"{sum(verdict.copied for _, verdict in runs)} rows of them, "
+        f"{sum(verdict.taken_back for _, verdict in runs)} rows taken back, "
         f"{happened.total()} faults of {len(happened)} kinds"
     )
     assert happened.total() >= len(seeds())
@@ -231,3 +241,30 @@ def test_what_copies_meet_rarely(
         told.simulate(
             Undisturbed(), random, seed=seed, by_event=random.random() < 0.7, beside=beside()
         )
+
+
+@pytest.mark.parametrize("flavour_gtid", SERVERS, ids=str)
+def test_listed_keys_are_taken_back_only_while_the_source_has_no_such_rows(
+    flavour_gtid: tuple[Flavour, bool],
+) -> None:
+    flavour, gtid = flavour_gtid
+    ids = tuple(range(100, 110))
+    texts = {row_id: f"orders {row_id}" for row_id in ids}
+    inserted = [Transaction((Change("orders", "c", *row),)) for row in texts.items()]
+    deleted = [Transaction((Change("orders", "d", *row),)) for row in texts.items()]
+    steps = [*inserted, *deleted] * 3
+    told = tell(ROWS, Story((FIRST, *steps)), flavour, gtid=gtid)
+    taken_back = 0
+    for seed in range(2 * RARE_SCHEDULES):
+        random = Random(seed)
+        moments = sorted(random.randrange(800) for _ in range(6))
+        asked = [Request(step, ("orders",), "id < 0", ids) for step in moments]
+        _, verdict = told.simulate(
+            Undisturbed(),
+            random,
+            seed=seed,
+            by_event=random.random() < 0.7,
+            beside=Copied(copying_settings(ALL_TABLES, chunk_rows=2), None, asked),
+        )
+        taken_back += verdict.taken_back
+    assert taken_back

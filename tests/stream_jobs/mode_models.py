@@ -14,7 +14,10 @@ Row = tuple[Any, ...]
 
 
 class Change(NamedTuple):
-    """A record; each row has its key in its first place."""
+    """A record; each row has its key in its first place.
+
+    A delete of which nobody knows the other values has the key alone in `before`.
+    """
 
     seq: Sequence
     ts_ms: int
@@ -36,7 +39,12 @@ class Version(NamedTuple):
 
 def journal(changes: Many[Change]) -> list[tuple[Sequence, int, str, Row | None]]:
     """Every change."""
-    return [(each.seq, each.ts_ms, each.op, each.after or each.before) for each in changes]
+    return [(each.seq, each.ts_ms, each.op, each.after or _whole(each.before)) for each in changes]
+
+
+def _whole(row: Row | None) -> Row | None:
+    """Return a row of two columns; a value that is not known is NULL."""
+    return row if row is None else (*row, None)[:2]
 
 
 def soft_deleted(changes: Many[Change]) -> list[tuple[Row, bool]]:
@@ -47,7 +55,11 @@ def soft_deleted(changes: Many[Change]) -> list[tuple[Row, bool]]:
             rows = {key: (row, True) for key, (row, _) in rows.items()}
         elif each.op == "d":
             assert each.before is not None
-            rows[each.before[0]] = each.before, True
+            key = each.before[0]
+            if len(each.before) > 1:
+                rows[key] = each.before, True
+            elif key in rows:
+                rows[key] = rows[key][0], True
         else:
             assert each.after is not None
             rows[each.after[0]] = each.after, False

@@ -328,7 +328,12 @@ class SourceTable:
         }
         sent = {name: text for name, text in given.items() if text is not None}
         key = self.key(before if op == OP_DELETE else after)
-        text = value if value is not None else json.dumps(envelope).encode()
+        text = value if value is not None else _compact(envelope)
         self.kafka.send(self.topic, key, text, sent, partition)
         if op == OP_DELETE and key is not None:
             self.kafka.send(self.topic, key, None, sent, partition)
+
+
+def _compact(envelope: JsonRow) -> bytes:
+    """Return JSON without spaces, as the connector writes it."""
+    return json.dumps(envelope, separators=(",", ":")).encode()

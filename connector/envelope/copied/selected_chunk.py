@@ -154,6 +154,23 @@ class Chunk:
             written += 1
         return written
 
+    def keys(self) -> set[bytes]:
+        """Return the keys of the rows, also of those that are refused; they have keys."""
+        found: set[bytes] = set()
+        data = self._data
+        size: i64 = len(data)
+        at: i64 = 0
+        while at < size:
+            key_length = read_i64_le(data, at + 8)
+            start = at + LENGTHS + read_i64_le(data, at)
+            at = start + key_length
+            found.add(data[start:at])
+        for row in self.refused:
+            # A key that cannot be written is not the key of a record.
+            if row.key is not None:
+                found.add(row.key)
+        return found
+
     def values(self) -> list[bytes]:
         """Return the rows as values of records, which end after the row: without a source."""
         found: list[bytes] = []

@@ -69,7 +69,8 @@ class History(Mode):
         upserts, deletes = split(work.changes, live)
         indexed = self.indexed(work.mirror)
         rows = work.reader.rows(upserts, "after", work.source_columns)
-        gone = work.reader.rows(deletes, "before", work.source_columns)
+        # The values of a version come from the mirror.
+        gone = work.reader.keys(deletes, indexed.key)
         names = [column.name for column in indexed.key]
         both = pa.concat_tables([rows.data.select(names), gone.data.select(names)])
         keys, key_of_change = distinct(keys_of([both[name] for name in names]))

@@ -46,13 +46,18 @@ class Journal(Mode):
         are_truncates = changes.ops[live] == TRUNCATE
         upserts, deletes = split(changes, live[~are_truncates])
         rows = work.reader.rows(upserts, "after", work.source_columns)
-        gone = work.reader.rows(deletes, "before", work.source_columns)
+        are_bare = changes.are_bare(deletes)
+        gone = work.reader.rows(deletes[~are_bare], "before", work.source_columns)
+        bare = work.reader.keys(deletes[are_bare], work.key_columns)
         data = pa.concat_tables(
-            [_described(work, rows), _described(work, gone), _emptied(work, live[are_truncates])],
+            [
+                *(_described(work, each) for each in (rows, gone, bare)),
+                _emptied(work, live[are_truncates]),
+            ],
             promote_options="default",
         )
         work.write(data.sort_by([(HI, "ascending"), (LO, "ascending")]), None)
-        work.count(len(upserts), len(deletes), rows, gone)
+        work.count(len(upserts), len(deletes), rows, gone, bare)
 
     def file_order(self, schema: TableSchema) -> tuple[str, ...]:
         """Return the sequence: that is the order of the rows."""

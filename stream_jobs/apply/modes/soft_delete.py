@@ -1,7 +1,8 @@
 """The rows of the source as they are now, and those that are gone, which say so.
 
-A delete writes the row again, with the values that it had. A truncate does so with all rows below
-it; a row below it that comes later is written as a deleted one.
+A delete writes the row again, with the values that it had; if the record has the key alone, these
+are the values of the change before it, or of the mirror. A truncate does so with all rows below it;
+a row below it that comes later is written as a deleted one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from stream_jobs.apply.changes import DELETE
 from stream_jobs.apply.keys import keys_of
+from stream_jobs.apply.modes.deleted_by_key import DELETED, deleted_by_key
 from stream_jobs.apply.modes.mode import Mode, OwnColumn, Truncation
 from stream_jobs.apply.rows import split
 from stream_jobs.schema.sequence import HI, LO, is_above
@@ -22,10 +25,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from stream_jobs.apply.changes import Changes
     from stream_jobs.apply.work import Work
     from stream_jobs.schema.sequence import PackedSequence, Truncate
-
-DELETED = "_cdc_deleted"
 
 
 class SoftDelete(Mode):
@@ -39,7 +41,9 @@ class SoftDelete(Mode):
 
     def apply(self, work: Work, live: NDArray[np.intp]) -> None:
         """Write the last row of each key, also of deleted ones; the rows before it die."""
-        upserts, deletes = split(work.changes, work.changes.last_of_keys(live))
+        changes, indexed = work.changes, self.indexed(work.mirror)
+        are_bare = _are_bare(changes, live)
+        upserts, deletes = split(changes, changes.last_of_keys(live[~are_bare]))
         rows = work.reader.rows(upserts, "after", work.source_columns)
         gone = work.reader.rows(deletes, "before", work.source_columns)
         data = pa.concat_tables([rows.data, gone.data])
@@ -48,12 +52,15 @@ class SoftDelete(Mode):
         if work.part.floor is not None:
             are_deleted |= _are_below(hi, lo, work.part.floor)
         data = data.append_column(DELETED, pa.array(are_deleted))
-        indexed = self.indexed(work.mirror)
+        bare = work.reader.keys(changes.last_of_keys(live[are_bare]), indexed.key)
+        if bare.data.num_rows:
+            data = deleted_by_key(work, indexed, data, bare.data)
+            hi, lo = data[HI].to_numpy(), data[LO].to_numpy()
         keys = keys_of([data[column.name] for column in indexed.key])
         found = work.lookup(indexed).find(keys, hi, lo, None)
         work.result.dead = found.dead
         work.write(work.in_order(data.filter(pa.array(found.are_new))), indexed)
-        work.count(len(upserts), len(deletes), rows, gone)
+        work.count(len(upserts), len(deletes) + bare.data.num_rows, rows, gone, bare)
 
     def after_truncates(self, data: pa.Table, truncates: Sequence[Truncate]) -> pa.Table | None:
         """Mark the rows below the last truncate as deleted."""
@@ -63,6 +70,13 @@ class SoftDelete(Mode):
         if marked.equals(deleted):
             return None
         return data.set_column(data.column_names.index(DELETED), DELETED, marked)
+
+
+def _are_bare(changes: Changes, live: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Return which changes are deletes that have the key alone."""
+    are_bare: NDArray[np.bool_] = changes.ops[live] == DELETE
+    are_bare[are_bare] = changes.are_bare(live[are_bare])
+    return are_bare
 
 
 def _are_below(

@@ -71,8 +71,8 @@ class Story:
     def _step(self) -> None:
         dice = self._dice
         kind = dice.choices(
-            ("insert", "update", "delete", "truncate", "copy", "copy again", "repeat"),
-            (40, 30, 20, 2, 2, 2, 4),
+            ("insert", "update", "delete", "truncate", "copy", "copy again", "repeat", "gone"),
+            (40, 30, 20, 2, 2, 2, 4, 6),
         )[0]
         if kind == "repeat":
             self._repeater.repeat(dice)
@@ -85,6 +85,8 @@ class Story:
                 self._publish("t")
             for row in self._rows:
                 self._publish("r", None, row)
+        elif kind == "gone" and self._has_key:
+            self._take_back()
         elif kind == "insert" or not self._rows:
             row = self._new_row()
             if not self._has_key or all(row[0] != each[0] for each in self._rows):
@@ -95,6 +97,15 @@ class Story:
         else:
             row = self._rows.pop(dice.randrange(len(self._rows)))
             self._publish("d", row, None)
+
+    def _take_back(self) -> None:
+        """Publish that there is no row with a key, as a copy does: without the other values.
+
+        Perhaps consumers have such a row, because a delete was lost.
+        """
+        key = self._dice.randrange(self._keys)
+        self._rows = [row for row in self._rows if row[0] != key]
+        self._publish("d", (key,), None)
 
     def _update(self, before: Row) -> None:
         after = self._new_row()
@@ -131,4 +142,5 @@ class Story:
         if row is None:
             return None
         names = [column["name"] for column in self.table.columns]
-        return dict(zip(names, row, strict=True))
+        # The row of a copy that is gone has the key alone.
+        return dict(zip(names, row, strict=False))

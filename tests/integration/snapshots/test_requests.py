@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka import KafkaProducer
 
-from connector.errors import conditions, requests, table_rows
+from connector.errors import conditions, copies, requests, table_rows
 from connector.errors.message import Message
+from local_stack import connect
 from tests.errors.texts import shown
 from tests.integration.harness import wait_until
 from tests.integration.snapshots.test_snapshot import refusal, run_snapshot, states
@@ -120,6 +121,14 @@ def test_no_request_ends_the_stream(stream: Stream) -> None:
             {"command": "replay", "database": stream.database, "table": "t", "all": True},
             absent,
             copy_of(stream, "", "a/b\x1b[2J"),
+            copy_of(stream, "id = 1") | {"keys": '{"id":1}'},
+            copy_of(stream, "id = 1") | {"keys": [1]},
+            copy_of(stream, "id = 1") | {"keys": ["\ud800"]},
+            copy_of(stream, "id = 1") | {"keys": ["7"] * 501},
+            copy_of(stream, "id = 1") | {"keys": ["7" * 100_000]},
+            copy_of(stream, "") | {"keys": ['{"id":1}']},
+            {"command": "snapshot", "tables": [], "where": "FALSE", "keys": ["1"]},
+            copy_of(stream, "v = '\ud800'"),
         )
         wait_until(
             lambda: connector.output().count('"event": "a copy failed"') == 2, connector.output
@@ -150,9 +159,107 @@ def test_no_request_ends_the_stream(stream: Stream) -> None:
         (15, "it names a table that no server can have"),
         (16, "key is not a text"),
         (17, "it has unknown keys: all"),
+        *(
+            (offset, "keys is not a list of 500 texts at most, of 98304 characters together")
+            for offset in range(20, 25)
+        ),
+        (25, "it has keys, and not one table and a condition"),
+        (26, "it has keys, and not one table and a condition"),
+        (27, "where is not a text of 4096 characters at most"),
     ]
     (unknown,) = [line for line in refused if line["code"] == requests.UNKNOWN_COMMAND.code]
     assert (unknown["offset"], unknown["command"]) == (6, "reboot")
+
+
+def test_a_row_that_is_there_cannot_be_taken_back(either_stream: Stream) -> None:
+    stream = either_stream
+    settings = fill(stream)
+    stream.execute(
+        "INSERT INTO followed VALUES (-3, 'x'), (3, 'y')",
+        "CREATE TABLE spelled (id VARCHAR(9) PRIMARY KEY)",
+        "INSERT INTO spelled VALUES ('a'), ('b')",
+        "CREATE TABLE inexact (id DOUBLE PRIMARY KEY)",
+        "CREATE TABLE keyless (id INT)",
+    )
+    wrong = [' {"id":1}', '{"id":1.0}', '{"id":"1"}', '{"id":1,"v":"one"}', '{"id":01}', "\0", ""]
+    with stream.connector(**settings) as connector:
+        connector.wait_for("streaming")
+        send(
+            stream,
+            *(copy_of(stream, "FALSE") | {"keys": ['{"id":9}', key]} for key in wrong),
+            copy_of(stream, "FALSE", "inexact") | {"keys": ['{"id":1.0}']},
+            copy_of(stream, "FALSE", "keyless") | {"keys": ['{"id":1}']},
+            copy_of(stream, "id < 0") | {"keys": [f'{{"id":{n}}}' for n in (7, 3, 1, -3, 7)]},
+            copy_of(stream, "FALSE", "spelled") | {"keys": ['{"id":"A"}', '{"id":"b"}']},
+        )
+        count = len(wrong) + 4
+        wait_until(
+            lambda: (
+                [state["phase"] for state in states(stream).values()].count("complete") == 2
+                and len(states(stream)) == count
+            ),
+            connector.output,
+        )
+        found = list(states(stream).values())
+        assert connector.terminate() == 0
+    errors = [state["error"] for state in found if state["phase"] == "failed"]
+    database = stream.database
+    assert sorted(errors) == sorted(
+        [
+            *[shown(copies.NOT_A_KEY, table=f"{database}.followed", place=1)] * len(wrong),
+            shown(copies.KEY_TYPE, table=f"{database}.inexact", column="id"),
+            shown(copies.NO_KEY, table=f"{database}.keyless"),
+        ]
+    )
+    assert [state["keys"] for state in found] == [[]] * count
+    seen = [(record.op, record.key) for record in stream.changes()]
+    assert sorted(seen, key=str) == [
+        ("d", {"id": "A"}),
+        ("d", {"id": 7}),
+        ("r", {"id": -3}),
+    ]
+    deleted = next(record for record in stream.changes() if record.key == {"id": 7})
+    assert (deleted.value["before"], deleted.value["after"]) == ({"id": 7}, None)
+
+
+def test_keys_are_taken_back_although_the_pipeline_is_killed(either_stream: Stream) -> None:
+    stream = either_stream
+    settings = fill(stream)
+    with connect(stream.source, stream.database) as connection, connection.cursor() as cursor:
+        with stream.connector(**settings) as connector:
+            connector.wait_for("streaming")
+            # Nobody can read the table.
+            cursor.execute("LOCK TABLES followed WRITE")
+            send(stream, copy_of(stream, "id = 1") | {"keys": ['{"id":7}', '{"id":1}']})
+            wait_until(lambda: len(states(stream)) == 1, connector.output)
+            connector.kill()
+        (state,) = states(stream).values()
+        assert state["keys"] == ['{"id":7}', '{"id":1}']
+        cursor.execute("UNLOCK TABLES")
+    with stream.connector(**settings) as connector:
+        seen = stream.wait_for_changes(2, connector)
+        assert [(record.op, record.key) for record in seen] == [("d", {"id": 7}), ("r", {"id": 1})]
+        assert connector.terminate() == 0
+
+
+def test_rows_are_taken_back_in_the_form_of_debezium(stream: Stream) -> None:
+    stream.execute(
+        "CREATE TABLE t (a DATE, b BIGINT UNSIGNED, v INT NOT NULL, PRIMARY KEY (b, a))",
+        "INSERT INTO t VALUES ('1970-01-03', 7, 1), ('1970-01-04', 8, 1)",
+        "DELETE FROM t WHERE b = 7",
+    )
+    with stream.connector(envelope__profile="debezium") as connector:
+        (_, _, deleted) = stream.wait_for_changes(3, connector)
+        send(
+            stream,
+            copy_of(stream, "FALSE", "t")
+            | {"keys": ['{"b":"7","a":"1970-01-03"}', '{"b":"8","a":"1970-01-04"}']},
+        )
+        (*_, again) = stream.wait_for_changes(4, connector)
+        assert connector.terminate() == 0
+    assert (again.op, again.key, again.value["before"]) == ("d", deleted.key, deleted.key)
+    assert again.value["source"]["snapshot"] == "true"
+    assert again.seq > deleted.seq
 
 
 def offset_of(line: dict[str, Any]) -> int:

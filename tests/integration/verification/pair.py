@@ -114,14 +114,20 @@ class Pair:
         delta = self._delta(table, database)
         storage = delta.storage
         columns = delta.snapshot.columns
-        rows: list[Row] = []
-        for file, positions in live_positions(delta.storage, delta.path, delta.snapshot, ["id"]):
-            rows += rows_at(storage, delta.path, file, columns, positions).to_pylist()
+        rows = self.rows(table, database)
         schema = pa.schema([(column.name, column.type) for column in columns])
         data = pa.Table.from_pylist(change(rows), schema)
         new = [write_file(storage, delta.path, columns, data)] if data.num_rows else []
         old = tuple(delta.snapshot.files.values())
         delta.commit(Change(new=new, removed=old), "DAMAGE")
+
+    def rows(self, table: str, database: str = "") -> list[Row]:
+        """Return the rows of a mirror."""
+        delta = self._delta(table, database)
+        columns, rows = delta.snapshot.columns, []
+        for file, positions in live_positions(delta.storage, delta.path, delta.snapshot, ["id"]):
+            rows += rows_at(delta.storage, delta.path, file, columns, positions).to_pylist()
+        return rows
 
     def kinds(self, table: str) -> dict[str, pa.DataType]:
         """Return the types of the columns of a mirror."""
