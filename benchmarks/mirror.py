@@ -20,7 +20,7 @@ import time
 import traceback
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.mirror_cluster import measure_cluster
+from benchmarks.mirror_cluster import CLUSTER_ROWS, measure_cluster
 from benchmarks.mirror_hot import HotTopic, measure_hot
 from benchmarks.mirror_live import measure_mirror_live
 from benchmarks.mirror_many import TABLES, measure_many
@@ -61,6 +61,7 @@ def measure_mirror(
     with broker:
         bootstrap = broker.endpoint.bootstrap
         hot = HotTopic(bootstrap, home.scale)
+        large = HotTopic(bootstrap, home.scale, "large", CLUSTER_ROWS)
         tables = max(2, int(TABLES * min(1.0, home.scale * 10)))
         measures: dict[str, Callable[[], dict[str, Any]]] = {
             "hot": lambda: measure_hot(work, hot),
@@ -69,7 +70,7 @@ def measure_mirror(
                 home, work, broker, seconds * _LIVE_TIMES, compiled
             ),
             "updates": lambda: measure_updates(work, bootstrap, home.scale),
-            "cluster": lambda: measure_cluster(work, hot, broker.pid),
+            "cluster": lambda: measure_cluster(work, large, broker.pid),
         }
         for part in PARTS:
             if part in parts:

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from benchmarks.mirror_hot import HotTopic
     from benchmarks.mirror_jobs import Run, RunningJob
 
-# Then the million copied rows are eight batches: both clusters compact all of them once. A second
-# worker doubles the files of a batch, so in fewer batches it alone would compact.
-_BATCH = 125_000
+# Eight batches of copied rows: both clusters compact all of them once. A second worker doubles the
+# files of a batch, so in fewer batches it alone would compact.
+CLUSTER_ROWS = 2_000_000
+_BATCH = 250_000
 _BATCHES_MIN = 3
 # What workers do in a batch: changes, and compaction.
 _TASKS = ("tasks", "upkeep")
@@ -58,7 +59,7 @@ def measure_cluster(work: Path, topic: HotTopic, broker: int) -> dict[str, Any]:
     for count in (1, 2):
         with SparkCluster(work / f"cluster-{count}", workers=count) as cluster:
             folder = work / f"workers-{count}"
-            job = MirrorJob(folder, "ours", topic.bootstrap, topic.PREFIX, cluster.url)
+            job = MirrorJob(folder, "ours", topic.bootstrap, topic.prefix, cluster.url)
             looks: list[dict[str, Any]] = []
 
             def look(running: RunningJob) -> None:

@@ -31,19 +31,20 @@ _MILLION = 1e6
 class HotTopic:
     """The topic of the table, which is written when it is first needed."""
 
-    PREFIX = "hot"
-
-    def __init__(self, bootstrap: str, scale: float) -> None:
-        """Write to the broker at `bootstrap`."""
+    def __init__(self, bootstrap: str, scale: float, prefix: str = "hot", rows: int = ROWS) -> None:
+        """Write to the broker at `bootstrap`, under the topic prefix `prefix`."""
         self.bootstrap = bootstrap
+        self.prefix = prefix
         self._scale = scale
+        self._rows = rows
 
     @cached_property
     def records(self) -> int:
         """The number of records."""
-        say("mirror: topic of the hot table")
-        topics = Topics(self.bootstrap, self.PREFIX, ["hot"], PARTITIONS)
-        records = fill_hot(topics, int(ROWS * self._scale), int(CHANGES * self._scale))
+        say(f"mirror: topic of the {self.prefix} table")
+        topics = Topics(self.bootstrap, self.prefix, ["hot"], PARTITIONS)
+        rows, changes = int(self._rows * self._scale), int(CHANGES * self._scale)
+        records = fill_hot(topics, rows, changes)
         topics.close()
         return records
 
@@ -53,7 +54,7 @@ def measure_hot(work: Path, topic: HotTopic) -> dict[str, Any]:
     found: dict[str, Any] = {"records": topic.records, "limit_s": LIMIT_S, "jobs": {}}
     ours: Run | None = None
     for name in JOBS:
-        job = MirrorJob(work, name, topic.bootstrap, topic.PREFIX)
+        job = MirrorJob(work, name, topic.bootstrap, topic.prefix)
         try:
             run = job.run(BATCH, LIMIT_S if ours else job.LIMIT_S)
         except RunFailed as error:
