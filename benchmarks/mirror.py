@@ -20,7 +20,7 @@ import time
 import traceback
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.mirror_cluster import CLUSTER_ROWS, measure_cluster
+from benchmarks.mirror_cluster import CLUSTER_SCALE, measure_cluster
 from benchmarks.mirror_hot import HotTopic, measure_hot
 from benchmarks.mirror_live import measure_mirror_live
 from benchmarks.mirror_many import TABLES, measure_many
@@ -61,7 +61,7 @@ def measure_mirror(
     with broker:
         bootstrap = broker.endpoint.bootstrap
         hot = HotTopic(bootstrap, home.scale)
-        large = HotTopic(bootstrap, home.scale, "large", CLUSTER_ROWS)
+        large = HotTopic(bootstrap, home.scale * CLUSTER_SCALE, "large")
         tables = max(2, int(TABLES * min(1.0, home.scale * 10)))
         measures: dict[str, Callable[[], dict[str, Any]]] = {
             "hot": lambda: measure_hot(work, hot),

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from benchmarks.mirror_hot import HotTopic
     from benchmarks.mirror_jobs import Run, RunningJob
 
-# Eight batches of copied rows: both clusters compact all of them once. A second worker doubles the
-# files of a batch, so in fewer batches it alone would compact.
-CLUSTER_ROWS = 2_000_000
+# Of the hot table: eight batches of copied rows and eight of changes, so that both clusters compact
+# all rows. A second worker doubles the files of a batch, so in few batches it alone would compact.
+CLUSTER_SCALE = 2.0
 _BATCH = 250_000
 _BATCHES_MIN = 3
 # What workers do in a batch: changes, and compaction.
@@ -109,6 +109,7 @@ def _figures(run: Run, looks: list[dict[str, Any]]) -> dict[str, Any]:
         "seconds": round(seconds, 2),
         "records_s": round(sum(batch["records"] for batch in batches) / seconds),
         "tasks_s": round(sum(batch["phases"][name] for batch in batches for name in _TASKS), 2),
+        "upkeep_s": round(sum(batch["phases"]["upkeep"] for batch in batches), 2),
         "executors_cpu_s": [round(after - before, 2) for before, after in ends],
         "driver_cpu_s": round(last["driver"] - first["driver"], 2),
         "broker_cpu_s": round(last["broker"] - first["broker"], 2),

@@ -31,19 +31,18 @@ _MILLION = 1e6
 class HotTopic:
     """The topic of the table, which is written when it is first needed."""
 
-    def __init__(self, bootstrap: str, scale: float, prefix: str = "hot", rows: int = ROWS) -> None:
+    def __init__(self, bootstrap: str, scale: float, prefix: str = "hot") -> None:
         """Write to the broker at `bootstrap`, under the topic prefix `prefix`."""
         self.bootstrap = bootstrap
         self.prefix = prefix
         self._scale = scale
-        self._rows = rows
 
     @cached_property
     def records(self) -> int:
         """The number of records."""
         say(f"mirror: topic of the {self.prefix} table")
         topics = Topics(self.bootstrap, self.prefix, ["hot"], PARTITIONS)
-        rows, changes = int(self._rows * self._scale), int(CHANGES * self._scale)
+        rows, changes = int(ROWS * self._scale), int(CHANGES * self._scale)
         records = fill_hot(topics, rows, changes)
         topics.close()
         return records
