@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _NUMBERS: Final = frozenset({*INTEGER_TYPES, "bit", "year"})
 _MOMENTS: Final = frozenset({"datetime", "timestamp"})
 _SECONDS: Final = len("2026-01-01 00:00:00")
+_NO_KEYS = (ValueError, TypeError, AttributeError, MirrorError, SourceRefused, UnsupportedChange)
 
 
 def record_keys(
@@ -42,10 +43,8 @@ def record_keys(
         listed_keys(source.selected, texts)
         images = [f'{{"after":{text}}}'.encode() for text in texts]
         read = pairs(digests(source.typed(images, "after", names), names))
-    except (ValueError, TypeError, AttributeError):
-        # The mirror holds a value that the source cannot have.
-        return None
-    except (MirrorError, SourceRefused, UnsupportedChange):
+    except _NO_KEYS:
+        # The mirror holds a value that the source cannot have, or the key cannot be listed.
         return None
     return texts if read == list(keys) else None
 

@@ -37,9 +37,8 @@ class SnapshotRecord(TypedDict):
     started_at_ms: int
     ended_at_ms: int  # 0 before
     error: str  # of one that failed
-    keys: list[
-        str
-    ]  # of records; rows to take back that the source does not have, until that is done
+    # Of records, until they are looked for: rows to take back if the source does not have them.
+    keys: list[str]
 
 
 class PreparedXaRecord(TypedDict):
