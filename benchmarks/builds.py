@@ -91,6 +91,13 @@ class Builds:
         """Return the class path of Kafka Connect with Debezium."""
         return f"{self._maven('connect', SOURCES / 'connect')}/jars/*"
 
+    def connect_mariadb(self) -> str:
+        """Return the class path of Kafka Connect with Debezium's connector for MariaDB.
+
+        Its newest version on Maven Central is older than that of the one for MySQL.
+        """
+        return f"{self._maven('connect-mariadb', SOURCES / 'connect_mariadb')}/jars/*"
+
     def mysqlbinlog(self) -> list[str]:
         """Return the command of the one that comes with the local stack's server."""
         *loader, server = install("MySQL", MYSQL_CARRIERS, "9", self._cache).command

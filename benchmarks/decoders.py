@@ -45,6 +45,7 @@ def our_decoders(compiled: Literal["require", "off"]) -> list[Decoder]:
     """Return our modes."""
     modes: tuple[tuple[str, Depth], ...] = (
         ("parse", "events"),
+        ("bodies", "events"),
         ("values", "values"),
         ("arrow", "arrow"),
         ("envelope", "json"),

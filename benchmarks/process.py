@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 TICKS = os.sysconf("SC_CLK_TCK")
 STOP_SECONDS = 30.0
 _LOOK_SECONDS = 0.005
+# An installation has the bytecode of all modules: it must not be made in each run.
+_INSTALLED = {"PYTHONDONTWRITEBYTECODE": ""}
 
 
 class RunFailed(Exception):
@@ -53,7 +55,7 @@ def run_to_end(
         started = time.perf_counter()
         with _one_core():
             process = subprocess.Popen(
-                command, stdout=stdout, env={**os.environ, **(environment or {})}
+                command, stdout=stdout, env={**os.environ, **_INSTALLED, **(environment or {})}
             )
     peak = 0.0
     while True:

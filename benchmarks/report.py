@@ -141,7 +141,8 @@ _DECODE = (
     "* *each value*: the values of every column of every row image. Ours uses "
     "`BinlogReader.row_changes()`; mysqlbinlog prints them.\n"
     "* *Arrow batches*: from `BinlogReader.to_arrow()`.\n"
-    "* *events*: decoded, except their rows.\n\n"
+    "* *events*: all events, without their rows. Rust's decodes each body. Ours (`parse`) makes "
+    "sure that each body can be read, and decodes it when it is used; `bodies` uses each.\n\n"
     "Ours, go-mysql and python-mysql-replication verify CRC32. python-mysql-replication reads only "
     f"the first {LIMIT_MB} MB."
 )

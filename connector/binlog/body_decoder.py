@@ -29,6 +29,7 @@ from connector.binlog.framing.event_types import (
     TRANSACTION_PAYLOAD,
 )
 from connector.binlog.payload_decoder import PayloadDecoder
+from connector.binlog.readable_bodies import ReadableBodies
 from connector.binlog.rows_decoder import RowsDecoder, is_rows
 from connector.binlog.table_maps import TableMaps
 from connector.errors import DecodeError, log, log_events
@@ -90,8 +91,9 @@ class BodyDecoder(EventBodies):
         self._known = TableMaps(log, mariadb=mariadb) if known is None else known
         self._rows = RowsDecoder(log, mariadb=mariadb)
         self._fragments = RowsEventAssembler()
+        self._readable = ReadableBodies(with_plain_queries=self.has_plain_queries)
 
-    def receive(self, event: Event, body: PayloadReader) -> None:
+    def receive(self, event: Event) -> None:
         """Take the next event of the log, and decode what later events need of it.
 
         Raises DecodeError for a body that cannot be read.
@@ -106,6 +108,10 @@ class BodyDecoder(EventBodies):
         ):
             self._fragments.require_nothing_open()
         left: i64 = _LEFT[type_code]
+        if left == _NOTHING:
+            return
+        body = event.undecoded
+        assert body is not None
         if left == _ROWS_FOLLOW:
             table_map = self._known.decode(body)
             _require_end(body)
@@ -113,16 +119,23 @@ class BodyDecoder(EventBodies):
             event.decoded(table_map)
         elif left == _ROWS_HEAD:
             self._rows.open(event, type_code, body)
-        elif left == _STATE:
+        else:
             event.decoded(self.decode(event, body))
+
+    def can_read(self, event: Event, start: i64, end: i64) -> bool:
+        """Return whether `decode` is certain to succeed for the body in `data[start:end]`."""
+        return self._readable.has(event, start, end)
 
     def decode(self, event: Event, body: PayloadReader) -> EventBody:
         """Decode the bytes between an event's header and its checksum.
 
         Raises DecodeError for a body that cannot be read to its end.
         """
+        start = body.offset
         decoded = self._decode(event, body)
         _require_end(body)
+        if event.header.type_code == QUERY:
+            self._readable.note(body.data, start, body.end)
         return decoded
 
     def _decode(self, event: Event, body: PayloadReader) -> EventBody:

@@ -46,7 +46,7 @@ from connector.binlog.framing.log_position import (
     UNNAMED_LOG,
     PositionCounter,
 )
-from connector.binlog.framing.version import BinlogVersion
+from connector.binlog.framing.version import TYPE_OFFSET, BinlogVersion
 from connector.codec.payload import PayloadReader
 from connector.errors import DecodeError, EventError, LogRefused, log_events, log_files
 
@@ -85,6 +85,8 @@ class EventDecoder:
         self._use_format(format_before_description(version))
         self._described = version is not BinlogVersion.V4
         self._encrypted: StartEncryptionEvent | None = None
+        # Whether events of an intact run need no more checks.
+        self._is_usual = False
 
     @property
     def log_position(self) -> PositionCounter:
@@ -138,6 +140,16 @@ class EventDecoder:
         here. Raises the errors of `decode`; those of a body that is decoded later come when it is
         used.
         """
+        if (
+            intact
+            and self._is_usual
+            and len(data) >= HEADER_LENGTH + CHECKSUM_LENGTH
+            and data[TYPE_OFFSET] != FORMAT_DESCRIPTION
+        ):
+            return self._open_usual(data)
+        return self._open_any(data, intact=intact)
+
+    def _open_any(self, data: bytes, *, intact: bool) -> Event:
         counter = self._counter
         if self._encrypted is not None:
             raise LogRefused(
@@ -169,7 +181,6 @@ class EventDecoder:
                 data,
                 checksummed=checksummed,
                 bodies=bodies,
-                reader=reader,
             )
             if type_code == FORMAT_DESCRIPTION and self._is_description(header):
                 event.decoded(self._format)
@@ -178,7 +189,8 @@ class EventDecoder:
                     reader.end -= CHECKSUM_LENGTH
                 if self._header_rest and type_code != ROTATE:
                     reader.skip(self._header_rest)
-                bodies.receive(event, reader)
+                event.bound(reader.offset, reader.end)
+                bodies.receive(event)
         except DecodeError as error:
             name = "an event header" if type_code < 0 else event_name(type_code)
             raise EventError(counter.file or UNNAMED_LOG, position, name, error) from error
@@ -187,6 +199,33 @@ class EventDecoder:
             self._take_encryption(event)
         elif not self._counted and (type_code == ROTATE or not occupies):
             self._move(event, occupies=occupies)
+        return event
+
+    def _open_usual(self, data: bytes) -> Event:
+        """Take an event of an intact run, in a file with the usual layout and checksums."""
+        counter = self._counter
+        size: i64 = len(data)
+        header = EventHeader.at(data, 0)
+        position = counter.position
+        event = Event(
+            counter.file,
+            position,
+            position + size,
+            header,
+            None,
+            data,
+            checksummed=True,
+            bodies=self._bodies,
+            start=HEADER_LENGTH,
+            end=size - CHECKSUM_LENGTH,
+        )
+        try:
+            self._bodies.receive(event)
+        except DecodeError as error:
+            raise event.error(error) from error
+        counter.position = event.next_position
+        if header.type_code == START_ENCRYPTION:
+            self._take_encryption(event)
         return event
 
     def _verified(self, header: EventHeader, data: bytes, *, intact: bool) -> bool:
@@ -199,6 +238,7 @@ class EventDecoder:
             self.format_data = data
             self._described = True
             self._version = BinlogVersion.V4
+            self._is_usual = self._counted and self._has_checksums and self.has_usual_layout()
         if not self._described:
             return _has_checksum_before_format(header, data)
         if not self._has_checksums:
@@ -235,6 +275,7 @@ class EventDecoder:
         if isinstance(body, StartEncryptionEvent) and not event.header.ignorable:
             # A server that decrypts the rest of the file for a replica sets this flag.
             self._encrypted = body
+            self._is_usual = False
 
     def _move(self, event: Event, *, occupies: bool) -> None:
         """Move the position to the next event."""

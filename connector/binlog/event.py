@@ -17,6 +17,7 @@ from connector.binlog.events.transaction_payload import (
 from connector.binlog.framing.checksum import stored_checksum
 from connector.binlog.framing.event_types import QUERY, EventType, event_name
 from connector.binlog.framing.log_position import UNNAMED_LOG
+from connector.codec.payload import PayloadReader
 from connector.errors import DecodeError, EventError, log_payloads
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from connector.binlog.events.table_map import TableMapEvent
     from connector.binlog.events.transaction_payload import CompressionType
     from connector.binlog.framing.header import EventHeader
-    from connector.codec.payload import PayloadReader
     from connector.gtid import Gtid
 
 _BEGIN: Final = b"BEGIN"
@@ -119,8 +119,12 @@ class EventBodies:
     # Whether QUERY events are laid out as `thread_id_of` expects.
     has_plain_queries: bool
 
-    def receive(self, event: Event, body: PayloadReader) -> None:
+    def receive(self, event: Event) -> None:
         """Take the next event of the log, and decode what later events need of it."""
+        raise NotImplementedError
+
+    def can_read(self, event: Event, start: i64, end: i64) -> bool:
+        """Return whether `decode` is certain to succeed for the body in `data[start:end]`."""
         raise NotImplementedError
 
     def decode(self, event: Event, body: PayloadReader) -> EventBody:
@@ -141,8 +145,9 @@ class Event:
         "_bodies",
         "_body",
         "_checksummed",
+        "_end",
         "_number",
-        "_reader",
+        "_start",
         "data",
         "file",
         "header",
@@ -163,10 +168,11 @@ class Event:
         *,
         checksummed: bool = False,
         bodies: EventBodies | None = None,
-        reader: PayloadReader | None = None,
+        start: i64 = 0,
+        end: i64 = 0,
         number: i64 = 0,
     ) -> None:
-        """Set the fields; if `body` is None, `bodies` decodes it from `reader` at its first use.
+        """Set the fields; if `body` is None, `bodies` decodes `data[start:end]` at its first use.
 
         `number` counts the events inside of a TRANSACTION_PAYLOAD_EVENT, from 1.
         """
@@ -180,7 +186,8 @@ class Event:
         self.rows_head: RowsHead | None = None
         self._body = body
         self._bodies = bodies
-        self._reader = reader
+        self._start: i64 = start
+        self._end: i64 = end
         self._number: i64 = number
         self._checksummed = checksummed
 
@@ -239,9 +246,8 @@ class Event:
         if self.header.type_code != QUERY:
             return NO_BEGIN
         bodies = self._bodies
-        reader = self._reader
-        if bodies is not None and reader is not None and bodies.has_plain_queries:
-            return thread_id_of(reader, _BEGIN)
+        if bodies is not None and bodies.has_plain_queries:
+            return thread_id_of(self.data, self._start, self._end)
         body = self.body
         if isinstance(body, QueryEvent) and body.query_bytes == _BEGIN:
             return body.thread_id
@@ -249,8 +255,16 @@ class Event:
 
     @property
     def undecoded(self) -> PayloadReader | None:
-        """A cursor at the start of the body, which must stay there; None if it is decoded."""
-        return self._reader
+        """A cursor at the start of the body, after the head of rows; None if it is decoded."""
+        if self._bodies is None:
+            return None
+        return PayloadReader(self.data, self._start, self._end)
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether the body is decoded already, or is certain to be decoded without an error."""
+        bodies = self._bodies
+        return bodies is None or bodies.can_read(self, self._start, self._end)
 
     @property
     def has_plain_queries(self) -> bool:
@@ -264,23 +278,28 @@ class Event:
         The time is in microseconds since the epoch, 0 if it is unknown. The body need not be
         decoded for it. Raises EventError for an event without a GTID.
         """
-        reader = self._reader
-        if reader is None:
+        if self._bodies is None:
             body = self.body
             assert isinstance(body, GtidEvent)
             return body.gtid, body.original_commit_timestamp or 0
-        start = reader.offset
         try:
-            return opening_of(reader)
+            return opening_of(PayloadReader(self.data, self._start, self._end))
         except DecodeError as error:
-            reader.offset = start
             raise self.error(error) from error
+
+    def read_from(self, start: i64) -> None:
+        """Let the body be decoded from `start` of `data` on; what is before it has been read."""
+        self._start = start
+
+    def bound(self, start: i64, end: i64) -> None:
+        """Let the body be decoded from `data[start:end]`."""
+        self._start = start
+        self._end = end
 
     def decoded(self, body: EventBody) -> None:
         """Keep the body, which had to be decoded at once."""
         self._body = body
         self._bodies = None
-        self._reader = None
 
     def error(self, reason: DecodeError) -> EventError:
         """Return the EventError for this event."""
@@ -310,14 +329,10 @@ class Event:
 
     def _decode(self) -> EventBody:
         bodies = self._bodies
-        reader = self._reader
         assert bodies is not None
-        assert reader is not None
-        start = reader.offset
         try:
-            body = bodies.decode(self, reader)
+            body = bodies.decode(self, PayloadReader(self.data, self._start, self._end))
         except DecodeError as error:
-            reader.offset = start
             raise self.error(error) from error
         self.decoded(body)
         return body

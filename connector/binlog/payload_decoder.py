@@ -51,13 +51,15 @@ class PayloadDecoder:
             None,
             data,
             bodies=self._bodies,
-            reader=reader,
+            start=reader.offset,
+            end=reader.end,
             number=number,
         )
         try:
             _require_allowed_inside(header.type_code)
             reader.skip(self._header_length - HEADER_LENGTH)
-            self._bodies.receive(event, reader)
+            event.read_from(reader.offset)
+            self._bodies.receive(event)
         except DecodeError as error:
             raise event.error(error) from error
         return event

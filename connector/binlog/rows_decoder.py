@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Final, final
 
 from connector.binlog.events.compressed import decompress_rows
 from connector.binlog.events.rows import RowsEvent
-from connector.binlog.events.rows_head import DUMMY_TABLE_ID, STMT_END_F, UPDATE, RowsHead, RowsKind
+from connector.binlog.events.rows_head import (
+    DUMMY_TABLE_ID,
+    ROWS_V1_HEADER_LENGTH,
+    ROWS_V2_HEADER_LENGTH,
+    STMT_END_F,
+    UPDATE,
+    RowsHead,
+    RowsKind,
+    plain_head,
+)
 from connector.binlog.framing.checksum import (
     CHECKSUM_LENGTH,
     ChecksumAlgorithm,
@@ -55,6 +64,13 @@ _COMPRESSED_ROWS_START: Final = 166
 _COMPRESSED_ROWS_END: Final = 171
 
 
+def _plain_length(log: FormatDescriptionEvent, type_code: int) -> int:
+    if type_code not in _ROWS or not _VERSIONS[type_code]:
+        return 0
+    usual = ROWS_V1_HEADER_LENGTH if _VERSIONS[type_code] == 1 else ROWS_V2_HEADER_LENGTH
+    return usual if log.post_header_length(type_code) in (None, usual) else 0
+
+
 def is_rows(type_code: int) -> bool:
     """Return whether events of a type change rows."""
     return type_code in _ROWS
@@ -71,6 +87,8 @@ class RowsDecoder:
         # Of the current statement: the first table map, mostly the only one, and the others.
         self._table_map: TableMapEvent | None = None
         self._more_table_maps: dict[int, TableMapEvent] = {}
+        # Lengths of heads by type code, where they are as all but old logs have them; else 0.
+        self._plain_lengths = bytes([_plain_length(log, code) for code in range(256)])
 
     def keep(self, table_map: TableMapEvent) -> None:
         """Keep the table map for the rows events of the same statement."""
@@ -86,6 +104,7 @@ class RowsDecoder:
         Raises DecodeError for a head that cannot be read.
         """
         head = self._read_head(type_code, body)
+        event.read_from(body.offset)
         event.rows_head = head
         event.table_map = self._table_map_of(head)
 
@@ -145,6 +164,11 @@ class RowsDecoder:
         return self.decode(event, header.type_code, head, table_map, body)
 
     def _read_head(self, type_code: i64, body: PayloadReader) -> RowsHead:
+        plain: i64 = self._plain_lengths[type_code]
+        if plain and body.remaining >= plain:
+            head = plain_head(body, plain)
+            if head is not None:
+                return head
         kind = _KINDS[type_code]
         assert kind is not None
         version: i64 = _VERSIONS[type_code]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.framing.event_types import TABLE_MAP, EventType
+from connector.codec.same_bytes import has_bytes_at
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -42,13 +43,20 @@ class TableMaps:
 
         Raises DecodeError for one that cannot be read.
         """
-        raw = body.data[body.offset : body.end]
+        data = body.data
+        start = body.offset
+        length = body.remaining
         # The lowest byte of the table id; a shorter body cannot be decoded.
-        slot: i64 = raw[0] & _LATEST_MASK if raw else 0
+        slot: i64 = 0
+        if length > 0:
+            slot = data[start] & _LATEST_MASK
         latest = self._latest[slot]
-        if latest is not None and latest.raw == raw:
-            body.skip(len(raw))
-            return latest
+        if latest is not None:
+            known = latest.raw
+            if len(known) == length and has_bytes_at(data, start, known):
+                body.take(length)
+                return latest
+        raw = data[start : body.end]
         table_map = self._decoded.get(raw)
         if table_map is None:
             table_map = TableMapEvent.decode(

@@ -35,8 +35,9 @@ from connector.binlog.events.mariadb import (
 from connector.binlog.events.partial_row_data import PartialRowDataEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.statement import NO_BEGIN, QueryEvent
-from connector.binlog.events.transaction import GtidEvent, PreviousGtidsEvent
+from connector.binlog.events.transaction import PreviousGtidsEvent
 from connector.binlog.events.xa import XaPrepareEvent
+from connector.binlog.framing.event_types import GTID_LOG
 from connector.changes.event_meaning import (
     ABOUT_ROWS,
     GTID,
@@ -132,9 +133,9 @@ class TransactionBounds:
                 self.span = None
             return False
         if meaning == GTID:
-            self._open(event, event.body)
+            self._open_by_gtid(event)
         elif self._state == _OUTSIDE:
-            self._open(event, None)
+            self._open(event, None, begun=False)
         span = self.span
         assert span is not None
         timestamp = event.header.timestamp
@@ -148,15 +149,24 @@ class TransactionBounds:
             self._state = _OUTSIDE
         return ended
 
-    def _open(self, event: Event, body: EventBody | None) -> None:
-        gtid = (
-            body.gtid if isinstance(body, (GtidEvent, GtidTaggedEvent, MariadbGtidEvent)) else None
-        )
+    def _open_by_gtid(self, event: Event) -> None:
+        if event.header.type_code == GTID_LOG:
+            # The body need not be decoded for it.
+            gtid, _ = event.opening()
+            self._open(event, gtid, begun=False)
+            return
+        body = event.body
+        if isinstance(body, MariadbGtidEvent):
+            self._open(event, body.gtid, begun=not body.standalone)
+        else:
+            tagged = body.gtid if isinstance(body, GtidTaggedEvent) else None
+            self._open(event, tagged, begun=False)
+
+    def _open(self, event: Event, gtid: Gtid | MariadbGtid | None, *, begun: bool) -> None:
         timestamp = event.header.timestamp
         self.span = TransactionSpan(
             event.file, event.position, event.next_position, gtid, timestamp, timestamp
         )
-        begun = isinstance(body, MariadbGtidEvent) and not body.standalone
         self._state = _INSIDE if begun else _OPENED
 
     def _ends(self, event: Event, meaning: i64) -> bool:

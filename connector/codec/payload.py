@@ -38,7 +38,10 @@ class PayloadReader:
         """Start reading `data` at `offset`; `end` is exclusive and defaults to its length."""
         self.data = data
         self.offset: i64 = offset
-        self.end: i64 = len(data) if end < 0 else end
+        # Not a conditional expression: compiled, it would make an object.
+        if end < 0:
+            end = len(data)
+        self.end: i64 = end
 
     @property
     def remaining(self) -> i64:

@@ -71,6 +71,9 @@ class Undo(ByteFormat):
         self._second = -1  # of the last title, since the epoch,
         self._moment = ""  # and how it is written
         self._tables: dict[tuple[str, str], tuple[TableMapEvent, TableUndo]] = {}
+        # Of the latest rows, because the next ones mostly change the same table.
+        self._table_map: TableMapEvent | None = None
+        self._undo: TableUndo | None = None
 
     def received(self) -> None:
         """Do nothing: it does not matter when an event was read."""
@@ -134,7 +137,11 @@ class Undo(ByteFormat):
             self._span = self._bounds.span
             self._mark = self._spool.mark()
             self._spool.append(b"COMMIT;")
-        self._undo_of(event, rows.table_map).put(rows, self._spool)
+        undo = self._undo
+        if undo is None or rows.table_map is not self._table_map:
+            undo = self._undo = self._undo_of(event, rows.table_map)
+            self._table_map = rows.table_map
+        undo.put(rows, self._spool)
 
     def _undo_of(self, event: Event, table_map: TableMapEvent) -> TableUndo:
         name = (table_map.schema, table_map.table)

@@ -19,6 +19,7 @@ from connector.progress.order import file_number
 from connector.progress.stream_position import StreamPosition
 from connector.proof.expected_changes import ExpectedChanges
 from connector.proof.outcome import Place
+from connector.source.server.column_choice import column_choice
 from connector.system.temporary_folder import TemporaryFolder
 
 if TYPE_CHECKING:
@@ -59,13 +60,13 @@ class LogReading:
         transactions = None
         if settings.delivery.transaction_records:
             target = transactions = TransactionRecords(prefix, target)
-        chosen = settings.envelope
         options = EnvelopeOptions(
             prefix,
             flavour,
             version("binlog-connector"),
             settings.kafka.tombstones,
-            DebeziumForm.of_profile(chosen.profile, chosen.decimals),
+            DebeziumForm.of_options(settings.envelope.of_debezium),
+            column_choice(settings.source),
         )
         encoder = RecordEncoder(options, standing.order, target)
         schemas.tell(encoder.schemas)

@@ -64,7 +64,8 @@ class BinlogReader:
     def __iter__(self) -> Iterator[Event]:
         """Iterate over the events that have not been read yet, as they are in the log.
 
-        A compressed transaction is one event; its body's `events()` gives the inner events.
+        An event is returned only if its body can be read; most bodies are decoded when you use
+        them. A compressed transaction is one event; its body's `events()` gives the inner events.
         """
         return self._events
 

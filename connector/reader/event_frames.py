@@ -108,6 +108,13 @@ class EventFrames(EventSource):
         """Return the next event if no read is needed for it, else None."""
         block = self._block
         start = self._at
+        if start < self._intact_to:
+            # It is complete, and its size possible.
+            self.intact = self.checksummed
+            size = i64(read_i32_le(block, start + SIZE_OFFSET)) & _U32
+            self._at = start + size
+            self.position += size
+            return block[start : start + size]
         available: i64 = len(block) - start
         # The pending bytes begin an event; their block has been read to its end.
         if self.version is None or available < self._header_length or self._pending:

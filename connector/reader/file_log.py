@@ -74,6 +74,7 @@ class FileLog:
         self._source = ByteSource(source, options.name)
         self._start_position = options.start_position
         self._read: deque[Event] = deque()  # already, to come from `next_event` first
+        self._has_read = True  # whether there are such events
         # After the start position until the first table map: what fails there, fails for it.
         self._sought = False
         # Whether it was checked that an event starts there.
@@ -130,8 +131,10 @@ class FileLog:
         cannot be read, LogRefused at an event that starts encryption. After None and LogTruncated,
         repeat the call when the file has grown.
         """
-        if self._read:
-            return self._read.popleft()
+        if self._has_read:
+            event = self._read.popleft()
+            self._has_read = len(self._read) > 0
+            return event
         try:
             if self._is_between:
                 self._pass_over_others()
@@ -151,18 +154,21 @@ class FileLog:
     def received_event(self) -> Event | None:
         """Return the next event if the file need not be read for it, else None.
 
-        Raises what `next_event` does.
+        Its body may be decoded at its first use, if this is certain to succeed. Raises what
+        `next_event` does.
         """
-        if self._read or self._sought:
-            return None
-        if self._is_between:
-            self._pass_over_others()
-        data = self._frames.received_event()
-        return None if data is None else self._decode(data)
+        event = self.opened_event()
+        # An event that cannot be read must not be returned.
+        if event is not None and not event.is_readable:
+            _ = event.body
+        return event
 
     def opened_event(self) -> Event | None:
-        """Return the next event as `received_event` does; its body is decoded at its first use."""
-        if self._read or self._sought:
+        """Return the next event as `received_event` does; its body is decoded at its first use.
+
+        That may raise EventError.
+        """
+        if self._sought or self._has_read:
             return None
         if self._is_between:
             self._pass_over_others()
@@ -178,7 +184,7 @@ class FileLog:
 
         Each ends in `trailer` bytes of a checksum.
         """
-        if self._read or self._sought or not self._has_usual_layout:
+        if self._has_read or self._sought or not self._has_usual_layout:
             return None
         return self._frames.received()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Self
 
-from connector.binlog.event import TransactionPayloadEvent
+from connector.binlog.framing.event_types import TRANSACTION_PAYLOAD
 from connector.changes.transaction_bounds import TransactionBounds
 from connector.errors import ConfigError, DecodeError, arguments
 from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
@@ -84,7 +84,7 @@ class TransactionSelection:
                 self._chosen = self._chooses(span)
                 if self._finished:
                     break
-            if isinstance(event.body, TransactionPayloadEvent):
+            if event.header.type_code == TRANSACTION_PAYLOAD:
                 # The payload is the rest of its transaction, so it need not be unpacked.
                 bounds = TransactionBounds()
             if span is None or self._chosen:

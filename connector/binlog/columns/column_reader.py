@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from librt.strings import BytesWriter
 
 if TYPE_CHECKING:
     from connector.binlog.columns.values import Value
     from connector.codec.payload import PayloadReader
+
+
+_WRITERS: Final[list[BytesWriter]] = []
+# The memory of a large text must be freed.
+_KEPT_BYTES_MAX: Final = 64 * 1024
 
 
 class ColumnReader:
@@ -53,6 +58,11 @@ class PrintedReader(ColumnReader):
 
     def read_text(self, image: PayloadReader) -> str:
         """Return the text of the next value, and move past it; DecodeError as in `read`."""
-        out = BytesWriter()
+        # The memory of a writer is used again; meanwhile, another thread takes another one.
+        out = _WRITERS.pop() if _WRITERS else BytesWriter()
         self.put(image, out)
-        return out.getvalue().decode("utf-8")
+        text = out.getvalue().decode("utf-8")
+        if len(out) <= _KEPT_BYTES_MAX:
+            out.truncate(0)
+            _WRITERS.append(out)
+        return text

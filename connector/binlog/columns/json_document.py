@@ -23,6 +23,7 @@ from typing import Final, final
 from librt.strings import BytesWriter, read_f64_le, write_i16_le
 from mypy_extensions import i64, mypyc_attr, u8
 
+from connector.binlog.columns.column_types import ColumnType
 from connector.binlog.columns.floats import FLOAT64_LENGTH
 from connector.binlog.columns.json_scalars import put_double, put_opaque
 from connector.codec.digits import put_int, put_uint, put_uint64
@@ -47,6 +48,7 @@ _DOUBLE: Final = 0x0B
 _STRING: Final = 0x0C
 _OPAQUE: Final = 0x0F
 
+_DECIMAL: Final = ColumnType.NEWDECIMAL.value
 _LITERALS: Final = [b"null", b"true", b"false"]
 
 _KEY_LENGTH: Final = 2  # bytes of a key's length
@@ -72,15 +74,18 @@ def json_text(document: bytes) -> str:
     return out.getvalue().decode("utf-8")
 
 
-def put_json(out: BytesWriter, document: bytes, in_string: bool = False) -> None:
+def put_json(out: BytesWriter, document: bytes, in_string: bool = False) -> bool:
     """Append the text of a binary JSON document; DecodeError as in `json_text`.
 
-    With `in_string`, the text is escaped for a JSON string.
+    With `in_string`, the text is escaped for a JSON string. Returns whether a number in it is a
+    DECIMAL: a server that reads the text takes it for a DOUBLE.
     """
-    if document:
-        _Document(document, out, in_string).put(document[0], 1, len(document), 0)
-    else:
+    if not document:
         out.write(_LITERALS[0])
+        return False
+    walk = _Document(document, out, in_string)
+    walk.put(document[0], 1, len(document), 0)
+    return walk.has_decimal
 
 
 def require_depth(depth: i64) -> None:
@@ -94,7 +99,7 @@ def require_depth(depth: i64) -> None:
 class _Document:
     """One walk over a document, which appends its text to `out`."""
 
-    __slots__ = ("_bytes_left", "_cursor", "_escapes", "_in_string", "_out")
+    __slots__ = ("_bytes_left", "_cursor", "_escapes", "_in_string", "_out", "has_decimal")
 
     def __init__(self, data: bytes, out: BytesWriter, in_string: bool) -> None:
         # It starts after the type byte and goes from value to value; each value sets its end.
@@ -105,6 +110,7 @@ class _Document:
         # No byte belongs to two values. More reads than bytes mean that offsets cross, and then a
         # small document could stand for an endless text.
         self._bytes_left: i64 = len(data)
+        self.has_decimal = False
 
     def put(self, kind: i64, start: i64, end: i64, depth: i64) -> None:
         """Append the value of type `kind` between `start` and `end`."""
@@ -236,6 +242,8 @@ class _Document:
 
     def _put_opaque(self, column_type: i64) -> None:
         data = self._cursor.read_bytes(_read_varint(self._cursor))
+        if column_type == _DECIMAL:
+            self.has_decimal = True
         if not self._in_string:
             put_opaque(self._out, column_type, data)
             return

@@ -200,18 +200,29 @@ class RowPlan:
 
         Raises DecodeError that names the column.
         """
+        blank: dict[str, Value] = {names[index]: None for index in indexes}
+        return self.fill_named_image(image, indexes, names, blank)
+
+    def fill_named_image(
+        self,
+        image: PayloadReader,
+        indexes: list[int],
+        names: list[str],
+        values: dict[str, Value],
+    ) -> dict[str, Value]:
+        """Read one row image as `read_named_image` does into `values`, and return them.
+
+        They must have None for each column that the image holds, so that the dict does not grow.
+        """
         readers = self.readers
         data = image.data
         nulls = image.take(bitmap_length(len(indexes)))
-        values: dict[str, Value] = {}
         number: i64 = 0  # of the columns that the image holds
         index = 0
         try:
             for index in indexes:
                 bits: i64 = data[nulls + (number >> 3)]  # `is_set`, without a call for each column
-                if bits >> (number & 7) & 1:
-                    values[names[index]] = None
-                else:
+                if not bits >> (number & 7) & 1:
                     values[names[index]] = readers[index].read(image)
                 number += 1
         except DecodeError as error:

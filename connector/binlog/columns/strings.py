@@ -134,8 +134,15 @@ class StringReader(CharacterReader):
     def read(self, image: PayloadReader) -> Value:
         """Return the next value as text; as bytes if it is not text of the character set."""
         length = image.read_length(self.prefix)
-        if self.utf8 and length > _LARGE_TEXT:
-            return _large_text(image, length)
+        if self.utf8:
+            if length > _LARGE_TEXT:
+                return _large_text(image, length)
+            start = image.take(length)
+            stored = image.data[start : start + length]
+            try:
+                return stored.decode("utf-8")
+            except UnicodeDecodeError:
+                return stored
         data = self._bytes(image, length)
         text = self.text_of(data)
         return data if text is None else text

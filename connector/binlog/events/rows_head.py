@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, final
 
+from librt.strings import read_i16_le, read_i32_le
 from mypy_extensions import i64, mypyc_attr
 
 from connector.binlog.events.extra_row_info import ExtraRowInfo
@@ -38,6 +39,10 @@ _POST_HEADER_LENGTHS: Final = bytes(
     (ROWS_V1_HEADER_LENGTH, ROWS_V1_HEADER_LENGTH, ROWS_V2_HEADER_LENGTH)
 )  # by version
 _EXTRA_ROW_INFO_VERSION: Final = 2
+_TABLE_ID_BYTES: Final = 6
+_LOW_BYTES: Final = 4
+_U16: Final = 0xFFFF
+_U32: Final = 0xFFFF_FFFF
 
 
 class RowsKind(Enum):
@@ -89,3 +94,21 @@ class RowsHead:
             return RowsHead(table_id, flags, _NO_EXTRA)
         extra = PayloadReader(body.read_bytes(length))
         return RowsHead(table_id, flags, ExtraRowInfo.decode(extra, update=kind is UPDATE))
+
+
+def plain_head(body: PayloadReader, length: i64) -> RowsHead | None:
+    """Read a head of `length`, ROWS_V1_HEADER_LENGTH or ROWS_V2_HEADER_LENGTH, which `body` has.
+
+    Returns None, and reads nothing, if extra info follows.
+    """
+    data = body.data
+    at = body.offset
+    if length == ROWS_V2_HEADER_LENGTH and (
+        read_i16_le(data, at + ROWS_V1_HEADER_LENGTH) != _EXTRA_LENGTH_BYTES
+    ):
+        return None
+    low = i64(read_i32_le(data, at)) & _U32
+    high = i64(read_i16_le(data, at + _LOW_BYTES)) & _U16
+    flags = i64(read_i16_le(data, at + _TABLE_ID_BYTES)) & _U16
+    body.take(length)
+    return RowsHead(high << 8 * _LOW_BYTES | low, flags, _NO_EXTRA)

@@ -135,20 +135,12 @@ def is_begin(data: bytes, start: i64, end: i64) -> bool:
     )
 
 
-def thread_id_of(body: PayloadReader, query: bytes) -> i64:
-    """Return the session of a QUERY whose text is `query`, NO_BEGIN of one with another.
+def thread_id_of(data: bytes, start: i64, end: i64) -> i64:
+    """Return the session of the QUERY body in `data[start:end]` if it is BEGIN, else NO_BEGIN.
 
-    The body has a fixed part of QUERY_HEADER_LENGTH, and stays to be read.
+    It has a fixed part of QUERY_HEADER_LENGTH.
     """
-    data = body.data
-    start = body.offset
-    end = body.end
-    if end - start < QUERY_HEADER_LENGTH:
-        return NO_BEGIN
-    schema_length: i64 = data[start + _SCHEMA_LENGTH_OFFSET]
-    variables_length = i64(read_i16_le(data, start + _VARIABLES_LENGTH_OFFSET)) & 0xFFFF
-    text = start + QUERY_HEADER_LENGTH + variables_length + schema_length + 1
-    if end - text != len(query) or data[text:end] != query:
+    if not is_begin(data, start, end):
         return NO_BEGIN
     return i64(read_i32_le(data, start)) & 0xFFFF_FFFF
 

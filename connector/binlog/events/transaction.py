@@ -42,7 +42,7 @@ FLAG_MAY_HAVE_SBR: Final = 0x01
 _UUID_LENGTH: Final = 16
 _FLAGS_LENGTH: Final = 1
 _GTID_LENGTH: Final = _UUID_LENGTH + 8
-_LOGICAL_TIMESTAMP: Final = 2
+LOGICAL_TIMESTAMP: Final = 2
 _LOGICAL = Struct("<Bqq")
 _LOGICAL_LENGTH: Final = 1 + 8 + 8
 _TIMESTAMP_LENGTH: Final = 7
@@ -50,6 +50,7 @@ _VERSION_LENGTH: Final = 4
 _ORIGINAL_TIMESTAMP_FOLLOWS: Final = 1 << 55
 _ORIGINAL_VERSION_FOLLOWS: Final = 1 << 31
 _TICKET_LENGTH: Final = 8
+XID_LENGTH: Final = 8
 
 
 @dataclass(slots=True)
@@ -73,7 +74,7 @@ class CommitFacts:
 
         Each server version appended a part.
         """
-        if body.remaining and body.data[body.offset] == _LOGICAL_TIMESTAMP:
+        if body.remaining and body.data[body.offset] == LOGICAL_TIMESTAMP:
             body.skip(1)
             self.last_committed = body.read_int64()
             self.sequence_number = body.read_int64()
@@ -102,7 +103,7 @@ class CommitFacts:
         if self.last_committed is None or self.sequence_number is None:
             return self.rest
         chunks = [
-            _LOGICAL.pack(_LOGICAL_TIMESTAMP, self.last_committed, self.sequence_number),
+            _LOGICAL.pack(LOGICAL_TIMESTAMP, self.last_committed, self.sequence_number),
             _pair(
                 self.immediate_commit_timestamp,
                 self.original_commit_timestamp,
@@ -209,7 +210,7 @@ def opening_of(body: PayloadReader) -> tuple[Gtid, i64]:
     uuid = body.take(_FLAGS_LENGTH + _GTID_LENGTH) + _FLAGS_LENGTH
     gtid = gtid_at(data, uuid, require_gno(read_i64_le(data, uuid + _UUID_LENGTH)))
     committed: i64 = 0
-    if body.remaining and data[body.offset] == _LOGICAL_TIMESTAMP:
+    if body.remaining and data[body.offset] == LOGICAL_TIMESTAMP:
         body.skip(_LOGICAL_LENGTH)
         if body.remaining:
             committed = _timestamp_at(data, body.take(_TIMESTAMP_LENGTH))

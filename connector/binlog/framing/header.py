@@ -78,22 +78,30 @@ class EventHeader:
     def decode(reader: PayloadReader, version: BinlogVersion = BinlogVersion.V4) -> EventHeader:
         """Decode the first bytes of an event: 19, or 13 in v1."""
         data = reader.data
-        log_pos: i64 = 0
-        flags: i64 = 0
-        if version is _V1:
-            start = reader.take(V1_HEADER_LENGTH)
-        else:
-            start = reader.take(HEADER_LENGTH)
-            log_pos = i64(read_i32_le(data, start + 13)) & _U32
-            flags = i64(read_i16_le(data, start + 17)) & _U16
+        if version is not _V1:
+            return EventHeader.at(data, reader.take(HEADER_LENGTH))
+        start = reader.take(V1_HEADER_LENGTH)
         type_code: i64 = data[start + 4]
         return EventHeader(
             i64(read_i32_le(data, start)) & _U32,
             type_code,
             i64(read_i32_le(data, start + 5)) & _U32,
             i64(read_i32_le(data, start + 9)) & _U32,
-            log_pos,
-            flags,
+            0,
+            0,
+        )
+
+    @staticmethod
+    def at(data: bytes, start: i64) -> EventHeader:
+        """Decode the header of 19 bytes at `start` of `data`, which must have them."""
+        type_code: i64 = data[start + 4]
+        return EventHeader(
+            i64(read_i32_le(data, start)) & _U32,
+            type_code,
+            i64(read_i32_le(data, start + 5)) & _U32,
+            i64(read_i32_le(data, start + 9)) & _U32,
+            i64(read_i32_le(data, start + 13)) & _U32,
+            i64(read_i16_le(data, start + 17)) & _U16,
         )
 
     @property

@@ -64,7 +64,7 @@ class IntactRuns:
                 break
             if checksummed:
                 shift = shifts[size]
-                if not shift:
+                if len(shift) == 0:
                     shift = shifts[size] = _shift_table(size)
                 expected = _shifted(shift, expected) ^ RESIDUE
             at += size

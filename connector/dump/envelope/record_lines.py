@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _NEWLINE: Final = 0x0A
 _NULL: Final = b"null"
+# From here on, a length has more than one byte.
+_LONG: Final = 0x80
 
 # Bytes of an open transaction that stay in memory; the rest waits in a temporary file.
 _HELD_BYTES_MAX: Final = 4 * 1024 * 1024
@@ -142,8 +144,14 @@ def _put_headers(out: BytesWriter, headers: bytes) -> None:
 
 def _put_text(out: BytesWriter, headers: bytes, at: i64) -> i64:
     """Append the text that follows its length at `at`; return the position after it."""
-    length, start = read_varint(headers, at)
-    end: i64 = start + length
+    start: i64 = at + 1
+    length: i64 = headers[at]
+    if length < _LONG:
+        # Nearly always: one byte, of which the lowest bit is the sign.
+        length >>= 1
+    else:
+        length, start = read_varint(headers, at)
+    end = start + length
     out.append(u8(QUOTE))
     put_utf8(out, headers, start, end)
     out.append(u8(QUOTE))

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final, final
 
 from connector.binlog.columns.values import ABSENT
 from connector.binlog.events.rows_head import DELETE, INSERT
+from connector.binlog.framing.event_types import PARTIAL_ROW_DATA
+from connector.changes.event_meaning import MEANING_OF_TYPE, ROWS
 from connector.changes.transaction_bounds import rows_of
 from connector.errors import DecodeError
 from connector.reader.transactions.row_change import RowChange, column_names
@@ -54,6 +56,9 @@ class RowChanges:
         self._images: PayloadReader | None = None
         self._before: list[int] | None = None  # indexes of the columns that the images hold
         self._after: list[int] | None = None
+        # What images are before they are read: None for each column that they hold.
+        self._blank_before: Image = {}
+        self._blank_after: Image = {}
         self._lone = False  # there is one row, and its images take no bytes
         self._partial_rows: Iterator[Row] | None = None
 
@@ -101,6 +106,7 @@ class RowChanges:
         if table_map is not self._table_map:
             self._names = column_names(table_map, self._schemas)
             self._table_map = table_map
+            self._before = self._after = None
         seconds = event.header.timestamp
         if seconds != self._seconds:
             self._timestamp = datetime.fromtimestamp(seconds, UTC)
@@ -116,10 +122,14 @@ class RowChanges:
             plan = rows.plan
         except DecodeError as error:
             raise rows.unreadable(error) from error
-        before = rows.before_columns_present
-        after = rows.after_columns_present
-        self._before = None if before is None else plan.indexes(before)
-        self._after = None if after is None else plan.indexes(after)
+        before = _indexes(plan, rows.before_columns_present)
+        if before is not self._before:
+            self._before = before
+            self._blank_before = self._blank(before)
+        after = _indexes(plan, rows.after_columns_present)
+        if after is not self._after:
+            self._after = after
+            self._blank_after = self._blank(after)
         self._plan = plan
         self._images = rows.images()
 
@@ -131,10 +141,14 @@ class RowChanges:
         after: Image | None = None
         try:
             if indexes is not None:
-                before = plan.read_named_image(images, indexes, self._names)
+                before = plan.fill_named_image(
+                    images, indexes, self._names, self._blank_before.copy()
+                )
             indexes = self._after
             if indexes is not None:
-                after = plan.read_named_image(images, indexes, self._names)
+                after = plan.fill_named_image(
+                    images, indexes, self._names, self._blank_after.copy()
+                )
         except DecodeError as error:
             rows = self._rows
             assert rows is not None
@@ -165,6 +179,9 @@ class RowChanges:
             seq,
         )
 
+    def _blank(self, indexes: list[int] | None) -> Image:
+        return {} if indexes is None else {self._names[index]: None for index in indexes}
+
     def _image_of(self, values: list[Value] | None) -> Image | None:
         """Return the row as a dict by column names, without absent columns."""
         if values is None:
@@ -175,8 +192,16 @@ class RowChanges:
 
 def rows_changed_by(event: Event) -> RowsEvent | None:
     """Return the rows of an event that changes rows, else None."""
+    type_code = event.header.type_code
+    if MEANING_OF_TYPE[type_code] != ROWS and type_code != PARTIAL_ROW_DATA:
+        # Its body need not be decoded.
+        return None
     rows = rows_of(event.body)
     return None if rows is None or rows.is_dummy else rows
+
+
+def _indexes(plan: RowPlan, columns_present: bytes | None) -> list[int] | None:
+    return None if columns_present is None else plan.indexes(columns_present)
 
 
 def _op(kind: RowsKind) -> str:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, final
 
 from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.mariadb import MariadbGtidEvent
-from connector.binlog.events.statement import QueryEvent
+from connector.binlog.events.statement import NO_BEGIN, QueryEvent
+from connector.binlog.framing.event_types import GTID_LOG, TRANSACTION_PAYLOAD
 from connector.changes.transaction_bounds import TransactionBounds
 from connector.errors import ConfigError, arguments
 
@@ -152,9 +153,10 @@ class EventCursor:
                     return event
                 self._unpacked = None
             for event in self._events:
-                body = event.body
-                if not isinstance(body, TransactionPayloadEvent):
+                if event.header.type_code != TRANSACTION_PAYLOAD:
                     return event
+                body = event.body
+                assert isinstance(body, TransactionPayloadEvent)
                 self._unpacked = body.events()
                 break
             else:
@@ -162,5 +164,10 @@ class EventCursor:
 
 
 def _thread_id(event: Event) -> int | None:
+    if event.header.type_code == GTID_LOG:
+        return None
+    session = event.begin_thread_id
+    if session != NO_BEGIN:
+        return session
     body = event.body
     return body.thread_id if isinstance(body, (QueryEvent, MariadbGtidEvent)) else None
