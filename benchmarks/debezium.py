@@ -24,12 +24,14 @@ from local_stack.java import java_runtime
 from local_stack.managed_server import HOST, free_port
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from benchmarks.stack import Stack
 
 PATIENCE_SECONDS = 60.0
 LOOK_SECONDS = 0.05
+_SERVER_ID = 5701
 # Heap and collector as in Kafka's own start scripts of Connect.
 MEMORY = (
     "-Xms256M",
@@ -42,7 +44,7 @@ MEMORY = (
 )
 _JSON = "org.apache.kafka.connect.json.JsonConverter"
 # JSON without a schema in every message, and a source without TLS, as the other programs have it.
-_FAIR = {
+FAIR = {
     "key.converter": _JSON,
     "value.converter": _JSON,
     "key.converter.schemas.enable": "false",
@@ -51,7 +53,7 @@ _FAIR = {
     "driver.allowPublicKeyRetrieval": "true",
 }
 TUNED = {
-    **_FAIR,
+    **FAIR,
     "max.batch.size": "16384",
     "max.queue.size": "131072",
     "poll.interval.ms": "50",
@@ -67,7 +69,12 @@ SNAPSHOT = {
     "snapshot.locking.mode": "none",
     "snapshot.max.threads": "2",
 }
-LOW_LATENCY = {**_FAIR, "poll.interval.ms": "1", "producer.override.linger.ms": "0"}
+# What the connector of MariaDB has otherwise.
+MARIADB = {
+    "connector.class": "io.debezium.connector.mariadb.MariaDbConnector",
+    "database.ssl.mode": "disable",
+}
+LOW_LATENCY = {**FAIR, "poll.interval.ms": "1", "producer.override.linger.ms": "0"}
 
 
 class DebeziumConnector(Connector):
@@ -84,6 +91,7 @@ class DebeziumConnector(Connector):
         self._settings = settings
         self._offsets = self.folder / f"{prefix}.offsets"
         self._history = self.folder / f"{prefix}.history"
+        self._prefixes = [prefix]
         self._rest = f"http://{HOST}:{free_port()}"
 
     def start(self, file: str, *, again: bool = False) -> None:
@@ -105,21 +113,37 @@ class DebeziumConnector(Connector):
             self._call("PUT", f"/connectors/{self.prefix}/resume")
         self._wait_until("RUNNING")
 
-    def copy(self, table: str) -> None:
-        """Start Connect and the connector; it copies `table`, and follows it."""
+    def copy(self, table: str, beside: Mapping[str, dict[str, str]] | None = None) -> None:
+        """Start Connect and the connector; it copies `table`, and follows it.
+
+        `beside` has the settings of further connectors in the same process, by their prefixes.
+        """
         self._offsets.unlink(missing_ok=True)
-        self._history.unlink(missing_ok=True)
         self._start_worker()
-        config = {**self._config(), "snapshot.mode": "initial", "table.include.list": table}
-        self._call("POST", "/connectors", {"name": self.prefix, "config": config})
-        self._wait_until("RUNNING")
+        self._prefixes = [self.prefix, *(beside or {})]
+        for number, prefix in enumerate(self._prefixes):
+            history = self.folder / f"{prefix}.history"
+            history.unlink(missing_ok=True)
+            config = {
+                **self._config(),
+                "snapshot.mode": "initial",
+                "table.include.list": table,
+                "topic.prefix": prefix,
+                "database.server.id": str(_SERVER_ID + number),
+                "schema.history.internal.file.filename": str(history),
+                **(beside or {}).get(prefix, {}),
+            }
+            self._call("POST", "/connectors", {"name": prefix, "config": config})
+            self._wait_until("RUNNING", prefix)
 
     def check(self) -> None:
-        """Raise RunFailed when Connect has ended, or the connector has failed."""
+        """Raise RunFailed when Connect has ended, or a connector has failed."""
         super().check()
-        for task in self._status()["tasks"]:
-            if task["state"] == "FAILED":
-                raise RunFailed(task["trace"])
+        for prefix in self._prefixes:
+            for task in self._status(prefix)["tasks"]:
+                if task["state"] == "FAILED":
+                    reason = f"{prefix}: {task['trace']}"
+                    raise RunFailed(reason)
 
     def _known_schema(self) -> str:
         template = self.folder / f"debezium-{self.database}.history"
@@ -159,7 +183,7 @@ class DebeziumConnector(Connector):
             "database.port": str(self.stack.source.port),
             "database.user": USER,
             "database.password": PASSWORD,
-            "database.server.id": "5701",
+            "database.server.id": str(_SERVER_ID),
             "database.include.list": self.database,
             "topic.prefix": self.prefix,
             "snapshot.mode": "no_data",
@@ -195,13 +219,13 @@ class DebeziumConnector(Connector):
             return False
         return True
 
-    def _status(self) -> Any:
-        return self._call("GET", f"/connectors/{self.prefix}/status")
+    def _status(self, prefix: str) -> Any:
+        return self._call("GET", f"/connectors/{prefix}/status")
 
-    def _wait_until(self, state: str) -> None:
+    def _wait_until(self, state: str, prefix: str = "") -> None:
         def reached() -> bool:
             try:
-                status = self._status()
+                status = self._status(prefix or self.prefix)
             except urllib.error.HTTPError:
                 return False  # not known yet
             tasks = status["tasks"]

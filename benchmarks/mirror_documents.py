@@ -50,7 +50,8 @@ _INTRODUCTION = (
     "The large table of the *random updates* is written as the job would have left it. Written "
     "bytes are those of data, deletion vectors, log entries and compactions.\n\n"
     "The *workers* of a standalone cluster on the same machine have one core each. Seconds are "
-    "those of all batches but the first, in which the executors start."
+    "those of all batches but the first, in which the executors start. One worker and two take "
+    "turns; the fastest run of each counts."
 )
 _FOLLOWING = (
     "**From topics to Delta tables**, on two cores. The recipe is that of Delta's documentation, "

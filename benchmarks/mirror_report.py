@@ -78,7 +78,7 @@ def mirror_cluster(mirror: dict[str, Any]) -> str:
     head += ["changes a second", "as fast", "CPU s of workers", "of driver", "of broker"]
     rows = [
         [
-            f"{count} worker{'s' if count != '1' else ''} of 1 core",
+            f"{_workers(count)} of 1 core",
             f"{each['seconds']:.1f}",
             f"{each['tasks_s']:.1f}",
             f"{each['records_s']:,}",
@@ -93,13 +93,23 @@ def mirror_cluster(mirror: dict[str, Any]) -> str:
         "Driver and broker share the two cores with the workers. By the CPU of the busiest worker, "
         f"two workers on machines of their own are {as_fast(cluster['ratio_of_cpu'])}."
     )
-    # Kept figures may be older than this one.
-    if "ratio_of_cores" in cluster:
+    # Kept figures may be older than these.
+    if "seconds" in cluster:
+        seconds = "; ".join(
+            f"{_workers(count)} {', '.join(f'{each:.1f}' for each in own)}"
+            for count, own in cluster["seconds"].items()
+        )
         note += (
             f" On this machine, two processes that only compute do {cluster['ratio_of_cores']} "
-            "times the work of one."
+            f"times the work of one; two workers reach "
+            f"{cluster['ratio'] / cluster['ratio_of_cores']:.0%} of that. "
+            f"Seconds of all runs: {seconds}."
         )
     return f"{table(head, rows)}\n\n{note}"
+
+
+def _workers(count: str) -> str:
+    return f"{count} worker{'s' if count != '1' else ''}"
 
 
 def mirror_live(mirror: dict[str, Any]) -> str:

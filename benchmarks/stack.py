@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from benchmarks.home import Home
-    from local_stack import Endpoint, MysqlServer
+    from local_stack import Endpoint, MariadbServer, MysqlServer
 
 USER = PASSWORD = "cdc"
 # Kafka's own defaults where those of the local stack are smaller.
@@ -32,7 +32,7 @@ class Stack:
     """Both servers, started."""
 
     home: Home
-    mysql: MysqlServer
+    mysql: MysqlServer | MariadbServer
     kafka: KafkaBroker
 
     @property

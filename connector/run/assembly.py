@@ -30,6 +30,7 @@ from connector.snapshot.cascaded_copies import CascadedCopies
 from connector.snapshot.output import CopyOutput
 from connector.snapshot.recovered_copies import open_copies, request_copy
 from connector.snapshot.wanted_copies import WantedCopies
+from connector.source.server.column_choice import column_choice
 from connector.system.temporary_folder import TemporaryFolder
 
 if TYPE_CHECKING:
@@ -155,13 +156,13 @@ def _attendants(
 
 
 def _envelope_options(settings: Settings, flavour: str) -> EnvelopeOptions:
-    chosen = settings.envelope
     return EnvelopeOptions(
         prefix=settings.kafka.topic_prefix,
         connector=flavour,
         version=version("binlog-connector"),
         tombstones=settings.kafka.tombstones,
-        debezium=DebeziumForm.of_profile(chosen.profile, chosen.decimals),
+        debezium=DebeziumForm.of_options(settings.envelope.of_debezium),
+        columns=column_choice(settings.source),
     )
 
 

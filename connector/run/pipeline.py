@@ -14,10 +14,10 @@ TCP makes the source wait.
 
 from __future__ import annotations
 
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import structlog
 
@@ -42,7 +42,7 @@ from connector.run.silence import check_silence
 from connector.run.successor import look_for_successor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from connector.metrics.figures import Figures
     from connector.progress.stream_position import Instance
@@ -199,18 +199,22 @@ class Pipeline:
         due = not all_taken or self._seconds_until(self._schedule.overdue) <= 0
         if not due:
             patience, poll = self._seconds_until(self._schedule.due), self._poll_seconds
-            with self._naming_refusals():
-                came = self._stream.fill(max(0.0, min(patience, poll)))
-            self._note_silence(came=came)
+            came = self._fill(max(0.0, min(patience, poll)))
             due = not came and patience <= poll
         if due:
             self._commit()
 
-    def _note_silence(self, *, came: bool) -> None:
+    def _fill(self, timeout_seconds: float) -> bool:
+        """Receive once; return whether something came in time."""
+        try:
+            came = self._stream.fill(timeout_seconds)
+        except SourceRefused as error:
+            self._refuse(error)
         if came:
             self._figures.hear()
         else:
             check_silence(self._stream.silent_seconds, self._figures, self._address)
+        return came
 
     def close(self) -> None:
         """Close source and sink; Kafka aborts what was not committed."""
@@ -241,8 +245,10 @@ class Pipeline:
         # The claim: now an older instance that still runs can see who fenced it.
         self._commit()
         self._instance.claimed = True
-        with self._naming_refusals():
+        try:
             self._stream = source.open_stream(settings.name)
+        except SourceRefused as error:
+            self._refuse(error)
         opened.callback(self._stream.close)
         self._figures.watch_by(partial(peers.watch_source, source.settings, self._figures))
         self._figures.opened()
@@ -257,20 +263,20 @@ class Pipeline:
             gtid_set=str(point.gtid_set) if point.gtid_set is not None else None,
         )
 
-    @contextmanager
-    def _naming_refusals(self) -> Iterator[None]:
-        """Add the server's address to its refusal, because another server may go on."""
-        try:
-            yield
-        except SourceRefused as error:
-            if error.code is source_dump.SAME_SERVER_ID:
-                raise
-            raise error.sent_by(self._address) from error
+    def _refuse(self, refusal: SourceRefused) -> NoReturn:
+        """Raise a refusal with the server's address, because another server may go on."""
+        if refusal.code is source_dump.SAME_SERVER_ID:
+            raise refusal
+        raise refusal.sent_by(self._address) from refusal
 
     @property
     def _wants_turn(self) -> bool:
         """Whether an attendant waits for the end of a transaction."""
-        return any(attendant.wants_turn for attendant in self._attendants)
+        # Without a generator: this is asked several times for each small commit.
+        for attendant in self._attendants:  # noqa: SIM110
+            if attendant.wants_turn:
+                return True
+        return False
 
     @property
     def _poll_seconds(self) -> float:

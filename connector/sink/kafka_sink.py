@@ -65,7 +65,8 @@ if TYPE_CHECKING:
 # For back-to-back commits, the coordinator must first finish the commit before; the default of 100
 # ms delays each commit by 110 ms.
 _RETRY_BACKOFF_MS = 2
-_BATCH_BYTES = 256 * 1024
+# Each batch costs the client's thread the same, whatever its size; a broker takes 1 MiB by default.
+_BATCH_BYTES = 960 * 1024
 # The client gets complete batches.
 _LINGER_MS = 0
 # The most that Kafka adds to a record's key, value and headers.

@@ -109,6 +109,7 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
         """Close without delivering what is queued."""
         if self._direct is not None:
             self._direct.close()
+            self._delivery.close()
         self._sender.force_close()
         try:
             self.close(timeout=_CLOSE_SECONDS)

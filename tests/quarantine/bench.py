@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from connector.contract import QuarantineRecord
+    from connector.envelope.columns.choice import ColumnChoice
     from connector.progress.progress_record import Progress
     from connector.records.record import Record
     from connector.records.record_batch import RecordBatch
@@ -209,13 +210,14 @@ class Run:
         *,
         transaction_records: bool = False,
         on_rewrite: str = "copy",
+        columns: ColumnChoice | None = None,
     ) -> None:
         self.heard = Heard()
         self.kafka = kafka
         self.log = log
         standing = StreamPosition(IDENTITY, StartPoint("mysql", GtidSet(), FILE, 4), last)
         target = BatchingTarget(kafka, 1 << 16, 1 << 20, record_bytes_max)
-        options = EnvelopeOptions(PREFIX, "mysql", "1", tombstones=False)
+        options = EnvelopeOptions(PREFIX, "mysql", "1", tombstones=False, columns=columns)
         schemas = kafka.last_values(f"{PREFIX}.schema", "")
         added = {} if last is None else awaited_columns(last)
         transactions = TransactionRecords(PREFIX, target) if transaction_records else None

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from connector.changes.added_columns import AddedColumn, DefaultKind
+from connector.envelope.columns.choice import TRUNCATE, ColumnChoice, ColumnPattern, ColumnRule
 from connector.errors import UnsupportedChange, quarantine, table_rows, table_statements
 from connector.quarantine.keeper import QuarantineKeeper
 from connector.system.clock import CLOCK
@@ -50,6 +51,18 @@ def test_stop_is_an_error(kafka: Kafka, log: Log) -> None:
     assert caught.value.code is table_rows.NOT_TEXT
     said = text_of(table_rows.NOT_TEXT, column="text")
     assert caught.value.text.endswith(f": table shop.t: {said}")
+
+
+def test_a_row_with_a_masked_value_is_not_kept(kafka: Kafka, log: Log) -> None:
+    log.transaction(("t", [Row("c", 1, BAD)]))
+    chosen = ColumnChoice((), (), [ColumnRule((ColumnPattern.parse("shop.t.*x*"),), TRUNCATE, 3)])
+    with pytest.raises(UnsupportedChange) as caught:
+        Run(kafka, log, "fence-table", columns=chosen).deliver()
+    assert str(caught.value) == (
+        "[T405] a change of table shop.t cannot go to quarantine, because it has columns that are "
+        "left out or masked; lift the fence of the table, and let it be copied again"
+    )
+    assert quarantined(kafka) == []
 
 
 def test_a_key_is_fenced_and_others_go_on(kafka: Kafka, log: Log) -> None:

@@ -1,0 +1,118 @@
+"""A transaction goes on when its coordinator moves to another broker on the way."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kafka import KafkaAdminClient, TopicPartition
+from kafka.errors import KafkaError
+
+from connector.settings.sections import KafkaSettings
+from connector.sink.direct_commits import Reached
+from connector.sink.direct_requests import ADD_PARTITIONS, END, PRODUCE
+from connector.sink.kafka_sink import KafkaSink
+from local_stack import KafkaBroker
+from tests.integration.harness import wait_until
+from tests.integration.second_broker import SecondBroker
+from tests.integration.sink.test_delivery import PROGRESS, publish
+from tests.integration.sink.test_direct_commits import Cable, delivered, prefix, reached, warm
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.kafka
+
+__all__ = ["prefix", "reached"]
+
+STATES = TopicPartition("__transaction_state", 0)
+
+
+@dataclass
+class Cluster:
+    """Two brokers; one of them coordinates all transactions."""
+
+    first: KafkaBroker
+    coordinator: int = 1
+
+    def move(self) -> None:
+        """Give the transactions to the other broker."""
+        self.coordinator = 3 - self.coordinator
+        with closing(KafkaAdminClient(bootstrap_servers=self.first.endpoint.bootstrap)) as admin:
+            admin.alter_partition_reassignments({STATES: [self.coordinator]})
+            wait_until(lambda: self._has_moved(admin), lambda: "the coordinator does not move")
+
+    def _has_moved(self, admin: Any) -> bool:
+        try:
+            (topic,) = admin.describe_topics([STATES.topic])
+        except KafkaError:
+            return False
+        (partition,) = topic["partitions"]
+        replicas = partition["leader_id"], *partition["replica_nodes"]
+        return replicas == (self.coordinator, self.coordinator)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("cluster")
+    with KafkaBroker(folder / "first") as first, SecondBroker(folder / "second", first):
+        yield Cluster(first)
+
+
+@pytest.fixture
+def sink(cluster: Cluster, prefix: str, reached: list[Reached]) -> Iterator[KafkaSink]:
+    settings = KafkaSettings.model_validate(
+        {"bootstrap_servers": [cluster.first.endpoint.bootstrap], "topic_prefix": prefix}
+    )
+    sink = KafkaSink(settings, "pipe", "a", 1 << 20)
+    warm(sink, prefix, reached)
+    yield sink
+    sink.close()
+
+
+def before(kind: int, sink: KafkaSink, cluster: Cluster) -> None:
+    """Move the coordinator before the next request of a kind."""
+    producer: Any = sink._producer
+    cables: list[Cable] = []
+
+    def move() -> None:
+        for cable in cables:
+            cable.kind = -1
+        cluster.move()
+
+    for connection in producer._direct._connections.values():
+        connection._socket = cable = Cable(connection._socket)
+        cable.kind, cable.before = kind, move
+        cables.append(cable)
+
+
+@pytest.mark.parametrize("kind", [ADD_PARTITIONS, PRODUCE, END], ids=["add", "produce", "end"])
+def test_a_coordinator_that_moves_on_the_way_loses_and_repeats_nothing(
+    sink: KafkaSink, cluster: Cluster, prefix: str, reached: list[Reached], kind: int
+) -> None:
+    publish(sink, prefix, range(3))
+    sink.commit(PROGRESS)
+    before(kind, sink, cluster)
+    publish(sink, prefix, range(3, 6))
+    sink.commit(PROGRESS)
+    if kind == END:
+        assert reached[-1] is Reached.ACKNOWLEDGED
+    publish(sink, prefix, range(6, 9))
+    sink.commit(PROGRESS)
+    assert delivered(cluster.first, prefix) == list(range(9))
+    warm(sink, prefix, reached)
+
+
+def test_a_coordinator_that_has_moved_is_found(
+    sink: KafkaSink, cluster: Cluster, prefix: str, reached: list[Reached]
+) -> None:
+    cluster.move()
+    publish(sink, prefix, range(3))
+    sink.commit(PROGRESS)
+    warm(sink, prefix, reached)
+    publish(sink, prefix, range(3, 6))
+    sink.commit(PROGRESS)
+    assert reached == [Reached.COMMITTED]
+    assert delivered(cluster.first, prefix) == list(range(6))
