@@ -155,8 +155,8 @@ NO_FORMAT = ErrorCode(
     "{server} cannot format {data}",
     _LOG,
     end=End.FAILED,
-    cause="A broker formats its folder before the first start. It refused one of its settings.",
-    example={"server": "Kafka 4.3.1", "data": "/tmp/stack/kafka/data", **_TAIL},  # noqa: S108
+    cause="Kafka's program could not make the first files of a broker, and says why in its log.",
+    example={"server": "Kafka 4.3.1", "data": "templates/kafka-4.3.1.part/data", **_TAIL},
 )
 NO_JAVA = ErrorCode(
     "P127",

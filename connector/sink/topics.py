@@ -30,7 +30,7 @@ from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.sink.connection import client_settings, connector_error
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from connector.settings.sections import KafkaSettings
 
@@ -115,9 +115,7 @@ class TopicCreator:
         try:
             admin = self._clients.open_admin(**client_settings(self._settings))
             try:
-                # Ask for all topics at once: after a restart, most topics that will be needed
-                # exist.
-                self._known.update(admin.list_topics())
+                self._known.update(self._existing(admin, topics))
                 missing = [topic for topic in topics if topic not in self._known]
                 wanted = {topic: self._description(topic) for topic in missing}
                 if wanted and validate_only:
@@ -139,6 +137,18 @@ class TopicCreator:
         except (KafkaError, OSError) as error:
             raise connector_error(self._settings, attempts.creating(*topics), error) from error
         return missing
+
+    def _existing(self, admin: Any, topics: Sequence[str]) -> Iterable[str]:
+        """Return which of `topics` exist, and at first which others do.
+
+        After a restart, most topics that will be needed exist. A cluster may have thousands, so
+        this is asked once.
+        """
+        if not self._known:
+            names: list[str] = admin.list_topics()
+            return names
+        found = admin.describe_topics([*topics])
+        return [topic["name"] for topic in found if not topic["error_code"]]
 
     def _description(self, topic: str) -> dict[str, Any]:
         settings = self._settings

@@ -68,7 +68,10 @@ class KafkaClient:
             **dict(facts.security),
         )
         self._manager = self._client._manager  # noqa: SLF001  # the client has no other way in
-        self._manager.cluster.need_all_topic_metadata = True
+        # The option of the client does not reach it. A topic that was deleted must not come again.
+        self._manager.cluster.config["allow_auto_create_topics"] = False
+        # Those whose leaders the client knows; it asks for all topics only where all are wanted.
+        self._topics: set[str] = set()
         try:
             self._manager.bootstrap(timeout_ms)
         except errors.KafkaError as error:
@@ -87,7 +90,13 @@ class KafkaClient:
 
         async def ask() -> dict[str, int]:
             cluster = self._manager.cluster
-            await cluster.refresh_metadata()
+            cluster.need_all_topic_metadata = True
+            try:
+                await cluster.refresh_metadata()
+            finally:
+                cluster.need_all_topic_metadata = False
+            # Topics that were deleted would be asked for again and again.
+            self._ask_for(self._topics & cluster.topics())
             return {
                 topic: len(cluster.partitions_for_topic(topic) or ()) for topic in cluster.topics()
             }
@@ -127,7 +136,7 @@ class KafkaClient:
                     fetch_request(partitions, wanted, bytes_max=min(bytes_max, FETCH_BYTES)),
                     node_id=node,
                 )
-                for node, partitions in self._by_leader(wanted).items()
+                for node, partitions in (await self._by_leader(wanted)).items()
             ]
             return [each for future in sent for each in fetched(await future, gone)]
 
@@ -148,7 +157,7 @@ class KafkaClient:
 
         async def ask() -> list[FetchedBytes]:
             wanted = {place: offset}
-            ((node, partitions),) = self._by_leader(wanted).items()
+            ((node, partitions),) = (await self._by_leader(wanted)).items()
             request = fetch_request(partitions, wanted, 0, 1, committed=False)
             return fetched(await self._manager.send(request, node_id=node), [])
 
@@ -164,7 +173,7 @@ class KafkaClient:
             wait_ms = round(seconds * 1000)
             sent = [
                 self._manager.send(fetch_request(own, positions, wait_ms, 1), node_id=node)
-                for node, own in self._by_leader(positions).items()
+                for node, own in (await self._by_leader(positions)).items()
             ]
             answers = [await future for future in sent]
             return any(has_news(answer) for answer in answers)
@@ -178,7 +187,7 @@ class KafkaClient:
 
         async def ask() -> dict[Partition, int]:
             found: dict[Partition, int] = {}
-            for node, asked in self._by_leader(left).items():
+            for node, asked in (await self._by_leader(left)).items():
                 request = offsets_request(asked, which, committed=committed)
                 answer: Answer = await self._manager.send(request, node_id=node)
                 for topic in answer.topics:
@@ -189,8 +198,12 @@ class KafkaClient:
 
         return self._until_answered(ask) if left else {}
 
-    def _by_leader(self, partitions: Iterable[Partition]) -> dict[int, list[Partition]]:
+    async def _by_leader(self, partitions: Collection[Partition]) -> dict[int, list[Partition]]:
         """Group partitions by the broker that leads them, in their order."""
+        topics = {topic for topic, _ in partitions}
+        if not topics <= self._topics:
+            self._ask_for(self._topics | topics)
+            await self._manager.cluster.refresh_metadata()
         groups: dict[int, list[Partition]] = {}
         for partition in partitions:
             leader = self._manager.cluster.leader_for_partition(TopicPartition(*partition))
@@ -198,6 +211,11 @@ class KafkaClient:
                 raise errors.LeaderNotAvailableError
             groups.setdefault(leader, []).append(partition)
         return groups
+
+    def _ask_for(self, topics: set[str]) -> None:
+        """Name the topics for the next request; the library's own way asks at once, by itself."""
+        self._topics = topics
+        self._manager.cluster._topics = set(topics)  # noqa: SLF001
 
     def _until_answered(self, ask: Callable[[], Awaitable[_T]]) -> _T:
         """Run `ask` until it has an answer; leaders may move meanwhile."""

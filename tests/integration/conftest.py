@@ -17,6 +17,7 @@ from local_stack import KafkaBroker, MariadbServer, MysqlServer, connect
 from local_stack.sql_server import SqlServer
 from tests.binlog.source_log import SourceLog
 from tests.integration.database_stream import Stream, new_stream
+from tests.integration.ended_topics import end_topics
 from tests.integration.replication_pair import mariadb_pair, mysql_pair
 from tests.integration.source_server import Source, source_of
 
@@ -135,6 +136,7 @@ def stream(mysql_server: Server, kafka_broker: KafkaBroker, tmp_path: Path) -> I
     stream = new_stream(mysql_server.endpoint, kafka_broker.endpoint, tmp_path)
     yield stream
     stream.execute(f"DROP DATABASE {stream.database}")
+    end_topics(stream.broker, stream.prefix)
 
 
 @pytest.fixture
@@ -145,6 +147,7 @@ def mariadb_stream(
     stream = new_stream(mariadb_server.endpoint, kafka_broker.endpoint, tmp_path)
     yield stream
     stream.execute(f"DROP DATABASE {stream.database}")
+    end_topics(stream.broker, stream.prefix)
 
 
 @pytest.fixture(params=["mysql", "mariadb"])
@@ -161,7 +164,9 @@ def private_mysql_stream(
 ) -> Iterator[tuple[Stream, MysqlServer]]:
     """Follow a MySQL that this test may kill."""
     with MysqlServer(tmp_path / "mysql") as server:
-        yield new_stream(server.endpoint, kafka_broker.endpoint, tmp_path), server
+        stream = new_stream(server.endpoint, kafka_broker.endpoint, tmp_path)
+        yield stream, server
+    end_topics(stream.broker, stream.prefix)
 
 
 @pytest.fixture
@@ -169,7 +174,9 @@ def mysql_without_gtid_stream(kafka_broker: KafkaBroker, tmp_path: Path) -> Iter
     """Follow a MySQL that has positions only."""
     settings = {"gtid-mode": "OFF", "enforce-gtid-consistency": "OFF"}
     with MysqlServer(tmp_path / "mysql", settings=settings) as server:
-        yield new_stream(server.endpoint, kafka_broker.endpoint, tmp_path)
+        stream = new_stream(server.endpoint, kafka_broker.endpoint, tmp_path)
+        yield stream
+    end_topics(stream.broker, stream.prefix)
 
 
 def _database(endpoint: Endpoint) -> Iterator[str]:

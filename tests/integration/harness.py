@@ -25,7 +25,12 @@ LOOK_SECONDS = 0.1
 
 
 def toml_value(value: object) -> str:
-    """Write a string, number, boolean or list of strings as TOML."""
+    """Write a string, number, boolean, list or table as TOML."""
+    if isinstance(value, dict):
+        members = (f"{key} = {toml_value(each)}" for key, each in value.items())
+        return f"{{ {', '.join(members)} }}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(toml_value, value))}]"
     return json.dumps(value)
 
 

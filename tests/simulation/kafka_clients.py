@@ -16,6 +16,7 @@ from kafka.errors import (
     KafkaTimeoutError,
     OutOfOrderSequenceNumberError,
     TopicAlreadyExistsError,
+    UnknownTopicOrPartitionError,
 )
 
 from connector.sink.clients import KafkaClients
@@ -339,6 +340,14 @@ class SimulatedAdmin:
     def list_topics(self) -> list[str]:
         """Return the names of all topics."""
         return list(self._broker.topics)
+
+    def describe_topics(self, topics: list[str]) -> list[dict[str, Any]]:
+        """Return whether each topic exists."""
+        unknown = UnknownTopicOrPartitionError.errno
+        return [
+            {"name": name, "error_code": 0 if name in self._broker.topics else unknown}
+            for name in topics
+        ]
 
     def create_topics(self, topics: dict[str, dict[str, Any]], *, wait_for_metadata: bool) -> None:
         """Create topics, which must not exist."""

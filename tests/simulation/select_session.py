@@ -45,6 +45,7 @@ class ScriptedSession(SelectSession):
         """Log in."""
         self.identity = server.identity
         self.name = f"source {server.identity.server_uuid}"
+        self.chosen_columns = None
         self._process = process
         self._server = server
         self._random = process.world.random

@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from tests.simulation.verdict import Scenario
     from tests.simulation.world import World
 
-STORIES = int(os.environ.get("STORIES", length(short=3, full=30)))
+STORIES = int(os.environ.get("STORIES", length(short=2, full=30)))
 SCHEDULES_OF_A_STORY = 4
 SEED = os.environ.get("SEED")
-RARE_SCHEDULES = length(short=3, full=25)
+RARE_SCHEDULES = length(short=2, full=25)
 ADDED = "ships"
 
 

@@ -26,7 +26,7 @@ SHORT = Story(
 )
 SAMPLES = length(short=8, full=200)
 # The distance of the bytes after which a connection breaks; each server begins at another one.
-STEP = length(short=5, full=1)
+STEP = length(short=8, full=1)
 
 every_kind = pytest.mark.parametrize(
     ("flavour", "gtid"),

@@ -35,9 +35,9 @@ SECOND_STEPS = (4, 1, 11)[: length(short=1, full=3)]
 
 # One of so many faults of a call; each call begins at another one, and so does each server, so that
 # together they see each fault of each call.
-STEP = length(short=3, full=1)
+STEP = length(short=5, full=1)
 # The same for a fault before a death.
-SECOND_STEP = length(short=2, full=1)
+SECOND_STEP = length(short=4, full=1)
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tests.simulation.log_writer import Flavour
     from tests.simulation.world import World
 
-STORIES = int(os.environ.get("STORIES", length(short=14, full=130)))
+STORIES = int(os.environ.get("STORIES", length(short=9, full=130)))
 SCHEDULES_OF_A_STORY = 4
 SEED = os.environ.get("SEED")
 PARTS = 2

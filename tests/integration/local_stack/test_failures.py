@@ -9,6 +9,7 @@ import pytest
 
 from connector.errors import LocalStackError, local_stack
 from local_stack import KafkaBroker, MysqlServer
+from local_stack.cache import Cache
 from local_stack.libraries import missing_libraries
 
 
@@ -31,9 +32,28 @@ def test_a_broker_setting_of_no_meaning_shows_the_end_of_its_log(tmp_path: Path)
         broker.start()
     text = caught.value.text
     assert text.startswith(
-        f"Kafka 4.3.1 cannot format {tmp_path}/data; read the end of {tmp_path}/server.log:\n"
+        f"Kafka 4.3.1 ended while starting; read the end of {tmp_path}/server.log:\n"
     )
     assert "Invalid value none for configuration num.io.threads" in text
+
+
+@pytest.mark.kafka
+def test_a_template_that_kafka_cannot_format_is_no_template(tmp_path: Path) -> None:
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\necho no room; exit 1\n")
+    java.chmod(0o755)
+    cache = Cache(tmp_path / "cache")
+    cache.directory.mkdir()
+    (cache.directory / "files").symlink_to(Cache.of_environment().directory / "files")
+    broker = KafkaBroker(tmp_path, java=java, cache=cache)
+    with pytest.raises(LocalStackError) as caught:
+        broker.start()
+    assert caught.value.code is local_stack.NO_FORMAT
+    data = f"{cache.directory}/templates/kafka-4.3.1.part/data"
+    assert caught.value.text == (
+        f"Kafka 4.3.1 cannot format {data}; read the end of {tmp_path}/server.log:\nno room"
+    )
+    assert not (cache.directory / "templates" / "kafka-4.3.1").exists()
 
 
 @pytest.mark.server

@@ -29,6 +29,7 @@ from stream_jobs.source.stream import RangeReader
 from stream_jobs.source.topics import schema_topic
 from stream_jobs.spark.session import start_session
 from stream_jobs.tasks.task import run_task
+from tests.integration.ended_topics import end_topics
 from tests.integration.mirror.readers import kernel_jars
 from tests.stream_jobs.command import spark_settings
 from tests.stream_jobs.topics import Kafka
@@ -101,6 +102,7 @@ def kafka(kafka_broker: KafkaBroker) -> Iterator[Kafka]:
     topics = Kafka(kafka_broker.endpoint.bootstrap, f"t{uuid.uuid4().hex[:10]}")
     yield topics
     topics.close()
+    end_topics(kafka_broker.endpoint, topics.prefix)
 
 
 class Job:

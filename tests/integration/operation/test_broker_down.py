@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
 from connector.errors import kafka_limits
 from local_stack import KafkaBroker
-from local_stack.managed_server import HOST
-from local_stack.process import log_tail
 from tests.errors.texts import text_of
 from tests.integration.database_stream import new_stream
 from tests.integration.harness import failure_of, run_to_end
+from tests.integration.second_broker import SecondBroker
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,38 +19,6 @@ if TYPE_CHECKING:
     from local_stack import MysqlServer
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka]
-
-
-class SecondBroker(KafkaBroker):
-    """A broker of the cluster that another one controls."""
-
-    def __init__(self, directory: Path, first: KafkaBroker) -> None:
-        """Join the cluster of `first`, which runs."""
-        controller = (first.directory / "controller_port").read_text()
-        super().__init__(
-            directory,
-            settings={
-                "process.roles": "broker",
-                "node.id": "2",
-                "controller.quorum.bootstrap.servers": f"{HOST}:{controller}",
-                "listeners": None,
-            },
-        )
-        properties = (first.directory / "data" / "meta.properties").read_text()
-        found = re.search(r"^cluster\.id=(.*)$", properties, re.MULTILINE)
-        assert found is not None
-        self._cluster = found[1]
-
-    def _command(self, port: int) -> list[str]:
-        self._settings["listeners"] = f"PLAINTEXT://{HOST}:{port}"
-        return super()._command(port)
-
-    def _format(self, data: Path, properties: Path) -> None:
-        command = [*self._call("-Xmx64m"), "kafka.tools.StorageTool", "format"]
-        command += [f"--cluster-id={self._cluster}", "-c", str(properties)]
-        with self.log.open("ab") as log:
-            done = subprocess.run(command, stdout=log, stderr=log, check=False)
-        assert done.returncode == 0, f"{data}: {log_tail(self.log)}"
 
 
 def test_a_run_goes_on_while_a_broker_is_down(mysql_server: MysqlServer, tmp_path: Path) -> None:

@@ -191,16 +191,20 @@ def test_a_connection_that_is_dead_is_made_again_before_the_read_timeout(
             wait_until(lambda: sum(beats) > 1, connector.output)
             holds.append(True)
             connector.wait_for('"event": "interrupted"')
-            # If the watch looks late, the connection counts as dead at once.
-            *quiet, dead = errors_of(connector)
             address = f"127.0.0.1:{proxy.port}"
-            for lost in quiet:
-                seconds = silence(lost)
-                assert lost == text_of(stream_positions.QUIET, address=address, seconds=seconds)
-            assert len(quiet) <= 1
-            assert dead == text_of(stream_positions.DEAD, address=address, seconds=silence(dead))
+            are_dead = []
+            for lost in errors_of(connector):
+                facts = {"address": address, "seconds": silence(lost)}
+                dead = text_of(stream_positions.DEAD, **facts)
+                assert lost in (dead, text_of(stream_positions.QUIET, **facts))
+                are_dead.append(lost == dead)
+            # If the watch looks late, the connection counts as dead at once.
+            assert any(are_dead[:2])
             holds.clear()
+            # On a busy machine, the next connection was dead as well before anybody looked.
+            streaming = are_dead.count(True) + 1
             wait_until(
-                lambda: connector.output().count('"event": "streaming"') == 2, connector.output
+                lambda: connector.output().count('"event": "streaming"') >= streaming,
+                connector.output,
             )
             assert connector.terminate() == 0

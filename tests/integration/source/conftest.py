@@ -11,7 +11,6 @@ from tests.integration.source_server import Source, source_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture(scope="session")
@@ -22,15 +21,43 @@ def without_gtids(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Source]:
         yield source_of(server)
 
 
-@pytest.fixture
-def own_mysql(tmp_path: Path) -> Iterator[Source]:
-    """A MySQL of this test alone, whose logs may be purged."""
-    with MysqlServer(tmp_path / "own") as server:
-        yield source_of(server)
+@pytest.fixture(scope="module")
+def resettable_mysql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MysqlServer]:
+    """A MySQL of one test after the other."""
+    with MysqlServer(tmp_path_factory.mktemp("own")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def resettable_mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariadbServer]:
+    """A MariaDB of one test after the other."""
+    with MariadbServer(tmp_path_factory.mktemp("own")) as server:
+        yield server
 
 
 @pytest.fixture
-def own_mariadb(tmp_path: Path) -> Iterator[Source]:
-    """A MariaDB of this test alone, whose logs may be purged."""
-    with MariadbServer(tmp_path / "own") as server:
-        yield source_of(server)
+def own_mysql(resettable_mysql: MysqlServer) -> Source:
+    """A MySQL of this test alone, whose logs may be purged and reset."""
+    return begun_anew(resettable_mysql)
+
+
+@pytest.fixture
+def own_mariadb(resettable_mariadb: MariadbServer) -> Source:
+    """A MariaDB of this test alone, whose logs may be purged and reset."""
+    return begun_anew(resettable_mariadb)
+
+
+def begun_anew(server: MysqlServer | MariadbServer) -> Source:
+    """Return a source without databases, and with nothing in its log but its account.
+
+    A new server takes a second of a core.
+    """
+    administrator = Source(server, "root")
+    own = "('mysql', 'sys', 'information_schema', 'performance_schema')"
+    databases = administrator.execute(
+        f"SELECT schema_name FROM information_schema.schemata WHERE schema_name NOT IN {own}"
+    )
+    administrator.execute(*(f"DROP DATABASE `{name}`" for (name,) in databases), "RESET MASTER")
+    if administrator.is_mariadb:
+        administrator.execute("SET GLOBAL gtid_slave_pos = ''")
+    return source_of(server)

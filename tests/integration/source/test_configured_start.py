@@ -131,6 +131,15 @@ def test_a_position_becomes_the_gtids_before_it(source: Source, schema: str) -> 
     assert (str(point.gtid_set), point.file, point.position) == (before, file, start_of_insert)
 
 
+def test_the_begin_of_a_file_comes_after_the_files_before_it(source: Source, schema: str) -> None:
+    source.execute(f"CREATE TABLE {schema}.t (id INT)", "FLUSH LOGS")
+    file, _ = status(source)
+    before = executed(source).replace("\n", "")
+    source.execute(f"INSERT INTO {schema}.t VALUES (1)")
+    point = resolve(source, f"position:{file}:4")
+    assert (str(point.gtid_set), point.file, point.position) == (before, file, 4)
+
+
 def test_a_file_of_many_events_is_read_in_pages(
     mysql: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,7 @@ from connector.source.stream.log_search import log_head
 from tests.errors.texts import text_of
 from tests.integration.harness import wait_until
 from tests.integration.replication_pair import MariadbPair, MysqlPair, mariadb_pair, mysql_pair
+from tests.integration.source.conftest import begun_anew
 from tests.integration.source_server import Source, source_of
 
 if TYPE_CHECKING:
@@ -363,10 +364,18 @@ def test_a_mariadb_made_from_a_backup_is_read_from_the_position_of_the_backup(
     assert list(map(str, gtids)) == ["7-1-6"]
 
 
-@pytest.fixture
-def own_mysql_without_gtids(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Source]:
-    """A MySQL of this test alone, without GTIDs."""
+@pytest.fixture(scope="module")
+def resettable_without_gtids(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[local_stack.MysqlServer]:
+    """A MySQL of one test after the other, without GTIDs."""
     settings = {"gtid_mode": "OFF", "enforce_gtid_consistency": "OFF"}
     directory = tmp_path_factory.mktemp("own-without-gtids")
     with local_stack.MysqlServer(directory, settings=settings) as server:
-        yield source_of(server)
+        yield server
+
+
+@pytest.fixture
+def own_mysql_without_gtids(resettable_without_gtids: local_stack.MysqlServer) -> Source:
+    """A MySQL of this test alone, without GTIDs."""
+    return begun_anew(resettable_without_gtids)
