@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from connector.errors import MirrorError, verification
 from stream_jobs.apply.modes.deleted_by_key import DELETED
 from stream_jobs.apply.modes.journal import Journal
+from stream_jobs.apply.modes.known_versions import IS_CURRENT
 from stream_jobs.apply.modes.row_counts import RowCounts
 from stream_jobs.delta.log import Log
 from stream_jobs.schema.column_types import ColumnType
@@ -41,12 +42,11 @@ if TYPE_CHECKING:
     from verification.key_ranges import KeyRanges
     from verification.row_text import RowText
 
-_IS_CURRENT: Final = "_cdc_is_current"
 # Which rows of a mirror are current, by mode: a column, and its value.
 _CURRENT: Final[Mapping[str, tuple[str, bool] | None]] = {
     "current": None,
     "soft_delete": (DELETED, False),
-    "history": (_IS_CURRENT, True),
+    "history": (IS_CURRENT, True),
     RowCounts.name: None,
     Journal.name: None,
 }

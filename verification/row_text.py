@@ -70,6 +70,10 @@ class RowText:
 
         `schema` has the columns as the mirror has them. Raises the errors of `read_definition`.
         """
+        chosen = session.chosen_columns
+        if chosen is not None and chosen.hides(schema.database, schema.table):
+            # The server would sum what its columns hold, and the mirror has masks.
+            return None
         rows = read_definition(session, schema.database, schema.table).columns
         by_name = {row["name"]: row for row in rows}
         parts = [

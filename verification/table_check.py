@@ -149,9 +149,14 @@ class TableCheck:
         result, different = self._result, self._different
         if not different:
             return
-        found = zip(different.values(), result.differences, strict=True)
-        keys = [key for key, each in found if each.kind != "surplus"]
-        for repair in copies_for(self._source.key_columns, keys, self._surplus_keys()):
+        keys: list[Key] = []
+        surplus: list[tuple[Digest, Key, Difference]] = []
+        for (digest, key), each in zip(different.items(), result.differences, strict=True):
+            if each.kind == "surplus":
+                surplus.append((digest, key, each))
+            else:
+                keys.append(key)
+        for repair in copies_for(self._source.key_columns, keys, self._surplus_keys(surplus)):
             settings, patience = self._pipeline.settings, self._limits.patience_seconds
             copy_again(settings, result.name, repair, patience)
         settled = self._settlement.settle(different)
@@ -163,19 +168,18 @@ class TableCheck:
         result.unsettled += len(settled.unsettled)
         result.differences = [self._dated(*found) for found in settled.differences.items()]
 
-    def _surplus_keys(self) -> list[str] | None:
+    def _surplus_keys(self, surplus: list[tuple[Digest, Key, Difference]]) -> list[str] | None:
         """Return the keys of records whose rows only the mirror has; None if one has none."""
-        found = zip(self._different.items(), self._result.differences, strict=True)
-        surplus = [(own, each) for own, each in found if each.kind == "surplus"]
         if not surplus:
             return []
-        if any(each.source is not None for _, each in surplus):
+        if any(each.source is not None for _, _, each in surplus):
             # The mirror has a row twice: no key says which of them to take back.
             return None
         if not isinstance(self._mirror, MirrorSide):
             # A replica gets what changes in the mirror, and that may lack the row already.
             return None
-        return record_keys(self._source, self._mirror.key, dict(own for own, _ in surplus))
+        keys = {digest: key for digest, key, _ in surplus}
+        return record_keys(self._source, self._mirror.key, keys)
 
     def _dated(self, digest: Digest, difference: Difference) -> Difference:
         """Return a difference that says since when it is there."""

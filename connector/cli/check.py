@@ -27,6 +27,7 @@ from connector.quarantine.core.fences import recovered_fences
 from connector.sink.inspection import inspect
 from connector.sink.limits import check_limits
 from connector.snapshot.recovered_copies import copy_states
+from connector.source.checks.columns import check_columns
 from connector.source.checks.finding import Finding, Severity
 from connector.source.checks.format_gaps import not_seen
 from connector.source.checks.preflight import check_source, require
@@ -137,6 +138,7 @@ class _Check:
     def _look_at_server(self, settings: SourceSettings) -> None:
         with MysqlServer.connect(settings) as server:
             findings = check_source(server, settings)
+            findings += check_columns(server, settings, Severity.ERROR)
             self._show(server, settings, findings)
             require(findings, server.name)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -32,6 +33,10 @@ EXIT_GAVE_UP = 1  # transient: retry.attempts_max was reached; starting again ma
 EXIT_CONFIG = 2  # the configuration or the arguments are wrong
 EXIT_DEFINITE = 3  # a restart cannot help; the text says what can
 EXIT_STOPPED_HARD = 130
+
+# The threads that compress and send need Python for microseconds, but wait for it as long as this;
+# with Python's default of 5 ms, they are idle while the stream encodes.
+_SWITCH_SECONDS = 0.0005
 
 ConfigPath = Annotated[
     Path,
@@ -91,6 +96,7 @@ def _stream(config: Path, *, verbose: bool) -> None:
         gc.freeze()
     finally:
         gc.enable()
+    sys.setswitchinterval(_SWITCH_SECONDS)
     supervise(settings)
 
 

@@ -125,12 +125,7 @@ class EventEncoder:
             self._out = BytesWriter()
 
     def truncate(self) -> None:
-        """Write the record that says that all earlier rows of the table are gone.
-
-        Debezium writes none: its option `skipped.operations` is `t`.
-        """
-        if not self._exact:
-            return
+        """Write the record that says that all earlier rows of the table are gone."""
         out = self._out
         out.truncate(0)
         out.write(_NO_BEFORE)
@@ -143,11 +138,16 @@ class EventEncoder:
         if kind is INSERT:
             out.write(_NO_BEFORE)
             images.put(out)
-            self._record(_CREATE, images.key(out), number)
+            key = images.record_key(out)
+            if self._keys is not None:
+                self._touch(images.key(out) if images.has_message_key else key)
+            self._record(_CREATE, key, number)
             return
         out.write(_BEFORE)
         images.put(out)
-        old_key = images.key(out)
+        old_key = images.record_key(out)
+        if self._keys is not None:
+            self._touch(images.key(out) if images.has_message_key else old_key)
         before_end: i64 = len(out)
         if kind is DELETE:
             out.write(_NO_AFTER)
@@ -155,7 +155,9 @@ class EventEncoder:
             return
         out.write(_AFTER)
         images.put(out)
-        new_key = images.key(out)
+        new_key = images.record_key(out)
+        if self._keys is not None:
+            self._touch(images.key(out) if images.has_message_key else new_key)
         if old_key is None or new_key is None or old_key == new_key:
             self._record(_UPDATE, old_key, number)
         else:
@@ -178,9 +180,6 @@ class EventEncoder:
         out.write(both[:before_end])
         out.write(_NO_AFTER)
         self._delete(old_key, number, new_key)
-        self._touch(new_key)
-        if self._keys is not None:
-            self._keys.add(new_key)
         self._target.take(self._topic, new_key, created, headers, self._timestamp_ms)
 
     def _delete(self, key: bytes | None, number: i64, new_key: bytes | None) -> None:
@@ -200,12 +199,10 @@ class EventEncoder:
         self._take(key, self._headers.encode(op, number * HALVES + self._row_shift))
 
     def _take(self, key: bytes | None, headers: bytes) -> None:
-        if key is not None:
-            self._touch(key)
         self._target.take(self._topic, key, self._out.getvalue(), headers, self._timestamp_ms)
 
-    def _touch(self, key: bytes) -> None:
+    def _touch(self, key: bytes | None) -> None:
         """Keep the key for running copies, because their row with this key is outdated."""
         keys = self._keys
-        if keys is not None:
+        if keys is not None and key is not None:
             keys.add(key)

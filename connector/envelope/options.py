@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from connector.envelope.columns.choice import ColumnChoice
     from connector.envelope.debezium.form import DebeziumForm
 
 
@@ -18,3 +19,4 @@ class EnvelopeOptions:
     version: str
     tombstones: bool = True
     debezium: DebeziumForm | None = None  # None: the profile `exact`
+    columns: ColumnChoice | None = None  # None: all columns, as they are

@@ -74,7 +74,6 @@ class PublishedTable:
             rows.partial
             or rows.refused is not None
             or not columns
-            or self.schema.unlogged
             or _leaves_out(rows.before_columns_present, columns)
             or _leaves_out(rows.after_columns_present, columns)
         ):

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NoReturn, final
 
+from connector.binlog.events.rows_head import DELETE, INSERT, UPDATE
 from connector.changes.statement import StatementKind
-from connector.contract import DEBEZIUM, EXACT, SEQ_EVENT_DIGITS, SEQ_ROW_DIGITS, Sequence
+from connector.contract import (
+    DEBEZIUM,
+    EXACT,
+    OP_CREATE,
+    OP_DELETE,
+    OP_TRUNCATE,
+    OP_UPDATE,
+    SEQ_EVENT_DIGITS,
+    SEQ_ROW_DIGITS,
+    Sequence,
+)
 from connector.envelope.ddl_record import write_ddl
 from connector.envelope.event_encoder import HALVES, US_PER_MS, EventEncoder
 from connector.envelope.key_watch import KeyWatch
@@ -20,6 +31,7 @@ if TYPE_CHECKING:
 
     from connector.binlog.event import Event
     from connector.binlog.events.rows import RowsEvent
+    from connector.binlog.events.rows_head import RowsKind
     from connector.changes.added_columns import AddedColumn
     from connector.changes.transaction import RowsChange, SourceTransaction, StatementChange
     from connector.envelope.options import EnvelopeOptions
@@ -31,6 +43,8 @@ if TYPE_CHECKING:
 
 _ROWS_MAX: Final = 10**SEQ_ROW_DIGITS // HALVES
 _EVENTS_MAX: Final = 10**SEQ_EVENT_DIGITS
+
+_KINDS: Final = {OP_CREATE: INSERT, OP_UPDATE: UPDATE, OP_DELETE: DELETE}
 
 
 @final
@@ -56,6 +70,12 @@ class RecordEncoder:
         self.options = options
         self._order = order
         self._target = target
+        self._skipped: tuple[RowsKind, ...] = ()
+        self._takes_back = True  # whether records say that rows are gone
+        if options.debezium is not None:
+            skipped = options.debezium.skipped_operations
+            self._skipped = tuple(kind for op, kind in _KINDS.items() if op in skipped)
+            self._takes_back = OP_TRUNCATE not in skipped
         self._events = EventEncoder(options, target)
         self.schemas = SchemaRecords(
             options.prefix,
@@ -86,6 +106,8 @@ class RecordEncoder:
         """
         self.rows_written = 0
         rows = change.rows
+        if rows.kind in self._skipped:
+            return
         table = self.open_rows(change, now_us)
         images = table.images(rows)
         events = self._events
@@ -135,6 +157,8 @@ class RecordEncoder:
 
         Raises as `rows` does; then nothing of it has been written.
         """
+        if row.kind in self._skipped:
+            return
         images = table.images(row)
         images.next_row()
         self._events.row(row.kind, images, number)
@@ -171,7 +195,7 @@ class RecordEncoder:
     def repeat_gone(self, change: StatementChange, sequence: BetweenSequence, now_us: i64) -> None:
         """Write with `sequence` that all earlier rows of a published table are gone."""
         newest = self.schemas.newest_id(f"{change.database}.{change.table}")
-        if not newest:
+        if not newest or not self._is_written(change):
             return
         self._events.begin(
             change.transaction,
@@ -207,9 +231,7 @@ class RecordEncoder:
         if change.kind is StatementKind.ALTER_TABLE:
             if change.added_columns:
                 schemas.add_columns(name, change.added_columns)
-            sequence = self.sequence(change.transaction, change.event_number)
-            time_ms = change.transaction.committed_us // US_PER_MS
-            schemas.state(change.database, change.table, change.edits, sequence, time_ms)
+            self._state(change)
             return
         if not change.kind.empties_tables:
             schemas.doubt_list(name)
@@ -226,6 +248,16 @@ class RecordEncoder:
             if change.kind.ends_tables:
                 schemas.added_columns.pop(name, None)
                 schemas.change(name, ends=True)
+
+    def _state(self, change: StatementChange) -> None:
+        """Write the column list that ALTER TABLE states."""
+        chosen = self.options.columns
+        if chosen is not None and chosen.hides(change.database, change.table):
+            # The list would have values, and columns that records leave out.
+            return
+        sequence = self.sequence(change.transaction, change.event_number)
+        time_ms = change.transaction.committed_us // US_PER_MS
+        self.schemas.state(change.database, change.table, change.edits, sequence, time_ms)
 
     def has_published(self, transaction: SourceTransaction) -> bool:
         """Return whether `transaction`, the latest one, has had records."""
@@ -252,7 +284,15 @@ class RecordEncoder:
             self._start = self._order.of_transaction(transaction.file, transaction.position)
             self._transaction = transaction
 
+    def _is_written(self, change: StatementChange) -> bool:
+        """Return whether a record says that a statement took the rows; Debezium has TRUNCATE."""
+        return self._takes_back and (
+            self.options.debezium is None or change.kind is StatementKind.TRUNCATE
+        )
+
     def _put_gone(self, change: StatementChange, parts: TableParts, now_us: i64) -> None:
+        if not self._is_written(change):
+            return
         number = change.event_number
         self._enter(change.transaction, number, change.event)
         self._events.begin(change.transaction, change.event, parts, self._start, number, now_us)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, final
 from connector.contract import row_topic
 from connector.envelope.published_table import PublishedTable, TableParts
 from connector.envelope.schemas.table_schema import TableSchema
-from connector.errors import UnsupportedChange, table_rows, table_schemas
+from connector.errors import UnsupportedChange, table_columns, table_rows, table_schemas
 
 if TYPE_CHECKING:
     from connector.binlog.event import Event
@@ -28,6 +28,7 @@ class PublishedTables:
         """Tell `watch` which tables have rows."""
         self._prefix = options.prefix
         self._debezium = options.debezium
+        self._chosen = options.columns
         self._watch = watch
         self._tables: dict[int, PublishedTable] = {}
         self._last: PublishedTable | None = None  # the table of the last event
@@ -45,13 +46,7 @@ class PublishedTables:
             return last
         table = self._tables.get(id(table_map))
         if table is None:
-            schema = TableSchema.from_table_map(
-                table_map,
-                f"{event.file}:{event.position}",
-                frozenset()
-                if self.unlogged is None
-                else self.unlogged.of(table_map.schema, table_map.table),
-            )
+            schema = self._schema(table_map, event)
             if len(self._tables) >= _TABLES_MAX:
                 self._tables.clear()
             topic = self.topic(schema.database, schema.table)
@@ -64,6 +59,19 @@ class PublishedTables:
             self._watch.published.add((schema.database, schema.table))
         self._last = table
         return table
+
+    def _schema(self, table_map: TableMapEvent, event: Event) -> TableSchema:
+        database, table = table_map.schema, table_map.table
+        unlogged: frozenset[str] = frozenset()
+        if self.unlogged is not None:
+            unlogged = self.unlogged.of(database, table)
+        position = f"{event.file}:{event.position}"
+        try:
+            return TableSchema.from_table_map(table_map, position, unlogged, self._chosen)
+        except UnsupportedChange as error:
+            if error.code in table_columns.CODES:
+                raise in_event(event, f"{database}.{table}", error) from error
+            raise
 
     def parts(self, database: str, table: str, schema_id: str) -> TableParts:
         """Return the shared parts of a table's records that belong to no row.

@@ -141,6 +141,17 @@ KEY_TYPE = ErrorCode(
     ),
     example={**_TABLE, "column": "price"},
 )
+MESSAGE_KEY = ErrorCode(
+    "R324",
+    "copy of table {table}: rows cannot be taken back by their keys, because "
+    "{envelope.message_keys} gives its records other keys",
+    "copy all of the table: `binlog-connector snapshot CONFIG {table}`",
+    cause=(
+        "A request may list keys of rows that may be gone. Their records have keys of other "
+        "columns, and nobody knows the values of these."
+    ),
+    example=_TABLE,
+)
 NOT_A_KEY = ErrorCode(
     "R323",
     "copy of table {table}: keys[{place}] of the request is not the key of a record of it",

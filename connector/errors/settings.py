@@ -236,10 +236,42 @@ LOGIN = ErrorCode(
     cause="A login at Kafka needs all of these settings.",
     example={"protocol": "SASL_SSL"},
 )
-DECIMALS_OF_DEBEZIUM = ErrorCode(
+OF_DEBEZIUM = ErrorCode(
     "C143",
-    'decimals = "{decimals}" needs profile = "debezium"',
+    '{key} = {value} needs profile = "debezium"',
     end=_CONFIGURATION,
-    cause="The profile `exact` has one form for decimals: text with all their digits.",
-    example={"decimals": "double"},
+    cause=(
+        "The profile `exact` has one form for each value. Decimals, for example, are text with "
+        "all their digits."
+    ),
+    example={"key": "decimals", "value": '"double"'},
+)
+COLUMN = ErrorCode(
+    "C144",
+    "{value!r} names no columns: write database.table.column, as in shop.users.email",
+    end=_CONFIGURATION,
+    cause="Each of the three parts may have `*`, `?` and `[...]`.",
+    example={"value": "users.email"},
+)
+ONE_MASK = ErrorCode(
+    "C145",
+    "the mask of {columns} needs exactly one of chars, truncate and hash",
+    end=_CONFIGURATION,
+    cause="A column has one text in records.",
+    example={"columns": ("shop.users.email",)},
+)
+KEEPS_ROWS = ErrorCode(
+    "C146",
+    '{key} = "{value}" would keep whole rows in quarantine, also what source.masks, source.columns '
+    "and source.exclude_columns leave out",
+    end=_CONFIGURATION,
+    cause="A record in quarantine has the whole row, as the log has it.",
+    example={"key": "quarantine.policy", "value": "fence-key"},
+)
+MESSAGE_KEY = ErrorCode(
+    "C147",
+    "{value!r} is no key: write database.table:column,column, as in shop.orders:customer_id",
+    end=_CONFIGURATION,
+    cause="The database and the table may have `*`, `?` and `[...]`; the columns are names.",
+    example={"value": "orders.customer_id"},
 )

@@ -175,6 +175,16 @@ NO_TABLE_IN_LOWER_CASE = ErrorCode(
     cause="With lower_case_table_names = 1 a server has the names of tables in lower case alone.",
     example={"value": "erp.Orders: 0 tables", "pattern": "erp.Orders"},
 )
+NO_COLUMN = ErrorCode(
+    "S643",
+    "{pattern} names no column of a followed table",
+    "correct it in {source.columns}, {source.exclude_columns} or {source.masks}",
+    cause=(
+        "A pipeline does not begin with the name of a column that does not exist, because the "
+        "values of another one would be published as they are."
+    ),
+    example={"pattern": "erp.users.emial"},
+)
 _CASCADES = (
     "foreign keys change rows of these tables without a trace in the log of this server: {tables}"
 )

@@ -61,6 +61,18 @@ VECTOR_SIZE = ErrorCode(
     cause=f"{_NO_VALUE} A vector has four bytes for each number.",
     example={"column": "embedding", "length": 7},
 )
+TIME_UNFIT = ErrorCode(
+    "T216",
+    'column {column} holds a {type} that times = "{times}" cannot express',
+    'choose another {envelope.times}, or conversion_failures = "null", which needs a column '
+    "that can be NULL",
+    cause=(
+        "The forms connect and isostring express a TIME as a time of day, from 00:00:00 to "
+        "24:00:00. The form nanoseconds counts a DATETIME in 64 bits, from 1677-09-22 to "
+        "2262-04-11. Debezium writes NULL then, or stops."
+    ),
+    example={"column": "spent", "type": "TIME", "times": "connect"},
+)
 ROW_SHAPE = ErrorCode(
     "T215",
     "copy of table {table}: the server sent a row that does not have {columns} columns",

@@ -41,3 +41,10 @@ MISFIT = ErrorCode(
     ),
     example={"log_position": "binlog.000042:1187", "table": "erp.orders"},
 )
+FIELD_SHARED = ErrorCode(
+    "T304",
+    "columns {one} and {other} would both be field {field}",
+    "choose another {envelope.field_names}, or rename one of them",
+    cause="Avro allows few characters in the name of a field, so each other one is replaced.",
+    example={"one": "a b", "other": "a-b", "field": "a_b"},
+)

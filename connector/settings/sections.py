@@ -7,6 +7,7 @@ every key with its default and when to change it; `binlog-connector config` prin
 
 from __future__ import annotations
 
+import json
 import warnings
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -18,7 +19,9 @@ from connector.errors import settings as codes
 from connector.settings.files import FileSettings, UnfitValueError
 from connector.settings.kafka_login import KafkaLogin, read_secret
 from connector.settings.values import (
+    ColumnPattern,
     ListenAddress,
+    MessageKey,
     PipelineName,
     Port,
     ServerAddress,
@@ -43,6 +46,28 @@ class TlsSettings(Section):
     key: Path | None = None
 
 
+class MaskSettings(Section):
+    """What records have instead of the text in some columns; exactly one of three."""
+
+    columns: Annotated[list[ColumnPattern], Field(min_length=1)]
+    # column.mask.with.length.chars, column.truncate.to.length.chars, column.mask.hash(.v2)
+    chars: Annotated[int, Field(ge=0, le=10_000)] | None = None
+    truncate: Annotated[int, Field(ge=0)] | None = None
+    hash: (
+        Literal["MD5", "SHA-1", "SHA-224", "SHA-256", "SHA-384", "SHA-512", "SHA3-256", "SHA3-512"]
+        | None
+    ) = None
+    salt: SecretStr = SecretStr("")
+    # 1 hashes Java's serialized string, as Debezium without `.v2`.
+    version: Literal[1, 2] = 2
+
+    @model_validator(mode="after")
+    def _one_change(self) -> MaskSettings:
+        if sum(each is not None for each in (self.chars, self.truncate, self.hash)) != 1:
+            raise UnfitValueError(codes.ONE_MASK, columns=self.columns)
+        return self
+
+
 class SourceSettings(Section):
     """The server whose changes are read."""
 
@@ -58,6 +83,10 @@ class SourceSettings(Section):
     server_id: Annotated[int, Field(ge=1, le=2**32 - 1)]
     tables: list[TablePattern] = ["*.*"]
     exclude_tables: list[TablePattern] = []
+    # Of the tables that `columns` names, records have these columns and the key alone.
+    columns: list[ColumnPattern] = []
+    exclude_columns: list[ColumnPattern] = []
+    masks: list[MaskSettings] = []
     start: StartSetting = "snapshot"
     tls: TlsSettings = TlsSettings()
     connect_timeout_seconds: Annotated[float, Field(gt=0, le=3600)] = 10.0
@@ -111,14 +140,43 @@ class EnvelopeSettings(Section):
     """How rows look in Kafka."""
 
     profile: Literal["exact", "debezium"] = "exact"
-    # As Debezium's option decimal.handling.mode; for the profile `debezium`.
+    # All others are for the profile `debezium`; the comments name Debezium's option.
+    # decimal.handling.mode
     decimals: Literal["precise", "string", "double"] = "precise"
+    # time.precision.mode
+    times: Literal[
+        "adaptive_time_microseconds", "connect", "isostring", "microseconds", "nanoseconds"
+    ] = "adaptive_time_microseconds"
+    # binary.handling.mode
+    binary: Literal["bytes", "base64", "base64-url-safe", "hex"] = "bytes"
+    # bigint.unsigned.handling.mode
+    unsigned_bigints: Literal["long", "precise"] = "long"
+    # event.converting.failure.handling.mode; "null" stands for warn and skip.
+    conversion_failures: Literal["fail", "null"] = "fail"
+    # field.name.adjustment.mode
+    field_names: Literal["none", "avro", "avro_unicode"] = "none"
+    # skipped.operations
+    skipped_operations: list[Literal["c", "u", "d", "t"]] = ["t"]
+    # message.key.columns, as database.table:column,column
+    message_keys: list[MessageKey] = []
 
     @model_validator(mode="after")
     def _fitting(self) -> EnvelopeSettings:
-        if self.profile == "exact" and self.decimals != "precise":
-            raise UnfitValueError(codes.DECIMALS_OF_DEBEZIUM, decimals=self.decimals)
+        if self.profile == "exact":
+            for key, value in self:
+                if key != "profile" and value != type(self).model_fields[key].default:
+                    raise UnfitValueError(codes.OF_DEBEZIUM, key=key, value=json.dumps(value))
         return self
+
+    @property
+    def of_debezium(self) -> dict[str, object] | None:
+        """Return the fields of `DebeziumForm`; None for the profile `exact`."""
+        if self.profile == "exact":
+            return None
+        return self.model_dump(exclude={"profile"}) | {
+            "skipped_operations": tuple(self.skipped_operations),
+            "message_keys": tuple(self.message_keys),
+        }
 
 
 class SnapshotSettings(Section):
@@ -211,3 +269,16 @@ class Settings(FileSettings):
     verify: VerifySettings = VerifySettings()
     retry: RetrySettings = RetrySettings()
     log: LogSettings = LogSettings()
+
+    @model_validator(mode="after")
+    def _nothing_kept(self) -> Settings:
+        """Check that no whole row goes to quarantine if a part of it must not leave."""
+        source = self.source
+        hides = bool(source.columns or source.exclude_columns or source.masks)
+        if hides and self.quarantine.policy != "stop":
+            raise UnfitValueError(
+                codes.KEEPS_ROWS, key="quarantine.policy", value=self.quarantine.policy
+            )
+        if hides and self.schema.on_rewrite == "fence":
+            raise UnfitValueError(codes.KEEPS_ROWS, key="schema.on_rewrite", value="fence")
+        return self

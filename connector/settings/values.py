@@ -43,6 +43,21 @@ def _as_table_pattern(value: str) -> str:
     return value
 
 
+def _as_column_pattern(value: str) -> str:
+    parts = value.split(".", 2)
+    if len(parts) != 3 or not all(parts):  # noqa: PLR2004 - database, table and column
+        raise UnfitValueError(codes.COLUMN, value=value)
+    return value
+
+
+def _as_message_key(value: str) -> str:
+    table, _, columns = value.partition(":")
+    database, _, name = table.partition(".")
+    if not (database and name and all(part.strip() for part in columns.split(","))):
+        raise UnfitValueError(codes.MESSAGE_KEY, value=value)
+    return value
+
+
 def _as_start(value: str) -> str:
     if not re.fullmatch(_START, value, re.DOTALL):
         word, colon, rest = value.partition(":")
@@ -68,6 +83,8 @@ _START = (
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 TablePattern = Annotated[str, AfterValidator(_as_table_pattern)]
+ColumnPattern = Annotated[str, AfterValidator(_as_column_pattern)]
+MessageKey = Annotated[str, AfterValidator(_as_message_key)]
 StartSetting = Annotated[str, AfterValidator(_as_start)]
 ServerAddress = Annotated[
     str,

@@ -18,6 +18,8 @@ from librt.strings import BytesWriter
 
 from connector.codec.json_strings import quoted
 from connector.envelope.copied.cell_choice import selected_cell
+from connector.envelope.debezium.field_names import field_names
+from connector.envelope.rows.record_key import has_message_key
 from connector.errors import SourceRefused, UnsupportedChange, copies
 from connector.snapshot.keyset import can_be_paged
 
@@ -61,6 +63,8 @@ def listed_keys(
     of a record.
     """
     _require_listable(table)
+    if debezium is not None and has_message_key(table.schema, debezium):
+        raise SourceRefused(copies.MESSAGE_KEY, table=table.name)
     found = []
     for place, text in enumerate(texts):
         try:
@@ -105,8 +109,10 @@ def _record_key(
 ) -> bytes:
     out = BytesWriter()
     before = b"{"
-    for column, cell in zip(_key_schema(table), cells, strict=True):
-        out.write(before + quoted(column["name"]) + b":")
+    columns = _key_schema(table)
+    names = field_names(columns, debezium)
+    for column, name, cell in zip(columns, names, cells, strict=True):
+        out.write(before + quoted(name) + b":")
         point = column["name"] in table.schema.points
         selected_cell(column, debezium, point=point).put(out, cell, 0, len(cell))
         before = b","

@@ -10,7 +10,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import structlog
 
@@ -45,7 +45,10 @@ if TYPE_CHECKING:
     from connector.envelope.copied.selected_rows import SelectedRowWriter
     from connector.envelope.debezium.form import DebeziumForm
     from connector.settings.sections import SnapshotSettings
+    from connector.snapshot.watermark import LogPosition
     from connector.source.server.select_session import SelectSession
+
+_Read = TypeVar("_Read")
 
 _MS = 1000
 _NS_PER_US = 1000
@@ -173,24 +176,13 @@ class TableReader:
         writer = job.table.writer(self._debezium)
         while True:
             read_us = time.time_ns() // _NS_PER_US
-            try:
-                (chunk, is_whole), end = read_after_delivered(
-                    session,
-                    job.delivered,
-                    partial(self._select, session, job, writer, limit),
-                    self._closing,
-                    transactional=job.transactional,
-                )
-            except (SourceUnavailable, SourceRefused) as error:
-                if error.number not in _TIMEOUTS:
-                    raise
-                session.query("ROLLBACK")
-                if limit == 1:
-                    seconds = self._settings.statement_seconds_max
-                    raise _too_slow(job.table.name, job.where, seconds) from error
-                limit = max(1, limit // 2)
-                continue
-            break
+            answer = self._in_time(session, job, partial(self._select, session, job, writer, limit))
+            if answer is not None:
+                break
+            if limit == 1:
+                raise _too_slow(job.table.name, job.where, self._settings.statement_seconds_max)
+            limit = max(1, limit // 2)
+        (chunk, is_whole), end = answer
         changed = self._changed(session, job)
         if changed is not None:
             return changed
@@ -198,22 +190,26 @@ class TableReader:
 
     def _read_keys(self, session: SelectSession, job: KeysJob) -> Result:
         read_us = time.time_ns() // _NS_PER_US
+        answer = self._in_time(session, job, partial(self._found, session, job))
+        if answer is None:
+            raise _too_slow(job.table.name, "", self._settings.statement_seconds_max)
+        found, end = answer
+        changed = self._changed(session, job)
+        return KeysRead(job, found, end, read_us) if changed is None else changed
+
+    def _in_time(
+        self, session: SelectSession, job: ChunkJob | KeysJob, select: Callable[[str], _Read]
+    ) -> tuple[_Read, LogPosition] | None:
+        """Return what `select` reads after the delivered changes; None if it takes too long."""
         try:
-            found, end = read_after_delivered(
-                session,
-                job.delivered,
-                partial(self._found, session, job),
-                self._closing,
-                transactional=job.transactional,
+            return read_after_delivered(
+                session, job.delivered, select, self._closing, transactional=job.transactional
             )
         except (SourceUnavailable, SourceRefused) as error:
             if error.number not in _TIMEOUTS:
                 raise
             session.query("ROLLBACK")
-            seconds = self._settings.statement_seconds_max
-            raise _too_slow(job.table.name, "", seconds) from error
-        changed = self._changed(session, job)
-        return KeysRead(job, found, end, read_us) if changed is None else changed
+            return None
 
     def _found(self, session: SelectSession, job: KeysJob, lock: str) -> set[bytes]:
         """Return the keys of the rows that there are, without keeping the rows."""
@@ -274,7 +270,7 @@ def _table_of(job: Job) -> tuple[str, str]:
 
 
 def _too_slow(table: str, where: str, seconds: float) -> SourceUnavailable | SourceRefused:
-    """Return the error for a SELECT of one row that took too long.
+    """Return the error for a SELECT that cannot be made smaller and took too long.
 
     A new attempt does not make a condition without an index faster; a busy server may have more
     time later.

@@ -18,6 +18,8 @@ from connector.errors import SourceRefused, SourceUnavailable, fields, source_fa
 from connector.errors.message import Message
 from connector.progress.prepared_xa import held_records
 from connector.progress.stream_position import reads_from, start_point
+from connector.source.checks.columns import check_columns
+from connector.source.checks.finding import Severity
 from connector.source.checks.preflight import check_source, require
 from connector.source.server.hosts import address_of, candidates
 from connector.source.server.identity import another_answered
@@ -145,6 +147,9 @@ def check_server(
     with MysqlServer.connect(settings) as server:
         server_name, identity = server.name, server.identity
         findings = check_source(server, settings)
+        # A column may be dropped while a pipeline runs; it goes on then.
+        severity = Severity.ERROR if last is None else Severity.WARNING
+        findings += check_columns(server, settings, severity)
         if show is not None:
             show(server, settings, findings)
         require(findings, server_name)

@@ -2,12 +2,12 @@
 
 ::
 
-    python -m tests.debezium              MySQL 9
-    python -m tests.debezium 8.0          another version
-    python -m tests.debezium --record     keeps Debezium's records, and the log, for the suite
+    python -m tests.debezium                mysql-9
+    python -m tests.debezium mysql-8.0      another server: mysql-8.0 or mariadb
+    python -m tests.debezium --record       keeps Debezium's records, and the log, for the suite
 
-It needs Maven, and Java for Debezium. The differences that docs/debezium.md explains are not
-printed.
+Each option set is a connector of its own on both sides; all read the same server. It needs Maven,
+and Java for Debezium. The differences that docs/debezium.md explains are not printed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import argparse
 import gzip
 import tempfile
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,12 +24,21 @@ from kafka import KafkaConsumer, TopicPartition
 
 from benchmarks import debezium
 from benchmarks.builds import Builds
-from benchmarks.debezium import LOW_LATENCY, DebeziumConnector
+from benchmarks.debezium import FAIR, MARIADB, DebeziumConnector
 from benchmarks.home import Home
 from benchmarks.stack import PASSWORD, USER, Stack
-from local_stack import KafkaBroker, MysqlServer, connect
+from local_stack import KafkaBroker, MariadbServer, MysqlServer, connect
 from tests.debezium import story
-from tests.debezium.comparison import GOLDEN, by_table, differences, keep, seen
+from tests.debezium.comparison import (
+    GOLDEN,
+    LOG,
+    RECORDS,
+    by_table,
+    differences,
+    keep,
+    seen,
+)
+from tests.debezium.option_sets import SETS, OptionSet
 from tests.integration.harness import ConnectorProcess, write_config
 
 if TYPE_CHECKING:
@@ -47,23 +56,31 @@ _COPIED, _CHANGED = 1, 2
 def main() -> None:
     """Compare on the server that the command line names; exit with 1 for a difference."""
     parser = argparse.ArgumentParser(prog="python -m tests.debezium", description=__doc__)
-    parser.add_argument("version", nargs="?", default="9", help="of MySQL")
+    parser.add_argument("server", nargs="?", default=story.SERVERS[0], choices=story.SERVERS)
     parser.add_argument("--record", action="store_true", help="keep what Debezium writes")
     arguments = parser.parse_args()
     debezium.PATIENCE_SECONDS = _PATIENCE_SECONDS
     with tempfile.TemporaryDirectory() as folder:
-        found = _compare(Path(folder), arguments.version, record=arguments.record)
+        found = _compare(Path(folder), arguments.server, record=arguments.record)
     print("\n".join(found) or "no differences but those of docs/debezium.md")
     raise SystemExit(bool(found))
 
 
-def _compare(folder: Path, version: str, *, record: bool) -> list[str]:
+def _compare(folder: Path, kind: str, *, record: bool) -> list[str]:
     home = Home(0)
-    class_path = Builds(home.cache).connect()
+    is_mariadb = kind == "mariadb"
+    builds = Builds(home.cache)
+    class_path = builds.connect_mariadb() if is_mariadb else builds.connect()
     settings = {"character_set_server": "utf8mb4"}
-    vectors = version.startswith("9")
+    flavour = MARIADB if is_mariadb else {}
     with (
-        MysqlServer(folder / "mysql", version=version, settings=settings) as server,
+        (
+            MariadbServer(folder / "data", settings=settings)
+            if is_mariadb
+            else MysqlServer(
+                folder / "data", version=kind.removeprefix("mysql-"), settings=settings
+            )
+        ) as server,
         KafkaBroker(folder / "kafka") as kafka,
     ):
         endpoint = server.endpoint
@@ -76,41 +93,77 @@ def _compare(folder: Path, version: str, *, record: bool) -> list[str]:
                 f"CREATE DATABASE {story.DATABASE} CHARACTER SET utf8mb4",
             ],
         )
-        _play(endpoint, story.DATABASE, story.beginning(vectors=vectors))
+        _play(endpoint, story.DATABASE, story.beginning(kind))
         stack = Stack(home, server, kafka)
-        theirs = DebeziumConnector(stack, "theirs", story.DATABASE, class_path, LOW_LATENCY)
-        config = write_config(
-            folder,
-            endpoint,
-            kafka.endpoint,
-            "ours",
+        first, *others = SETS
+        theirs = DebeziumConnector(
+            stack,
+            _theirs(first),
             story.DATABASE,
-            source__start="snapshot",
-            envelope__profile="debezium",
-            kafka__partitions=1,
+            class_path,
+            {**FAIR, **flavour, **first.theirs},
         )
         topics = _Topics(kafka.endpoint)
-        with closing(topics), ConnectorProcess(config) as ours:
+        with closing(topics), ExitStack() as started:
+            ours = [
+                started.enter_context(ConnectorProcess(_config(folder, endpoint, kafka, number)))
+                for number in range(len(SETS))
+            ]
             try:
-                theirs.copy(f"{story.DATABASE}.*")
+                beside = {_theirs(each): each.theirs for each in others}
+                theirs.copy(f"{story.DATABASE}.*", beside)
                 topics.wait_for_end(_COPIED, theirs.check)
-                _play(endpoint, story.DATABASE, story.changes(vectors=vectors))
+                _play(endpoint, story.DATABASE, story.changes(kind))
                 topics.wait_for_end(_CHANGED, theirs.check)
             finally:
                 theirs.stop()
-            ours.terminate()
-            records = {name: topics.read(name) for name in ("theirs", "ours")}
+            for each in ours:
+                each.terminate()
+            written = {each.name: topics.read(_theirs(each)) for each in SETS}
+            own = {each.name: topics.read(_ours(each)) for each in SETS}
         if record:
-            GOLDEN.mkdir(exist_ok=True)
-            keep(GOLDEN / "records.jsonl.gz", records["theirs"])
-            log = folder / "mysql/data/binlog.000001"
-            (GOLDEN / "binlog.000001.gz").write_bytes(gzip.compress(log.read_bytes(), mtime=0))
-    both = [by_table(seen(*each) for each in records[name]) for name in ("ours", "theirs")]
+            (GOLDEN / kind).mkdir(parents=True, exist_ok=True)
+            keep(GOLDEN / kind / RECORDS, written)
+            log = (folder / "data/data/binlog.000001").read_bytes()
+            (GOLDEN / kind / LOG).write_bytes(gzip.compress(log, mtime=0))
     return [
-        line
-        for table, wanted in both[1].items()
-        for line in differences(_in_their_order(both[0].get(table, [])), wanted)
+        f"{name}: {line}"
+        for name, records in written.items()
+        for line in _differences(own[name], records)
     ]
+
+
+def _differences(ours: list[Any], theirs: list[Any]) -> list[str]:
+    own = by_table(seen(*each) for each in ours)
+    wanted = by_table(seen(*each) for each in theirs)
+    found = [
+        line
+        for table, records in wanted.items()
+        for line in differences(_in_their_order(own.get(table, [])), records)
+    ]
+    return found + [f"{table}: Debezium has no record" for table in own.keys() - wanted.keys()]
+
+
+def _theirs(options: OptionSet) -> str:
+    return f"theirs-{options.name}"
+
+
+def _ours(options: OptionSet) -> str:
+    return f"ours-{options.name}"
+
+
+def _config(folder: Path, source: Endpoint, kafka: KafkaBroker, number: int) -> Path:
+    return write_config(
+        folder,
+        source,
+        kafka.endpoint,
+        _ours(SETS[number]),
+        story.DATABASE,
+        source__start="snapshot",
+        source__server_id=5801 + number,
+        kafka__partitions=1,
+        **SETS[number].settings,
+    )
 
 
 def _in_their_order(records: list[Any]) -> list[Any]:
@@ -125,7 +178,7 @@ def _play(endpoint: Endpoint, database: str, statements: Iterable[str]) -> None:
 
 
 class _Topics:
-    """The row topics of both; each has one partition."""
+    """The row topics of all; each has one partition."""
 
     def __init__(self, broker: Endpoint) -> None:
         self._consumer = KafkaConsumer(
@@ -136,9 +189,9 @@ class _Topics:
         )
 
     def wait_for_end(self, count: int, check: Callable[[], None]) -> None:
-        """Wait until both have so many records of the last table."""
+        """Wait until each has so many records of the last table."""
         deadline = time.monotonic() + _PATIENCE_SECONDS
-        for prefix in ("theirs", "ours"):
+        for prefix in (name(each) for each in SETS for name in (_theirs, _ours)):
             topic = f"{prefix}.{story.DATABASE}.{story.LAST_TABLE}"
             while len(self._records(topic)) < count:
                 check()

@@ -5,16 +5,17 @@ from __future__ import annotations
 import gzip
 from typing import TYPE_CHECKING
 
+import pytest
+
 from connector.changes.assembler import TransactionAssembler
 from connector.changes.receiver import ChangeReceiver
 from connector.changes.table_filter import TableFilter
-from connector.envelope.debezium.form import DebeziumForm
-from connector.envelope.options import EnvelopeOptions
 from connector.envelope.record_encoder import RecordEncoder
 from connector.progress.order import TransactionOrder
 from connector.system.temporary_folder import TemporaryFolder
 from tests.debezium import story
-from tests.debezium.comparison import GOLDEN, by_table, differences, kept, seen
+from tests.debezium.comparison import GOLDEN, LOG, RECORDS, by_table, differences, kept, seen
+from tests.debezium.option_sets import SETS
 from tests.envelope.collected import Collected
 from tests.golden.golden import decoded_events
 
@@ -23,16 +24,16 @@ if TYPE_CHECKING:
 
     from connector.changes.receiver import Committed
     from connector.changes.transaction import RowsChange, StatementChange
-
-OPTIONS = EnvelopeOptions("ours", "mysql", "1", debezium=DebeziumForm())
+    from connector.envelope.options import EnvelopeOptions
+    from tests.debezium.option_sets import OptionSet
 
 
 class Encoding(ChangeReceiver):
     """Encodes changes."""
 
-    def __init__(self) -> None:
+    def __init__(self, options: EnvelopeOptions) -> None:
         self.target = Collected()
-        self._encoder = RecordEncoder(OPTIONS, TransactionOrder(), self.target)
+        self._encoder = RecordEncoder(options, TransactionOrder(), self.target)
 
     def rows(self, change: RowsChange) -> None:
         self._encoder.rows(change, 0)
@@ -44,10 +45,14 @@ class Encoding(ChangeReceiver):
         del committed
 
 
-def test_the_changes_of_a_log_become_debeziums_records(tmp_path: Path) -> None:
+@pytest.mark.parametrize("chosen", SETS, ids=lambda each: each.name)
+@pytest.mark.parametrize("server", story.SERVERS)
+def test_the_changes_of_a_log_become_debeziums_records(
+    tmp_path: Path, server: str, chosen: OptionSet
+) -> None:
     log = tmp_path / "binlog.000001"
-    log.write_bytes(gzip.decompress((GOLDEN / "binlog.000001.gz").read_bytes()))
-    encoding = Encoding()
+    log.write_bytes(gzip.decompress((GOLDEN / server / LOG).read_bytes()))
+    encoding = Encoding(chosen.options("mariadb" if server == "mariadb" else "mysql"))
     tables = TableFilter([f"{story.DATABASE}.*"])
     assembler = TransactionAssembler(tables, encoding, TemporaryFolder())
     for event in decoded_events(log, log.name):
@@ -56,8 +61,8 @@ def test_the_changes_of_a_log_become_debeziums_records(tmp_path: Path) -> None:
         seen(record.topic, record.key, record.value, record.headers)
         for record in encoding.target.records
     )
-    theirs = by_table(kept(GOLDEN / "records.jsonl.gz"))
-    assert set(theirs) >= set(story.tables(vectors=True))
+    theirs = by_table(kept(GOLDEN / server / RECORDS)[chosen.name])
+    assert set(theirs) >= set(story.tables(server))
     found: list[str] = []
     for table, records in theirs.items():
         # Debezium copied the rows that the log has first.

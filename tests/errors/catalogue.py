@@ -7,10 +7,14 @@ import inspect
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from connector import errors
 from connector.errors import catalogue
 from connector.errors.code import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 ROOT = Path(__file__).parents[2]
 _PRODUCT = ("connector", "stream_jobs", "local_stack", "verification")
@@ -67,18 +71,18 @@ def _uses_of(path: Path) -> list[Use]:
     source = path.read_text()
     if _PACKAGE not in source:
         return []
-    tree = ast.parse(source)
-    known = names_of(tree)
+    nodes = list(ast.walk(ast.parse(source)))
+    known = names_of(nodes)
     location = str(path.relative_to(ROOT))
-    helpers = _helpers(tree)
-    kinds = _kinds(tree)
+    helpers = _helpers(nodes)
+    kinds = _kinds(nodes)
     found: dict[int, Use] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         name = _name(node, known)
         if name is not None and isinstance(node, ast.expr):
             line = f"{location}:{node.lineno}"
             found[id(node)] = Use(line, name, CODES[name], None)
-    for node in ast.walk(tree):
+    for node in nodes:
         if not isinstance(node, ast.Call) or not node.args:
             continue
         first = node.args[0]
@@ -90,10 +94,10 @@ def _uses_of(path: Path) -> list[Use]:
     return list(found.values())
 
 
-def names_of(tree: ast.Module) -> dict[str, str]:
-    """Return what a module calls the modules and the constants of the catalogue."""
+def names_of(nodes: Iterable[ast.AST]) -> dict[str, str]:
+    """Return what a module of `nodes` calls the modules and the constants of the catalogue."""
     known: dict[str, str] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module == _PACKAGE:
             known |= {a.asname or a.name: a.name for a in node.names if a.name in MODULES}
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{_PACKAGE}."):
@@ -114,10 +118,10 @@ def _name(node: ast.AST, known: dict[str, str]) -> str | None:
     return name if name in CODES else None
 
 
-def _kinds(tree: ast.Module) -> dict[str, type]:
+def _kinds(nodes: Iterable[ast.AST]) -> dict[str, type]:
     """Return the kinds of errors, and those that the module derives from them."""
     kinds: dict[str, type] = dict(KINDS)
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.ClassDef):
             for base in node.bases:
                 if isinstance(base, ast.Name) and base.id in kinds:
@@ -125,10 +129,10 @@ def _kinds(tree: ast.Module) -> dict[str, type]:
     return kinds
 
 
-def _helpers(tree: ast.Module) -> dict[str, frozenset[str]]:
+def _helpers(nodes: Iterable[ast.AST]) -> dict[str, frozenset[str]]:
     """Return the facts that functions add which take a code and `**facts`."""
     helpers: dict[str, frozenset[str]] = {}
-    for function in ast.walk(tree):
+    for function in nodes:
         if isinstance(function, ast.FunctionDef) and function.args.kwarg is not None:
             for call in ast.walk(function):
                 if isinstance(call, ast.Call) and any(word.arg is None for word in call.keywords):

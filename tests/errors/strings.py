@@ -6,21 +6,24 @@ import ast
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 # In place of a value that is known when the test runs.
 VALUE = "\N{BULLET}"
 
 
-def strings_of(module: ast.Module) -> Iterator[str]:
-    """Yield the strings of a test, with its constants put in, and a sign for other values."""
+def strings_of(module: ast.Module, nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Yield the strings of a test, with its constants put in, and a sign for other values.
+
+    `nodes` are all nodes of `module`.
+    """
     constants: dict[str, str] = {}
     for statement in module.body:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             value = _string(statement.value, constants)
             if value is not None:
                 constants[statement.targets[0].id] = value
-    for node in ast.walk(module):
+    for node in nodes:
         if isinstance(node, ast.expr):
             value = _string(node, constants)
             if value is not None:

@@ -101,11 +101,12 @@ def test_each_code_is_provoked() -> None:
     strings: set[str] = set()
     for path in (ROOT / "tests").rglob("test_*.py"):
         tree = ast.parse(path.read_text())
-        known = names_of(tree)
-        found = list(strings_of(tree))
+        nodes = list(ast.walk(tree))
+        known = names_of(nodes)
+        found = list(strings_of(tree, nodes))
         strings.update(string for string in found if " " in string)
         named.update(string for string in found if NUMBER.fullmatch(string))
-        for node in ast.walk(tree):
+        for node in nodes:
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                 named.add(f"{known.get(node.value.id)}.{node.attr}")
             elif isinstance(node, ast.Name):

@@ -151,6 +151,61 @@ def test_a_form_of_decimals_needs_the_profile_that_has_it(config: Path) -> None:
     assert load_settings(config).envelope.decimals == "string"
 
 
+def test_operations_cannot_be_skipped_in_exact_topics(config: Path) -> None:
+    config.write_text(MINIMAL + '[envelope]\nskipped_operations = ["d"]\n')
+    assert message_of(config) == (
+        'FILE: envelope: skipped_operations = ["d"] needs profile = "debezium"; '
+        "`binlog-connector config` explains the key"
+    )
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        (
+            'exclude_columns = ["users.email"]\n[kafka]',
+            (
+                "source.exclude_columns.0: 'users.email' names no columns: write "
+                "database.table.column, as in shop.users.email"
+            ),
+        ),
+        (
+            'masks = [{ columns = ["a.b.c"], chars = 1, truncate = 2 }]\n[kafka]',
+            "source.masks.0: the mask of a.b.c needs exactly one of chars, truncate and hash",
+        ),
+    ],
+)
+def test_a_choice_of_columns_is_checked(config: Path, lines: str, text: str) -> None:
+    config.write_text(MINIMAL.replace("[kafka]", lines))
+    assert message_of(config) == f"FILE: {text}; `binlog-connector config` explains the key"
+
+
+def test_a_key_of_records_names_its_columns(config: Path) -> None:
+    chosen = '[envelope]\nprofile = "debezium"\nmessage_keys = ["orders.customer"]\n'
+    config.write_text(MINIMAL + chosen)
+    assert message_of(config) == (
+        "FILE: envelope.message_keys.0: 'orders.customer' is no key: write "
+        "database.table:column,column, as in shop.orders:customer_id; `binlog-connector config` "
+        "explains the key"
+    )
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value"),
+    [("quarantine", "policy", "fence-key"), ("schema", "on_rewrite", "fence")],
+)
+def test_rows_that_records_have_not_whole_cannot_be_kept(
+    config: Path, section: str, key: str, value: str
+) -> None:
+    masked = MINIMAL.replace("[kafka]", 'exclude_columns = ["a.b.c"]\n[kafka]')
+    config.write_text(f'{masked}[{section}]\n{key} = "{value}"\n')
+    assert message_of(config).endswith(
+        f'{section}.{key} = "{value}" would keep whole rows in quarantine, also what source.masks, '
+        "source.columns and source.exclude_columns leave out; `binlog-connector config` explains "
+        "the key"
+    )
+
+
 def test_a_file_that_is_not_toml_is_explained(config: Path) -> None:
     config.write_text("name = \n")
     assert message_of(config) == (

@@ -178,8 +178,15 @@ def test_some_keys_cannot_be_listed(wrong: SelectedTable) -> None:
     assert str(caught.value) == shown(copies.NO_KEY, table="shop.t")
 
 
+def test_rows_with_other_keys_in_records_cannot_be_listed() -> None:
+    table = table_of(column("id", "int", key=1), column("n", "int"))
+    with pytest.raises(SourceRefused) as caught:
+        listed_keys(table, ['{"id":1}'], DebeziumForm(message_keys=("shop.*:n",)))
+    assert str(caught.value) == shown(copies.MESSAGE_KEY, table="shop.t")
+
+
 def test_records_of_the_profile_debezium_have_their_form() -> None:
     table = table_of(column("id", "date", key=1), column("n", "int", key=2))
-    form = DebeziumForm.of_profile("debezium", "precise")
+    form = DebeziumForm()
     (key,) = listed_keys(table, ['{"id":"1970-01-03","n":7}'], form)
     assert json.loads(key.record_key) == {"id": 2, "n": 7}

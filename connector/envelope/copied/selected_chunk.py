@@ -74,7 +74,7 @@ class Chunk:
     without rows, or without a key.
     """
 
-    __slots__ = ("_data", "count", "last_key", "refused", "schema", "size")
+    __slots__ = ("_data", "_row_keys", "count", "last_key", "refused", "schema", "size")
 
     def __init__(
         self,
@@ -83,8 +83,13 @@ class Chunk:
         count: i64,
         last_key: list[bytes],
         refused: list[RefusedRow],
+        row_keys: list[bytes],
     ) -> None:
-        """Hold the rows in `data`, each after the lengths of its value and of its key."""
+        """Hold the rows in `data`, each after the lengths of its value and of its key.
+
+        `row_keys` has the keys of the rows if those of their records are others, else nothing.
+        """
+        self._row_keys = row_keys
         self.schema = schema
         self.count: i64 = count
         self.size: i64 = len(data)
@@ -118,6 +123,8 @@ class Chunk:
         data = self._data
         size: i64 = len(data)
         row: i64 = read_at.first_row
+        row_keys = self._row_keys
+        number: i64 = 0
         event: i64 = -1
         written: i64 = 0
         at: i64 = 0
@@ -131,8 +138,10 @@ class Chunk:
             if key_length != NO_KEY:
                 at = value_end + key_length
                 key = data[value_end:at]
-                if some_touched and key in touched:
-                    continue
+            row_key = row_keys[number] if row_keys else key
+            number += 1
+            if some_touched and row_key in touched:
+                continue
             if row // _ROWS_PER_EVENT != event:
                 event = row // _ROWS_PER_EVENT
                 headers.begin(
@@ -148,7 +157,7 @@ class Chunk:
             try:
                 target.take(topic, key, value, row_headers, timestamp_ms)
             except RecordTooLarge as error:
-                self.refused.append(RefusedRow(key, value, error))
+                self.refused.append(RefusedRow(row_key, value, error))
                 continue
             row += 1
             written += 1
@@ -156,9 +165,9 @@ class Chunk:
 
     def keys(self) -> set[bytes]:
         """Return the keys of the rows, also of those that are refused; they have keys."""
-        found: set[bytes] = set()
+        found: set[bytes] = set(self._row_keys)
         data = self._data
-        size: i64 = len(data)
+        size: i64 = 0 if found else len(data)
         at: i64 = 0
         while at < size:
             key_length = read_i64_le(data, at + 8)

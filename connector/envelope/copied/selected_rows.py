@@ -11,14 +11,18 @@ from librt.strings import BytesWriter, write_i64_le
 from mypy_extensions import i64, u8
 
 from connector.codec.payload import LENENC_NULL, PayloadReader
+from connector.envelope.columns.changed_cells import ChangedCell, ConstantCell
 from connector.envelope.copied.cell_choice import selected_cell
 from connector.envelope.copied.selected_chunk import LENGTHS, NO_KEY, Chunk, RefusedRow
+from connector.envelope.debezium.field_names import field_names
+from connector.envelope.rows.record_key import record_key_indexes
 from connector.envelope.rows.row_member import RowMember, put_key
 from connector.errors import DecodeError, ProtocolError, UnsupportedChange, table_rows
 from connector.wire.text_rows import RowTaker
 
 if TYPE_CHECKING:
     from connector.envelope.cells.selected_cell import SelectedCell
+    from connector.envelope.columns.changes import TextChange
     from connector.envelope.debezium.form import DebeziumForm
     from connector.envelope.schemas.table_schema import TableSchema
 
@@ -33,11 +37,12 @@ _NULL: Final = b"null"
 class _Member(RowMember):
     """A column, and the writer of its cells."""
 
-    __slots__ = ("cell", "cell_end", "cell_start", "is_null")
+    __slots__ = ("cell", "cell_end", "cell_start", "is_null", "null")
 
-    def __init__(self, index: int, name: str, cell: SelectedCell) -> None:
+    def __init__(self, index: int, name: str, cell: SelectedCell, null: bytes) -> None:
         super().__init__(index, name)
         self.cell = cell
+        self.null = null
         # The bounds of its cell in the latest row.
         self.cell_start: i64 = 0
         self.cell_end: i64 = 0
@@ -53,13 +58,16 @@ class SelectedRowWriter(RowTaker):
 
     __slots__ = (
         "_count",
+        "_has_message_key",
         "_key",
         "_keyed",
         "_last",
         "_members",
         "_out",
+        "_record_key",
         "_refused",
         "_refused_bytes",
+        "_row_keys",
         "schema",
     )
 
@@ -69,16 +77,22 @@ class SelectedRowWriter(RowTaker):
         Raises UnsupportedChange for a column that the envelope cannot hold.
         """
         self.schema = schema
-        self._members = [
-            _Member(
-                index,
-                column["name"],
-                selected_cell(column, debezium, point=column["name"] in schema.points),
-            )
-            for index, column in enumerate(schema.columns)
-        ]
+        names = field_names(schema.columns, debezium)
+        self._members: list[_Member] = []
+        for index, column in enumerate(schema.columns):
+            cell = selected_cell(column, debezium, point=column["name"] in schema.points)
+            change = schema.changes.get(column["name"])
+            if change is not None:
+                cell = _changed(cell, change, debezium is not None)
+            null = _NULL if change is None else change.null
+            self._members.append(_Member(index, names[index], cell, null))
         self._keyed = [self._members[index] for index in schema.key_indexes]
         self._key: list[RowMember] = [*self._keyed]
+        record_key = record_key_indexes(schema, debezium)
+        self._record_key: list[RowMember] = [self._members[index] for index in record_key]
+        self._has_message_key = record_key != schema.key_indexes
+        # The keys of the rows, if they are not those of the records.
+        self._row_keys: list[bytes] = []
         self._out = BytesWriter()
         self._count: i64 = 0
         self._last = b""  # the data that holds the latest row
@@ -108,8 +122,12 @@ class SelectedRowWriter(RowTaker):
         out.append(u8(_CLOSE))
         value_end: i64 = len(out)
         _put_length(out, head, value_end - head - LENGTHS)
-        if self._keyed:
-            put_key(out, self._key, out)
+        if self._has_message_key and self._keyed:
+            row_key = BytesWriter()
+            put_key(row_key, self._key, out)
+            self._row_keys.append(row_key.getvalue())
+        if self._record_key:
+            put_key(out, self._record_key, out)
             _put_length(out, head + 8, len(out) - value_end)
         else:
             _put_length(out, head + 8, NO_KEY)
@@ -120,7 +138,14 @@ class SelectedRowWriter(RowTaker):
         if self._count:
             last = self._last
             last_key = [last[member.cell_start : member.cell_end] for member in self._keyed]
-        chunk = Chunk(self.schema, self._out.getvalue(), self._count, last_key, self._refused)
+        chunk = Chunk(
+            self.schema,
+            self._out.getvalue(),
+            self._count,
+            last_key,
+            self._refused,
+            self._row_keys,
+        )
         self.discard()
         return chunk
 
@@ -131,6 +156,7 @@ class SelectedRowWriter(RowTaker):
         self._last = b""
         self._refused = []
         self._refused_bytes = 0
+        self._row_keys = []
 
     @property
     def size(self) -> i64:
@@ -144,7 +170,7 @@ class SelectedRowWriter(RowTaker):
             out.write(member.name)
             at = self._enter_cell(member, data, at, end)
             if member.is_null:
-                out.write(_NULL)
+                out.write(member.null)
             else:
                 member.cell.put(out, data, member.cell_start, at)
             member.end = len(out)
@@ -209,6 +235,12 @@ class SelectedRowWriter(RowTaker):
         raise ProtocolError(
             table_rows.ROW_SHAPE, table=self.schema.name, columns=len(self._members)
         )
+
+
+def _changed(cell: SelectedCell, change: TextChange, escapes: bool) -> SelectedCell:
+    if change.constant:
+        return ConstantCell(change.null)
+    return ChangedCell(cell, change, escapes=escapes)
 
 
 def _put_length(out: BytesWriter, at: i64, length: i64) -> None:

@@ -51,16 +51,18 @@ def put_taken_back(
     transaction_id = f"{read_at.file}:{read_at.position}".encode()
     timestamp_ms = read_at.read_us // _US_PER_MS
     out = BytesWriter()
+    event = -1
     for number, key in enumerate(keys, read_at.first_row):
-        event = number // _ROWS_PER_EVENT
-        headers.begin(
-            read_at.epoch,
-            read_at.file_number,
-            read_at.position - 1,
-            event,
-            header,
-            transaction_id,
-        )
+        if number // _ROWS_PER_EVENT != event:
+            event = number // _ROWS_PER_EVENT
+            headers.begin(
+                read_at.epoch,
+                read_at.file_number,
+                read_at.position - 1,
+                event,
+                header,
+                transaction_id,
+            )
         out.truncate(0)
         out.write(b'{"before":')
         out.write(key)

@@ -10,9 +10,11 @@ from connector.binlog.columns.bits import EnumReader
 from connector.binlog.columns.column_reader import PrintedReader
 from connector.binlog.columns.geometry import GeometryReader
 from connector.binlog.columns.json import DocumentReader
+from connector.binlog.columns.strings import CharacterReader
 from connector.codec.json_strings import quoted
 from connector.envelope.cells.cell_writer import CellWriter
-from connector.envelope.debezium.choice import printed_cell
+from connector.envelope.debezium.binary_cells import BinaryTextWriter
+from connector.envelope.debezium.choice import BINARY, binary_cell, printed_cell
 from connector.envelope.debezium.number_cells import JavaNumberCell
 from connector.envelope.debezium.stored_cells import put_point, put_shape
 from connector.envelope.debezium.text_cells import CompactDocumentWriter, EscapedWriter
@@ -40,6 +42,11 @@ def debezium_writer(
         return EscapedWriter(_LabelWriter(reader))
     if isinstance(reader, DocumentReader):
         return CompactDocumentWriter(reader)
+    if isinstance(reader, CharacterReader):
+        if column["type"] not in BINARY:
+            return None
+        binary = binary_cell(form)
+        return None if binary is None else BinaryTextWriter(reader, binary)
     cell = printed_cell(column, form)
     if cell is None or not isinstance(reader, PrintedReader):
         return None

@@ -10,7 +10,7 @@ from mypy_extensions import i64
 from connector.envelope.cells.selected_cell import SelectedCell
 from connector.envelope.cells.selected_printed_cells import BitsCell, DoubleCell, FloatCell
 from connector.envelope.cells.selected_stored_cells import VectorCell
-from connector.envelope.debezium.choice import printed_cell
+from connector.envelope.debezium.choice import BINARY, binary_cell, printed_cell
 from connector.envelope.debezium.number_cells import JavaNumberCell
 from connector.envelope.debezium.stored_cells import RewrittenCell, put_point, put_shape
 from connector.errors import UnsupportedChange, table_rows
@@ -30,6 +30,8 @@ def debezium_cell(column: SchemaColumn, form: DebeziumForm, *, point: bool) -> S
     kind = column["type"]
     if kind == "geometry":
         return _ShapeCell(column["name"], point=point)
+    if kind in BINARY:
+        return binary_cell(form)
     cell = printed_cell(column, form)
     if cell is None:
         return None

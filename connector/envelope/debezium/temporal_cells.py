@@ -1,8 +1,7 @@
-"""DATE, DATETIME, TIME and TIMESTAMP as numbers since 1970, and as ISO 8601.
+"""DATE, DATETIME and TIME as numbers since 1970 or midnight, and TIMESTAMP as ISO 8601.
 
 A date with a zero part has no number: it is NULL, and in a column that cannot be NULL the first
-moment of 1970. A year of two digits belongs to the years from 1970 to 2069 (the option
-`enable.time.adjuster`).
+moment of 1970.
 """
 
 from __future__ import annotations
@@ -12,36 +11,36 @@ from typing import TYPE_CHECKING, Final, final
 from connector.codec.digits import put_int
 from connector.envelope.cells.selected_cell import SelectedCell
 from connector.envelope.cells.selected_printed_cells import TimestampCell
+from connector.envelope.debezium.temporal_parts import (
+    DATE_LENGTH,
+    clock_start,
+    days,
+    has_zero_part,
+    is_negative,
+    seconds_of_clock,
+    two,
+    with_fraction,
+)
 
 if TYPE_CHECKING:
     from librt.strings import BytesWriter
     from mypy_extensions import i64
 
-_ZERO: Final = 0x30
-_MINUS: Final = 0x2D
-_COLON: Final = 0x3A
+    from connector.envelope.debezium.unfit import Unfit
 
 # Where the parts of `2019-07-09 02:28:57.123456` begin.
-_MONTH: Final = 5
-_DAY: Final = 8
-_DATE_LENGTH: Final = 10
 _MINUTE: Final = 14
 _SECOND: Final = 17
 _SECOND_END: Final = 19
+# After the minutes of `02:28:57.123456` begin.
+_CLOCK_END: Final = 5
 
 _DAY_SECONDS: Final = 86_400
-_MICROS_DIGITS: Final = 6
-# A year that begins in March has its leap day at its end; an era has 400 years.
-_EPOCH_DAYS: Final = 719_468
-_ERA_DAYS: Final = 146_097
-_ERA_YEARS: Final = 400
-_FEBRUARY: Final = 2
+_NANOS_DIGITS: Final = 9
+# Days of which all nanoseconds since 1970 have 64 bits, and the seconds of the day after them.
+_NANOS_DAYS_MAX: Final = 106_751
+_NANOS_SECONDS_MAX: Final = 85_636
 
-# Years of two digits, and the first of them that is one of the last century.
-_TWO_DIGITS: Final = 100
-_PIVOT: Final = 70
-
-NULL: Final = b"null"
 EPOCH_NUMBER: Final = b"0"
 EPOCH_TEXT: Final = b'"1970-01-01T00:00:00Z"'
 
@@ -59,35 +58,44 @@ class DaysCell(SelectedCell):
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
         """Append the days, of `YYYY-MM-DD`."""
         del end
-        if _has_zero_part(data, start):
+        if has_zero_part(data, start):
             out.write(self._zero)
         else:
-            put_int(out, _days(data, start))
+            put_int(out, days(data, start))
 
 
 @final
 class MomentCell(SelectedCell):
-    """DATETIME: milliseconds or microseconds since 1970, as if it were UTC."""
+    """DATETIME: milliseconds, microseconds or nanoseconds since 1970, as if it were UTC."""
 
-    __slots__ = ("_digits", "_zero")
+    __slots__ = ("_digits", "_unfit", "_zero")
 
-    def __init__(self, digits: int, zero: bytes) -> None:
+    def __init__(self, digits: int, zero: bytes, unfit: Unfit) -> None:
         """Count units of 10^-`digits` seconds; write `zero` for a date without a number."""
         self._digits: i64 = digits
         self._zero = zero
+        self._unfit = unfit
 
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
         """Append the number, of `YYYY-MM-DD hh:mm:ss[.ffffff]`."""
-        if _has_zero_part(data, start):
+        if has_zero_part(data, start):
             out.write(self._zero)
             return
+        day = days(data, start)
         seconds = (
-            _days(data, start) * _DAY_SECONDS
-            + _two(data, start + _DATE_LENGTH + 1) * 3600
-            + _two(data, start + _MINUTE) * 60
-            + _two(data, start + _SECOND)
+            two(data, start + DATE_LENGTH + 1) * 3600
+            + two(data, start + _MINUTE) * 60
+            + two(data, start + _SECOND)
         )
-        put_int(out, _with_fraction(seconds, data, start + _SECOND_END, end, self._digits))
+        if self._digits == _NANOS_DIGITS and (
+            day < -_NANOS_DAYS_MAX
+            or day > _NANOS_DAYS_MAX
+            or (day == _NANOS_DAYS_MAX and seconds >= _NANOS_SECONDS_MAX)
+        ):
+            self._unfit.put(out)
+            return
+        seconds += day * _DAY_SECONDS
+        put_int(out, with_fraction(seconds, data, start + _SECOND_END, end, self._digits))
 
 
 @final
@@ -103,7 +111,7 @@ class ZonedCell(SelectedCell):
 
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
         """Append the text, of `YYYY-MM-DD hh:mm:ss[.ffffff]` in UTC."""
-        if _has_zero_part(data, start):
+        if has_zero_part(data, start):
             out.write(self._zero)
         else:
             self._exact.put(out, data, start, end)
@@ -111,65 +119,48 @@ class ZonedCell(SelectedCell):
 
 @final
 class DurationCell(SelectedCell):
-    """TIME: microseconds, maybe negative."""
+    """TIME: microseconds or nanoseconds, maybe negative."""
 
-    __slots__ = ()
+    __slots__ = ("_digits",)
+
+    def __init__(self, digits: int) -> None:
+        """Count units of 10^-`digits` seconds."""
+        self._digits: i64 = digits
 
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
         """Append the number, of `[-]hh:mm:ss[.ffffff]` with two or three digits of hours."""
-        at = start
-        negative = data[at] == _MINUS
-        if negative:
-            at += 1
-        hours: i64 = 0
-        while data[at] != _COLON:
-            byte: i64 = data[at]
-            hours = hours * 10 + byte - _ZERO
-            at += 1
-        seconds = hours * 3600 + _two(data, at + 1) * 60 + _two(data, at + 4)
-        micros = _with_fraction(seconds, data, at + 6, end, _MICROS_DIGITS)
-        put_int(out, -micros if negative else micros)
+        minutes = clock_start(data, start)
+        seconds = seconds_of_clock(data, start, minutes)
+        units = with_fraction(seconds, data, minutes + _CLOCK_END, end, self._digits)
+        put_int(out, -units if is_negative(data, start) else units)
 
 
-def _has_zero_part(data: bytes, start: i64) -> bool:
-    """Return whether the year, the month or the day is 0."""
-    if _two(data, start + _MONTH) == 0 or _two(data, start + _DAY) == 0:
-        return True
-    return _two(data, start) == 0 and _two(data, start + 2) == 0
+@final
+class TimeOfDayCell(SelectedCell):
+    """TIME: milliseconds since midnight, up to 24:00:00."""
+
+    __slots__ = ("_unfit",)
+
+    def __init__(self, unfit: Unfit) -> None:
+        """Give other times to `unfit`."""
+        self._unfit = unfit
+
+    def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
+        """Append the number, of `[-]hh:mm:ss[.ffffff]`."""
+        if is_time_of_day(data, start, end):
+            minutes = clock_start(data, start)
+            seconds = seconds_of_clock(data, start, minutes)
+            put_int(out, with_fraction(seconds, data, minutes + _CLOCK_END, end, 3))
+        else:
+            self._unfit.put(out)
 
 
-def _days(data: bytes, start: i64) -> i64:
-    """Return the days from 1970 to `YYYY-MM-DD`, in the calendar of today."""
-    year = _two(data, start) * 100 + _two(data, start + 2)
-    if year < _TWO_DIGITS:
-        year += 2000 if year < _PIVOT else 1900
-    month = _two(data, start + _MONTH)
-    day = _two(data, start + _DAY)
-    if month <= _FEBRUARY:
-        year -= 1
-        month += 12
-    era = year // _ERA_YEARS
-    of_era = year - era * _ERA_YEARS
-    of_year = (153 * (month - 3) + 2) // 5 + day - 1
-    return era * _ERA_DAYS + of_era * 365 + of_era // 4 - of_era // 100 + of_year - _EPOCH_DAYS
-
-
-def _with_fraction(seconds: i64, data: bytes, at: i64, end: i64, digits: i64) -> i64:
-    """Return the seconds with the fraction in `data[at:end]`, in units of 10^-`digits` seconds."""
-    value = seconds
-    at += 1  # the point
-    while digits:
-        value *= 10
-        if at < end:
-            byte: i64 = data[at]
-            value += byte - _ZERO
-        at += 1
-        digits -= 1
-    return value
-
-
-def _two(data: bytes, at: i64) -> i64:
-    """Return the number of two digits."""
-    high: i64 = data[at]
-    low: i64 = data[at + 1]
-    return (high - _ZERO) * 10 + low - _ZERO
+def is_time_of_day(data: bytes, start: i64, end: i64) -> bool:
+    """Return whether `[-]hh:mm:ss[.ffffff]` lies between 00:00:00 and 24:00:00."""
+    if is_negative(data, start):
+        return False
+    minutes = clock_start(data, start)
+    seconds = seconds_of_clock(data, start, minutes)
+    if seconds >= _DAY_SECONDS:
+        return seconds == _DAY_SECONDS and with_fraction(0, data, minutes + _CLOCK_END, end, 6) == 0
+    return True

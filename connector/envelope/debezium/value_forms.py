@@ -8,7 +8,7 @@ from librt.strings import BytesWriter
 
 from connector.binlog.columns.values import EnumIndex
 from connector.envelope.cells.values import value_encoder
-from connector.envelope.debezium.choice import STRINGS, printed_cell
+from connector.envelope.debezium.choice import BINARY, STRINGS, binary_cell, printed_cell
 from connector.envelope.debezium.number_cells import JavaNumberCell
 from connector.envelope.debezium.stored_cells import put_point, put_shape
 from connector.envelope.debezium.text_cells import put_compact, with_escapes
@@ -35,13 +35,16 @@ def debezium_encoder(
         return lambda value: with_escapes(exact(_compact(value)))
     if kind in STRINGS:
         return lambda value: "null" if isinstance(value, EnumIndex) else with_escapes(exact(value))
-    cell = printed_cell(column, form)
+    cell = binary_cell(form) if kind in BINARY else printed_cell(column, form)
     if cell is None:
         return exact
 
     def encode(value: Any) -> str:
-        # Decimals and times are text; numbers in quotes are not needed as such.
-        text = (value if isinstance(value, str) else exact(value).strip('"')).encode()
+        if isinstance(value, bytes):
+            text = value
+        else:
+            # Decimals and times are text; numbers in quotes are not needed as such.
+            text = (value if isinstance(value, str) else exact(value).strip('"')).encode()
         out = BytesWriter()
         cell.put(out, text, 0, len(text))
         return out.getvalue().decode()

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 class RowImages:
     """The interface to the images of a rows event."""
 
-    __slots__ = ()
+    __slots__ = ("has_message_key",)
+
+    def __init__(self, *, has_message_key: bool) -> None:
+        """Say whether the keys of records are not those of the rows."""
+        self.has_message_key = has_message_key
 
     def next_row(self) -> bool:
         """Go to the next row, and return whether there is one; take all images of a row first."""
@@ -37,7 +41,11 @@ class RowImages:
         raise NotImplementedError
 
     def key(self, out: BytesWriter) -> bytes | None:
-        """Return the key in the last image that was appended to `out`; None without a key."""
+        """Return the row's key in the last image that was appended to `out`; None without one."""
+        raise NotImplementedError
+
+    def record_key(self, out: BytesWriter) -> bytes | None:
+        """Return the key of the record with the last image; mostly the row's key."""
         raise NotImplementedError
 
 
@@ -49,6 +57,7 @@ class DecodedImages(RowImages):
 
     def __init__(self, rows: RowsEvent, encoder: RowEncoder) -> None:
         """Begin before the first row."""
+        super().__init__(has_message_key=encoder.has_message_key)
         self._rows: Iterator[Row] = rows.rows(apply_diffs=True)
         self._encoder = encoder
         self._images: list[list[Value]] = []  # images of the row, the next one last
@@ -71,3 +80,8 @@ class DecodedImages(RowImages):
         """Return the key as JSON, from the decoded values; None without a key."""
         del out
         return self._encoder.key(self._values)
+
+    def record_key(self, out: BytesWriter) -> bytes | None:
+        """Return the key of the record, from the decoded values; None without a key."""
+        del out
+        return self._encoder.record_key(self._values)

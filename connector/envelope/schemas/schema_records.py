@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final, cast, final
 from connector.changes.added_columns import DefaultKind
 from connector.changes.known_columns import KnownColumns, PublishedColumns
 from connector.contract import EXACT, Sequence
+from connector.envelope.columns.changed_cells import changed_json
 from connector.envelope.schemas.added_default import with_added_default
 from connector.envelope.schemas.table_schema import TableSchema, schema_topic, without_history
 from connector.records.record import NO_HEADERS
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from connector.changes.added_columns import AddedColumn
     from connector.changes.list_edits import ListEdits
     from connector.contract import SchemaColumn, UnloggedColumn
+    from connector.envelope.columns.changes import TextChange
     from connector.records.record import RecordTarget
 
 
@@ -260,7 +262,12 @@ class SchemaRecords(PublishedColumns):
             or schema.schema_id not in known
             or _unlogged(known[schema.schema_id]) != [*schema.unlogged]
         ):
-            columns = self._told(schema.name, schema.columns) if takes_up else [*schema.columns]
+            columns = [*schema.columns]
+            if takes_up:
+                columns = [
+                    _changed(column, schema.changes.get(column["name"]))
+                    for column in self._told(schema.name, schema.columns)
+                ]
             value = schema.record_value(sequence, columns, anchor, profile=self._profile)
             self._target.take(self._topic, schema.record_key(), value, NO_HEADERS, timestamp_ms)
             known.pop(schema.schema_id, None)
@@ -272,6 +279,14 @@ class SchemaRecords(PublishedColumns):
             current = schema.schema_id
         if current is not None and current != next(reversed(known)):
             self.current[schema.name] = current
+
+
+def _changed(column: SchemaColumn, change: TextChange | None) -> SchemaColumn:
+    """Return a column whose value in existing rows is the one that records would have."""
+    if change is None or "added_default" not in column:
+        return column
+    value = json.dumps(column["added_default"]).encode()
+    return {**column, "added_default": json.loads(changed_json(value, change, escapes=False))}
 
 
 def _is_stated(record: bytes) -> bool:

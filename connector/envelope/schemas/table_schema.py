@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from connector.binlog.columns.column import Column
     from connector.binlog.events.table_map import TableMapEvent
     from connector.contract import Sequence
+    from connector.envelope.columns.changes import TextChange
+    from connector.envelope.columns.choice import ColumnChoice
 
 _ID_DIGITS = 16
 _POINT = 1  # of the types of geometries in a table map
@@ -42,15 +44,21 @@ class TableSchema:
     unlogged: tuple[UnloggedColumn, ...] = ()
     # Names of geometries that are POINTs. The id and the record of the schema do not tell them.
     points: frozenset[str] = field(default=frozenset(), compare=False)
+    # By the names of columns whose text is another one in records.
+    changes: dict[str, TextChange] = field(default_factory=dict, compare=False)
 
     @classmethod
     def from_table_map(
-        cls, table_map: TableMapEvent, position: str, unlogged: frozenset[str] = frozenset()
+        cls,
+        table_map: TableMapEvent,
+        position: str,
+        unlogged: frozenset[str] = frozenset(),
+        chosen: ColumnChoice | None = None,
     ) -> TableSchema:
         """Read the schema out of TABLE_MAP's optional metadata; `position` is `file:position`.
 
-        The columns `unlogged` are left out. Raises UnsupportedChange if the metadata has no column
-        names.
+        The columns `unlogged` are left out, and those that are not `chosen`. Raises
+        UnsupportedChange if the metadata has no column names, and as `ColumnChoice.of` does.
         """
         name = f"{table_map.schema}.{table_map.table}"
         columns = tuple(
@@ -67,7 +75,7 @@ class TableSchema:
             for column, mapped in zip(columns, table_map.columns, strict=True)
             if mapped.geometry_type == _POINT
         )
-        return cls.of_columns(table_map.schema, table_map.table, columns, unlogged, points)
+        return cls.of_columns(table_map.schema, table_map.table, columns, unlogged, points, chosen)
 
     @classmethod
     def of_columns(
@@ -77,11 +85,17 @@ class TableSchema:
         every: tuple[SchemaColumn, ...],
         unlogged: frozenset[str] = frozenset(),
         points: frozenset[str] = frozenset(),
+        chosen: ColumnChoice | None = None,
     ) -> TableSchema:
         """Return the schema of a table with the columns `every`, without those of `unlogged`.
 
-        Its id depends only on the columns that it has.
+        Its id depends only on the columns that it has. Raises as `ColumnChoice.of` does.
         """
+        changes: dict[str, TextChange] = {}
+        if chosen is not None:
+            choice = chosen.of(database, table, every)
+            changes = choice.changes
+            unlogged |= choice.left_out
         columns = tuple(column for column in every if column["name"] not in unlogged)
         keyed = [n for n, column in enumerate(columns) if column["key"]]
         keyed.sort(key=lambda n: columns[n]["key"])
@@ -91,7 +105,7 @@ class TableSchema:
             for index, column in enumerate(every)
             if column["name"] in unlogged
         )
-        return cls(database, table, schema_id, columns, tuple(keyed), left_out, points)
+        return cls(database, table, schema_id, columns, tuple(keyed), left_out, points, changes)
 
     @property
     def places(self) -> list[int]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, final
 
 from connector.contract import QUARANTINE_TOPIC_SUFFIX, control_topic
 from connector.envelope.event_encoder import US_PER_MS
+from connector.errors import UnsupportedChange, table_columns
 from connector.quarantine.core.record import COPIED, ROWS, encoded, event_bytes, fields, values_of
 from connector.records.record import NO_HEADERS
 
@@ -40,6 +41,7 @@ class QuarantineStore:
         """Take sequences from `encoder`; `decoder` knows the format of the log."""
         self._topic = control_topic(options.prefix, QUARANTINE_TOPIC_SUFFIX)
         self._flavour = options.connector
+        self._chosen = options.columns
         self._pipeline = pipeline
         self._encoder = encoder
         self._decoder = decoder
@@ -180,6 +182,9 @@ class QuarantineStore:
         self._take(record, data, now_us)
 
     def _take(self, record: QuarantineRecord, data: bytes, now_us: int) -> None:
+        database, table = record["database"], record["table"]
+        if self._chosen is not None and self._chosen.hides(database, table):
+            raise UnsupportedChange(table_columns.HIDDEN_ROW, table=f"{database}.{table}")
         key = f"{self._pipeline}/{record['database']}.{record['table']}".encode()
         bytes_max = self._record_bytes_max - len(key) - _OVERHEAD_BYTES
         for value in values_of(record, data, bytes_max):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from connector.errors import SourceUnavailable, source_stream
+from connector.source.server.column_choice import column_choice
 from connector.source.server.mysql_server import MysqlServer
 from connector.source.server.server_errors import server_error
 from connector.source.server.shared_socket import SharedSocket
@@ -60,6 +61,8 @@ class SelectSession:
         server = MysqlServer.connect(settings)
         self.identity: ServerIdentity = server.identity
         self.name = server.name
+        # What records have of a table's columns.
+        self.chosen_columns = column_choice(settings)
         self._socket = SharedSocket(server.detach())
         self._timeout_seconds = settings.read_timeout_seconds + statement_seconds
         try:

@@ -120,12 +120,15 @@ def _gtids_before(server: MysqlServer, file: str, position: int) -> GtidSet:
     """Return every transaction before a position of MySQL's log, from the events of that file."""
     gtids = GtidSet()
     for row in listed_events(server, file):
-        if int(str(row["Pos"])) >= position:
-            break
-        info = str(row["Info"])
-        if row["Event_type"] == "Previous_gtids":
+        event_type, info = str(row["Event_type"]), str(row["Info"])
+        # It comes after position 4, and holds there, too.
+        if event_type == "Previous_gtids":
             gtids = GtidSet.parse(info)
-        elif str(row["Event_type"]).startswith("Gtid") and (match := _GTID_NEXT.search(info)):
+        elif not event_type.startswith("Gtid"):
+            continue
+        elif int(str(row["Pos"])) >= position:
+            break
+        elif match := _GTID_NEXT.search(info):
             for gtid in GtidSet.parse(match[1]):
                 gtids.add(gtid)
     return gtids

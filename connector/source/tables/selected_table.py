@@ -93,7 +93,9 @@ class SelectedTable:
         points = frozenset(
             row["name"] or "" for row in definition.columns if row["type"] == "point"
         )
-        schema = TableSchema.of_columns(database, table, columns, unlogged, points)
+        schema = TableSchema.of_columns(
+            database, table, columns, unlogged, points, session.chosen_columns
+        )
         rows = [definition.columns[place] for place in schema.places]
         return cls(
             schema,

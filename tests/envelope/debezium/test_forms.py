@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from librt.strings import BytesWriter
 
+from connector.envelope.debezium.field_names import field_names
 from connector.envelope.debezium.form import DebeziumForm
 from connector.envelope.debezium.number_cells import java_text
 from connector.envelope.debezium.selected_forms import debezium_cell
 from connector.envelope.debezium.text_cells import put_compact, with_escapes
 from connector.envelope.debezium.value_forms import debezium_encoder
+from connector.errors import UnsupportedChange
 
 if TYPE_CHECKING:
     from connector.contract import SchemaColumn
@@ -63,6 +65,108 @@ def test_decimals_have_the_form_that_is_chosen() -> None:
 def test_a_date_that_cannot_be_null_is_the_first_day() -> None:
     of = column("date", nullable=False)
     assert written(of, "0000-00-00", DebeziumForm()) == "0"
+
+
+@pytest.mark.parametrize(
+    ("times", "kind", "text", "json"),
+    [
+        ("connect", "date", "2000-02-29", "11016"),
+        ("connect", "datetime", "1969-12-31 23:59:59.999999", "-1"),
+        ("connect", "time", "24:00:00", "86400000"),
+        ("connect", "time", "-00:00:00.000001", "null"),
+        ("connect", "time", "24:00:00.1", "null"),
+        ("connect", "time", "838:59:59", "null"),
+        ("microseconds", "datetime", "1970-01-01 00:00:01", "1000000"),
+        ("microseconds", "time", "-00:00:01.5", "-1500000"),
+        ("nanoseconds", "time", "838:59:59", "3020399000000000"),
+        ("nanoseconds", "datetime", "2262-04-11 23:47:15.999999", "9223372035999999000"),
+        ("nanoseconds", "datetime", "2262-04-11 23:47:16", "null"),
+        ("nanoseconds", "datetime", "2262-04-12 00:00:00", "null"),
+        ("nanoseconds", "datetime", "1677-09-22 00:00:00", "-9223286400000000000"),
+        ("nanoseconds", "datetime", "1677-09-21 23:59:59", "null"),
+        ("isostring", "date", "2010-00-00", "null"),
+        ("isostring", "date", "0069-03-04", '"2069-03-04Z"'),
+        ("isostring", "datetime", "2019-07-09 02:28:57.120000", '"2019-07-09T02:28:57.12Z"'),
+        ("isostring", "datetime", "2019-07-09 02:28:50.000000", '"2019-07-09T02:28:50Z"'),
+        ("isostring", "time", "24:00:00", '"00:00:00Z"'),
+        ("isostring", "time", "-00:00:01", "null"),
+    ],
+)
+def test_times_have_the_form_that_is_chosen(times: Any, kind: str, text: str, json: str) -> None:
+    form = DebeziumForm(times=times, conversion_failures="null")
+    assert written(column(kind, fraction=6), text, form) == json
+
+
+@pytest.mark.parametrize(
+    ("times", "kind", "text"),
+    [
+        ("connect", "time", "-00:00:01"),
+        ("isostring", "time", "24:00:01"),
+        ("nanoseconds", "datetime", "9999-12-31 23:59:59"),
+    ],
+)
+def test_a_time_that_its_form_cannot_express_is_refused(times: Any, kind: str, text: str) -> None:
+    with pytest.raises(UnsupportedChange) as refused:
+        written(column(kind), text, DebeziumForm(times=times))
+    assert str(refused.value) == (
+        f'[T216] column c holds a {kind.upper()} that times = "{times}" cannot express; choose '
+        'another envelope.times, or conversion_failures = "null", which needs a column that can be '
+        "NULL"
+    )
+    # A column that cannot be NULL has no NULL.
+    form = DebeziumForm(times=times, conversion_failures="null")
+    with pytest.raises(UnsupportedChange):
+        written(column(kind, nullable=False), text, form)
+
+
+@pytest.mark.parametrize(
+    ("binary", "json"),
+    [("bytes", "as exact"), ("base64-url-safe", '"-_8="'), ("hex", '"fbff"')],
+)
+def test_bytes_have_the_form_that_is_chosen(binary: Any, json: str) -> None:
+    form = DebeziumForm(binary=binary)
+    cell = debezium_cell(column("blob"), form, point=False)
+    of_values = debezium_encoder(column("blob"), form, point=False)
+    if cell is None:
+        assert json == "as exact"
+        assert of_values(b"\xfb\xff") == '"+/8="'
+        return
+    out = BytesWriter()
+    cell.put(out, b"#\xfb\xff#", 1, 3)
+    assert out.getvalue().decode() == json == of_values(b"\xfb\xff")
+
+
+def test_an_unsigned_bigint_can_be_a_decimal() -> None:
+    form = DebeziumForm("double", unsigned_bigints="precise")
+    of = column("bigint", unsigned=True)
+    assert written(of, "18446744073709551615", form) == '"AP//////////"'
+    assert debezium_encoder(of, form, point=False)(7) == '"Bw=="'
+
+
+@pytest.mark.parametrize(
+    ("mode", "names"),
+    [
+        ("none", ["a b", "1é-_€", "😀", "ok_1"]),
+        ("avro", ["a_b", "_1____", "__", "ok_1"]),
+        (
+            "avro_unicode",
+            ["a_u0020b", "_u0031_u00e9_u002d_u005f_u20ac", "_ud83d_ude00", "ok_u005f1"],
+        ),
+    ],
+)
+def test_fields_have_names_that_avro_allows(mode: Any, names: list[str]) -> None:
+    columns = [{**column("int"), "name": name} for name in ("a b", "1é-_€", "😀", "ok_1")]
+    assert field_names(columns, DebeziumForm(field_names=mode)) == names  # type: ignore[arg-type]
+
+
+def test_two_columns_cannot_be_one_field() -> None:
+    columns = [{**column("int"), "name": name} for name in ("a b", "a-b")]
+    with pytest.raises(UnsupportedChange) as refused:
+        field_names(columns, DebeziumForm(field_names="avro"))  # type: ignore[arg-type]
+    assert str(refused.value) == (
+        "[T304] columns a b and a-b would both be field a_b; choose another envelope.field_names, "
+        "or rename one of them"
+    )
 
 
 def test_values_have_the_form_of_cells() -> None:

@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.server, pytest.mark.kafka]
 HIDING = ["mysql_server", "mariadb_server"]
 
 
-@pytest.fixture(params=HIDING, ids=["mysql-8.0", "mariadb"])
+@pytest.fixture(params=HIDING)
 def hiding(
     request: pytest.FixtureRequest, kafka_broker: KafkaBroker, tmp_path: Path
 ) -> Iterator[Stream]:

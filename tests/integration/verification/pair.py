@@ -75,7 +75,7 @@ class Pair:
         def apply() -> None:
             while not ended.is_set():
                 self.apply()
-                ended.wait(0.1)
+                ended.wait(0.25)
 
         thread = threading.Thread(target=apply)
         thread.start()

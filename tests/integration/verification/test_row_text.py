@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from connector.settings.sections import SnapshotSettings
+from connector.settings.sections import MaskSettings, SnapshotSettings
 from connector.snapshot.watermark import Delivered
 from connector.source.server.select_session import SelectSession
 from stream_jobs.choices.table_choices import TableChoices
@@ -93,8 +93,15 @@ def place(server: Source) -> Iterator[str]:
 class Table:
     """One table: the text of its rows, and its rows in the types of the mirror."""
 
-    def __init__(self, server: Source, place: str, choices: Sequence[TableSettings] = ()) -> None:
-        self.settings = server.settings(user=server.create_account("SELECT, REPLICATION CLIENT"))
+    def __init__(
+        self,
+        server: Source,
+        place: str,
+        choices: Sequence[TableSettings] = (),
+        **columns: object,
+    ) -> None:
+        login = server.settings(user=server.create_account("SELECT, REPLICATION CLIENT"))
+        self.settings = login.model_copy(update=columns)
         self.session = self.open()
         self.source = SourceTable(
             self.session,
@@ -205,3 +212,17 @@ def test_the_source_is_asked_to_sum_only_within_its_time_limit(mysql: Source, sc
         assert future.result() is None
     table.close()
     mysql.execute(f"DROP DATABASE {place}")
+
+
+def test_masked_rows_are_read_because_the_server_would_sum_what_they_hide(
+    server: Source, place: str
+) -> None:
+    server.execute(
+        f"CREATE TABLE {place}.t (id INT PRIMARY KEY, name VARCHAR(9), other INT)",
+        f"INSERT INTO {place}.t VALUES (1, 'secret', 7)",
+    )
+    masked = [MaskSettings(columns=[f"{place}.t.name"], chars=3)]
+    table = Table(server, place, masks=masked, exclude_columns=[f"{place}.t.other"])
+    assert table.text() is None
+    assert table.rows().to_pylist() == [{"id": 1, "name": "***"}]
+    table.close()

@@ -9,9 +9,11 @@ import pytest
 
 from tests.integration.verification.load import changing
 from tests.integration.verification.pair import pair_of
+from tests.length import length
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Mapping, Sequence
 
     from tests.integration.database_stream import Stream
     from tests.integration.harness import Seen
@@ -19,8 +21,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.kafka
 
-# Types of keys, with values; two rows stay, and one is deleted.
-KEYS = {
+# Types of keys, with values of rows: the first one is deleted, the others stay.
+KEYS: dict[str, tuple[str, ...]] = {
     "TINYINT": ("-128", "0", "7"),
     "SMALLINT UNSIGNED ZEROFILL": ("65535", "7", "0"),
     "INT UNSIGNED": ("4294967295", "7", "0"),
@@ -46,7 +48,7 @@ KEYS = {
     "ENUM('a', 'it''s', 'C')": ("'it''s'", "'a'", "'C'"),
 }
 # Rows with such keys are taken back by a copy of the whole table.
-WHOLE = {
+WHOLE: dict[str, tuple[str, ...]] = {
     "DOUBLE": ("0.1", "7", "0"),
     "VARCHAR(20) CHARACTER SET utf16": ("'日本'", "'x'", "'y'"),
     "SET('a', 'b')": ("'a,b'", "'a'", "'b'"),
@@ -126,34 +128,52 @@ def test_a_mirror_of_each_mode_loses_a_row_that_the_source_does_not_have(
     }
 
 
+def rows_of(types: Mapping[str, Sequence[str]]) -> range:
+    return range(max(map(len, types.values())))
+
+
+def keyed_table(name: str, types: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the statements for a table whose key has columns of some types."""
+    columns = [f"id{place or ''}" for place in range(len(types))]
+    definitions = [f"{column} {kind}" for column, kind in zip(columns, types, strict=True)]
+    rows = [[values[row % len(values)] for values in types.values()] for row in rows_of(types)]
+    inserted = ", ".join(f"({', '.join(row)}, {place})" for place, row in enumerate(rows))
+    definitions += ["v INT NOT NULL", f"PRIMARY KEY ({', '.join(columns)})"]
+    return [
+        f"CREATE TABLE {name} ({', '.join(definitions)})",
+        f"INSERT INTO {name} VALUES {inserted}",
+    ]
+
+
 def test_keys_of_each_type_are_taken_back(either_stream: Stream) -> None:
     stream = either_stream
-    every = KEYS | WHOLE
-    for number, (kind, values) in enumerate(every.items()):
-        rows = ", ".join(f"({value}, {place})" for place, value in enumerate(values))
-        stream.execute(
-            "SET NAMES utf8mb4",
-            f"CREATE TABLE t{number} (id {kind} PRIMARY KEY, v INT NOT NULL)",
-            f"INSERT INTO t{number} VALUES {rows}",
-        )
-    total = sum(map(len, every.values()))
+    kinds = list(KEYS.items())
+    width = length(short=6, full=1)
+    by_key: list[dict[str, tuple[str, ...]]] = [
+        dict(kinds[start : start + width]) for start in range(0, len(kinds), width)
+    ]
+    whole: list[dict[str, tuple[str, ...]]] = [{kind: values} for kind, values in WHOLE.items()]
+    names = [f"t{number:02d}" for number in range(len(by_key) + len(whole))]
+    total = 0
+    for name, types in zip(names, [*by_key, *whole], strict=True):
+        stream.execute("SET NAMES utf8mb4", *keyed_table(name, types))
+        total += len(rows_of(types))
     with pair_of(stream) as pair:
         pair.catch_up(total)
-        rows_of = {number: pair.rows(f"t{number}") for number in range(len(every))}
-        for number in rows_of:
-            stream.execute(f"DELETE FROM t{number} WHERE v = 0")
-        pair.catch_up(total + len(every))
-        for number, before in rows_of.items():
-            pair.damage(f"t{number}", partial(found_again, before))
-        by_key = [f"{stream.database}.t{number}" for number in range(len(KEYS))]
-        lines = repair(pair, *by_key)
-        deletes = taken_back(stream, total + len(every))
+        all_before = {name: pair.rows(name) for name in names}
+        for name in names:
+            stream.execute(f"DELETE FROM {name} WHERE v = 0")
+        pair.catch_up(total + len(names))
+        for name, before in all_before.items():
+            pair.damage(name, partial(found_again, before))
+        lines = repair(pair, *(f"{stream.database}.{name}" for name in names[: len(by_key)]))
+        deletes = taken_back(stream, total + len(names))
         repair(pair)
         truncated = [each.topic for each in stream.changes() if each.op == "t"]
-    assert len(lines) == len(KEYS)
-    assert len(deletes) == len(KEYS), [each.key for each in deletes]
-    whole = range(len(KEYS), len(every))
-    assert sorted(truncated) == [f"{stream.prefix}.{stream.database}.t{number}" for number in whole]
+    assert len(lines) == len(by_key)
+    assert len(deletes) == len(by_key), [each.key for each in deletes]
+    prefix = f"{stream.prefix}.{stream.database}"
+    assert sorted(truncated) == [f"{prefix}.{name}" for name in names[len(by_key) :]]
 
 
 def test_names_of_columns_may_have_quotes(stream: Stream) -> None:

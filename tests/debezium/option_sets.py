@@ -1,0 +1,167 @@
+"""The options with which both programs run; each set is a connector of its own."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from connector.envelope.debezium.form import DebeziumForm
+from connector.envelope.options import EnvelopeOptions
+from connector.settings.sections import EnvelopeSettings, SourceSettings
+from connector.source.server.column_choice import column_choice
+from tests.debezium.story import DATABASE
+
+
+@dataclass(frozen=True)
+class OptionSet:
+    """The same options, in Debezium's words and in ours."""
+
+    name: str
+    theirs: dict[str, str] = field(default_factory=dict)
+    envelope: dict[str, object] = field(default_factory=dict)
+    tombstones: bool = True
+    source: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """Return our keys, as `write_config` takes them."""
+        return {
+            "envelope__profile": "debezium",
+            "kafka__tombstones": self.tombstones,
+            **{f"envelope__{key}": value for key, value in self.envelope.items()},
+            **{f"source__{key}": value for key, value in self.source.items()},
+        }
+
+    def options(self, flavour: str, database: str = DATABASE) -> EnvelopeOptions:
+        """Return what our encoder needs for a server of `flavour`, with the story in `database`."""
+        text = _moved({"profile": "debezium", **self.envelope}, database)
+        chosen = EnvelopeSettings.model_validate_json(text)
+        return EnvelopeOptions(
+            "ours",
+            flavour,
+            "1",
+            tombstones=self.tombstones,
+            debezium=DebeziumForm.of_options(chosen.of_debezium),
+            columns=column_choice(self.source_settings(database)),
+        )
+
+    def source_settings(self, database: str = DATABASE) -> SourceSettings:
+        """Return the settings of a source with the choice of columns of `database`."""
+        text = _moved({"server_id": 1, **self.source}, database)
+        return SourceSettings.model_validate_json(text)
+
+
+def _moved(settings: dict[str, Any], database: str) -> str:
+    """Return settings as JSON, with another database in their names of columns."""
+    return json.dumps(settings).replace(f'"{DATABASE}.', f'"{database}.')
+
+
+SETS = (
+    OptionSet("defaults"),
+    OptionSet(
+        "texts",
+        {
+            "decimal.handling.mode": "string",
+            "time.precision.mode": "isostring",
+            "binary.handling.mode": "base64-url-safe",
+            "bigint.unsigned.handling.mode": "precise",
+            "tombstones.on.delete": "false",
+            "field.name.adjustment.mode": "avro",
+        },
+        {
+            "decimals": "string",
+            "times": "isostring",
+            "binary": "base64-url-safe",
+            "unsigned_bigints": "precise",
+            "conversion_failures": "null",
+            "field_names": "avro",
+        },
+        tombstones=False,
+    ),
+    OptionSet(
+        "connect",
+        {
+            "decimal.handling.mode": "double",
+            "time.precision.mode": "connect",
+            "binary.handling.mode": "hex",
+            "bigint.unsigned.handling.mode": "precise",
+            "field.name.adjustment.mode": "avro_unicode",
+            "skipped.operations": "none",
+        },
+        {
+            "decimals": "double",
+            "times": "connect",
+            "binary": "hex",
+            "unsigned_bigints": "precise",
+            "conversion_failures": "null",
+            "field_names": "avro_unicode",
+            "skipped_operations": [],
+        },
+    ),
+    OptionSet(
+        "microseconds",
+        {
+            "time.precision.mode": "microseconds",
+            "binary.handling.mode": "base64",
+            "skipped.operations": "u,t",
+        },
+        {"times": "microseconds", "binary": "base64", "skipped_operations": ["u", "t"]},
+    ),
+    OptionSet(
+        "nanoseconds",
+        {"time.precision.mode": "nanoseconds", "skipped.operations": "d,t"},
+        {
+            "times": "nanoseconds",
+            "conversion_failures": "null",
+            "skipped_operations": ["d", "t"],
+        },
+    ),
+    OptionSet(
+        "columns",
+        {
+            "column.exclude.list": "story.integers.c[34],story.times.c0,story.altered.a",
+            "column.mask.with.8.chars": "story.texts.c4,story.texts.c11,story.required.c8",
+            "column.mask.with.0.chars": "story.texts.c2",
+            "column.truncate.to.5.chars": "story.texts.c3,story.texts.c8,story.texts.c9",
+            "column.mask.hash.SHA-256.with.salt.CAFE": "story.texts.c0,story.texts.c10",
+            "column.mask.hash.MD5.with.salt.x": "story.texts.c6,story.texts.c13",
+            "column.mask.hash.v2.SHA-256.with.salt.CAFE": "story.texts.c1,story.texts.c12",
+            "column.mask.hash.v2.SHA-512.with.salt.x": "story.texts.c5,story.texts.c7",
+            "message.key.columns": "story.composite:v,a;story.without_key:b;story.later:at,id",
+        },
+        {"message_keys": ["story.composite:v,a", "story.without_key:b", "story.later:at,id"]},
+        source={
+            "exclude_columns": ["story.integers.c[34]", "story.times.c0", "story.altered.a"],
+            "masks": [
+                {
+                    "columns": ["story.texts.c4", "story.texts.c11", "story.required.c8"],
+                    "chars": 8,
+                },
+                {"columns": ["story.texts.c2"], "chars": 0},
+                {
+                    "columns": ["story.texts.c3", "story.texts.c8", "story.texts.c9"],
+                    "truncate": 5,
+                },
+                {
+                    "columns": ["story.texts.c0", "story.texts.c10"],
+                    "hash": "SHA-256",
+                    "salt": "CAFE",
+                    "version": 1,
+                },
+                {
+                    "columns": ["story.texts.c6", "story.texts.c13"],
+                    "hash": "MD5",
+                    "salt": "x",
+                    "version": 1,
+                },
+                {
+                    "columns": ["story.texts.c1", "story.texts.c12"],
+                    "hash": "SHA-256",
+                    "salt": "CAFE",
+                },
+                {"columns": ["story.texts.c[57]"], "hash": "SHA-512", "salt": "x"},
+            ],
+        },
+    ),
+)
