@@ -32,8 +32,9 @@ $(VENV)/.made: requirements.lock pyproject.toml
 	$(PYTHON) -m venv --clear $(VENV)
 	touch $@
 
+# The lock names each package. With --no-deps, pip does not look for newer ones by the extras of others.
 $(INSTALLED): $(VENV)/.made
-	$(VENV)/bin/python $(PIP) --progress-bar on --require-hashes -r requirements.lock
+	$(VENV)/bin/python $(PIP) --progress-bar on --no-deps --require-hashes -r requirements.lock
 	CONNECTOR_COMPILED=off $(VENV)/bin/python $(PIP) --no-deps --no-build-isolation -e .
 	touch $@
 
