@@ -18,6 +18,8 @@ LOOSE = {
     "stream_jobs": {"__init__.py", "__main__.py", "settings.py"},
 }
 
+FLAT = ("verification", "local_stack")
+
 # They parse all sources, which takes seconds: one worker does it once.
 one_worker = pytest.mark.xdist_group("imports of modules")
 
@@ -25,7 +27,9 @@ one_worker = pytest.mark.xdist_group("imports of modules")
 def modules() -> dict[str, Path]:
     """Return the sources by the names of their modules."""
     found = {}
-    for path in sorted(path for package in LOOSE for path in (ROOT / package).rglob("*.py")):
+    for path in sorted(
+        path for package in (*LOOSE, *FLAT) for path in (ROOT / package).rglob("*.py")
+    ):
         parts = path.relative_to(ROOT).with_suffix("").parts
         found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from stream_jobs.cuts import Cut
     from stream_jobs.delta.snapshot import Snapshot
+    from verification.clear_keys import Key
     from verification.digests import Digest
     from verification.mirror_side import MirrorSide
     from verification.pipeline import Pipeline, TopicRecord
     from verification.report import TableResult
-    from verification.settlement import Key
     from verification.source_table import SourceTable
 
 # If more keys have changed, it is faster to compare all rows: so many, or half of the rows.

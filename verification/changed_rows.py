@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from stream_jobs.delta.data_file import DataFile
     from stream_jobs.delta.snapshot import Snapshot
+    from verification.clear_keys import Key
     from verification.digests import Digest
     from verification.mirror_side import MirrorSide
-    from verification.settlement import Key
 
 # Rows that are in memory at a time.
 _SLICE_ROWS: Final = 200_000

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stream_jobs.schema.table_schema import TableSchema
+    from verification.clear_keys import Key
     from verification.digests import Digest
-    from verification.settlement import Key
 
 
 def write_keys(keys: Sequence[Key]) -> str:

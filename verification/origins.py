@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from stream_jobs.cuts.store import CutStore
+    from verification.clear_keys import Key
     from verification.digests import Digest
     from verification.key_ranges import KeyNumber
     from verification.mirror_side import MirrorSide
     from verification.past_rows import Places
-    from verification.settlement import Key
 
 # From a version to the next one that is looked at: a part of those between it and the newest one.
 _PART_OF_PLACES: Final = 1

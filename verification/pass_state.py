@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from stream_jobs.schema.table_schema import TableSchema
+    from verification.clear_keys import Key
     from verification.digests import Digest
     from verification.report import TableResult
-    from verification.settlement import Key
 
 _FORMAT: Final = 1
 _SECONDS: Final = 2.0

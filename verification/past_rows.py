@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from stream_jobs.delta.data_file import DataFile
+    from verification.clear_keys import Key
     from verification.digests import Digest
     from verification.key_ranges import KeyNumber
     from verification.mirror_side import MirrorSide
-    from verification.settlement import Key
 
 # The path of a file, and a position in it.
 Place = tuple[str, int]

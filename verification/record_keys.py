@@ -13,15 +13,15 @@ from connector.contract import INTEGER_TYPES
 from connector.envelope.cells.values import value_encoder
 from connector.errors import MirrorError, SourceRefused, UnsupportedChange
 from connector.snapshot.listed_keys import listed_keys
+from verification.clear_keys import UNKNOWN
 from verification.digests import digests, pairs
-from verification.hidden_keys import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from connector.contract import SchemaColumn
+    from verification.clear_keys import Key
     from verification.digests import Digest
-    from verification.settlement import Key
     from verification.source_table import SourceTable
 
 _NUMBERS: Final = frozenset({*INTEGER_TYPES, "bit", "year"})

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from connector.settings.sections import Settings
     from connector.source.tables.selected_table import KeyColumn
-    from verification.settlement import Key
+    from verification.clear_keys import Key
 
 # Of several columns: the parser of conditions calls itself for each OR.
 _KEYS_OF_A_COPY: Final = 20

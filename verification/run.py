@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from connector.settings.sections import Settings
     from stream_jobs.schema.table_schema import TableSchema
     from stream_jobs.settings import Settings as JobSettings
+    from verification.clear_keys import Key
     from verification.digests import Digest
     from verification.equal_ranges import EqualRanges
-    from verification.settlement import Key
     from verification.side import Side
     from verification.table_check import Limits
 

@@ -19,8 +19,9 @@ import numpy as np
 
 from connector.contract import OP_CREATE, OP_DELETE, OP_TRUNCATE, OP_UPDATE
 from stream_jobs.apply.keys import Keys
+from verification.clear_keys import UNKNOWN
 from verification.digests import Digest, digests, pairs
-from verification.hidden_keys import UNKNOWN, HiddenKeys
+from verification.hidden_keys import HiddenKeys
 from verification.key_literals import condition_of_keys, select_literal
 from verification.report import Difference, Kind
 
@@ -30,15 +31,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from verification.clear_keys import Key
     from verification.pipeline import Pipeline
     from verification.side import Side
     from verification.source_table import SourceTable
 
 _KEYS_OF_A_SELECT: Final = 500
 _ROUNDS_MAX: Final = 20
-
-# The values of the key's columns.
-Key = tuple[object, ...]
 
 
 class Settled(NamedTuple):

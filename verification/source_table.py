@@ -18,7 +18,7 @@ from connector.snapshot.table_reader import Pause, TableReader
 from connector.snapshot.table_state import KeyRange
 from stream_jobs.schema.sequence import PackedSequence
 from stream_jobs.schema.table_schema import TableSchema
-from verification.hidden_keys import ClearKeys
+from verification.clear_keys import ClearKeys
 from verification.key_ranges import KeyNumber
 from verification.typed_rows import TypedRows
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stream_jobs.apply.keys import Keys
+    from verification.clear_keys import Key
     from verification.digests import Digest
     from verification.equal_ranges import EqualRanges
     from verification.key_ranges import KeyRanges
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from verification.pipeline import Pipeline
     from verification.report import Difference, TableResult
     from verification.sample import Sample
-    from verification.settlement import Key
     from verification.side import Side
     from verification.since import Since
     from verification.source_table import SourceTable
