@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+
+
+def _name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 # Written by `make`, from the catalogue of errors, the golden files, and runs on servers.
 GENERATED = {"coverage.md", "errors.md", "schema-changes.md"}
 WRITTEN = [
@@ -55,7 +61,7 @@ SECTIONS = {
 }
 
 
-@pytest.fixture(params=PAGES, ids=lambda page: page.name)
+@pytest.fixture(params=PAGES, ids=_name)
 def page(request: pytest.FixtureRequest) -> Path:
     found: Path = request.param
     return found
@@ -83,7 +89,8 @@ def test_every_setting_that_is_named_exists(page: Path) -> None:
 
 def test_every_path_that_the_architecture_names_exists() -> None:
     """A path begins at the repository, or below connector/."""
-    names = set(re.findall(r"`([a-z_/0-9-]+(?:\.(?:py|md|toml|yml)|/))`", _architecture()))
+    pages = [_architecture(), *(page.read_text("utf-8") for page in ROOT.glob("docs/design/*.md"))]
+    names = set(re.findall(r"`([a-z_/0-9-]+(?:\.(?:py|md|toml|yml)|/))`", "\n".join(pages)))
     assert len(names) > 100
     missing = [
         name
@@ -106,7 +113,7 @@ def test_the_glossary_has_at_most_twenty_words() -> None:
     assert len(words[1:]) <= 20
 
 
-@pytest.mark.parametrize("written", WRITTEN, ids=lambda written: written.name)
+@pytest.mark.parametrize("written", WRITTEN, ids=_name)
 def test_documents_have_standard_words(written: Path) -> None:
     assert _odd(written.read_text("utf-8"), ODD_WORDS) == {}
 
