@@ -7,10 +7,12 @@ import io
 import re
 import tokenize
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from typer.main import get_command
 
+from connector.cli import app
 from connector.settings.sections import Settings
 from stream_jobs.settings import Settings as JobSettings
 
@@ -77,6 +79,21 @@ def test_every_target_of_make_exists(page: Path) -> None:
     rules = (ROOT / "Makefile").read_text("utf-8")
     for target in re.findall(r"\bmake ([a-z]+(?:-[a-z]+)*)(?=[`\s])", _code(page)):
         assert re.search(rf"(?m)^{target}:", rules), target
+
+
+def test_every_command_and_option_that_is_shown_exists(page: Path) -> None:
+    tree = get_command(app)
+    shown = re.findall(r"(?m)(?<![\w./-])binlog-connector +([a-z][a-z-]*(?![-:\w]).*)", _code(page))
+    for line in (line for line in shown if "|" not in line.partition(" #")[0]):
+        words = line.partition(" #")[0].replace("`", " ").split()
+        command: Any = tree
+        while hasattr(command, "commands"):
+            assert words, line
+            assert words[0] in command.commands, line
+            command, words = command.commands[words[0]], words[1:]
+        known = {name for option in command.params for name in option.opts} | {"--help", "-h"}
+        named = {re.split("[=:]", word)[0] for word in words if re.match("--?[a-z]", word)}
+        assert named <= known, line
 
 
 def test_every_setting_that_is_named_exists(page: Path) -> None:
