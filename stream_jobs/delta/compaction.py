@@ -2,6 +2,10 @@
 
 Files are compacted with others of about their size, eight at least. So a row is written again each
 time its file becomes eight times as large, and not each time a small file is added.
+
+Several tasks share a large group: each writes one file. A table that is written by several tasks
+has as many more files, which are as much smaller. So such a group waits until there are eight files
+for each of two tasks: otherwise each row would be written again more often than by one task.
 """
 
 from __future__ import annotations
@@ -24,13 +28,24 @@ GROUP_FILES = 8
 _SMALLEST = 32 * 1024
 # A file is rewritten when this part of its rows is dead.
 DEAD_SHARE = 0.3
+# A task rewrites this part of the target size at least, if it shares a group with others. To write
+# a million rows again takes a core some seconds, for which the batch waits.
+_TARGET_PARTS = 32
+# A group waits for the files of so many tasks. A table may have one new file in a batch, however
+# many cores there are.
+_AWAITED_TASKS = 2
 
 
 class Limits(NamedTuple):
-    """How large files become, and how much is read at once, both in bytes."""
+    """How large files become, how much is read at once, and how many tasks do it."""
 
-    target: int
-    budget: int
+    target: int  # bytes
+    budget: int  # bytes
+    tasks: int = 1
+
+    def sharing(self, size: float) -> int:
+        """Return how many tasks share files of `size` bytes."""
+        return max(1, min(self.tasks, int(size * _TARGET_PARTS // self.target)))
 
 
 def plan(files: Iterable[DataFile], limits: Limits) -> list[list[DataFile]]:
@@ -40,7 +55,7 @@ def plan(files: Iterable[DataFile], limits: Limits) -> list[list[DataFile]]:
     """
     chosen: list[list[DataFile]] = []
     total = 0
-    for group in sorted(_groups(files, limits.target), key=_gain, reverse=True):
+    for group in sorted(_groups(files, limits), key=_gain, reverse=True):
         size = sum(file.size for file in group)
         if not chosen or total + size <= limits.budget:
             chosen.append(group)
@@ -93,31 +108,50 @@ def in_key_order(data: pa.Table, key: Sequence[str]) -> pa.Table:
     return data.sort_by(key[0]) if is_sorted else data
 
 
-def _groups(files: Iterable[DataFile], target: int) -> Iterator[list[DataFile]]:
+def _groups(files: Iterable[DataFile], limits: Limits) -> Iterator[list[DataFile]]:
     sizes: dict[object, list[DataFile]] = {}
     for file in files:
         live = _live_size(file)
         place = (tuple(sorted(file.partition_values.items())), tuple(sorted(file.tags.items())))
-        if live < target / 2:
+        if live < limits.target / 2:
             sizes.setdefault((place, _size_class(live)), []).append(file)
         elif _is_worn(file):
             yield [file]
     for alike in sizes.values():
-        groups = _cut(alike, target) if len(alike) >= GROUP_FILES else [[f] for f in alike]
+        awaited = min(_AWAITED_TASKS, limits.sharing(sum(map(_live_size, alike))))
+        is_due = len(alike) >= GROUP_FILES * awaited
+        groups = _cut(alike, limits) if is_due else [[f] for f in alike]
         yield from (group for group in groups if len(group) > 1 or _is_worn(group[0]))
 
 
-def _cut(files: list[DataFile], target: int) -> Iterator[list[DataFile]]:
-    """Divide files into groups of at most `target` bytes."""
+def _cut(files: list[DataFile], limits: Limits) -> Iterator[list[DataFile]]:
+    """Divide files into groups of at most the target size, and these among tasks."""
     group: list[DataFile] = []
     size = 0.0
+    # What was written together stays together.
     for file in sorted(files, key=lambda file: file.modified):
-        if group and size + _live_size(file) > target:
-            yield group
+        if group and size + _live_size(file) > limits.target:
+            yield from _divided(group, limits.sharing(size))
             group, size = [], 0.0
         group.append(file)
         size += _live_size(file)
-    yield group
+    yield from _divided(group, limits.sharing(size))
+
+
+def _divided(group: list[DataFile], tasks: int) -> Iterator[list[DataFile]]:
+    """Divide a group into parts of about the same size, one for each of `tasks` at most."""
+    parts = max(1, min(tasks, len(group) // GROUP_FILES))
+    share = sum(map(_live_size, group)) / parts
+    part: list[DataFile] = []
+    size = 0.0
+    for file in group:
+        # The part that ends nearest to its share.
+        if part and size + _live_size(file) / 2 > share:
+            yield part
+            part, size = [], size - share
+        part.append(file)
+        size += _live_size(file)
+    yield part
 
 
 def _gain(group: list[DataFile]) -> float:

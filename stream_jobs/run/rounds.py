@@ -61,7 +61,8 @@ class Rounds:
                 parts.append(own.part())
         whole = frozenset(work.topic for work in pending if work.must_stay_whole)
         tasks = [self._template.doing(parts=tuple(own)) for own in spread(parts, cores, whole)]
-        return tasks + [self._template.doing(rewritten=own) for own in shares(files, cores)]
+        by_size = shares(files, cores, lambda each: each.file.size)
+        return tasks + [self._template.doing(rewritten=own) for own in by_size]
 
 
 def _finished(work: TableWork, results: Sequence[PartResult]) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from stream_jobs.apply.facts import TablePart
     from stream_jobs.source.ranges import OffsetRange
@@ -42,9 +42,12 @@ def spread(
     return [own for own in bins if own]
 
 
-def shares(work: Sequence[_T], tasks: int) -> list[tuple[_T, ...]]:
-    """Return `work` in as many parts as there are tasks, without empty ones."""
-    return [tuple(work[number::tasks]) for number in range(min(tasks, len(work)))]
+def shares(work: Sequence[_T], tasks: int, size: Callable[[_T], int]) -> list[tuple[_T, ...]]:
+    """Return `work` in shares of about the same size, at most `tasks`, without empty ones."""
+    bins: list[list[_T]] = [[] for _ in range(min(tasks, len(work)))]
+    for each in sorted(work, key=size, reverse=True):
+        min(bins, key=lambda own: sum(map(size, own))).append(each)
+    return [tuple(own) for own in bins if own]
 
 
 def _pieces(part: TablePart, count: int) -> list[TablePart]:

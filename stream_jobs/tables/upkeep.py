@@ -11,7 +11,7 @@ call OPTIMIZE or VACUUM.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from connector.errors import CommitConflict, MirrorError
@@ -40,10 +40,6 @@ class KeptTable(NamedTuple):
 
 # Bytes that a batch compacts; what is left waits for the next one.
 _BUDGET_BYTES: Final = 64 * 1024 * 1024
-# A group of this part of a file's target size is divided if cores are idle, into parts of so many
-# files at least. To write a million rows again takes a core some seconds.
-_TARGET_PARTS: Final = 16
-_HALF_FILES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +57,11 @@ class Upkeep:
 
         What is older than the retention `at`, milliseconds since 1970, is deleted; by default, now.
         """
-        work = self._compactions(tables)
-        failed = self._compact({each.topic: each.mirror for each in tables}, work) if work else {}
+        cores = self.cores()
+        work = self._compactions(tables, cores)
+        tasks = [self.template.doing(compacted=share) for share in shares(work, cores, _bytes_of)]
+        mirrors = {each.topic: each.mirror for each in tables}
+        failed = self._compact(mirrors, tasks) if tasks else {}
         due = [table for table in tables if is_checkpoint_due(table.mirror.delta)]
         if due:
             with ThreadPoolExecutor(self.threads) as pool:
@@ -74,31 +73,27 @@ class Upkeep:
                 }
         return failed
 
-    def _compactions(self, tables: Sequence[KeptTable]) -> list[CompactedFiles]:
+    def _compactions(self, tables: Sequence[KeptTable], cores: int) -> list[CompactedFiles]:
         """Return the files to compact, up to the budget; a group that exceeds it goes alone."""
         work: list[CompactedFiles] = []
         left = _BUDGET_BYTES
         for topic, own, key, target in tables:
             snapshot = own.delta.snapshot
-            limits = Limits(target or self.target_bytes, left)
+            limits = Limits(target or self.target_bytes, left, cores)
             for group in plan(snapshot.files.values(), limits):
-                size = sum(file.size for file in group)
+                columns = snapshot.metadata.file_columns
+                files, path = tuple(group), own.delta.path
+                each = CompactedFiles(topic, path, files, columns, key, snapshot.clustering)
+                size = _bytes_of(each)
                 if work and size > left:
                     continue
                 left -= size
-                columns = snapshot.metadata.file_columns
-                files, path = tuple(group), own.delta.path
-                work.append(CompactedFiles(topic, path, files, columns, key, snapshot.clustering))
+                work.append(each)
         return work
 
     def _compact(
-        self, tables: dict[str, MirrorTable], work: Sequence[CompactedFiles]
+        self, tables: dict[str, MirrorTable], tasks: Sequence[Task]
     ) -> dict[str, MirrorError]:
-        cores = self.cores()
-        if len(work) < cores:
-            least = self.target_bytes // _TARGET_PARTS
-            work = [half for each in work for half in _halves(each, least)]
-        tasks = [self.template.doing(compacted=share) for share in shares(work, cores)]
         failed = {}
         for topic, found in by_topic(self.run(tasks)).items():
             try:
@@ -118,23 +113,8 @@ class Upkeep:
             remove_files(own.delta.storage, own.delta.path, results)
 
 
-def _halves(work: CompactedFiles, least: int) -> tuple[CompactedFiles, ...]:
-    """Return a group of `least` bytes or more as two: the batch waits for its compaction.
-
-    Two files take its place instead of one. More of them would often be written again.
-    """
-    total = sum(file.size for file in work.files)
-    if total < least:
-        return (work,)
-    # The files are in the order of time; what was written together stays together.
-    size = middle = 0
-    while size < total / 2:
-        size += work.files[middle].size
-        middle += 1
-    first, second = work.files[:middle], work.files[middle:]
-    if min(len(first), len(second)) < _HALF_FILES:
-        return (work,)
-    return replace(work, files=first), replace(work, files=second)
+def _bytes_of(work: CompactedFiles) -> int:
+    return sum(file.size for file in work.files)
 
 
 def _cleaned_up(table: DeltaTable, at: int | None) -> MirrorError | None:

@@ -67,6 +67,32 @@ def test_no_group_is_larger_than_the_target() -> None:
     assert [len(group) for group in plan(files, LIMITS)] == [3, 3, 3]
 
 
+def test_tasks_share_a_large_group_which_waits_for_the_files_of_two_of_them() -> None:
+    shared = LIMITS._replace(tasks=2)
+    large = [file(f"l{n:02}", MB) for n in range(16)]
+    assert plan(large[:15], shared) == []
+    first, second = names(plan(large, shared))
+    assert {*first, *second} == {f.path for f in large}
+    assert len(first) == len(second) == 8
+    small = [file(f"s{n}", 10 * KB) for n in range(8)]
+    assert names(plan(small, shared)) == [[f.path for f in small]]
+    # A table with one new file in a batch does not wait for all cores.
+    assert list(map(len, plan(large, LIMITS._replace(tasks=64)))) == [8, 8]
+
+
+def test_the_parts_of_a_group_have_about_the_same_size() -> None:
+    dice = random.Random(7)
+    for _ in range(100):
+        # As different as files of one size can be.
+        files = [file(f"f{n:02}", dice.randrange(300 * KB, 2 * MB)) for n in range(32)]
+        tasks = dice.choice([2, 3, 4])
+        found = plan(files, LIMITS._replace(tasks=tasks))
+        assert sorted(f.path for group in found for f in group) == [f.path for f in files]
+        assert len(found) == tasks
+        share = sum(f.size for f in files) / tasks
+        assert all(abs(sum(f.size for f in group) - share) <= 2 * MB for group in found)
+
+
 def test_the_budget_holds_unless_one_group_is_larger() -> None:
     files = [file(f"a{n}", 2 * MB) for n in range(8)] + [file(f"b{n}", 30 * KB) for n in range(8)]
     assert names(plan(files, Limits(64 * MB, MB))) == [[f"b{n}" for n in range(8)]]

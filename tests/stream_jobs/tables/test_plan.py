@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from stream_jobs.apply.facts import TablePart
 from stream_jobs.source.ranges import OffsetRange
-from stream_jobs.tables.plan import spread
+from stream_jobs.tables.plan import shares, spread
 
 
 def part(topic: str, *records: int) -> TablePart:
@@ -33,6 +33,17 @@ def test_each_range_is_in_one_task_and_a_topic_once_in_each(
         assert len({piece.topic for piece in own}) == len(own)
     for topic in topics:
         assert sum(piece.topic == topic for own in found for piece in own) <= 1
+
+
+@given(st.lists(st.integers(0, 1000)), st.integers(1, 8))
+def test_shares_have_about_the_same_size(sizes: list[int], tasks: int) -> None:
+    found = shares(list(enumerate(sizes)), tasks, lambda each: each[1])
+    assert sorted(each for own in found for each in own) == list(enumerate(sizes))
+    assert len(found) <= tasks
+    assert all(found)
+    loads = [sum(size for _, size in own) for own in found]
+    if len(loads) == tasks:
+        assert max(loads) - min(loads) <= max(sizes)
 
 
 def test_few_records_are_one_task() -> None:

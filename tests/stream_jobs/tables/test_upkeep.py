@@ -55,14 +55,23 @@ def test_eight_small_files_become_one(sample: Sample) -> None:
     assert sample.ids() == list(range(8))
 
 
-def test_a_large_group_is_divided_if_a_core_is_idle(sample: Sample) -> None:
+def test_two_cores_share_a_large_group(sample: Sample) -> None:
     rows = 600
-    for number in range(8):
+    tasks: list[Task] = []
+
+    def run(own: Sequence[Task]) -> list[PartResult]:
+        tasks.extend(own)
+        return run_here(own)
+
+    for number in range(16):
         sample.append(range(number * rows, (number + 1) * rows))
+        if number < 15:
+            assert len(do_upkeep(sample, run).snapshot.files) == number + 1
     assert sum(file.size for file in sample.table.snapshot.files.values()) > TARGET // 16
-    files = do_upkeep(sample).snapshot.files.values()
-    assert [file.rows for file in files] == [4 * rows, 4 * rows]
-    assert sample.ids() == list(range(8 * rows))
+    files = do_upkeep(sample, run).snapshot.files.values()
+    assert [file.rows for file in files] == [8 * rows, 8 * rows]
+    assert [len(task.compacted) for task in tasks] == [1, 1]
+    assert sample.ids() == list(range(16 * rows))
 
 
 def test_files_without_live_rows_become_nothing(sample: Sample) -> None:
