@@ -47,7 +47,7 @@ class Home:
 
     def store(self, what: str, result: dict[str, Any]) -> None:
         """Keep the result of subcommand `what`, with the machine and the time."""
-        document = {"at": datetime.now(UTC).isoformat(timespec="seconds"), **machine(), **result}
+        document = {**here_and_now(), **result}
         path = self.folder("results") / f"{what}.json"
         path.write_text(json.dumps(document, indent=1) + "\n")
 
@@ -58,6 +58,11 @@ class Home:
             return None
         document: dict[str, Any] = json.loads(path.read_text())
         return document
+
+
+def here_and_now() -> dict[str, Any]:
+    """Describe where and when something is measured."""
+    return {"at": datetime.now(UTC).isoformat(timespec="seconds"), **machine()}
 
 
 def machine() -> dict[str, Any]:

@@ -20,6 +20,7 @@ import time
 import traceback
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.home import here_and_now
 from benchmarks.mirror_cluster import CLUSTER_SCALE, measure_cluster
 from benchmarks.mirror_hot import HotTopic, measure_hot
 from benchmarks.mirror_live import measure_mirror_live
@@ -88,7 +89,8 @@ def _measure(part: str, measure: Callable[[], dict[str, Any]], found: dict[str, 
     found["failed"].pop(part, None)
     began = time.monotonic()
     try:
-        found[part] = measure()
+        figures = measure()
+        found[part] = {**here_and_now(), "compiled": found["compiled"], **figures}
     except Exception as error:  # noqa: BLE001 - the other parts are measured, whatever it is
         traceback.print_exc()
         found["failed"][part] = f"{type(error).__name__}: {error}"

@@ -9,7 +9,9 @@ worker would give if each had a core of its own: the seconds outside of tasks st
 tasks fall to the CPU of the busiest worker, compared with that of one that does everything.
 
 Two cores that share caches, or that are two threads of one core, do less than twice the work of
-one, and then each second of CPU does less. So two processes that only compute are measured, too.
+one, and then each second of CPU does less. A second worker pays for that, a single one does not. So
+two processes that only compute are measured, too, and one worker beside such a process: its CPU
+seconds are those of a worker whose neighbour is busy, as both of two workers are.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import itertools
 import shutil
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +54,8 @@ while time.monotonic() < end:
 print(count)
 """
 _COMPUTE_SECONDS = 5
+# Longer than any run.
+_BUSY_SECONDS = 3600
 
 
 def measure_cluster(work: Path, topic: HotTopic, broker: int) -> dict[str, Any]:
@@ -60,27 +65,43 @@ def measure_cluster(work: Path, topic: HotTopic, broker: int) -> dict[str, Any]:
     """
     records = topic.records
     batch = min(_BATCH, records // (_BATCHES_MIN + 1))
-    runs: dict[int, list[dict[str, Any]]] = {1: [], 2: []}
-    for number, count in itertools.product(range(_RUNS), runs):
-        figures = _run(work / f"cluster-{number}-{count}", topic, broker, count, batch)
-        say(f"mirror, cluster, {count} workers: {figures}")
-        runs[count].append(figures)
-    workers = {
-        str(count): min(own, key=lambda each: each["seconds"]) for count, own in runs.items()
+    runs: dict[tuple[int, bool], list[dict[str, Any]]] = {
+        (1, False): [],
+        (1, True): [],
+        (2, False): [],
     }
-    one, two = workers["1"], workers["2"]
-    share = max(two["executors_cpu_s"]) / sum(one["executors_cpu_s"])
-    alone = one["seconds"] / (one["seconds"] - one["tasks_s"] + one["tasks_s"] * share)
+    for number, (count, is_beside) in itertools.product(range(_RUNS), runs):
+        with ExitStack() as stack:
+            if is_beside:
+                stack.callback(_end, _computing(_BUSY_SECONDS))
+            folder = work / f"cluster-{number}-{count}-{is_beside}"
+            figures = _run(folder, topic, broker, count, batch)
+        where = ", beside a process that computes" if is_beside else ""
+        say(f"mirror, cluster, {count} workers{where}: {figures}")
+        runs[count, is_beside].append(figures)
+    one, beside, two = (min(own, key=lambda each: each["seconds"]) for own in runs.values())
     return {
         "records": records,
         "batch": batch,
-        "workers": workers,
-        "seconds": {str(count): [each["seconds"] for each in own] for count, own in runs.items()},
+        "workers": {"1": one, "2": two},
+        "beside": beside,
+        "seconds": {
+            str(count): [each["seconds"] for each in own]
+            for (count, is_beside), own in runs.items()
+            if not is_beside
+        },
         "ratio": round(two["records_s"] / one["records_s"], 2),
         "tasks_ratio": round(one["tasks_s"] / two["tasks_s"], 2),
-        "ratio_of_cpu": round(alone, 2),
+        "ratio_of_cpu": round(_of_own_cores(one, one, two), 2),
+        "ratio_beside": round(_of_own_cores(one, beside, two), 2),
         "ratio_of_cores": round(_computed(2) / _computed(1), 2),
     }
+
+
+def _of_own_cores(one: dict[str, Any], compared: dict[str, Any], two: dict[str, Any]) -> float:
+    """Return how fast two workers are if tasks take the CPU of the busiest, to that of another."""
+    share = max(two["executors_cpu_s"]) / sum(compared["executors_cpu_s"])
+    return float(one["seconds"] / (one["seconds"] - one["tasks_s"] + one["tasks_s"] * share))
 
 
 def _run(folder: Path, topic: HotTopic, broker: int, workers: int, batch: int) -> dict[str, Any]:
@@ -88,10 +109,10 @@ def _run(folder: Path, topic: HotTopic, broker: int, workers: int, batch: int) -
     with SparkCluster(folder / "spark", workers=workers) as cluster:
 
         def look(running: RunningJob) -> None:
-            executors = [cluster.executors(number)[-1] for number in range(workers)]
+            executors = [cluster.executors(number) for number in range(workers)]
             looks.append(
                 {
-                    "executors": [_cpu_s(each) for each in executors],
+                    "executors": [sum(map(_cpu_s, own)) for own in executors],
                     "driver": running.costs.look(),
                     "broker": _cpu_s(broker),
                 }
@@ -105,11 +126,18 @@ def _run(folder: Path, topic: HotTopic, broker: int, workers: int, batch: int) -
 
 def _computed(processes: int) -> int:
     """Return how much work so many processes do that only compute."""
-    command = [sys.executable, "-c", _COMPUTE, str(_COMPUTE_SECONDS)]
-    running = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(processes)
-    ]
+    running = [_computing(_COMPUTE_SECONDS) for _ in range(processes)]
     return sum(int(each.communicate()[0]) for each in running)
+
+
+def _computing(seconds: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", _COMPUTE, str(seconds)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate()
 
 
 def _figures(run: Run, looks: list[dict[str, Any]]) -> dict[str, Any]:
@@ -119,13 +147,16 @@ def _figures(run: Run, looks: list[dict[str, Any]]) -> dict[str, Any]:
     batches = run.batches[1:]
     seconds = sum(run.batch_s[1:])
     first, last = looks[0], looks[-1]
-    ends = zip(first["executors"], last["executors"], strict=True)
+    # At the last look, processes may have ended already.
+    ends = [max(own) for own in zip(*(look["executors"] for look in looks), strict=True)]
     return {
         "seconds": round(seconds, 2),
         "records_s": round(sum(batch["records"] for batch in batches) / seconds),
         "tasks_s": round(sum(batch["phases"][name] for batch in batches for name in _TASKS), 2),
         "upkeep_s": round(sum(batch["phases"]["upkeep"] for batch in batches), 2),
-        "executors_cpu_s": [round(after - before, 2) for before, after in ends],
+        "executors_cpu_s": [
+            round(after - before, 2) for before, after in zip(first["executors"], ends, strict=True)
+        ],
         "driver_cpu_s": round(last["driver"] - first["driver"], 2),
         "broker_cpu_s": round(last["broker"] - first["broker"], 2),
     }

@@ -1,6 +1,8 @@
 """The blocks of the mirror in BENCHMARKS.md and in the README, between two marks each.
 
-They are written when the mirror alone was measured, too: the figures of everything else stay.
+They are written when the mirror alone was measured, too: the figures of everything else stay. Each
+part of the mirror has marks of its own in BENCHMARKS.md, and says where and when it was measured:
+parts that this machine has not measured stay as they are.
 """
 
 from __future__ import annotations
@@ -65,20 +67,46 @@ _RUNNING = (
 )
 
 
-def mirror_text(mirror: dict[str, Any]) -> str:
-    """Return all tables of the mirror, with marks."""
-    mode = "compiled" if mirror["compiled"] else "interpreted"
-    where = (
-        f"{mirror['at'][:10]}, {mirror['cpu']}, {mirror['cores']} cores, {mirror['memory_gib']} "
-        f"GiB, Linux {mirror['kernel']}, {mirror['python']}; ours {mode}."
-    )
-    rows = [each.row() for each in mirror_targets(mirror)]
-    parts = [BEGIN, "## The mirror", _INTRODUCTION, where]
-    parts.append(table(["", "wanted", "measured", "met"], rows))
-    if failed := mirror.get("failed"):
+def mirror_text(mirror: dict[str, Any], last: str | None) -> str:
+    """Return all tables of the mirror, with marks.
+
+    A part that was not measured, and did not fail, is that of `last`, the block of the document.
+    """
+    parts = [BEGIN, "## The mirror", _INTRODUCTION]
+    failed = mirror.get("failed", {})
+    if failed:
         parts.append(f"Not measured, because the run failed: {', '.join(sorted(failed))}.")
-    parts += [make(mirror) for part, make in _TABLES.items() if part in mirror]
+    for part in _TABLES:
+        if part in mirror:
+            parts.append(_part_text(mirror, part))
+        elif part not in failed and (own := _between(last or "", *_marks(part))) is not None:
+            parts.append(own)
     return "\n\n".join([*parts, END])
+
+
+def _part_text(mirror: dict[str, Any], part: str) -> str:
+    """Return what was measured of one part, and where, with marks."""
+    # Parts that were kept may be older, and then do not have this themselves.
+    machine = mirror | mirror[part]
+    mode = "compiled" if machine["compiled"] else "interpreted"
+    where = (
+        f"{machine['at'][:10]}, {machine['cpu']}, {machine['cores']} cores, "
+        f"{machine['memory_gib']} GiB, Linux {machine['kernel']}, {machine['python']}; ours {mode}."
+    )
+    rows = [each.row() for each in mirror_targets({part: mirror[part]})]
+    targets = table(["", "wanted", "measured", "met"], rows)
+    begin, end = _marks(part)
+    return "\n\n".join([begin, where, targets, _TABLES[part](mirror), end])
+
+
+def _marks(part: str) -> tuple[str, str]:
+    return f"<!-- the mirror, {part} -->", f"<!-- end of {part} -->"
+
+
+def has_summary(mirror: dict[str, Any]) -> bool:
+    """Return whether all that the summary tells was measured, or failed."""
+    known = {*mirror, *mirror.get("failed", {})}
+    return known >= {"hot", "many", "live"}
 
 
 def mirror_summary(mirror: dict[str, Any]) -> str:
@@ -93,7 +121,11 @@ def mirror_summary(mirror: dict[str, Any]) -> str:
 
 def block_of(document: Path, begin: str = BEGIN, end: str = END) -> str | None:
     """Return the block that a document has between two marks, with the marks."""
-    _, found, rest = document.read_text().partition(begin)
+    return _between(document.read_text(), begin, end)
+
+
+def _between(whole: str, begin: str, end: str) -> str | None:
+    _, found, rest = whole.partition(begin)
     text, ended, _ = rest.partition(end)
     return f"{begin}{text}{end}" if found and ended else None
 

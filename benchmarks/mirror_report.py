@@ -105,6 +105,13 @@ def mirror_cluster(mirror: dict[str, Any]) -> str:
             f"{cluster['ratio'] / cluster['ratio_of_cores']:.0%} of that. "
             f"Seconds of all runs: {seconds}."
         )
+    if "beside" in cluster:
+        note += (
+            " Each second of CPU does less while the other core is busy: one worker beside a "
+            f"process that only computes takes {sum(cluster['beside']['executors_cpu_s']):.1f} CPU "
+            "s for the same work. Compared with that, two workers on machines of their own are "
+            f"{as_fast(cluster['ratio_beside'])}."
+        )
     return f"{table(head, rows)}\n\n{note}"
 
 

@@ -9,7 +9,13 @@ from benchmarks.builds import SOURCES
 from benchmarks.decoders import LIMIT_MB
 from benchmarks.home import REPOSITORY
 from benchmarks.markdown import as_fast, table
-from benchmarks.mirror_documents import block_of, mirror_summary, mirror_text, put_block
+from benchmarks.mirror_documents import (
+    block_of,
+    has_summary,
+    mirror_summary,
+    mirror_text,
+    put_block,
+)
 from benchmarks.process import say
 from benchmarks.readme import END, README, summary, update_readme
 from benchmarks.targets import mirror_targets, targets, tools_targets
@@ -64,7 +70,7 @@ def write_report(home: Home, *, publish: bool) -> None:
     if publish:
         DOCUMENT.write_text(document)
         update_readme(summary(results))
-        if mirror:
+        if mirror and has_summary(mirror):
             put_block(README, mirror_summary(mirror), END)
         if tools:
             put_block(README, tools_summary(tools), END)
@@ -88,8 +94,9 @@ def write_mirror(home: Home) -> None:
     mirror = home.load("mirror")
     if mirror is None:
         return
-    put_block(DOCUMENT, mirror_text(mirror), "")
-    put_block(README, mirror_summary(mirror), END)
+    put_block(DOCUMENT, mirror_text(mirror, block_of(DOCUMENT)), "")
+    if has_summary(mirror):
+        put_block(README, mirror_summary(mirror), END)
 
 
 def _document(results: dict[str, dict[str, Any] | None], scale: float) -> str:
@@ -120,7 +127,7 @@ def _document(results: dict[str, dict[str, Any] | None], scale: float) -> str:
         parts.append(kept)
     mirror = results["mirror"]
     # What was measured elsewhere stays.
-    block = mirror_text(mirror) if mirror else block_of(DOCUMENT)
+    block = mirror_text(mirror, block_of(DOCUMENT)) if mirror else block_of(DOCUMENT)
     if block:
         parts.append(block)
     return "\n\n".join(parts) + "\n"
