@@ -98,12 +98,11 @@ class BodyDecoder(EventBodies):
 
         Raises DecodeError for a body that cannot be read.
         """
-        header = event.header
-        type_code = header.type_code
+        type_code = event.type_code
         if (
             self._fragments.pending
             and type_code != PARTIAL_ROW_DATA
-            and not header.artificial
+            and not event.header.artificial
             and not is_heartbeat(type_code)
         ):
             self._fragments.require_nothing_open()
@@ -134,13 +133,12 @@ class BodyDecoder(EventBodies):
         start = body.offset
         decoded = self._decode(event, body)
         _require_end(body)
-        if event.header.type_code == QUERY:
+        if event.type_code == QUERY:
             self._readable.note(body.data, start, body.end)
         return decoded
 
     def _decode(self, event: Event, body: PayloadReader) -> EventBody:
-        header = event.header
-        type_code = header.type_code
+        type_code = event.type_code
         head = event.rows_head
         if head is not None:
             return self._rows.decode(event, type_code, head, event.table_map, body)
@@ -148,6 +146,7 @@ class BodyDecoder(EventBodies):
             # One in each transaction, so it is called directly and not through the table.
             return GtidEvent.decode(body)
         decode = BODIES[type_code]
+        header = event.header
         if decode is not None:
             return decode(body, header, self._log)
         if type_code == PARTIAL_ROW_DATA:

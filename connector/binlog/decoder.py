@@ -205,13 +205,12 @@ class EventDecoder:
         """Take an event of an intact run, in a file with the usual layout and checksums."""
         counter = self._counter
         size: i64 = len(data)
-        header = EventHeader.at(data, 0)
         position = counter.position
         event = Event(
             counter.file,
             position,
             position + size,
-            header,
+            None,
             None,
             data,
             checksummed=True,
@@ -224,7 +223,7 @@ class EventDecoder:
         except DecodeError as error:
             raise event.error(error) from error
         counter.position = event.next_position
-        if header.type_code == START_ENCRYPTION:
+        if data[TYPE_OFFSET] == START_ENCRYPTION:
             self._take_encryption(event)
         return event
 

@@ -16,7 +16,9 @@ from connector.binlog.events.transaction_payload import (
 )
 from connector.binlog.framing.checksum import stored_checksum
 from connector.binlog.framing.event_types import QUERY, EventType, event_name
+from connector.binlog.framing.header import EventHeader
 from connector.binlog.framing.log_position import UNNAMED_LOG
+from connector.binlog.framing.version import TYPE_OFFSET
 from connector.codec.payload import PayloadReader
 from connector.errors import DecodeError, EventError, log_payloads
 
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from connector.binlog.events.rows_head import RowsHead
     from connector.binlog.events.table_map import TableMapEvent
     from connector.binlog.events.transaction_payload import CompressionType
-    from connector.binlog.framing.header import EventHeader
     from connector.gtid import Gtid
 
 _BEGIN: Final = b"BEGIN"
@@ -146,11 +147,11 @@ class Event:
         "_body",
         "_checksummed",
         "_end",
+        "_header",
         "_number",
         "_start",
         "data",
         "file",
-        "header",
         "next_position",
         "position",
         "rows_head",
@@ -162,7 +163,7 @@ class Event:
         file: str,
         position: int,
         next_position: int,
-        header: EventHeader,
+        header: EventHeader | None,
         body: EventBody | None,
         data: bytes,
         *,
@@ -174,16 +175,17 @@ class Event:
     ) -> None:
         """Set the fields; if `body` is None, `bodies` decodes `data[start:end]` at its first use.
 
+        If `header` is None, it is the first bytes of `data`, and decoded at its first use.
         `number` counts the events inside of a TRANSACTION_PAYLOAD_EVENT, from 1.
         """
         self.file = file  # name of its log; "" before the stream has named it
         self.position = position  # of its first byte in the file, our own 64-bit count
         # Of the first byte after it; equal to `position` when artificial.
         self.next_position = next_position
-        self.header = header
         self.data = data  # the whole event as in the file, with header and checksum
         self.table_map: TableMapEvent | None = None
         self.rows_head: RowsHead | None = None
+        self._header = header
         self._body = body
         self._bodies = bodies
         self._start: i64 = start
@@ -207,6 +209,22 @@ class Event:
 
     def __repr__(self) -> str:
         return f"<{self.file or UNNAMED_LOG}:{self.position} {self.name}: {self._body!r}>"
+
+    @property
+    def header(self) -> EventHeader:
+        """What the event says about itself in its first bytes."""
+        header = self._header
+        if header is None:
+            header = self._header = EventHeader.at(self.data, 0)
+        return header
+
+    @property
+    def type_code(self) -> i64:
+        """The type in the header."""
+        header = self._header
+        if header is None:
+            return self.data[TYPE_OFFSET]
+        return header.type_code
 
     @property
     def body(self) -> EventBody:
@@ -235,7 +253,7 @@ class Event:
     @property
     def name(self) -> str:
         """Name of the event in messages: its type, and its number inside of a compressed one."""
-        name = event_name(self.header.type_code)
+        name = event_name(self.type_code)
         if self._number:
             return f"{name} (event {self._number} of a TRANSACTION_PAYLOAD_EVENT)"
         return name
@@ -243,7 +261,7 @@ class Event:
     @property
     def begin_thread_id(self) -> i64:
         """The session of a BEGIN, NO_BEGIN for any other event; needs no decoded body."""
-        if self.header.type_code != QUERY:
+        if self.type_code != QUERY:
             return NO_BEGIN
         bodies = self._bodies
         if bodies is not None and bodies.has_plain_queries:

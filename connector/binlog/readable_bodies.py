@@ -67,7 +67,7 @@ class ReadableBodies:
 
         For rows, it begins after the head, which names the table.
         """
-        type_code: i64 = event.header.type_code
+        type_code = event.type_code
         data = event.data
         bitmaps: i64 = _BITMAPS[type_code]
         if bitmaps:

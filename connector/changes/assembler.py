@@ -142,7 +142,7 @@ class TransactionAssembler:
         Raises UnsupportedChange for a change that cannot be published, ProtocolError for an order
         of events that no server writes, EventError for an event that cannot be read.
         """
-        meaning: i64 = MEANING_OF_TYPE[event.header.type_code]
+        meaning: i64 = MEANING_OF_TYPE[event.type_code]
         if meaning == ROWS:
             if self._is_followed(event, event.table_map):
                 rows = event.body
@@ -186,7 +186,7 @@ class TransactionAssembler:
                 file=opened.file,
                 position=opened.position,
             )
-        if event.header.type_code == GTID_LOG:
+        if event.type_code == GTID_LOG:
             gtid, committed_us = event.opening()
             self._begin(event, gtid, committed_us or _started_us(event))
             self._state = _OPENED
@@ -351,7 +351,7 @@ class TransactionAssembler:
             raise ProtocolError(
                 stream_order.OUTSIDE_TRANSACTION,
                 log_position=f"{event.file}:{event.position}",
-                event_name=event_name(event.header.type_code),
+                event_name=event_name(event.type_code),
             )
         return transaction
 

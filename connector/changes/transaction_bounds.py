@@ -127,7 +127,7 @@ class TransactionBounds:
         `span` is the transaction of the event, None for an event between transactions. For most
         events the type is enough, so their bodies are not decoded.
         """
-        meaning: i64 = MEANING_OF_TYPE[event.header.type_code]
+        meaning: i64 = MEANING_OF_TYPE[event.type_code]
         if meaning == OTHER and _is_between(event.body):
             if self._state == _OUTSIDE:
                 self.span = None
@@ -150,7 +150,7 @@ class TransactionBounds:
         return ended
 
     def _open_by_gtid(self, event: Event) -> None:
-        if event.header.type_code == GTID_LOG:
+        if event.type_code == GTID_LOG:
             # The body need not be decoded for it.
             gtid, _ = event.opening()
             self._open(event, gtid, begun=False)

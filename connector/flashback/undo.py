@@ -86,7 +86,7 @@ class Undo(ByteFormat):
         """
         del output
         self._take(event)
-        if MEANING_OF_TYPE[event.header.type_code] == OTHER:
+        if MEANING_OF_TYPE[event.type_code] == OTHER:
             body = event.body
             if isinstance(body, TransactionPayloadEvent):
                 for inner in body.events():
@@ -102,7 +102,7 @@ class Undo(ByteFormat):
         ended = self._bounds.receive(event)
         if self._span is not None and self._bounds.span is not self._span:
             self._drop_unfinished()
-        meaning: i64 = MEANING_OF_TYPE[event.header.type_code]
+        meaning: i64 = MEANING_OF_TYPE[event.type_code]
         if meaning == ROWS:
             self._rows(event, event.body)
         elif meaning == OTHER or (meaning == QUERY and event.begin_thread_id == NO_BEGIN):

@@ -238,7 +238,7 @@ class FileLog:
 
     def _note(self, event: Event) -> None:
         """Note what the event means for the next ones."""
-        type_code = event.header.type_code
+        type_code = event.type_code
         if self._others is not None:
             self._is_between = type_code in (XID, PREVIOUS_GTIDS)
         if type_code == FORMAT_DESCRIPTION:

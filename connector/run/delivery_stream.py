@@ -170,7 +170,7 @@ class DeliveryStream(ChangeReceiver):
             if data is None:
                 return True
             event = decoder.open(data)
-            type_code = event.header.type_code
+            type_code = event.type_code
             if type_code == FORMAT_DESCRIPTION:
                 self._standing.opened(event.header.timestamp)
             elif type_code in (PREVIOUS_GTIDS, GTID_LIST) and not event.header.artificial:

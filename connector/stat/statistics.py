@@ -262,7 +262,7 @@ class Statistics:
     def _add_body(self, event: Event) -> None:
         """Count what the event, which may lie in a payload, means for transactions and rows."""
         self._add_to_transaction(event)
-        type_code = event.header.type_code
+        type_code = event.type_code
         meaning = MEANING_OF_TYPE[type_code]
         if meaning == ROWS or type_code == PARTIAL_ROW_DATA:
             rows = rows_of(event.body)

@@ -73,7 +73,7 @@ class EventsFormat(ByteFormat):
 
     def put(self, event: Event, output: LineOutput) -> None:
         """Append an event's line, and those of its inner events."""
-        type_code = event.header.type_code
+        type_code = event.type_code
         if type_code in (FORMAT_DESCRIPTION, _START_V3):
             self._use(event)
         end = self._end_log_pos(event)

@@ -90,7 +90,7 @@ class ShortInfos:
                 self._flags_text = encoded(rows_flags(head.flags, self._server))
             out.write(self._flags_text)
             return True
-        type_code = event.header.type_code
+        type_code = event.type_code
         if type_code == QUERY:
             flags: i64 = event.header.flags
             if (

@@ -192,7 +192,7 @@ class RowChanges:
 
 def rows_changed_by(event: Event) -> RowsEvent | None:
     """Return the rows of an event that changes rows, else None."""
-    type_code = event.header.type_code
+    type_code = event.type_code
     if MEANING_OF_TYPE[type_code] != ROWS and type_code != PARTIAL_ROW_DATA:
         # Its body need not be decoded.
         return None

@@ -153,7 +153,7 @@ class EventCursor:
                     return event
                 self._unpacked = None
             for event in self._events:
-                if event.header.type_code != TRANSACTION_PAYLOAD:
+                if event.type_code != TRANSACTION_PAYLOAD:
                     return event
                 body = event.body
                 assert isinstance(body, TransactionPayloadEvent)
@@ -164,7 +164,7 @@ class EventCursor:
 
 
 def _thread_id(event: Event) -> int | None:
-    if event.header.type_code == GTID_LOG:
+    if event.type_code == GTID_LOG:
         return None
     session = event.begin_thread_id
     if session != NO_BEGIN:
