@@ -38,7 +38,10 @@ _EXPONENT_BIAS: Final = 127
 # A number below it has at most 14 digits when it is counted in thousandths.
 _THOUSANDTHS_MAX: Final = 1e11
 
-# The positive numbers that neither `repr` nor JSON writes with an exponent.
+# A name of this module would be looked up in each call.
+_SHORTEST: Final = dumps
+
+# The sizes of numbers that neither `repr` nor JSON writes with an exponent.
 _REPR_MIN: Final = 1e-4
 _REPR_MAX: Final = 1e15
 
@@ -101,12 +104,7 @@ class DoubleReader(PrintedReader):
 
     def put_repr(self, image: PayloadReader, out: BytesWriter) -> None:
         """Append what Python's `repr` of the number is."""
-        value = require_finite(read_f64_le(image.data, image.take(FLOAT64_LENGTH)))
-        if _REPR_MIN <= value < _REPR_MAX:
-            # In this range both have the same digits and no exponent.
-            put_float64(out, value)
-        else:
-            put_ascii(out, repr(value))
+        put_float64_as_python(out, read_f64_le(image.data, image.take(FLOAT64_LENGTH)))
 
     def skip(self, image: PayloadReader) -> None:
         """Skip 8 bytes."""
@@ -116,7 +114,7 @@ class DoubleReader(PrintedReader):
 def put_float64(out: BytesWriter, value: float) -> None:
     """Append a finite number as the shortest JSON number that reads back to the same value."""
     if not _put_thousandths(out, value):
-        out.write(dumps(value))
+        out.write(_SHORTEST(value))
 
 
 def put_float64_as_python(out: BytesWriter, value: float) -> None:
@@ -124,7 +122,12 @@ def put_float64_as_python(out: BytesWriter, value: float) -> None:
 
     Raises DecodeError for an infinity or NaN.
     """
-    if not _put_thousandths(out, value):
+    if _put_thousandths(out, value):
+        return
+    if _REPR_MIN <= abs(value) < _REPR_MAX:
+        # In this range both have the same digits and no exponent; `repr` takes ten times as long.
+        out.write(_SHORTEST(value))
+    else:
         put_ascii(out, repr(require_finite(value)))
 
 
