@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from connector.binlog.framing.event_types import PREVIOUS_GTIDS, XID
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -43,3 +45,17 @@ def put_file(
         # The bytes after the end may be damaged, or not written yet.
         if event.next_position >= stop_position:
             return
+        if event.type_code in (XID, PREVIOUS_GTIDS):
+            _put_groups(log, writer, output, stop_position)
+
+
+def _put_groups(log: FileLog, writer: ByteFormat, output: LineOutput, stop_position: i64) -> None:
+    """Write groups that have been read, between two of which `log` is."""
+    events = log.received()
+    if events is None:
+        return
+    position = log.position
+    if position + (events.end - events.start) <= stop_position:
+        end = writer.put_groups(events, log.trailer, position, output)
+        if end > events.start:
+            log.pass_over(end)

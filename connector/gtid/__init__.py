@@ -7,6 +7,6 @@ server and a number that rises within the domain; a position is the last GTID of
 
 from connector.gtid.mariadb import MariadbGtid, MariadbGtidSet
 from connector.gtid.mysql import GtidSet
-from connector.gtid.mysql_gtid import Gtid, gtid_at
+from connector.gtid.mysql_gtid import Gtid, gtid_at, gtid_prefix_at
 
-__all__ = ["Gtid", "GtidSet", "MariadbGtid", "MariadbGtidSet", "gtid_at"]
+__all__ = ["Gtid", "GtidSet", "MariadbGtid", "MariadbGtidSet", "gtid_at", "gtid_prefix_at"]

@@ -63,11 +63,12 @@ class Gtid:
 class _Server:
     """A server's UUID and its text, shared by all transactions of a log."""
 
-    __slots__ = ("high", "low", "prefix", "uuid")
+    __slots__ = ("high", "low", "prefix", "prefix_bytes", "uuid")
 
     def __init__(self, raw: bytes) -> None:
         self.uuid = UUID(bytes=raw)
         self.prefix = f"{self.uuid}:"
+        self.prefix_bytes = self.prefix.encode("ascii")
         # The halves of the bytes, to compare them in place.
         self.low: i64 = read_i64_le(raw, 0)
         self.high: i64 = read_i64_le(raw, _HALF)
@@ -112,3 +113,11 @@ def gtid_at(data: bytes, at: i64, gno: i64) -> Gtid:
     gtid = Gtid(server.uuid, gno)
     gtid.prefix = server.prefix
     return gtid
+
+
+def gtid_prefix_at(data: bytes, at: i64) -> bytes:
+    """Return the text of GTIDs of the server that `gtid_at` names, up to the number.
+
+    Raises IndexError if there are fewer than 16 bytes.
+    """
+    return _SERVERS.at(data, at).prefix_bytes

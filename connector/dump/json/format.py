@@ -12,7 +12,6 @@ transaction are in the body of its event, with `log_pos` null.
 
 from __future__ import annotations
 
-from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Final, final
 
 from librt.strings import read_i32_le
@@ -29,13 +28,12 @@ from connector.binlog.framing.event_types import (
     GTID_LOG,
     QUERY,
     XID,
-    event_name,
 )
 from connector.binlog.framing.version import BinlogVersion
-from connector.codec.digits import put_uint
-from connector.codec.hexadecimal import put_hex_32
 from connector.dump.json.bodies import body_fields
 from connector.dump.json.cells import encoded
+from connector.dump.json.event_heads import NOTHING, EventHeads
+from connector.dump.json.group_lines import GroupLines
 from connector.dump.json.rows import dumps, large_rows_body
 from connector.dump.json.short_bodies import Statements, put_gtid, put_xid
 from connector.dump.json.table_writer import TableWriter
@@ -48,10 +46,10 @@ if TYPE_CHECKING:
 
     from connector.binlog.event import Event, EventBody
     from connector.dump.lines.output import LineOutput
+    from connector.reader.event_frames import ReceivedEvents
 
 # Number of tables whose writers are kept; all are dropped when there are more.
 _TABLES_MAX: Final = 256
-_NO_POSITION: Final = -1
 # Rows of an event of at most so many bytes need not be looked at: even compressed they are few.
 _SMALL: Final = 128
 _START_V3: Final = 1  # of EventType
@@ -60,10 +58,7 @@ _NEWLINE: Final = 0x0A
 _COMMA: Final = 0x2C
 _CLOSE: Final = 0x7D
 
-_TYPES: Final = [
-    f',"type":"{event_name(code)}","type_code":{code},"timestamp":'.encode() for code in range(256)
-]
-_NULL: Final = b"null"
+_U32: Final = 0xFFFF_FFFF
 
 
 @final
@@ -76,11 +71,13 @@ class JsonFormat(ByteFormat):
         self._v1 = False
         self._mariadb = False
         self._file_name = ""
-        self._file = _file("")
+        self._heads = EventHeads()
+        self._heads.name_file("")
         # By identity: equal table maps are one object.
         self._tables: dict[int, TableWriter] = {}
         self._table: TableWriter | None = None  # of the last event
         self._statements = Statements()
+        self._groups = GroupLines(self._heads, self._statements)
 
     def received(self) -> None:
         """Do nothing: no line depends on the time."""
@@ -90,7 +87,7 @@ class JsonFormat(ByteFormat):
 
         Raises EventError for a row that cannot be read.
         """
-        type_code: i64 = event.header.type_code
+        type_code = event.type_code
         if type_code in (FORMAT_DESCRIPTION, _START_V3):
             self._begin(event)
         if event.rows_head is not None and event.header.event_size > _SMALL:
@@ -108,6 +105,12 @@ class JsonFormat(ByteFormat):
             raise
         out.append(u8(_NEWLINE))
 
+    def put_groups(
+        self, events: ReceivedEvents, trailer: i64, position: i64, output: LineOutput
+    ) -> i64:
+        """Append the lines of the groups at the start of `events`; return where they end."""
+        return self._groups.put(events, trailer, position, output)
+
     def _begin(self, event: Event) -> None:
         """Expect the events of another format."""
         body = event.body
@@ -117,6 +120,7 @@ class JsonFormat(ByteFormat):
             self._tables.clear()
             self._table = None
             self._statements = Statements()
+            self._groups = GroupLines(self._heads, self._statements)
 
     def _put_large(self, event: Event, rows: RowsEvent, output: LineOutput) -> None:
         """Write the pieces of `_put_object`; an error comes before the first piece."""
@@ -141,42 +145,33 @@ class JsonFormat(ByteFormat):
         header = event.header
         if event.file != self._file_name:
             self._file_name = event.file
-            self._file = _file(event.file)
-        out.write(self._file)
-        if position == _NO_POSITION:
-            out.write(_NULL)
-        else:
-            put_uint(out, position)
-        out.write(b',"next_pos":')
-        if self._v1:
-            out.write(_NULL)
-        else:
-            put_uint(out, header.log_pos)
-        out.write(_TYPES[header.type_code])
-        put_uint(out, header.timestamp)
-        out.write(b',"server_id":')
-        put_uint(out, header.server_id)
-        out.write(b',"flags":')
-        if self._v1:
-            out.write(_NULL)
-        else:
-            put_uint(out, header.flags)
-        out.write(b',"size":')
-        put_uint(out, header.event_size)
+            self._heads.name_file(event.file)
+        checksum: i64 = NOTHING
         if event.checksummed:
             data = event.data
-            out.write(b',"checksum":"')
-            put_hex_32(out, i64(read_i32_le(data, len(data) - CHECKSUM_LENGTH)))
-            out.write(b'","body":')
-        else:
-            out.write(b',"checksum":null,"body":')
+            checksum = i64(read_i32_le(data, len(data) - CHECKSUM_LENGTH)) & _U32
+        next_position: i64 = header.log_pos
+        flags: i64 = header.flags
+        if self._v1:
+            next_position = flags = NOTHING
+        self._heads.put(
+            out,
+            position,
+            next_position,
+            header.type_code,
+            header.timestamp,
+            header.server_id,
+            flags,
+            header.event_size,
+            checksum,
+        )
 
     def _put_short(self, event: Event, out: BytesWriter) -> bool:
         """Append the body of a frequent event directly from its bytes; return False for others."""
         body = event.undecoded
         if body is None:
             return False
-        type_code: i64 = event.header.type_code
+        type_code = event.type_code
         if type_code == XID:
             return put_xid(body, out)
         if type_code == QUERY:
@@ -196,7 +191,9 @@ class JsonFormat(ByteFormat):
         if isinstance(body, RowsEvent):
             self._put_rows(body, out)
         elif isinstance(body, TableMapEvent):
-            self._table_of(body).put_map(out)
+            table = self._table_of(body)
+            self._groups.know(table)
+            table.put_map(out)
         elif isinstance(body, TransactionPayloadEvent):
             self._put_payload(body, out)
         elif isinstance(body, PartialRowDataEvent):
@@ -220,7 +217,7 @@ class JsonFormat(ByteFormat):
             if several:
                 out.append(u8(_COMMA))
             several = True
-            self._put_object(event, _NO_POSITION, out)
+            self._put_object(event, NOTHING, out)
         out.write(b"]}")
 
     def _put_fragment(self, body: PartialRowDataEvent, out: BytesWriter) -> None:
@@ -252,7 +249,3 @@ class JsonFormat(ByteFormat):
             self._tables[id(table_map)] = table
         self._table = table
         return table
-
-
-def _file(name: str) -> bytes:
-    return encoded(f'{{"file":{encode_basestring(name)},"log_pos":')

@@ -13,10 +13,11 @@ from mypy_extensions import i64, u8
 from connector.binlog.events.statement import QUERY_HEADER_LENGTH, QueryEvent
 from connector.binlog.events.transaction import require_gno
 from connector.codec.digits import put_ascii, put_int, put_uint, put_uint64
+from connector.codec.same_bytes import has_bytes_at
 from connector.dump.json.bodies import body_fields
 from connector.dump.json.cells import encoded
 from connector.dump.json.rows import dumps
-from connector.gtid import gtid_at
+from connector.gtid import gtid_prefix_at
 
 if TYPE_CHECKING:
     from librt.strings import BytesWriter
@@ -39,6 +40,7 @@ _EXEC_TIME_OFFSET: Final = 4
 _SAME_OFFSET: Final = 8
 _SAME_BYTES_MAX: Final = 512
 _STATEMENTS_MAX: Final = 1024
+_U32: Final = 0xFFFF_FFFF
 
 
 def put_xid(body: PayloadReader, out: BytesWriter) -> bool:
@@ -59,7 +61,7 @@ def put_gtid(body: PayloadReader, out: BytesWriter) -> None:
     uuid = body.take(_UUID_LENGTH)
     gno = require_gno(body.read_int64())
     out.write(b'{"gtid":"')
-    put_ascii(out, gtid_at(body.data, uuid, gno).prefix)
+    out.write(gtid_prefix_at(body.data, uuid))
     put_uint(out, gno)
     out.write(b'","flags":')
     put_uint(out, flags)
@@ -113,6 +115,9 @@ class Statements:
     def __init__(self) -> None:
         """Know no statement."""
         self._known: dict[bytes, bytes] = {}
+        # What is the same of the last statement, and its text.
+        self._last = b""
+        self._last_text = b""
 
     def put(self, event: Event, out: BytesWriter) -> bool:
         """Append the body of a QUERY_EVENT; return False for a long or old one."""
@@ -122,28 +127,41 @@ class Statements:
         data = body.data
         start = body.offset
         end = body.end
-        if end - start < QUERY_HEADER_LENGTH or end - start > _SAME_BYTES_MAX:
+        if not _is_short(end - start):
             return False
-        same = data[start + _SAME_OFFSET : end]
-        text = self._known.get(same)
-        thread_id = i64(read_i32_le(data, start)) & 0xFFFF_FFFF
-        exec_time = i64(read_i32_le(data, start + _EXEC_TIME_OFFSET)) & 0xFFFF_FFFF
-        if text is None:
-            text = self._keep(same, event)
-        out.write(b'{"thread_id":')
-        put_uint(out, thread_id)
-        out.write(b',"exec_time":')
-        put_uint(out, exec_time)
-        out.write(text)
+        if not self.put_known(data, start, end, out):
+            self._keep(data[start + _SAME_OFFSET : end], event)
+            self.put_known(data, start, end, out)
         return True
 
-    def _keep(self, same: bytes, event: Event) -> bytes:
+    def put_known(self, data: bytes, start: i64, end: i64, out: BytesWriter) -> bool:
+        """Append the body of a QUERY_EVENT in `data[start:end]`; return False for a new one."""
+        if not _is_short(end - start):
+            return False
+        at = start + _SAME_OFFSET
+        if len(self._last) != end - at or not has_bytes_at(data, at, self._last):
+            same = data[at:end]
+            text = self._known.get(same)
+            if text is None:
+                return False
+            self._last = same
+            self._last_text = text
+        out.write(b'{"thread_id":')
+        put_uint(out, i64(read_i32_le(data, start)) & _U32)
+        out.write(b',"exec_time":')
+        put_uint(out, i64(read_i32_le(data, start + _EXEC_TIME_OFFSET)) & _U32)
+        out.write(self._last_text)
+        return True
+
+    def _keep(self, same: bytes, event: Event) -> None:
         query = event.body
         assert isinstance(query, QueryEvent)
         fields = body_fields(query, mariadb=False)
         del fields["thread_id"], fields["exec_time"]
         if len(self._known) >= _STATEMENTS_MAX:
             self._known.clear()
-        text = b"," + encoded(dumps(fields)[1:])
-        self._known[same] = text
-        return text
+        self._known[same] = b"," + encoded(dumps(fields)[1:])
+
+
+def _is_short(length: i64) -> bool:
+    return QUERY_HEADER_LENGTH <= length <= _SAME_BYTES_MAX

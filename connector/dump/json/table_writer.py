@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
+from librt.strings import read_i16_le
 from mypy_extensions import i64, u8
 
 from connector.binlog.columns.bitmap import all_set, bitmap_length, is_set
 from connector.binlog.columns.row_plan import in_column
-from connector.binlog.events.rows_head import DELETE, INSERT
-from connector.codec.digits import put_uint
+from connector.binlog.events.rows_head import (
+    DELETE,
+    INSERT,
+    ROWS_V1_HEADER_LENGTH,
+    ROWS_V2_HEADER_LENGTH,
+    STMT_END_F,
+    UPDATE,
+)
 from connector.dump.json.cells import encoded, json_cell
 from connector.dump.json.rows import columns_of, dumps, extra_row_info, rows_body
 from connector.errors import DecodeError
@@ -19,6 +26,7 @@ if TYPE_CHECKING:
 
     from connector.binlog.events.extra_row_info import ExtraRowInfo
     from connector.binlog.events.rows import RowsEvent
+    from connector.binlog.events.rows_head import RowsKind
     from connector.binlog.events.table_map import TableMapEvent
     from connector.codec.payload import PayloadReader
     from connector.envelope.cells.cell_writer import CellWriter
@@ -30,16 +38,34 @@ _CLOSE_OBJECT: Final = 0x7D
 _NULL: Final = b"null"
 _ABSENT: Final = b'{"absent":true}'
 
+_U16: Final = 0xFFFF
+_FLAGS_OFFSET: Final = 6  # of a rows event, after the table id
+_NO_EXTRA_LENGTH: Final = 2  # of extra info, with the length itself
+# A count of columns from here on has more than one byte.
+_COUNT_MAX: Final = 0xFB
+
 
 @final
 class TableWriter:
     """Writes the bodies of one table map and of its rows events."""
 
-    __slots__ = ("_cells", "_columns", "_map", "_plain", "_start", "columns_text", "table_map")
+    __slots__ = (
+        "_cells",
+        "_columns",
+        "_flags",
+        "_map",
+        "_plain",
+        "_rows_start",
+        "_start",
+        "columns_text",
+        "table_id",
+        "table_map",
+    )
 
     def __init__(self, table_map: TableMapEvent, *, mariadb: bool) -> None:
         """Compose the text of the columns."""
         self.table_map = table_map
+        self.table_id: i64 = table_map.table_id
         self.columns_text = dumps(columns_of(table_map, mariadb=mariadb))
         names = f'"schema":{dumps(table_map.schema)},"table":{dumps(table_map.table)},"flags":'
         self._start = encoded(f'{{"table_id":{table_map.table_id},{names}')
@@ -49,6 +75,9 @@ class TableWriter:
         self._cells: list[CellWriter] | None = None  # chosen with the first rows
         # Facts beside the rows that turned out to be none; most events share this object.
         self._plain: ExtraRowInfo | None = None
+        # The body up to the rows, with the flags of the last event.
+        self._flags: i64 = -1
+        self._rows_start = b""
 
     def put_map(self, out: BytesWriter) -> None:
         """Append the body of the table map."""
@@ -56,23 +85,64 @@ class TableWriter:
 
     def put_rows(self, event: RowsEvent, out: BytesWriter, *, apply_diffs: bool) -> None:
         """Append the body of a rows event. Raises EventError for a row that cannot be read."""
-        before = self._image_columns(event.before_columns_present)
-        after = self._image_columns(event.after_columns_present)
-        if event.partial or not (before or after) or not self._can_read(event):
+        before = event.before_columns_present
+        after = event.after_columns_present
+        if (
+            event.partial
+            or event.refused is not None
+            or not (self._image_columns(before) or self._image_columns(after))
+            or not self._can_read()
+        ):
             out.write(encoded(rows_body(event, self.columns_text, apply_diffs=apply_diffs)))
             return
-        out.write(self._start)
-        put_uint(out, event.flags)
-        out.write(b',"stmt_end":true' if event.stmt_end else b',"stmt_end":false')
-        if event.extra_row_info is not self._plain:
-            self._put_extra(event.extra_row_info, out)
-        out.write(self._columns)
-        out.write(b',"rows":[')
+        info = event.extra_row_info
+        if info is not self._plain:
+            told = extra_row_info(info)
+            if told:
+                extra = b"," + encoded(dumps(told)[1:-1])
+                out.write(self._start_of_rows(event.flags, extra))
+            else:
+                self._plain = info
+        if info is self._plain:
+            self._put_start(event.flags, out)
         try:
-            self._put_rows(event, before, after, out)
+            self._put_rows(event.kind, event.images(), before, after, out)
         except DecodeError as error:
             raise event.unreadable(error) from error
         out.write(b"]}")
+
+    def put_plain_rows(
+        self, kind: RowsKind, head: i64, body: PayloadReader, out: BytesWriter
+    ) -> bool:
+        """Append the body of a rows event, from its bytes after the header.
+
+        `head` is the length of what is before the columns: of version 1 or 2. Returns False for an
+        event that has to be decoded; raises DecodeError for rows that cannot be read. Then a part
+        of them may have been appended.
+        """
+        data = body.data
+        start = body.take(head)
+        if head == ROWS_V2_HEADER_LENGTH and (
+            read_i16_le(data, start + ROWS_V1_HEADER_LENGTH) != _NO_EXTRA_LENGTH
+        ):
+            return False
+        columns: i64 = len(self.table_map.columns)
+        if columns >= _COUNT_MAX or body.read_uint8() != columns:
+            return False
+        before: bytes | None = self.table_map.read_bitmap(body)
+        after = before
+        if kind is INSERT:
+            before = None
+        elif kind is DELETE:
+            after = None
+        elif kind is UPDATE:
+            after = self.table_map.read_bitmap(body)
+        if not (self._image_columns(before) or self._image_columns(after)) or not self._can_read():
+            return False
+        self._put_start(i64(read_i16_le(data, start + _FLAGS_OFFSET)) & _U16, out)
+        self._put_rows(kind, body, before, after, out)
+        out.write(b"]}")
+        return True
 
     def _image_columns(self, present: bytes | None) -> i64:
         """Return how many columns an image has, 0 without the image."""
@@ -89,10 +159,8 @@ class TableWriter:
             index += 1
         return count
 
-    def _can_read(self, event: RowsEvent) -> bool:
+    def _can_read(self) -> bool:
         """Choose the writers of cells; return False if the rows cannot be read."""
-        if event.refused is not None:
-            return False
         if self._cells is None:
             try:
                 readers = self.table_map.row_plan.readers
@@ -102,17 +170,30 @@ class TableWriter:
             self._cells = [json_cell(column, reader) for column, reader in pairs]
         return True
 
-    def _put_extra(self, info: ExtraRowInfo, out: BytesWriter) -> None:
-        told = extra_row_info(info)
-        if told:
-            out.write(b",")
-            out.write(encoded(dumps(told)[1:-1]))
-        else:
-            self._plain = info
+    def _put_start(self, flags: i64, out: BytesWriter) -> None:
+        """Append the body up to the rows; most events of a table have the same."""
+        if flags != self._flags:
+            self._rows_start = self._start_of_rows(flags, b"")
+            self._flags = flags
+        out.write(self._rows_start)
 
-    def _put_rows(self, event: RowsEvent, before: i64, after: i64, out: BytesWriter) -> None:
-        image = event.images()
-        kind = event.kind
+    def _start_of_rows(self, flags: i64, extra: bytes) -> bytes:
+        end = b"true" if flags & STMT_END_F else b"false"
+        shown = encoded(str(flags))
+        return b'%b%b,"stmt_end":%b%b%b,"rows":[' % (
+            self._start, shown, end, extra, self._columns
+        )  # fmt: skip
+
+    def _put_rows(
+        self,
+        kind: RowsKind,
+        image: PayloadReader,
+        before: bytes | None,
+        after: bytes | None,
+        out: BytesWriter,
+    ) -> None:
+        before_columns = self._image_columns(before)
+        after_columns = self._image_columns(after)
         several = False
         while image.offset < image.end:
             if several:
@@ -120,15 +201,15 @@ class TableWriter:
             several = True
             if kind is INSERT:
                 out.write(b'{"op":"insert","after":')
-                self._put_image(image, event.after_columns_present, after, out)
+                self._put_image(image, after, after_columns, out)
             elif kind is DELETE:
                 out.write(b'{"op":"delete","before":')
-                self._put_image(image, event.before_columns_present, before, out)
+                self._put_image(image, before, before_columns, out)
             else:
                 out.write(b'{"op":"update","before":')
-                self._put_image(image, event.before_columns_present, before, out)
+                self._put_image(image, before, before_columns, out)
                 out.write(b',"after":')
-                self._put_image(image, event.after_columns_present, after, out)
+                self._put_image(image, after, after_columns, out)
             out.append(u8(_CLOSE_OBJECT))
 
     def _put_image(

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from mypy_extensions import i64
+
     from connector.binlog.event import Event
     from connector.dump.lines.output import LineOutput
+    from connector.reader.event_frames import ReceivedEvents
 
 
 class ByteFormat:
@@ -29,6 +32,18 @@ class ByteFormat:
         have been appended.
         """
         raise NotImplementedError
+
+    def put_groups(
+        self, events: ReceivedEvents, trailer: i64, position: i64, output: LineOutput
+    ) -> i64:
+        """Append the lines of whole groups at the start of `events`; return where they end.
+
+        The groups that must be decoded, and what follows them, are left to `put`: by default all.
+        No group is open before `events`. Each event ends in `trailer` bytes of a checksum; the
+        first one is at `position` of the log.
+        """
+        del trailer, position, output
+        return events.start
 
     def end(self) -> Iterable[str]:
         """Return the lines after the last event; close the files of the format."""
