@@ -15,6 +15,7 @@ from connector.binlog.framing.version import TYPE_OFFSET
 from connector.changes.event_meaning import MEANING_OF_TYPE, ROWS
 from connector.changes.whole_groups import end_of_group, size_at, table_id_at
 from connector.codec.payload import PayloadReader
+from connector.codec.same_bytes import has_bytes_at
 from connector.errors import DecodeError
 
 if TYPE_CHECKING:
@@ -91,8 +92,12 @@ class OtherTables:
         self._latest_id = table_id_at(data, start)
         slot: i64 = data[start] & _SLOT_MASK
         known = self._known[slot]
-        body = data[start:end]
-        if known is None or known.body != body:
+        if (
+            known is None
+            or len(known.body) != end - start
+            or not has_bytes_at(data, start, known.body)
+        ):
+            body = data[start:end]
             known = self._known[slot] = _KnownTable(body, wanted=self._names_wanted(body))
         return known.wanted
 

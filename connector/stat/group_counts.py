@@ -19,6 +19,7 @@ from connector.changes.event_meaning import MEANING_OF_TYPE, ROWS
 from connector.changes.transaction_bounds import TransactionSpan
 from connector.changes.whole_groups import end_of_group, size_at, table_id_at
 from connector.codec.payload import PayloadReader
+from connector.codec.same_bytes import has_bytes_at
 from connector.errors import DecodeError, log
 from connector.gtid import Gtid, gtid_at
 from connector.gtid.intervals import GNO_END
@@ -165,10 +166,13 @@ class GroupCounts:
 
     def _table(self, data: bytes, start: i64, end: i64) -> _Table:
         slot: i64 = data[start] & _SLOT_MASK
-        body = data[start:end]
         known = self._known[slot]
-        if known is None or known.body != body:
-            known = self._known[slot] = _Table(body)
+        if (
+            known is None
+            or len(known.body) != end - start
+            or not has_bytes_at(data, start, known.body)
+        ):
+            known = self._known[slot] = _Table(data[start:end])
         return known
 
     def _table_of(self, table_id: i64) -> _Table | None:
