@@ -15,7 +15,7 @@ from importlib import import_module
 import typer.main
 
 from connector import compiled
-from connector.cli import app
+from tests.application import app
 
 # What commands import while they run.
 _IMPORTED = (

@@ -134,7 +134,7 @@ def check(config: ConfigPath) -> None:
         settings = loaded(config)
         configure_logging(settings.log)
         console = Console()
-        problems = check_pipeline(settings, console, errors)
+        problems = check_pipeline(settings, console, errors())
         if not problems:
             console.print("ready", style="bold green")
             return

@@ -12,7 +12,12 @@ import typer
 
 from connector.cli.failure import errors
 from connector.cli.log_commands import EXIT_CORRUPT
-from connector.cli.log_files import exit_codes, opened_logs, refuse_contradictions
+from connector.cli.log_files import (
+    exit_codes,
+    opened_logs,
+    refuse_contradictions,
+    shown_progress,
+)
 from connector.cli.log_options import (
     ChangeOptions,
     LogNames,
@@ -28,8 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import BinaryIO
 
-    from connector.dump.dump import DumpOptions
+    from connector.dump.dump import DumpOptions, Progress
     from connector.dump.gaps import Gap
+    from connector.dump.jobs import JobsDump
     from connector.dump.logs import DumpedLog, ReadingOptions
 
 _READING = "How the logs are read"
@@ -204,17 +210,15 @@ def _run(
     jobs: int,
 ) -> None:
     from connector.dump.dump import Dump  # noqa: PLC0415  # keeps --help fast
-    from connector.dump.jobs import JobsDump, can_split  # noqa: PLC0415  # keeps --help fast
     from connector.dump.lines.output import LineOutput  # noqa: PLC0415  # keeps --help fast
-    from connector.dump.progress import ReadingProgress  # noqa: PLC0415  # keeps --help fast
 
     with ExitStack() as stack:
         file = sys.stdout.buffer if output is None else stack.enter_context(_create(output))
         progress = None
-        if errors.is_terminal and not (output is None and sys.stdout.isatty()):
-            progress = stack.enter_context(ReadingProgress(errors))
-        if jobs > 1 and can_split(options, how, paths):
-            of_jobs = JobsDump(options, how, paths, jobs, _report, progress)
+        if output is not None or not sys.stdout.isatty():
+            progress = shown_progress(stack)
+        of_jobs = _jobs_dump(options, how, paths, jobs, progress)
+        if of_jobs is not None:
             of_jobs.run(file)
             damaged = of_jobs.damaged
         else:
@@ -223,6 +227,23 @@ def _run(
             damaged = dump.damaged
     if damaged:
         raise typer.Exit(EXIT_CORRUPT)
+
+
+def _jobs_dump(
+    options: DumpOptions,
+    how: ReadingOptions,
+    paths: Sequence[str],
+    jobs: int,
+    progress: Progress | None,
+) -> JobsDump | None:
+    """Return the dump in several processes; None if this process has to do it."""
+    if jobs == 1:
+        return None
+    from connector.dump.jobs import JobsDump, can_split  # noqa: PLC0415  # takes long to import
+
+    if not can_split(options, how, paths):
+        return None
+    return JobsDump(options, how, paths, jobs, _report, progress)
 
 
 def _refuse_a_log(output: Path, paths: Sequence[str]) -> None:
@@ -240,5 +261,5 @@ def _create(path: Path) -> BinaryIO:
 
 
 def _report(gap: Gap) -> None:
-    errors.print("gap:", style="bold yellow", end=" ")
-    errors.print(str(gap.error), markup=False)
+    errors().print("gap:", style="bold yellow", end=" ")
+    errors().print(str(gap.error), markup=False)

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from functools import cache
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
-from rich.console import Console
 
 from connector.errors import ConnectorError, fields
 
-errors = Console(stderr=True, soft_wrap=True, highlight=False)
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@cache
+def errors() -> Console:
+    """Return the console on standard error."""
+    from rich.console import Console  # noqa: PLC0415  # most commands say nothing there
+
+    return Console(stderr=True, soft_wrap=True, highlight=False)
 
 
 def tell(error: ConnectorError) -> None:
     """Print an error on standard error."""
-    errors.print("error:", style="bold red", end=" ")
-    errors.print(str(error), markup=False)
+    errors().print("error:", style="bold red", end=" ")
+    errors().print(str(error), markup=False)
 
 
 def fail(error: ConnectorError, code: int) -> NoReturn:
@@ -26,8 +35,8 @@ def fail(error: ConnectorError, code: int) -> NoReturn:
 
 def warn(text: str) -> None:
     """Print a warning."""
-    errors.print("warning:", style="bold yellow", end=" ")
-    errors.print(text, markup=False)
+    errors().print("warning:", style="bold yellow", end=" ")
+    errors().print(text, markup=False)
 
 
 def log_failure(error: ConnectorError, code: int) -> NoReturn:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from connector.cli.failure import errors
-from connector.cli.log_files import exit_codes, opened_logs
+from connector.cli.log_files import exit_codes, opened_logs, shown_progress
 from connector.cli.log_options import (
     ChangeOptions,
     LogNames,
@@ -86,7 +85,6 @@ def _undo(
 ) -> None:
     from connector.dump.dump import Dump, DumpOptions  # noqa: PLC0415  # keeps --help fast
     from connector.dump.lines.output import LineOutput  # noqa: PLC0415  # keeps --help fast
-    from connector.dump.progress import ReadingProgress  # noqa: PLC0415  # keeps --help fast
     from connector.flashback.spool import Spool  # noqa: PLC0415  # keeps --help fast
     from connector.flashback.undo import Undo  # noqa: PLC0415  # keeps --help fast
 
@@ -96,7 +94,7 @@ def _undo(
         undo = Undo(spool, omitted)
         reading = DumpOptions(selection=options, stop_position=stop_position)
         with ExitStack() as stack:
-            progress = stack.enter_context(ReadingProgress(errors)) if errors.is_terminal else None
+            progress = shown_progress(stack)
             try:
                 Dump(reading, output, _refuse, progress, undo).run(logs)
             except LogTruncated as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from connector.cli.failure import fail
+from connector.cli.failure import errors, fail
 from connector.cli.log_commands import (
     EXIT_ARGUMENTS,
     EXIT_INTERRUPTED,
@@ -21,8 +21,10 @@ from connector.errors import options as wrong
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from contextlib import ExitStack
 
     from connector.cli.log_options import ServerOptions
+    from connector.dump.dump import Progress
     from connector.dump.logs import DumpedLog, ReadingOptions
     from connector.errors.code import ErrorCode
 
@@ -52,6 +54,15 @@ def opened_logs(
     return server_logs(
         server.source, password, names or [], options, to_last_log=server.to_last_log
     )
+
+
+def shown_progress(stack: ExitStack) -> Progress | None:
+    """Show a bar until `stack` ends, if standard error is a terminal."""
+    if not (sys.stderr.isatty() and errors().is_terminal):
+        return None
+    from connector.dump.progress import ReadingProgress  # noqa: PLC0415  # takes long to import
+
+    return stack.enter_context(ReadingProgress(errors()))
 
 
 def refuse_contradictions(contradictions: Sequence[tuple[ErrorCode, bool]]) -> None:

@@ -77,7 +77,7 @@ def snapshot(
             try:
                 code = _show(settings, watch, asked)
             except KeyboardInterrupt:
-                errors.print(f"the copy goes on in pipeline {settings.name}")
+                errors().print(f"the copy goes on in pipeline {settings.name}")
                 raise typer.Exit(EXIT_STOPPED_HARD) from None
         if code:
             raise typer.Exit(code)
@@ -120,11 +120,11 @@ def _show(settings: Settings, watch: StateWatch, asked: CopyRequest) -> int:
             if states and time.monotonic() - heard > _SILENT_SECONDS:
                 heard = time.monotonic()
                 facts = {"pipeline": settings.name, "seconds": _SILENT_SECONDS}
-                errors.print(str(Message(requests.COPY_IS_SILENT, facts)), markup=False)
+                errors().print(str(Message(requests.COPY_IS_SILENT, facts)), markup=False)
     for state in states.values():
         if state.phase == "failed":
-            errors.print("error:", style="bold red", end=" ")
-            errors.print(f"{state.name}: {state.error}", markup=False)
+            errors().print("error:", style="bold red", end=" ")
+            errors().print(f"{state.name}: {state.error}", markup=False)
         else:
             seconds = max(0.001, (state.ended_at_ms - state.started_at_ms) / 1000)
             console.print(f"{state.name}: {state.rows} rows in {seconds:.1f} s", markup=False)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from connector.cli.failure import errors
-from connector.cli.log_files import exit_codes, opened_logs
+from connector.cli.log_files import exit_codes, opened_logs, shown_progress
 from connector.cli.log_options import (
     LogNames,
     ServerOptions,
@@ -69,10 +68,8 @@ def stat(
 
 def _count(logs: Iterable[DumpedLog], statistics: Statistics) -> None:
     """Count the events of logs; on a terminal a bar shows the progress."""
-    from connector.dump.progress import ReadingProgress  # noqa: PLC0415  # keeps --help fast
-
     with ExitStack() as stack:
-        progress = stack.enter_context(ReadingProgress(errors)) if errors.is_terminal else None
+        progress = shown_progress(stack)
         for log in logs:
             for position in _counted(log, statistics):
                 if progress is not None:

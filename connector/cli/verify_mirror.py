@@ -88,9 +88,9 @@ def _display() -> Progress:
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-        console=errors,
+        console=errors(),
         transient=True,
-        disable=not errors.is_terminal,
+        disable=not errors().is_terminal,
     )
 
 

@@ -40,7 +40,7 @@ def verify_topics(
     )
     # The report of a script must be the only thing on standard output.
     with Progress(
-        *columns, console=errors, transient=True, disable=not errors.is_terminal
+        *columns, console=errors(), transient=True, disable=not errors().is_terminal
     ) as display:
         task = display.add_task("log and topics", total=None, records=0)
 

@@ -15,16 +15,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
 from connector.changes.table_filter import TableFilter
-from connector.dump.envelope.format import EnvelopeFormat
-from connector.dump.events.format import EventsFormat
 from connector.dump.file_loop import put_file
 from connector.dump.format import Format
 from connector.dump.gaps import Gap
-from connector.dump.json.format import JsonFormat
 from connector.dump.lines.output import LineOutput
 from connector.dump.logs import reading
 from connector.dump.selection import Selection, SelectionOptions
-from connector.dump.text.format import TextFormat
 from connector.errors import DecodeError, EventError
 
 if TYPE_CHECKING:
@@ -191,13 +187,22 @@ class Dump:
         self._report(gap)
 
 
+# ruff: noqa: PLC0415 - a format takes as long to import as many a dump
 def _writer(options: DumpOptions) -> ByteFormat:
     if options.format is Format.EVENTS:
+        from connector.dump.events.format import EventsFormat
+
         return EventsFormat()
     if options.format is Format.JSON:
+        from connector.dump.json.format import JsonFormat
+
         return JsonFormat(apply_diffs=options.apply_diffs)
     if options.format is Format.TEXT:
+        from connector.dump.text.format import TextFormat
+
         return TextFormat(hexdump=options.hexdump)
+    from connector.dump.envelope.format import EnvelopeFormat
+
     tables = options.selection.tables or TableFilter(["*.*"])
     return EnvelopeFormat(options.topic_prefix, tables, _now_us)
 

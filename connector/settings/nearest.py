@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,4 +13,6 @@ _NEAR = 0.75
 
 def nearest(word: str, known: Iterable[str], near: float = _NEAR) -> str | None:
     """Return the known word most like `word`; None if the similarity (0 to 1) is below `near`."""
+    from difflib import get_close_matches  # noqa: PLC0415  # only for a wrong word
+
     return next(iter(get_close_matches(word, list(known), n=1, cutoff=near)), None)

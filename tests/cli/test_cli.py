@@ -15,12 +15,12 @@ import typer
 from typer.testing import CliRunner
 
 from connector import compiled
-from connector.cli import app
 from connector.cli.daemon import exit_code_of
 from connector.cli.logs import configure_logging
 from connector.errors import pipeline_commands
 from connector.settings.sections import LogSettings
 from connector.system.signals import StoppedHard
+from tests.application import app
 from tests.errors.texts import shown
 
 if TYPE_CHECKING:

@@ -14,10 +14,11 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from connector.cli import app, examples
+from connector.cli import examples
 from connector.cli.config import Reference
 from connector.errors import options
 from connector.errors.message import Message
+from tests.application import app
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = (

@@ -11,7 +11,7 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from connector.cli import app
+from tests.application import app
 
 
 @dataclass

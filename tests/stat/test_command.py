@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
-from connector.cli import app
 from connector.errors import log, options
+from tests.application import app
 from tests.errors.texts import shown
 
 if TYPE_CHECKING:

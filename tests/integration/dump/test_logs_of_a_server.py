@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner
 
-from connector.cli import app
 from connector.errors import options
 from local_stack import connect
+from tests.application import app
 from tests.dump.command import Dumped, dump, dumped_json, start_dump
 from tests.errors.texts import shown
 from tests.integration.dump.shop import SHOP

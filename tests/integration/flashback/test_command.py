@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
-from connector.cli import app
 from connector.dump.lines.output import LineOutput
 from connector.errors import options
 from connector.flashback.spool import Spool
 from connector.flashback.undo import SESSION, Undo
+from tests.application import app
 from tests.errors.texts import shown
 
 if TYPE_CHECKING:

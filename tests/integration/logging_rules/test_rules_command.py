@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
-from connector.cli import app
 from connector.logging_rules.unsafe import Reason
+from tests.application import app
 from tests.integration.source_server import source_of
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
-from connector.cli import app
 from connector.errors import pipeline_commands
 from connector.errors.message import Message
 from local_stack import connect
+from tests.application import app
 from tests.integration.harness import read_committed, wait_until
 from tests.integration.snapshots.snapshot_load import slow_table
 from tests.integration.snapshots.test_snapshot import run_snapshot, states, wait_for_copies

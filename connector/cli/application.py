@@ -1,0 +1,86 @@
+"""The tree of commands: all of them, or only the one that was called.
+
+A command costs time when the tree is made: its module is imported, and typer makes a validator for
+each of its options.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from connector import compiled
+from connector.cli import examples
+from connector.cli.commands import Commands
+from connector.cli.log_commands import LogCommand
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# In the order of the help: the module of `connector.cli` that has each command, and what typer is
+# told of it.
+_COMMANDS: dict[str, tuple[str, dict[str, Any]]] = {
+    "run": ("daemon", {"epilog": examples.RUN}),
+    "check": ("daemon", {"epilog": examples.CHECK}),
+    "config": ("config", {"epilog": examples.CONFIG}),
+    "snapshot": ("snapshot", {"epilog": examples.SNAPSHOT}),
+    "verify": ("verify", {"epilog": examples.VERIFY}),
+    "explain": ("explain", {}),
+    "rules": ("rules", {"epilog": examples.RULES}),
+    "demo": ("demo", {"epilog": examples.DEMO}),
+    "dump": ("dump", {"cls": LogCommand, "epilog": examples.DUMP}),
+    "stat": ("stat", {"cls": LogCommand, "epilog": examples.STAT}),
+    "flashback": ("flashback", {"cls": LogCommand, "epilog": examples.FLASHBACK}),
+    "quarantine": ("quarantine", {}),
+}
+
+
+def application(arguments: Sequence[str] = ()) -> typer.Typer:
+    """Return the command line, with only the command that the first of `arguments` names.
+
+    It has all commands if that is something else, such as an option.
+    """
+    app = typer.Typer(
+        cls=Commands,
+        no_args_is_help=True,
+        # Of the commands, too.
+        context_settings={"help_option_names": ["-h", "--help"]},
+        # Paragraphs of the docstrings are wrapped to the terminal.
+        rich_markup_mode="markdown",
+        # A traceback with local values would show rows and passwords.
+        pretty_exceptions_enable=False,
+        help="Streams every change of a MySQL or MariaDB server into Kafka, exactly once and in "
+        "order, and reads binlogs.",
+        epilog=examples.ALL,
+    )
+    app.callback()(_options)
+    called = arguments[0] if arguments else ""
+    for name in [called] if called in _COMMANDS else _COMMANDS:
+        module, told = _COMMANDS[name]
+        command = getattr(import_module(f"connector.cli.{module}"), name)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(**told)(command)
+    return app
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version  # noqa: PLC0415  # takes longer than short commands
+
+        typer.echo(f"binlog-connector {version('binlog-connector')} ({compiled.description()})")
+        raise typer.Exit
+
+
+def _options(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    pass
