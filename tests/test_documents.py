@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.main import get_command
 
-from connector.cli import app
 from connector.settings.sections import Settings
 from stream_jobs.settings import Settings as JobSettings
+from tests.application import app
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
