@@ -16,12 +16,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka.errors import KafkaError
+from kafka.producer.transaction_manager import ProducerIdAndEpoch
 
 from connector.errors import SinkUnavailable, Superseded
 from connector.settings.sections import KafkaSettings
 from connector.sink import direct_commits, direct_connection
 from connector.sink.direct_commits import DirectCommits
-from connector.sink.direct_requests import ADD_PARTITIONS, END, PRODUCE, RAISING, VERSIONS
+from connector.sink.direct_requests import (
+    ADD_PARTITIONS,
+    END,
+    PRODUCE,
+    RAISING,
+    VERSIONS,
+    ended,
+    next_producer,
+)
 from connector.sink.direct_transaction import Reached
 from connector.sink.kafka_sink import KafkaSink
 from connector.sink.recovery import Recovered
@@ -43,6 +52,7 @@ pytestmark = pytest.mark.kafka
 ADDED = [(kind, VERSIONS[kind]) for kind in (ADD_PARTITIONS, PRODUCE, END)]
 JOINED = list(RAISING.items())
 IDS = ["add", "produce", "end", "joining produce", "joining end"]
+EPOCH_MAX = (1 << 15) - 1
 # Of all partitions; their repeated keys are left out of what is compared.
 WARM = range(1000, 1010)
 
@@ -231,19 +241,25 @@ def test_an_epoch_that_cannot_rise_is_followed_by_another_producer(
 ) -> None:
     sink = open_sink()
     warm(sink, prefix, reached)
+    wait_until_settled(kafka_broker.endpoint, prefix)
     producer: Any = sink._producer
-    manager = producer._transaction_manager
+    direct, manager = producer._direct, producer._transaction_manager
     first = manager.producer_id_and_epoch.producer_id
-    count, more = 0, 3
-    while more:
-        more -= manager.producer_id_and_epoch.producer_id != first
-        publish(sink, prefix, range(count, count + 1))
-        # As soon as the sink lets them join.
-        time.sleep(producer._direct._seconds)
+    coordinator = direct._connections.to(manager._transaction_coordinator)
+    # A transaction for each epoch would take minutes.
+    while manager.producer_id_and_epoch.epoch < EPOCH_MAX - 5:
+        request = direct._encoder().take_over(coordinator.next_number(), 60_000)
+        coordinator.send(request)
+        response = coordinator.receive()
+        assert ended(response) == 0
+        manager.set_producer_id_and_epoch(ProducerIdAndEpoch(*next_producer(response)))
+    for number in range(10):
+        let_join(sink)
+        publish(sink, prefix, range(number, number + 1))
         sink.commit(PROGRESS)
-        count += 1
-    assert set(reached) == {Reached.COMMITTED}
-    assert delivered(kafka_broker, prefix) == [n for n in range(count) if n not in WARM]
+    assert manager.producer_id_and_epoch.producer_id != first
+    assert reached == [Reached.COMMITTED] * 10
+    assert delivered(kafka_broker, prefix) == list(range(10))
 
 
 @pytest.mark.parametrize("arrives", [False, True], ids=["lost", "arrived"])
