@@ -15,7 +15,9 @@ from librt.strings import BytesWriter
 
 from connector.binlog.events.rows_head import DELETE, INSERT
 from connector.contract import OP_CREATE, OP_DELETE, OP_TRUNCATE, OP_UPDATE
+from connector.envelope.debezium.flat_fields import FlatFields
 from connector.envelope.key_watch import KEYS_MAX
+from connector.envelope.record_form import RecordForm
 from connector.envelope.record_headers import RecordHeaders
 from connector.envelope.source_block import SourceBlock
 
@@ -43,9 +45,7 @@ _UPDATE: Final = ord(OP_UPDATE)
 _DELETE: Final = ord(OP_DELETE)
 _TRUNCATE: Final = ord(OP_TRUNCATE)
 
-_BEFORE: Final = b'{"before":'
 _AFTER: Final = b',"after":'
-_NO_BEFORE: Final = b'{"before":null,"after":'
 _NO_AFTER: Final = b',"after":null'
 
 # The memory of a large row must be freed.
@@ -57,7 +57,10 @@ class EventEncoder:
     """Writes the records of events, one after the other."""
 
     __slots__ = (
+        "_deletes",
         "_exact",
+        "_flat",
+        "_form",
         "_headers",
         "_keys",
         "_out",
@@ -77,6 +80,15 @@ class EventEncoder:
         self._tombstones = options.tombstones
         self._exact = options.debezium is None
         self._source = SourceBlock(options)
+        self._flat: FlatFields | None = None
+        self._deletes = ""
+        form = options.debezium
+        if form is not None and form.is_flat:
+            self._flat = FlatFields(options)
+            self._deletes = form.flat_deletes
+            # The other ways drop them.
+            self._tombstones = options.tombstones and form.flat_deletes == "rewrite-with-tombstone"
+        self._form = RecordForm(options, None)
         self._headers = RecordHeaders()
         self._out = BytesWriter()
         self._row_shift: i64 = 0
@@ -113,7 +125,11 @@ class EventEncoder:
             table.watched.give_up()
             keys = None
         self._keys = keys
-        self._source.begin(transaction, self._transaction_id, event, table.source, now_us)
+        self._form = table.form
+        if self._flat is None:
+            self._source.begin(transaction, self._transaction_id, event, table.source, now_us)
+        else:
+            self._flat.begin(transaction, self._transaction_id, event, table.source, now_us)
         self._headers.begin(
             start[0], start[1], start[2], event_number, table.header, self._transaction_id
         )
@@ -128,30 +144,31 @@ class EventEncoder:
         """Write the record that says that all earlier rows of the table are gone."""
         out = self._out
         out.truncate(0)
-        out.write(_NO_BEFORE)
+        out.write(self._form.no_before)
         out.write(b"null")
-        self._record(_TRUNCATE, None, 0)
+        self._record(_TRUNCATE, None, 0, 0)
 
     def _row(self, kind: RowsKind, images: RowImages, number: i64) -> None:
         out = self._out
         out.truncate(0)
         if kind is INSERT:
-            out.write(_NO_BEFORE)
+            out.write(self._form.no_before)
+            row_start: i64 = len(out)
             images.put(out)
             key = images.record_key(out)
             if self._keys is not None:
                 self._touch(images.key(out) if images.has_message_key else key)
-            self._record(_CREATE, key, number)
+            self._record(_CREATE, key, number, row_start)
             return
-        out.write(_BEFORE)
+        out.write(self._form.before)
+        row_start = len(out)
         images.put(out)
         old_key = images.record_key(out)
         if self._keys is not None:
             self._touch(images.key(out) if images.has_message_key else old_key)
         before_end: i64 = len(out)
         if kind is DELETE:
-            out.write(_NO_AFTER)
-            self._delete(old_key, number, None)
+            self._delete(old_key, number, row_start, None)
             return
         out.write(_AFTER)
         images.put(out)
@@ -159,47 +176,81 @@ class EventEncoder:
         if self._keys is not None:
             self._touch(images.key(out) if images.has_message_key else new_key)
         if old_key is None or new_key is None or old_key == new_key:
-            self._record(_UPDATE, old_key, number)
+            self._record(_UPDATE, old_key, number, before_end + len(_AFTER))
         else:
-            self._move(old_key, new_key, before_end, number)
+            self._move(old_key, new_key, row_start, before_end, number)
 
-    def _move(self, old_key: bytes, new_key: bytes, before_end: i64, number: i64) -> None:
+    def _move(
+        self, old_key: bytes, new_key: bytes, row_start: i64, before_end: i64, number: i64
+    ) -> None:
         """Write a row that changes its key, and perhaps its partition."""
         out = self._out
         both = out.getvalue()
         out.truncate(0)
-        out.write(_NO_BEFORE)
+        out.write(self._form.no_before)
+        created_start: i64 = len(out)
         out.write(both[before_end + len(_AFTER) :])
-        self._source.put(out, _CREATE, number)
-        created = out.getvalue()
+        created = self._value(_CREATE, number, created_start)
+        created_key = self._form.key(new_key)
         sequence_row = number * HALVES + 1 + self._row_shift
         headers = self._headers.encode_with(_CREATE, sequence_row, _OLD_KEY, old_key)
         # Before the delete is written, so that either both are written or neither is.
-        self._target.require_room(self._topic, new_key, created, headers)
+        self._target.require_room(self._topic, created_key, created, headers)
         out.truncate(0)
         out.write(both[:before_end])
-        out.write(_NO_AFTER)
-        self._delete(old_key, number, new_key)
-        self._target.take(self._topic, new_key, created, headers, self._timestamp_ms)
+        self._delete(old_key, number, row_start, new_key)
+        self._target.take(self._topic, created_key, created, headers, self._timestamp_ms)
 
-    def _delete(self, key: bytes | None, number: i64, new_key: bytes | None) -> None:
-        self._source.put(self._out, _DELETE, number)
+    def _delete(
+        self, key: bytes | None, number: i64, row_start: i64, new_key: bytes | None
+    ) -> None:
+        """Write the end of a row whose image was written from `row_start` on."""
         sequence_row = number * HALVES + self._row_shift
         if new_key is None:
             headers = self._headers.encode(_DELETE, sequence_row)
         else:
             headers = self._headers.encode_with(_DELETE, sequence_row, _NEW_KEY, new_key)
-        self._take(key, headers)
+        value: bytes | None
+        if self._flat is None:
+            self._out.write(_NO_AFTER)
+            value = self._value(_DELETE, number, row_start)
+        elif self._deletes == "drop":
+            return
+        elif self._deletes == "tombstone":
+            value = self._form.gone
+        elif self._deletes == "delete-to-tombstone":
+            value = None
+        else:
+            value = self._value(_DELETE, number, row_start)
+        record_key = self._form.key(key)
+        self._target.take(self._topic, record_key, value, headers, self._timestamp_ms)
         # Debezium's tombstone of a table without a key has no key.
         if self._tombstones and (key is not None or not self._exact):
-            self._target.take(self._topic, key, None, headers, self._timestamp_ms)
+            self._target.take(self._topic, record_key, None, headers, self._timestamp_ms)
 
-    def _record(self, op: i64, key: bytes | None, number: i64) -> None:
-        self._source.put(self._out, op, number)
-        self._take(key, self._headers.encode(op, number * HALVES + self._row_shift))
+    def _record(self, op: i64, key: bytes | None, number: i64, row_start: i64) -> None:
+        value = self._value(op, number, row_start)
+        headers = self._headers.encode(op, number * HALVES + self._row_shift)
+        key = self._form.key(key)
+        self._target.take(self._topic, key, value, headers, self._timestamp_ms)
 
-    def _take(self, key: bytes | None, headers: bytes) -> None:
-        self._target.take(self._topic, key, self._out.getvalue(), headers, self._timestamp_ms)
+    def _value(self, op: i64, number: i64, row_start: i64) -> bytes:
+        """Return the value of an envelope that is written up to its source.
+
+        Without an envelope, its row is what was written from `row_start` on.
+        """
+        out = self._out
+        flat = self._flat
+        if flat is None:
+            self._source.put(out, op, number)
+            return out.getvalue()
+        written = out.getvalue()
+        out.truncate(0)
+        out.write(self._form.flat_head)
+        # The fields follow in the same object.
+        out.write(written[row_start:-1])
+        flat.put(out, op, number)
+        return out.getvalue()
 
     def _touch(self, key: bytes | None) -> None:
         """Keep the key for running copies, because their row with this key is outdated."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 from connector.binlog.columns.bitmap import all_set
+from connector.envelope.record_form import RecordForm
 from connector.envelope.record_headers import schema_header
 from connector.envelope.rows.row_images import DecodedImages, RowImages
 from connector.envelope.rows.row_of_values import RowEncoder
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
     from connector.binlog.events.rows import RowsEvent
     from connector.binlog.events.table_map import TableMapEvent
-    from connector.envelope.debezium.form import DebeziumForm
     from connector.envelope.key_watch import WatchedTable
+    from connector.envelope.options import EnvelopeOptions
     from connector.envelope.schemas.table_schema import TableSchema
 
 
@@ -26,12 +27,19 @@ if TYPE_CHECKING:
 class TableParts:
     """The parts that all records of one column list share."""
 
-    __slots__ = ("header", "source", "topic", "watched")
+    __slots__ = ("form", "header", "source", "topic", "watched")
 
     def __init__(
-        self, database: str, table: str, schema_id: str, topic: str, watched: WatchedTable
+        self,
+        database: str,
+        table: str,
+        schema_id: str,
+        topic: str,
+        watched: WatchedTable,
+        form: RecordForm,
     ) -> None:
         """Compose the parts; `schema_id` is the id of the column list."""
+        self.form = form
         self.topic = topic
         self.watched = watched
         self.source = SourceTable(database, table)
@@ -50,18 +58,25 @@ class PublishedTable:
         schema: TableSchema,
         topic: str,
         watched: WatchedTable,
-        debezium: DebeziumForm | None = None,
+        options: EnvelopeOptions,
     ) -> None:
-        """Compose the parts that all records share; `debezium` as in `RowEncoder`.
+        """Compose the parts that all records share.
 
         Raises UnsupportedChange for a column that the envelope cannot hold.
         """
         self.table_map = table_map
         self.schema = schema
-        self.parts = TableParts(schema.database, schema.table, schema.schema_id, topic, watched)
+        self.parts = TableParts(
+            schema.database,
+            schema.table,
+            schema.schema_id,
+            topic,
+            watched,
+            RecordForm(options, schema),
+        )
         self.announced = False  # whether its schema record has been written
-        self._debezium = debezium
-        self._encoder = RowEncoder(schema, debezium)
+        self._debezium = options.debezium
+        self._encoder = RowEncoder(schema, options.debezium)
         self._writer: RowWriter | None = None
 
     def images(self, rows: RowsEvent) -> RowImages:

@@ -21,6 +21,7 @@ from connector.envelope.ddl_record import write_ddl
 from connector.envelope.event_encoder import HALVES, US_PER_MS, EventEncoder
 from connector.envelope.key_watch import KeyWatch
 from connector.envelope.schemas.schema_records import SchemaRecords
+from connector.envelope.schemas.table_schema import TableSchema, every_column
 from connector.envelope.table_registry import PublishedTables, in_event
 from connector.errors import UnsupportedChange, table_rows
 
@@ -200,7 +201,7 @@ class RecordEncoder:
         self._events.begin(
             change.transaction,
             change.event,
-            self.tables.parts(change.database, change.table, newest),
+            self._parts(change.database, change.table, newest),
             (sequence.epoch, sequence.file, sequence.position),
             sequence.event,
             now_us,
@@ -244,7 +245,7 @@ class RecordEncoder:
             newest = schemas.newest_id(name)
             # If nothing of a table was ever published, there is nothing to take back.
             if newest:
-                self._put_gone(change, self.tables.parts(change.database, table, newest), now_us)
+                self._put_gone(change, self._parts(change.database, table, newest), now_us)
             if change.kind.ends_tables:
                 schemas.added_columns.pop(name, None)
                 schemas.change(name, ends=True)
@@ -286,9 +287,30 @@ class RecordEncoder:
 
     def _is_written(self, change: StatementChange) -> bool:
         """Return whether a record says that a statement took the rows; Debezium has TRUNCATE."""
-        return self._takes_back and (
-            self.options.debezium is None or change.kind is StatementKind.TRUNCATE
-        )
+        form = self.options.debezium
+        if form is None:
+            return True
+        # A row without an envelope cannot say that all others are gone.
+        return self._takes_back and change.kind is StatementKind.TRUNCATE and not form.is_flat
+
+    def _parts(self, database: str, table: str, schema_id: str) -> TableParts:
+        """Return what the records of a table share that belong to no row.
+
+        `schema_id` names its newest column list.
+        """
+        schema = None
+        form = self.options.debezium
+        if form is not None and form.value_has_schema:
+            record = self.schemas.newest(f"{database}.{table}")
+            schema = TableSchema.of_columns(
+                database,
+                table,
+                tuple(every_column(record)),
+                frozenset(each["column"]["name"] for each in record.get("unlogged", ())),
+                frozenset(record.get("points", ())),
+                self.options.columns,
+            )
+        return self.tables.parts(database, table, schema_id, schema)
 
     def _put_gone(self, change: StatementChange, parts: TableParts, now_us: i64) -> None:
         if not self._is_written(change):

@@ -29,16 +29,19 @@ _UNKNOWN: Final = -1  # the thread number of an unknown session
 class SourceTable:
     """The table's part of the source block."""
 
-    __slots__ = ("database", "table")
+    __slots__ = ("copied", "database", "quoted_database", "quoted_table", "table")
 
     def __init__(self, database: str, table: str, *, copied: bool = False) -> None:
         """Compose the parts; rows are `copied` if they come from a SELECT, not from the log."""
         snapshot = b"true" if copied else b"false"
+        self.copied = copied
+        self.quoted_database = quoted(database)
+        self.quoted_table = quoted(table)
         self.database = b',"snapshot":"%b","db":%b,"sequence":null,"ts_us":' % (
             snapshot,
-            quoted(database),
+            self.quoted_database,
         )
-        self.table = b',"table":%b,"server_id":' % quoted(table)
+        self.table = b',"table":%b,"server_id":' % self.quoted_table
 
 
 @final
@@ -46,6 +49,7 @@ class SourceBlock:
     """Writes the ends of envelopes, event by event."""
 
     __slots__ = (
+        "_close",
         "_end",
         "_file",
         "_file_name",
@@ -63,6 +67,9 @@ class SourceBlock:
             f',"source":{{"version":"{options.version}","connector":"{options.connector}",'
             f'"name":"{options.prefix}","ts_ms":'
         ).encode()
+        form = options.debezium
+        # A value that begins with a schema is an object around the envelope.
+        self._close = b"}}" if form is not None and form.value_has_schema else b"}"
         self._out = BytesWriter()
         self._file_name = ""
         self._file = _file("")
@@ -162,7 +169,7 @@ class SourceBlock:
         put_uint(out, now_us)
         out.write(b',"ts_ns":')
         _put_ns(out, now_us)
-        out.write(b"}")
+        out.write(self._close)
         return out.getvalue()
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from connector.contract import row_topic
 from connector.envelope.published_table import PublishedTable, TableParts
+from connector.envelope.record_form import RecordForm
 from connector.envelope.schemas.table_schema import TableSchema
 from connector.errors import UnsupportedChange, table_columns, table_rows, table_schemas
 
@@ -26,8 +27,7 @@ class PublishedTables:
 
     def __init__(self, options: EnvelopeOptions, watch: KeyWatch) -> None:
         """Tell `watch` which tables have rows."""
-        self._prefix = options.prefix
-        self._debezium = options.debezium
+        self._options = options
         self._chosen = options.columns
         self._watch = watch
         self._tables: dict[int, PublishedTable] = {}
@@ -52,7 +52,7 @@ class PublishedTables:
             topic = self.topic(schema.database, schema.table)
             watched = self._watch.table(schema.name)
             try:
-                table = PublishedTable(table_map, schema, topic, watched, self._debezium)
+                table = PublishedTable(table_map, schema, topic, watched, self._options)
             except UnsupportedChange as error:
                 raise in_event(event, schema.name, error) from error
             self._tables[id(table_map)] = table
@@ -73,15 +73,18 @@ class PublishedTables:
                 raise in_event(event, f"{database}.{table}", error) from error
             raise
 
-    def parts(self, database: str, table: str, schema_id: str) -> TableParts:
+    def parts(
+        self, database: str, table: str, schema_id: str, schema: TableSchema | None
+    ) -> TableParts:
         """Return the shared parts of a table's records that belong to no row.
 
-        `schema_id` names its newest column list. Raises as `topic` does.
+        `schema_id` names its newest column list; `schema` is that, if its records tell it. Raises
+        as `topic` does.
         """
         topic = self.topic(database, table)
-        return TableParts(
-            database, table, schema_id, topic, self._watch.table(f"{database}.{table}")
-        )
+        watched = self._watch.table(f"{database}.{table}")
+        form = RecordForm(self._options, schema)
+        return TableParts(database, table, schema_id, topic, watched, form)
 
     def topic(self, database: str, table: str) -> str:
         """Return the topic of a table's rows.
@@ -89,7 +92,7 @@ class PublishedTables:
         Raises UnsupportedChange if two tables would have the same topic.
         """
         name = f"{database}.{table}"
-        topic = row_topic(self._prefix, database, table)
+        topic = row_topic(self._options.prefix, database, table)
         other = self._topics.setdefault(topic, name)
         if other != name:
             raise UnsupportedChange(table_schemas.TOPIC_SHARED, one=other, other=name, topic=topic)

@@ -275,3 +275,18 @@ MESSAGE_KEY = ErrorCode(
     cause="The database and the table may have `*`, `?` and `[...]`; the columns are names.",
     example={"value": "orders.customer_id"},
 )
+FLAT_FIELD = ErrorCode(
+    "C148",
+    "{value!r} is no field of a flat record: write op, ts_ms, ts_us, ts_ns, or a field of the "
+    "source, as in source.ts_ms",
+    end=_CONFIGURATION,
+    cause="A row without an envelope can have the fields that an envelope has.",
+    example={"value": "source.time"},
+)
+OF_FLAT = ErrorCode(
+    "C149",
+    '{key} = {value} needs shape = "flat"',
+    end=_CONFIGURATION,
+    cause="An envelope tells deletes and the fields of the source by itself.",
+    example={"key": "flat_deletes", "value": '"rewrite"'},
+)

@@ -19,15 +19,17 @@ from typing import TYPE_CHECKING, Any, Final
 from connector.contract import (
     HEADER_OP,
     HEADER_SEQ,
+    HEADER_TXN,
     OP_DELETE,
     OP_READ,
     OP_TRUNCATE,
     SEQ_DIGITS,
+    Sequence,
 )
 from connector.proof.absences import Absences
 from connector.proof.digits import EVENT_DIGITS, TRANSACTION_DIGITS
 from connector.proof.findings import Findings
-from connector.proof.headers import header_of
+from connector.proof.headers import header_of, sequence_of
 from connector.proof.outcome import (
     COPIED,
     DIFFERENT,
@@ -44,7 +46,6 @@ from connector.records.record import NO_HEADERS, RecordTarget
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-    from connector.contract import Sequence
     from connector.proof.kept_back import KeptBack
     from connector.proof.lane import Lane
     from connector.proof.topic_records import TopicRecords
@@ -230,6 +231,10 @@ def _is_of_copy(record: Any) -> bool:
     op = header_of(record, HEADER_OP)
     if op in (OP_READ.encode(), OP_TRUNCATE.encode()):
         return True
-    # A copy takes rows back without the values that a replay has.
-    _, _, source = (record.value or b"").rpartition(b',"source":{')
-    return op == OP_DELETE.encode() and b',"snapshot":"true",' in source
+    # A copy takes rows back, and its transaction is named by its own position; a replay has that of
+    # the change.
+    digits = sequence_of(record)
+    if op != OP_DELETE.encode() or digits is None:
+        return False
+    position = Sequence.parse(digits.decode()).position + 1
+    return (header_of(record, HEADER_TXN) or b"").endswith(b":%d" % position)

@@ -7,8 +7,10 @@ from typing import Any, Final
 
 from connector.records.record import decode_headers
 
-# The start of an envelope of a row; the record of a statement has another form.
-_ROW: Final = b'{"before":'
+# What comes before the letter of the operation in the envelope of a row.
+_OPERATION: Final = b',"transaction":null,"op":"'
+# The start of a key or value that begins with its schema.
+_WITH_SCHEMA: Final = b'{"schema":'
 # In the envelope of a row, the time of encoding follows, which is another one at each encoding.
 _TIMES: Final = b'","ts_ms":'
 _TIME_FIELDS: Final = ("ts_ms", "ts_us", "ts_ns")
@@ -23,8 +25,9 @@ def difference(record: Any, key: bytes | None, value: bytes | None, headers: byt
     found = record.value
     if found is None or value is None:
         return ""
-    is_row = value.startswith(_ROW)
-    if is_row and found[: found.rfind(_TIMES)] == value[: value.rfind(_TIMES)]:
+    end = value.rfind(_TIMES)
+    is_envelope = value[:end].endswith(_OPERATION, 0, end - 1)
+    if is_envelope and found[: found.rfind(_TIMES)] == value[:end]:
         return ""
     return "" if _without_times(found) == _without_times(value) else "its value"
 
@@ -32,10 +35,20 @@ def difference(record: Any, key: bytes | None, value: bytes | None, headers: byt
 def _without_times(value: bytes) -> object:
     """Return an envelope without the time of encoding and the version that encoded it."""
     try:
-        envelope = json.loads(value)
+        record = json.loads(value)
+        envelope = record["payload"] if value.startswith(_WITH_SCHEMA) else record
+        if "source" not in envelope:
+            return _flat_without_times(record, envelope)
         for name in _TIME_FIELDS:
             envelope.pop(name, None)
         envelope["source"].pop("version", None)
     except (ValueError, TypeError, KeyError, AttributeError):
         return value
-    return envelope
+    return record
+
+
+def _flat_without_times(record: object, row: dict[str, object]) -> object:
+    """Return a row without an envelope, and without the fields of the time and the version."""
+    for name in (*_TIME_FIELDS, "version", "source_version"):
+        row.pop(f"__{name}", None)
+    return record

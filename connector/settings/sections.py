@@ -20,6 +20,7 @@ from connector.settings.files import FileSettings, UnfitValueError
 from connector.settings.kafka_login import KafkaLogin, read_secret
 from connector.settings.values import (
     ColumnPattern,
+    FlatField,
     ListenAddress,
     MessageKey,
     PipelineName,
@@ -155,6 +156,18 @@ class EnvelopeSettings(Section):
     conversion_failures: Literal["fail", "null"] = "fail"
     # field.name.adjustment.mode
     field_names: Literal["none", "avro", "avro_unicode"] = "none"
+    # schema.name.adjustment.mode
+    schema_names: Literal["none", "avro", "avro_unicode"] = "none"
+    # Connect's JsonConverter, without and with schemas.enable.
+    key_format: Literal["json", "json_with_schema"] = "json"
+    value_format: Literal["json", "json_with_schema"] = "json"
+    # flat stands for ExtractNewRecordState, flat_deletes for delete.tombstone.handling.mode,
+    # flat_fields for add.fields.
+    shape: Literal["envelope", "flat"] = "envelope"
+    flat_deletes: Literal[
+        "tombstone", "drop", "rewrite", "rewrite-with-tombstone", "delete-to-tombstone"
+    ] = "tombstone"
+    flat_fields: list[FlatField] = []
     # skipped.operations
     skipped_operations: list[Literal["c", "u", "d", "t"]] = ["t"]
     # message.key.columns, as database.table:column,column
@@ -166,6 +179,11 @@ class EnvelopeSettings(Section):
             for key, value in self:
                 if key != "profile" and value != type(self).model_fields[key].default:
                     raise UnfitValueError(codes.OF_DEBEZIUM, key=key, value=json.dumps(value))
+        if self.shape == "envelope":
+            for key in ("flat_deletes", "flat_fields"):
+                value = getattr(self, key)
+                if value != type(self).model_fields[key].default:
+                    raise UnfitValueError(codes.OF_FLAT, key=key, value=json.dumps(value))
         return self
 
     @property
@@ -176,6 +194,7 @@ class EnvelopeSettings(Section):
         return self.model_dump(exclude={"profile"}) | {
             "skipped_operations": tuple(self.skipped_operations),
             "message_keys": tuple(self.message_keys),
+            "flat_fields": tuple(self.flat_fields),
         }
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, Field
 
+from connector.contract.flat_fields import FLAT_FIELDS
 from connector.errors import settings as codes
 from connector.settings.files import UnfitValueError
 from connector.settings.nearest import nearest
@@ -58,6 +59,12 @@ def _as_message_key(value: str) -> str:
     return value
 
 
+def _as_flat_field(value: str) -> str:
+    if value not in FLAT_FIELDS:
+        raise UnfitValueError(codes.FLAT_FIELD, value=value)
+    return value
+
+
 def _as_start(value: str) -> str:
     if not re.fullmatch(_START, value, re.DOTALL):
         word, colon, rest = value.partition(":")
@@ -85,6 +92,7 @@ Port = Annotated[int, Field(ge=1, le=65535)]
 TablePattern = Annotated[str, AfterValidator(_as_table_pattern)]
 ColumnPattern = Annotated[str, AfterValidator(_as_column_pattern)]
 MessageKey = Annotated[str, AfterValidator(_as_message_key)]
+FlatField = Annotated[str, AfterValidator(_as_flat_field)]
 StartSetting = Annotated[str, AfterValidator(_as_start)]
 ServerAddress = Annotated[
     str,

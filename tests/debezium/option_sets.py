@@ -57,8 +57,33 @@ def _moved(settings: dict[str, Any], database: str) -> str:
     return json.dumps(settings).replace(f'"{DATABASE}.', f'"{database}.')
 
 
+_SCHEMAS = {"key.converter.schemas.enable": "true", "value.converter.schemas.enable": "true"}
+_WITH_SCHEMAS: dict[str, object] = {
+    "key_format": "json_with_schema",
+    "value_format": "json_with_schema",
+}
+_FLAT = {
+    "transforms": "flat",
+    "transforms.flat.type": "io.debezium.transforms.ExtractNewRecordState",
+}
+
+
+def _flat(name: str, deletes: str, *fields: str, **others: Any) -> OptionSet:
+    """Return a set of rows without an envelope; the fields tell the comparison what a record is."""
+    fields = ("op", "source.connector", *fields)
+    theirs = {
+        **_FLAT,
+        "transforms.flat.delete.tombstone.handling.mode": deletes,
+        "transforms.flat.add.fields": ",".join(fields),
+        **others.pop("theirs", {}),
+    }
+    ours = {"shape": "flat", "flat_deletes": deletes, "flat_fields": [*fields]}
+    return OptionSet(name, theirs, {**ours, **others.pop("envelope", {})}, **others)
+
+
 SETS = (
     OptionSet("defaults"),
+    OptionSet("schemas", _SCHEMAS, _WITH_SCHEMAS),
     OptionSet(
         "texts",
         {
@@ -68,6 +93,8 @@ SETS = (
             "bigint.unsigned.handling.mode": "precise",
             "tombstones.on.delete": "false",
             "field.name.adjustment.mode": "avro",
+            "schema.name.adjustment.mode": "avro",
+            "value.converter.schemas.enable": "true",
         },
         {
             "decimals": "string",
@@ -76,6 +103,8 @@ SETS = (
             "unsigned_bigints": "precise",
             "conversion_failures": "null",
             "field_names": "avro",
+            "schema_names": "avro",
+            "value_format": "json_with_schema",
         },
         tombstones=False,
     ),
@@ -88,6 +117,8 @@ SETS = (
             "bigint.unsigned.handling.mode": "precise",
             "field.name.adjustment.mode": "avro_unicode",
             "skipped.operations": "none",
+            "schema.name.adjustment.mode": "avro_unicode",
+            **_SCHEMAS,
         },
         {
             "decimals": "double",
@@ -97,6 +128,8 @@ SETS = (
             "conversion_failures": "null",
             "field_names": "avro_unicode",
             "skipped_operations": [],
+            "schema_names": "avro_unicode",
+            **_WITH_SCHEMAS,
         },
     ),
     OptionSet(
@@ -105,16 +138,23 @@ SETS = (
             "time.precision.mode": "microseconds",
             "binary.handling.mode": "base64",
             "skipped.operations": "u,t",
+            "key.converter.schemas.enable": "true",
         },
-        {"times": "microseconds", "binary": "base64", "skipped_operations": ["u", "t"]},
+        {
+            "times": "microseconds",
+            "binary": "base64",
+            "skipped_operations": ["u", "t"],
+            "key_format": "json_with_schema",
+        },
     ),
     OptionSet(
         "nanoseconds",
-        {"time.precision.mode": "nanoseconds", "skipped.operations": "d,t"},
+        {"time.precision.mode": "nanoseconds", "skipped.operations": "d,t", **_SCHEMAS},
         {
             "times": "nanoseconds",
             "conversion_failures": "null",
             "skipped_operations": ["d", "t"],
+            **_WITH_SCHEMAS,
         },
     ),
     OptionSet(
@@ -129,8 +169,12 @@ SETS = (
             "column.mask.hash.v2.SHA-256.with.salt.CAFE": "story.texts.c1,story.texts.c12",
             "column.mask.hash.v2.SHA-512.with.salt.x": "story.texts.c5,story.texts.c7",
             "message.key.columns": "story.composite:v,a;story.without_key:b;story.later:at,id",
+            **_SCHEMAS,
         },
-        {"message_keys": ["story.composite:v,a", "story.without_key:b", "story.later:at,id"]},
+        {
+            "message_keys": ["story.composite:v,a", "story.without_key:b", "story.later:at,id"],
+            **_WITH_SCHEMAS,
+        },
         source={
             "exclude_columns": ["story.integers.c[34]", "story.times.c0", "story.altered.a"],
             "masks": [
@@ -163,5 +207,36 @@ SETS = (
                 {"columns": ["story.texts.c[57]"], "hash": "SHA-512", "salt": "x"},
             ],
         },
+    ),
+    _flat("flat", "tombstone", "table", "source.ts_ms"),
+    _flat("flat_schemas", "tombstone", theirs=_SCHEMAS, envelope=_WITH_SCHEMAS),
+    _flat(
+        "flat_rewritten",
+        "rewrite",
+        "db",
+        "pos",
+        "row",
+        "thread",
+        "snapshot",
+        "query",
+        "gtid",
+        "name",
+        "file",
+        "server_id",
+        "source.ts_ms",
+        "source.ts_us",
+        "source.ts_ns",
+        "sequence",
+        theirs={**_SCHEMAS, "skipped.operations": "none"},
+        envelope={**_WITH_SCHEMAS, "skipped_operations": []},
+    ),
+    _flat("flat_kept", "rewrite-with-tombstone"),
+    _flat("flat_dropped", "drop"),
+    _flat(
+        "flat_tombstones",
+        "delete-to-tombstone",
+        theirs={"tombstones.on.delete": "false", "value.converter.schemas.enable": "true"},
+        envelope={"value_format": "json_with_schema"},
+        tombstones=False,
     ),
 )

@@ -190,6 +190,42 @@ def test_a_key_of_records_names_its_columns(config: Path) -> None:
     )
 
 
+def test_a_flat_record_has_fields_of_the_envelope(config: Path) -> None:
+    chosen = '[envelope]\nprofile = "debezium"\nshape = "flat"\nflat_fields = ["source.time"]\n'
+    config.write_text(MINIMAL + chosen)
+    assert message_of(config) == (
+        "FILE: envelope.flat_fields.0: 'source.time' is no field of a flat record: write op, "
+        "ts_ms, ts_us, ts_ns, or a field of the source, as in source.ts_ms; `binlog-connector "
+        "config` explains the key"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        (
+            'flat_deletes = "rewrite"',
+            (
+                'FILE: envelope: flat_deletes = "rewrite" needs shape = "flat"; '
+                "`binlog-connector config` explains the key"
+            ),
+        ),
+        (
+            'flat_fields = ["op"]',
+            (
+                'FILE: envelope: flat_fields = ["op"] needs shape = "flat"; '
+                "`binlog-connector config` explains the key"
+            ),
+        ),
+    ],
+)
+def test_an_envelope_has_no_choices_of_flat_records(config: Path, line: str, text: str) -> None:
+    config.write_text(f'{MINIMAL}[envelope]\nprofile = "debezium"\n{line}\n')
+    assert message_of(config) == text
+    config.write_text(f'{MINIMAL}[envelope]\nprofile = "debezium"\nshape = "flat"\n{line}\n')
+    assert load_settings(config).envelope.shape == "flat"
+
+
 @pytest.mark.parametrize(
     ("section", "key", "value"),
     [("quarantine", "policy", "fence-key"), ("schema", "on_rewrite", "fence")],

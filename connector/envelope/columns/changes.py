@@ -54,14 +54,14 @@ class Truncated(TextChange):
 
     def __init__(self, length: int) -> None:
         """Keep `length` units of UTF-16, as Java counts characters."""
-        self._length = length
+        self.length = length
 
     def text(self, value: str) -> str:
         """Return the beginning, without half of a character."""
         units = value.encode("utf-16-le")
-        if len(units) <= self._length * _UNIT_BYTES:
+        if len(units) <= self.length * _UNIT_BYTES:
             return value
-        return units[: self._length * _UNIT_BYTES].decode("utf-16-le", "ignore")
+        return units[: self.length * _UNIT_BYTES].decode("utf-16-le", "ignore")
 
 
 @final

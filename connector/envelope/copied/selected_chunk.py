@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final, final
 from librt.strings import BytesWriter, read_i64_le
 
 from connector.contract import OP_READ, SEQ_ROW_DIGITS, row_topic
+from connector.envelope.debezium.flat_fields import FlatFields
+from connector.envelope.record_form import NO_BEFORE, RecordForm
 from connector.envelope.record_headers import RecordHeaders, schema_header
 from connector.envelope.source_block import SourceBlock, SourceTable
 
@@ -114,7 +116,13 @@ class Chunk:
         """
         schema = self.schema
         topic = row_topic(options.prefix, schema.database, schema.table)
-        end_of_value = self._end_of_value(options, read_at, now_us)
+        form = RecordForm(options, schema)
+        is_flat = options.debezium is not None and options.debezium.is_flat
+        # A row without an envelope is taken out of one, without its last brace.
+        head = form.flat_head if is_flat else form.no_before[: -len(NO_BEFORE)]
+        skipped: i64 = len(NO_BEFORE) if is_flat else 0
+        dropped: i64 = 1 if is_flat else 0
+        end_of_value = self._end_of_value(options, read_at, now_us, is_flat=is_flat)
         headers = RecordHeaders()
         schema_id = schema_header(schema.schema_id)
         transaction_id = f"{read_at.file}:{read_at.position}".encode()
@@ -152,10 +160,12 @@ class Chunk:
                     schema_id,
                     transaction_id,
                 )
-            value = data[start:value_end] + end_of_value
+            value = data[start + skipped : value_end - dropped] + end_of_value
+            if head:
+                value = head + value
             row_headers = headers.encode(_READ, row - event * _ROWS_PER_EVENT)
             try:
-                target.take(topic, key, value, row_headers, timestamp_ms)
+                target.take(topic, form.key(key), value, row_headers, timestamp_ms)
             except RecordTooLarge as error:
                 self.refused.append(RefusedRow(row_key, value, error))
                 continue
@@ -195,16 +205,19 @@ class Chunk:
                 at += key_length
         return found
 
-    def _end_of_value(self, options: EnvelopeOptions, read_at: CopyPosition, now_us: i64) -> bytes:
+    def _end_of_value(
+        self, options: EnvelopeOptions, read_at: CopyPosition, now_us: i64, *, is_flat: bool
+    ) -> bytes:
         """Return what follows the row in each value."""
-        source = SourceBlock(options)
-        source.begin_copy(
-            read_at.file,
-            read_at.position,
-            read_at.read_us,
-            SourceTable(self.schema.database, self.schema.table, copied=True),
-            now_us,
-        )
+        table = SourceTable(self.schema.database, self.schema.table, copied=True)
+        file, position, read_us = read_at.file, read_at.position, read_at.read_us
         out = BytesWriter()
-        source.put(out, _READ, 0)
+        if is_flat:
+            fields = FlatFields(options)
+            fields.begin_copy(file, position, read_us, table, now_us)
+            fields.put(out, _READ, 0)
+        else:
+            source = SourceBlock(options)
+            source.begin_copy(file, position, read_us, table, now_us)
+            source.put(out, _READ, 0)
         return out.getvalue()

@@ -15,6 +15,7 @@ from connector.envelope.columns.changed_cells import ChangedCell, ConstantCell
 from connector.envelope.copied.cell_choice import selected_cell
 from connector.envelope.copied.selected_chunk import LENGTHS, NO_KEY, Chunk, RefusedRow
 from connector.envelope.debezium.field_names import field_names
+from connector.envelope.record_form import NO_BEFORE
 from connector.envelope.rows.record_key import record_key_indexes
 from connector.envelope.rows.row_member import RowMember, put_key
 from connector.errors import DecodeError, ProtocolError, UnsupportedChange, table_rows
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from connector.envelope.debezium.form import DebeziumForm
     from connector.envelope.schemas.table_schema import TableSchema
 
-_NO_BEFORE: Final = b'{"before":null,"after":'
 _OPEN: Final = 0x7B
 _COMMA: Final = 0x2C
 _CLOSE: Final = 0x7D
@@ -109,7 +109,7 @@ class SelectedRowWriter(RowTaker):
         head: i64 = len(out)
         write_i64_le(out, 0)
         write_i64_le(out, 0)
-        out.write(_NO_BEFORE)
+        out.write(NO_BEFORE)
         self._count += 1
         self._last = data
         try:

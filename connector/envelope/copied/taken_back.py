@@ -3,15 +3,21 @@
 They are deletes whose `before` is the key, because nobody knows the other values::
 
     {"before":{"id":1},"after":null,"source":{…,"snapshot":"true",…},…,"op":"d",…}
+
+With schemas, `before` is NULL, because a row needs its other values. Without an envelope, the
+record is that of a delete; one that would have the row has only its key, and no value at all with
+schemas.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, final
 
 from librt.strings import BytesWriter
 
 from connector.contract import OP_DELETE, SEQ_ROW_DIGITS, row_topic
+from connector.envelope.debezium.flat_fields import FlatFields
+from connector.envelope.record_form import RecordForm
 from connector.envelope.record_headers import RecordHeaders, schema_header
 from connector.envelope.source_block import SourceBlock, SourceTable
 
@@ -42,15 +48,15 @@ def put_taken_back(
 
     The column list `schema` was written before. Raises the target's errors.
     """
-    source = SourceBlock(options)
-    table = SourceTable(schema.database, schema.table, copied=True)
-    source.begin_copy(read_at.file, read_at.position, read_at.read_us, table, now_us)
+    values = _Values(options, schema, read_at, now_us)
+    if values.are_dropped:
+        return
+    form = RecordForm(options, schema)
     topic = row_topic(options.prefix, schema.database, schema.table)
     headers = RecordHeaders()
     header = schema_header(schema.schema_id)
     transaction_id = f"{read_at.file}:{read_at.position}".encode()
     timestamp_ms = read_at.read_us // _US_PER_MS
-    out = BytesWriter()
     event = -1
     for number, key in enumerate(keys, read_at.first_row):
         if number // _ROWS_PER_EVENT != event:
@@ -63,12 +69,52 @@ def put_taken_back(
                 header,
                 transaction_id,
             )
-        out.truncate(0)
-        out.write(b'{"before":')
-        out.write(key)
-        out.write(b',"after":null')
-        source.put(out, _DELETE, 0)
         encoded = headers.encode(_DELETE, number - event * _ROWS_PER_EVENT)
-        target.take(topic, key, out.getvalue(), encoded, timestamp_ms)
-        if options.tombstones:
-            target.take(topic, key, None, encoded, timestamp_ms)
+        record_key = form.key(key)
+        value = values.of(key)
+        target.take(topic, record_key, value, encoded, timestamp_ms)
+        if values.have_tombstones and value is not None:
+            target.take(topic, record_key, None, encoded, timestamp_ms)
+
+
+@final
+class _Values:
+    """The values of the records of one table."""
+
+    def __init__(
+        self, options: EnvelopeOptions, schema: TableSchema, read_at: CopyPosition, now_us: i64
+    ) -> None:
+        self._form = RecordForm(options, schema)
+        self.have_tombstones = options.tombstones
+        table = SourceTable(schema.database, schema.table, copied=True)
+        file, position, read_us = read_at.file, read_at.position, read_at.read_us
+        form = options.debezium
+        self._has_schema = form is not None and form.value_has_schema
+        self._deletes = form.flat_deletes if form is not None and form.is_flat else ""
+        out = BytesWriter()
+        if self._deletes:
+            self.have_tombstones &= self._deletes == "rewrite-with-tombstone"
+            fields = FlatFields(options)
+            fields.begin_copy(file, position, read_us, table, now_us)
+            fields.put(out, _DELETE, 0)
+        else:
+            source = SourceBlock(options)
+            source.begin_copy(file, position, read_us, table, now_us)
+            source.put(out, _DELETE, 0)
+        self._end = out.getvalue()
+
+    @property
+    def are_dropped(self) -> bool:
+        """Whether deletes have no records."""
+        return self._deletes == "drop"
+
+    def of(self, key: bytes) -> bytes | None:
+        """Return the value of the record of `key`."""
+        if not self._deletes:
+            before = b"null" if self._has_schema else key
+            return self._form.before + before + b',"after":null' + self._end
+        if self._deletes == "tombstone":
+            return self._form.gone
+        if self._has_schema or self._deletes == "delete-to-tombstone":
+            return None
+        return key[:-1] + self._end

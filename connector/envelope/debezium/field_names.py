@@ -1,4 +1,4 @@
-"""Names of fields that Avro can have: the option `field.name.adjustment.mode`."""
+"""Names that Avro can have: `field.name.adjustment.mode` and `schema.name.adjustment.mode`."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def field_names(columns: Sequence[SchemaColumn], form: DebeziumForm | None) -> l
     """
     if form is None or form.field_names == "none":
         return [column["name"] for column in columns]
-    adjust = _with_underscores if form.field_names == "avro" else _with_numbers
+    valid = _LETTERS | _DIGITS
     names: dict[str, str] = {}
     for column in columns:
-        field = adjust(column["name"])
+        field = _adjusted(column["name"], form.field_names, valid)
         other = names.setdefault(field, column["name"])
         if other != column["name"]:
             raise UnsupportedChange(
@@ -36,17 +36,27 @@ def field_names(columns: Sequence[SchemaColumn], form: DebeziumForm | None) -> l
     return list(names)
 
 
-def _with_underscores(name: str) -> str:
+def schema_name(name: str, form: DebeziumForm) -> str:
+    """Return the name of a schema whose parts are separated by dots."""
+    if form.schema_names == "none":
+        return name
+    return _adjusted(name, form.schema_names, _LETTERS | _DIGITS | {"."})
+
+
+def _adjusted(name: str, mode: str, valid: frozenset[str]) -> str:
+    return _with_underscores(name, valid) if mode == "avro" else _with_numbers(name, valid)
+
+
+def _with_underscores(name: str, valid: frozenset[str]) -> str:
     """Return `name` with `_` for each character that Avro does not allow."""
-    valid = _LETTERS | _DIGITS | {"_"}
+    valid |= {"_"}
     # A character beyond 16 bits is two of Java.
     kept = "".join(each if each in valid else "_" * len(_units(each)) for each in name)
     return f"_{kept}" if kept[0] in _DIGITS else kept
 
 
-def _with_numbers(name: str) -> str:
+def _with_numbers(name: str, valid: frozenset[str]) -> str:
     """Return `name` with `_u0020` for a character that Avro does not allow, and for `_`."""
-    valid = _LETTERS | _DIGITS
     parts = []
     for place, each in enumerate(name):
         if each in (_LETTERS if place == 0 else valid):

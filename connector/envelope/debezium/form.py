@@ -28,8 +28,39 @@ class DebeziumForm:
     conversion_failures: Literal["fail", "null"] = "fail"
     # field.name.adjustment.mode
     field_names: Literal["none", "avro", "avro_unicode"] = "none"
+    # schema.name.adjustment.mode
+    schema_names: Literal["none", "avro", "avro_unicode"] = "none"
+    # Those of Connect's JsonConverter, with and without schemas.enable
+    key_format: Literal["json", "json_with_schema"] = "json"
+    value_format: Literal["json", "json_with_schema"] = "json"
+    shape: Literal["envelope", "flat"] = "envelope"  # flat: ExtractNewRecordState
+    # delete.tombstone.handling.mode
+    flat_deletes: Literal[
+        "tombstone", "drop", "rewrite", "rewrite-with-tombstone", "delete-to-tombstone"
+    ] = "tombstone"
+    flat_fields: tuple[str, ...] = ()  # add.fields
     skipped_operations: tuple[str, ...] = (OP_TRUNCATE,)  # skipped.operations
     message_keys: tuple[str, ...] = ()  # message.key.columns
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether values are rows, without an envelope."""
+        return self.shape == "flat"
+
+    @property
+    def tells_deletes(self) -> bool:
+        """Whether rows without an envelope say in a field that they are deleted."""
+        return self.flat_deletes in ("rewrite", "rewrite-with-tombstone")
+
+    @property
+    def key_has_schema(self) -> bool:
+        """Whether each key begins with its schema."""
+        return self.key_format == "json_with_schema"
+
+    @property
+    def value_has_schema(self) -> bool:
+        """Whether each value begins with its schema."""
+        return self.value_format == "json_with_schema"
 
     @classmethod
     def of_options(cls, options: Mapping[str, Any] | None) -> DebeziumForm | None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from connector.changes.added_columns import AddedColumn
     from connector.changes.list_edits import ListEdits
-    from connector.contract import SchemaColumn, UnloggedColumn
+    from connector.contract import SchemaColumn, SchemaRecord, UnloggedColumn
     from connector.envelope.columns.changes import TextChange
     from connector.records.record import RecordTarget
 
@@ -87,6 +87,11 @@ class SchemaRecords(PublishedColumns):
         """
         ids = self._ids.get(name)
         return next(reversed(ids)) if ids else ""
+
+    def newest(self, name: str) -> SchemaRecord:
+        """Return the last written record of `database.table`, which has one."""
+        ids = self._ids[name]
+        return cast("SchemaRecord", json.loads(ids[next(reversed(ids))]))
 
     def learn(self, key: str, value: bytes) -> None:
         """Note a record that another encoder has written, the newest of its table."""
@@ -186,7 +191,8 @@ class SchemaRecords(PublishedColumns):
         told = self._told(name, edited)
         if any(column.get("added_default_unknown", False) for column in told):
             return
-        schema = TableSchema.of_columns(database, table, tuple(edited))
+        points = frozenset(json.loads(known[before]).get("points", ()))
+        schema = TableSchema.of_columns(database, table, tuple(edited), points=points)
         # Rows may have had this list before.
         first = _first(known.pop(schema.schema_id, b""), sequence)
         value = schema.record_value(first, told, stated=str(sequence), profile=self._profile)

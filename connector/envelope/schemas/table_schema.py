@@ -42,7 +42,7 @@ class TableSchema:
     key_indexes: tuple[int, ...]  # of the primary key's columns, in key order
     # Columns of the table that are not in `columns`.
     unlogged: tuple[UnloggedColumn, ...] = ()
-    # Names of geometries that are POINTs. The id and the record of the schema do not tell them.
+    # Names of geometries that are POINTs. The id of the schema does not tell them.
     points: frozenset[str] = field(default=frozenset(), compare=False)
     # By the names of columns whose text is another one in records.
     changes: dict[str, TextChange] = field(default_factory=dict, compare=False)
@@ -153,6 +153,8 @@ class TableSchema:
             value["stated"] = stated
         if profile != EXACT:
             value["profile"] = profile
+            if self.points:
+                value["points"] = sorted(self.points)
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 

@@ -7,16 +7,19 @@ from librt.strings import BytesWriter
 
 from connector.binlog.events.rows import RowsEvent
 from connector.envelope.key_watch import WatchedTable
+from connector.envelope.options import EnvelopeOptions
 from connector.envelope.published_table import PublishedTable
 from connector.envelope.rows.row_keys import RowKeys
 from connector.envelope.schemas.table_schema import TableSchema
 from connector.errors import ConnectorError
 from tests.golden.golden import GoldenLog, logs, with_inner_events
 
+OPTIONS = EnvelopeOptions("p", "mysql", "1")
+
 
 def written_keys(rows: RowsEvent, schema: TableSchema) -> list[list[bytes]]:
     """Return the keys of the images of each row, as they are written."""
-    table = PublishedTable(rows.table_map, schema, "topic", WatchedTable())
+    table = PublishedTable(rows.table_map, schema, "topic", WatchedTable(), OPTIONS)
     images = table.images(rows)
     out = BytesWriter()
     found: list[list[bytes]] = []

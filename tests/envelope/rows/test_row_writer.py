@@ -26,6 +26,7 @@ from connector.envelope.columns.choice import (
     ColumnRule,
 )
 from connector.envelope.key_watch import WatchedTable
+from connector.envelope.options import EnvelopeOptions
 from connector.envelope.published_table import PublishedTable
 from connector.envelope.rows.row_images import DecodedImages
 from connector.envelope.rows.row_of_values import RowEncoder
@@ -45,6 +46,7 @@ Written = list[tuple[bytes, bytes | None]] | str
 
 UTF8MB4 = 255
 LATIN1 = 8
+OPTIONS = EnvelopeOptions("p", "mysql", "1")
 SJIS = 13
 UCS2 = 35
 BINARY = 63
@@ -164,7 +166,7 @@ def rows_event(columns: list[Column], data: bytes, kind: RowsKind = RowsKind.INS
 
 
 def by_bytes(rows: RowsEvent, schema: TableSchema) -> RowImages:
-    return PublishedTable(rows.table_map, schema, "topic", WatchedTable()).images(rows)
+    return PublishedTable(rows.table_map, schema, "topic", WatchedTable(), OPTIONS).images(rows)
 
 
 def by_values(rows: RowsEvent, schema: TableSchema) -> RowImages:

@@ -80,6 +80,28 @@ def test_a_stream_with_copies_ddl_kills_and_restarts_is_equal(either_stream: Str
     assert set(report["others"]) == {"copied"}
 
 
+_SCHEMAS = {"key_format": "json_with_schema", "value_format": "json_with_schema"}
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        _SCHEMAS,
+        {"shape": "flat", "flat_fields": ["op", "ts_ms", "source.version"]},
+        {**_SCHEMAS, "shape": "flat", "flat_deletes": "rewrite-with-tombstone"},
+    ],
+    ids=["schemas", "flat", "flat-schemas"],
+)
+def test_records_of_each_form_are_equal(stream: Stream, form: dict[str, object]) -> None:
+    envelope = {f"envelope__{key}": value for key, value in form.items()}
+    config = story(stream, envelope__profile="debezium", **envelope)
+    code, output = verify(config, "--json")
+    assert code == 0, output
+    report = json.loads(output)
+    assert (report["equal"], report["differences"]) == (True, {})
+    assert set(report["others"]) == {"copied"}
+
+
 def sequence_of(record: Any) -> str:
     """Return the header cdc.seq."""
     return str(dict(record.headers)["cdc.seq"], "ascii")

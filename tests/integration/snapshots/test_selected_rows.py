@@ -70,7 +70,9 @@ class Place(NamedTuple):
         schema = TableSchema.from_table_map(events[0].table_map, "here", unlogged)
         rows: Rows = []
         for event in events:
-            images = PublishedTable(event.table_map, schema, "t", WatchedTable()).images(event)
+            images = PublishedTable(event.table_map, schema, "t", WatchedTable(), OPTIONS).images(
+                event
+            )
             while images.next_row():
                 out = BytesWriter()
                 images.put(out)

@@ -1,0 +1,150 @@
+"""The schemas of a table's records, in the form of Connect's JsonConverter.
+
+They depend on the column list alone, so each is composed once::
+
+    {"schema":{"type":"struct","fields":[…],"optional":false,"name":"shop.shop.orders.Envelope",
+    "version":2},"payload":   the record without a schema   }
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from connector.contract import row_topic
+from connector.contract.flat_fields import OF_ENVELOPE
+from connector.envelope.debezium.connect_types import column_field, field
+from connector.envelope.debezium.field_names import field_names, schema_name
+from connector.envelope.debezium.flat_fields import added_name
+from connector.envelope.debezium.text_cells import with_escapes
+from connector.envelope.rows.record_key import record_key_indexes
+
+if TYPE_CHECKING:
+    from connector.envelope.debezium.connect_types import ConnectSchema
+    from connector.envelope.debezium.form import DebeziumForm
+    from connector.envelope.options import EnvelopeOptions
+    from connector.envelope.schemas.table_schema import TableSchema
+
+_SNAPSHOT: Final = (
+    "true,first,first_in_data_collection,last_in_data_collection,last,false,incremental"
+)
+_TRANSACTION: Final = {
+    "type": "struct",
+    "fields": [
+        field("id", "string", optional=False),
+        field("total_order", "int64", optional=False),
+        field("data_collection_order", "int64", optional=False),
+    ],
+    "optional": True,
+    "name": "event.block",
+    "version": 1,
+    "field": "transaction",
+}
+
+
+def key_head(schema: TableSchema, options: EnvelopeOptions, form: DebeziumForm) -> bytes:
+    """Return what comes before the key of a record; raises as `record_key_indexes` does."""
+    fields = _column_fields(schema, form)
+    indexes = record_key_indexes(schema, form)
+    return _head(_struct([fields[n] for n in indexes], _name(schema, options, form, "Key")))
+
+
+def envelope_head(schema: TableSchema, options: EnvelopeOptions, form: DebeziumForm) -> bytes:
+    """Return what comes before an envelope."""
+    row = _row(schema, options, form)
+    struct = _struct(
+        [
+            {**row, "field": "before"},
+            {**row, "field": "after"},
+            _source(options.connector),
+            _TRANSACTION,
+            field("op", "string", optional=False),
+            *(field(name, "int64", optional=True) for name in ("ts_ms", "ts_us", "ts_ns")),
+        ],
+        _name(schema, options, form, "Envelope"),
+    )
+    return _head({**struct, "version": 2})
+
+
+def row_head(schema: TableSchema, options: EnvelopeOptions, form: DebeziumForm) -> bytes:
+    """Return what comes before the NULL that a deleted row is, without an envelope."""
+    return _head(_row(schema, options, form))
+
+
+def flat_head(schema: TableSchema, options: EnvelopeOptions, form: DebeziumForm) -> bytes:
+    """Return what comes before a row without an envelope."""
+    fields = _column_fields(schema, form)
+    if form.tells_deletes:
+        fields.append(field("__deleted", "string", optional=True))
+    known = {each["field"]: each for each in _source(options.connector)["fields"]}
+    for name in form.flat_fields:
+        if name in OF_ENVELOPE:
+            kind = "string" if name == "op" else "int64"
+            fields.append(field(added_name(name), kind, optional=True))
+        else:
+            described = {**known[name.removeprefix("source.")], "optional": True}
+            described.pop("default", None)
+            fields.append({**described, "field": added_name(name)})
+    return _head(_struct(fields, _name(schema, options, form, "Value")))
+
+
+def _row(schema: TableSchema, options: EnvelopeOptions, form: DebeziumForm) -> ConnectSchema:
+    """Return the schema of a row in an envelope."""
+    struct = _struct(_column_fields(schema, form), _name(schema, options, form, "Value"))
+    return {**struct, "optional": True}
+
+
+def _column_fields(schema: TableSchema, form: DebeziumForm) -> list[ConnectSchema]:
+    names = field_names(schema.columns, form)
+    return [
+        column_field(name, column, schema, form)
+        for name, column in zip(names, schema.columns, strict=True)
+    ]
+
+
+def _source(connector: str) -> ConnectSchema:
+    required, text, number = {"optional": False}, "string", "int64"
+    snapshot = {
+        "type": text,
+        "optional": True,
+        "name": "io.debezium.data.Enum",
+        "version": 1,
+        "parameters": {"allowed": _SNAPSHOT},
+        "default": "false",
+        "field": "snapshot",
+    }
+    struct = _struct(
+        [
+            *(field(name, text, **required) for name in ("version", "connector", "name")),
+            field("ts_ms", number, **required),
+            snapshot,
+            field("db", text, **required),
+            field("sequence", text, optional=True),
+            field("ts_us", number, optional=True),
+            field("ts_ns", number, optional=True),
+            field("table", text, optional=True),
+            field("server_id", number, **required),
+            field("gtid", text, optional=True),
+            field("file", text, **required),
+            field("pos", number, **required),
+            field("row", "int32", **required),
+            field("thread", number, optional=True),
+            field("query", text, optional=True),
+        ],
+        f"io.debezium.connector.{connector}.Source",
+    )
+    return {**struct, "version": 1, "field": "source"}
+
+
+def _struct(fields: list[ConnectSchema], name: str) -> ConnectSchema:
+    return {"type": "struct", "fields": fields, "optional": False, "name": name}
+
+
+def _name(schema: TableSchema, options: EnvelopeOptions, form: DebeziumForm, kind: str) -> str:
+    topic = row_topic(options.prefix, schema.database, schema.table)
+    return schema_name(f"{topic}.{kind}", form)
+
+
+def _head(schema: ConnectSchema) -> bytes:
+    text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
+    return f'{{"schema":{with_escapes(text)},"payload":'.encode()
