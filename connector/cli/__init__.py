@@ -27,6 +27,7 @@ from connector.cli.quarantine import quarantine
 from connector.cli.rules import rules
 from connector.cli.snapshot import snapshot
 from connector.cli.stat import stat
+from connector.cli.status import status
 from connector.cli.verify import verify
 
 app = typer.Typer(
@@ -44,6 +45,7 @@ app = typer.Typer(
 )
 app.command(epilog=examples.RUN)(run)
 app.command(epilog=examples.CHECK)(check)
+app.command(epilog=examples.STATUS)(status)
 app.command(epilog=examples.CONFIG)(config)
 app.command(epilog=examples.SNAPSHOT)(snapshot)
 app.command(epilog=examples.VERIFY)(verify)
