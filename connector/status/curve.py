@@ -1,4 +1,4 @@
-"""The throughput of an hour as the path of an SVG."""
+"""The throughput of the last hour as the path of an SVG."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 WIDTH = 720
 HEIGHT = 140
-_HOUR_SECONDS = 3600
+# The curve of a young process would be a short line at the edge of an hour.
+_SPANS_SECONDS = (300, 900, 1800, 3600)
 # A curve of zeros has a top, too.
 _TOP_MIN = 1.0
 _STEPS = (1, 2, 2.5, 5, 10)
@@ -22,11 +23,12 @@ _STEPS = (1, 2, 2.5, 5, 10)
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A curve from an hour ago to now, from left to right."""
+    """A curve that ends now, at the right."""
 
     line: str  # the path of the curve; "" without two points
     area: str  # the same, closed at the bottom
     top: float  # the value at the upper edge
+    span_seconds: float  # from the left to the right edge
     words: str  # what the curve shows, for a person who does not see it
 
 
@@ -34,10 +36,12 @@ def curve(points: Sequence[RatePoint], now: float) -> Curve:
     """Return the curve of `points`."""
     top = _round_top(max((point.records for point in points), default=0.0))
     if len(points) < 2:  # noqa: PLR2004  # a line has two ends
-        return Curve("", "", top, "the curve begins after the first half minute")
+        return Curve("", "", top, _SPANS_SECONDS[0], "the curve begins after half a minute")
+    age = now - points[0].at
+    span = next((one for one in _SPANS_SECONDS if age <= one), _SPANS_SECONDS[-1])
     places = [
         (
-            WIDTH * (1 - min(1.0, max(0.0, (now - point.at) / _HOUR_SECONDS))),
+            WIDTH * (1 - min(1.0, max(0.0, (now - point.at) / span))),
             HEIGHT * (1 - point.records / top),
         )
         for point in points
@@ -51,6 +55,7 @@ def curve(points: Sequence[RatePoint], now: float) -> Curve:
         line,
         area,
         top,
+        span,
         f"the last {duration(seconds)}: mean {number(mean)}, most {number(highest.records)} "
         f"at {clock(highest.at, now)} UTC",
     )

@@ -152,7 +152,7 @@ class Throughput:
 class CopyProgress:
     """The copy of a table."""
 
-    phase: str  # "copying" or "failed"
+    phase: str  # "waiting", "copying" or "failed"
     rows: int
     estimated_rows: int
     rows_per_second: float | None = None

@@ -158,8 +158,9 @@ def _table(
 ) -> TableFacts:
     shown: CopyProgress | None = None
     if copy is not None:
+        phase = "copying" if copy.estimated_rows else "waiting"
         shown = CopyProgress(
-            "copying", copy.rows, copy.estimated_rows, copy.rows_per_second, copy.eta_seconds
+            phase, copy.rows, copy.estimated_rows, copy.rows_per_second, copy.eta_seconds
         )
     elif failed is not None:
         shown = CopyProgress("failed", 0, 0, error=failed)

@@ -140,7 +140,7 @@ def _process(progress: Progress) -> Process:
 def _tables(copies: list[TableState], fenced: dict[str, FencedFigures]) -> list[TableFacts]:
     shown = {
         state.name: CopyProgress(
-            "failed" if state.phase == "failed" else "copying",
+            state.phase,
             state.rows,
             max(state.rows, state.estimated_rows),
             error=state.error,

@@ -163,7 +163,9 @@ def _tables(facts: Facts) -> Table:
 def _notes(table: TableFacts, now: float) -> Text:
     notes = Text()
     copy, held = table.copy, table.kept_back
-    if copy is not None and copy.phase == "copying":
+    if copy is not None and copy.phase == "waiting":
+        notes.append("waits to be copied", style="dim")
+    elif copy is not None and copy.phase == "copying":
         notes.append_text(_bar(copy.part, "cyan"))
         notes.append(f" {number(copy.rows)} of about {number(copy.estimated_rows)} rows")
         if copy.eta_seconds is not None:

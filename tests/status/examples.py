@@ -60,4 +60,5 @@ COPIED = TableFacts("shop.orders", 3, 300, NOW - 5, CopyProgress("copying", 25, 
 FENCED = TableFacts(
     "shop.items", 1, 90, None, kept_back=FencedFigures(False, 2, 14, NOW - 600, "too large")
 )
+WAITING = TableFacts("shop.next", copy=CopyProgress("waiting", 0, 0))
 FAILED = TableFacts("shop.old", copy=CopyProgress("failed", 0, 0, error="may not be read"))

@@ -27,7 +27,7 @@ from connector.status.facts import (
     to_json,
 )
 from connector.status.html import html, security_headers
-from tests.status.examples import COPIED, FAILED, FENCED, NOW, facts_with
+from tests.status.examples import COPIED, FAILED, FENCED, NOW, WAITING, facts_with
 
 if TYPE_CHECKING:
     from connector.metrics.figures import FencedFigures
@@ -112,12 +112,12 @@ def test_the_policy_names_the_style_and_the_script_of_the_page() -> None:
 
 
 def test_facts_are_in_the_page_without_a_script() -> None:
-    page = html(facts_with(AWAY, tables=(COPIED, FENCED, FAILED)))
+    page = html(facts_with(AWAY, tables=(COPIED, FENCED, FAILED, WAITING)))
     text = re.sub(r"<[^>]+>", "", page)
     for shown in (
         "Kafka away", "K131", "1.5 s", "3 transactions · 2.00 kB not delivered", "25 of about 100",
         "15 s left", "14 changes of 2 keys", "too large", "may not be read", "binlog.000042:1187",
-        "of 3 d that the source keeps its logs", "db1:3306",
+        "of 3 d that the source keeps its logs", "db1:3306", "waits to be copied",
     ):  # fmt: skip
         assert shown in text, shown
 
@@ -142,4 +142,11 @@ def test_a_curve_goes_from_an_hour_ago_to_now() -> None:
     assert drawn.line == f"M0.0,{HEIGHT}.0 {WIDTH / 2},0.0 {WIDTH}.0,{HEIGHT / 2}"
     assert drawn.area.endswith(f"L{WIDTH}.0,{HEIGHT} 0.0,{HEIGHT} Z")
     assert drawn.words.startswith("the last 1 h: mean 5, most 10 at ")
+    assert drawn.span_seconds == 3600
     assert curve(points[:1], NOW).line == ""
+
+
+def test_the_curve_of_a_young_process_is_wider() -> None:
+    drawn = curve([RatePoint(NOW - 60, 10.0), RatePoint(NOW, 10.0)], NOW)
+    assert drawn.span_seconds == 300
+    assert drawn.line == f"M{WIDTH * 0.8},0.0 {WIDTH}.0,0.0"
