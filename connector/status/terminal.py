@@ -69,7 +69,7 @@ def _grid(lines: Iterator[tuple[str, RenderableType]]) -> Table:
 def _lines(facts: Facts) -> Iterator[tuple[str, RenderableType]]:
     lag, purge, throughput, position = facts.lag, facts.purge, facts.throughput, facts.position
     if lag is None:
-        yield "lag", Text("unknown: the source does not answer", style="yellow")
+        yield "lag", Text("unknown: the source has not answered", style="yellow")
     else:
         left = [duration(lag.seconds)]
         if lag.transactions is not None:

@@ -59,5 +59,5 @@ def test_names_steer_no_terminal() -> None:
 def test_without_figures_what_is_not_known_is_said() -> None:
     facts = replace(facts_with(), lag=None, purge=None, throughput=None, position=None)
     text = printed(shown(replace(facts, process=None)))
-    assert "unknown: the source does not answer" in text
+    assert "unknown: the source has not answered" in text
     assert "throughput" not in text
