@@ -65,9 +65,10 @@ def iso(at: float) -> str:
 
 
 def visible(text: str) -> str:
-    """Return a text without characters that steer a terminal, or turn the writing direction."""
+    """Return a text in one line, without what steers a terminal or turns the writing direction."""
     return "".join(
-        character if character.isprintable() else f"\\u{ord(character):04x}" for character in text
+        character if character.isprintable() else f"\\u{ord(character):04x}"
+        for character in text.replace("\n", " ")
     )
 
 

@@ -55,4 +55,4 @@ def test_times_are_utc_and_those_of_today_have_no_date() -> None:
 def test_what_steers_a_terminal_or_turns_the_direction_becomes_visible() -> None:
     assert visible("shop.orders") == "shop.orders"
     assert visible("\u05e9\u05dc \u26a1") == "\u05e9\u05dc \u26a1"
-    assert visible("a\x1b[2J\u202eb\n\u2066c") == "a\\u001b[2J\\u202eb\\u000a\\u2066c"
+    assert visible("a\x1b[2J\u202eb\n\u2066c") == "a\\u001b[2J\\u202eb \\u2066c"
