@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _COMMANDS: dict[str, tuple[str, dict[str, Any]]] = {
     "run": ("daemon", {"epilog": examples.RUN}),
     "check": ("daemon", {"epilog": examples.CHECK}),
+    "status": ("status", {"epilog": examples.STATUS}),
     "config": ("config", {"epilog": examples.CONFIG}),
     "snapshot": ("snapshot", {"epilog": examples.SNAPSHOT}),
     "verify": ("verify", {"epilog": examples.VERIFY}),

@@ -13,7 +13,7 @@ from connector.settings.nearest import nearest
 if TYPE_CHECKING:
     from typer import Context
 
-# `status` is not a typing error for `stat`, although the two have a similarity of 0.8.
+# `states` is not a typing error for `stat`, although the two have a similarity of 0.8.
 _NEAR = 0.81
 
 

@@ -86,10 +86,12 @@ def _stream(config: Path, *, verbose: bool) -> None:
             load_settings,
             readable_by_all,
         )
+        from connector.status.recent_events import RecentEvents  # noqa: PLC0415  # keeps --help fast
 
         settings = load_settings(config)
         log: LogSettings = settings.log
-        configure_logging(log.model_copy(update={"level": "debug"}) if verbose else log)
+        events = RecentEvents()
+        configure_logging(log.model_copy(update={"level": "debug"}) if verbose else log, events)
         if warning := readable_by_all(config):
             get_logger().warning("readable password", **fields(warning))
         _tell_start(config, settings)
@@ -97,7 +99,7 @@ def _stream(config: Path, *, verbose: bool) -> None:
     finally:
         gc.enable()
     sys.setswitchinterval(_SWITCH_SECONDS)
-    supervise(settings)
+    supervise(settings, events=events)
 
 
 def _tell_start(config: Path, settings: Settings) -> None:

@@ -26,6 +26,11 @@ RUN: Final = _examples(
     ("run -v my.toml", "with all that helps to find a fault"),
 )
 CHECK: Final = _examples(("check my.toml", "before the first start, and after each change"))
+STATUS: Final = _examples(
+    ("status my.toml", "once; the exit code says whether somebody must act"),
+    ("status my.toml --watch", "every 2 seconds, until Ctrl-C"),
+    ("status my.toml --json", "for programs"),
+)
 CONFIG: Final = _examples(
     ("config > my.toml", "a configuration to start from"),
     ("config grants.sql", "the statements that create the account on the source"),

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
 if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
     from connector.settings.sections import LogSettings
+    from connector.status.recent_events import RecentEvents
 
 
-def configure_logging(settings: LogSettings) -> None:
-    """Send the log to standard error, one line for each entry."""
+def configure_logging(settings: LogSettings, events: RecentEvents | None = None) -> None:
+    """Send the log to standard error, one line for each entry; `events` keeps the last ones."""
     level = logging.getLevelNamesMapping()[settings.level.upper()]
     renderer = (
         structlog.processors.JSONRenderer()
@@ -24,9 +28,13 @@ def configure_logging(settings: LogSettings) -> None:
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
+            *(() if events is None else (events.keep, partial(_drop_below, level))),
             renderer,
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
+        # What is kept does not depend on what is written.
+        wrapper_class=structlog.make_filtering_bound_logger(
+            level if events is None else min(level, logging.INFO)
+        ),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )
@@ -35,6 +43,16 @@ def configure_logging(settings: LogSettings) -> None:
     client.setLevel(logging.INFO if level == logging.DEBUG else logging.CRITICAL)
     client.propagate = False
     client.handlers = [_ClientHandler()]
+
+
+def _drop_below(
+    level: int, logger: object, method: str, entry: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    """Drop a line of a lower level: a processor of structlog."""
+    del logger, method
+    if logging.getLevelNamesMapping()[entry["level"].upper()] < level:
+        raise structlog.DropEvent
+    return entry
 
 
 class _ClientHandler(logging.Handler):

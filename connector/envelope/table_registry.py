@@ -32,7 +32,8 @@ class PublishedTables:
         self._watch = watch
         self._tables: dict[int, PublishedTable] = {}
         self._last: PublishedTable | None = None  # the table of the last event
-        self._topics: dict[str, str] = {}
+        # Names by topic; only new ones are added, so any thread may look a name up.
+        self.names: dict[str, str] = {}
         # Columns that records leave out; None if the log always has all.
         self.unlogged: UnloggedColumns | None = None
 
@@ -93,7 +94,7 @@ class PublishedTables:
         """
         name = f"{database}.{table}"
         topic = row_topic(self._options.prefix, database, table)
-        other = self._topics.setdefault(topic, name)
+        other = self.names.setdefault(topic, name)
         if other != name:
             raise UnsupportedChange(table_schemas.TOPIC_SHARED, one=other, other=name, topic=topic)
         return topic

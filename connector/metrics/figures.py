@@ -15,7 +15,7 @@ from connector.metrics.peer_state import PeerState
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from connector.errors import ConnectorError, SourceUnavailable
+    from connector.errors import ConnectorError, SourceRefused, SourceUnavailable
     from connector.progress.progress_record import Progress
 
 
@@ -42,6 +42,27 @@ class Lag:
     seconds: float
     # Until the server may purge logs that were not read; infinite if it never purges.
     to_purge_seconds: float
+    retention_seconds: int = 0  # for how long it keeps a log file; 0 is for ever
+
+
+@dataclass(slots=True)
+class TableFigures:
+    """The committed records of a table."""
+
+    records: int = 0
+    bytes: int = 0  # of the records in batches, before compression
+    latest_ms: int = 0  # when the source committed the latest change
+
+
+@dataclass(frozen=True, slots=True)
+class FencedFigures:
+    """What quarantine holds of a table; of a whole database, the table's name is `*`."""
+
+    whole: bool  # whether the whole table is fenced
+    keys: int  # fenced keys
+    rows: int  # changes that are held
+    since: float  # seconds since the epoch
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +96,10 @@ class Figures:
     # When the main loop last turned, on the monotonic clock, and how long a turn may take.
     turned_at: float = field(default_factory=time.monotonic)
     turn_seconds_max: float = 0.0
-    interrupted_by: str = ""  # the last transient error; "" while a run is open
+    # The last transient error; None while a run is open.
+    interrupted_by: ConnectorError | None = None
+    # Servers that refused to go on, by HOST:PORT.
+    refused: Mapping[str, SourceRefused] = field(default_factory=dict)
     # When the stream and the watch last heard of the source, on the monotonic clock.
     heard_at: float = 0.0
     watched_at: float = 0.0
@@ -89,9 +113,14 @@ class Figures:
     lag: Lag | None = None
     # A sign that the source's log is not the one that was read; None without one.
     doubt: SourceUnavailable | None = None
-    # Running copies by "database.table", and the numbers of fenced keys and tables.
+    # By "database.table"; tables are only added.
+    tables: dict[str, TableFigures] = field(default_factory=dict)
+    # Running copies by "database.table", the errors of failed ones, and the numbers of fenced keys
+    # and tables.
     copies: Callable[[], Mapping[str, CopyFigures]] = field(default=dict)
+    failed_copies: Callable[[], Mapping[str, str]] = field(default=dict)
     fences: Callable[[], int] = field(default=int)
+    fenced_tables: Callable[[], Mapping[str, FencedFigures]] = field(default=dict)
     # Tables with rows that foreign keys have changed and whose copies have not begun.
     cascaded_tables: Callable[[], int] = field(default=int)
     _watch: Watch | None = field(default=None, init=False, repr=False)
@@ -110,7 +139,7 @@ class Figures:
         """Note that a run is open."""
         self.streaming = True
         self.hear()
-        self.interrupted_by = ""
+        self.interrupted_by = None
 
     def lose(self, peer: PeerState, error: ConnectorError) -> None:
         """Note that `error` cost a peer; for an open stream, count an interruption."""
@@ -176,3 +205,12 @@ class Figures:
         self.records += records
         self.transactions += transactions
         self.bytes += size
+
+    def count_rows(self, name: str, records: int, size: int, latest_ms: int) -> None:
+        """Count committed records of the table `name`."""
+        table = self.tables.get(name)
+        if table is None:
+            table = self.tables[name] = TableFigures()
+        table.records += records
+        table.bytes += size
+        table.latest_ms = max(table.latest_ms, latest_ms)

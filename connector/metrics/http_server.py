@@ -1,18 +1,19 @@
-"""An HTTP server for figures and health.
+"""An HTTP server for figures, health and pages.
 
 ``/metrics`` has the figures. ``/healthz`` is about the process alone, ``/readyz`` also about its
-connections; both answer 200 or 503, with the reason as text.
+connections; both answer 200 or 503, with the reason as text. A process may have pages of its own.
 """
 
 from __future__ import annotations
 
 import socket
+import sys
 import time
 from contextlib import contextmanager
 from http import HTTPStatus
 from socketserver import ThreadingMixIn
 from threading import Thread
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
@@ -20,13 +21,25 @@ from prometheus_client import CollectorRegistry, make_wsgi_app
 from connector.errors import ConfigError, pipeline_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
     from prometheus_client.registry import Collector
 
 _PATHS = ("/metrics", "/healthz", "/readyz")
 _TEXT = ("Content-Type", "text/plain; charset=utf-8")
+
+
+# A client that says nothing for so long is dropped, so that it does not keep a thread.
+_SILENT_SECONDS = 10.0
+
+
+class Page(NamedTuple):
+    """The answer to a request for a page."""
+
+    content_type: str
+    body: bytes
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 class Served(NamedTuple):
@@ -36,6 +49,8 @@ class Served(NamedTuple):
     # Whether it is well, and whether it is ready, each with the reason.
     healthz: Callable[[], tuple[bool, str]]
     readyz: Callable[[], tuple[bool, str]]
+    # By their paths.
+    pages: Mapping[str, Callable[[], Page]] = {}
 
 
 def turning(turned_at: float, turn_seconds_max: float) -> tuple[bool, str]:
@@ -70,16 +85,26 @@ class _App:
     def _answer(
         self, environ: WSGIEnvironment, method: str, path: str, start: StartResponse
     ) -> Iterable[bytes]:
-        if path not in _PATHS:
-            said = f"{path} is not there; there are {', '.join(_PATHS)}"
+        page = self._served.pages.get(path)
+        if page is None and path not in _PATHS:
+            said = f"{path} is not there; there are {', '.join((*self._served.pages, *_PATHS))}"
             return _said(start, HTTPStatus.NOT_FOUND, said)
         if method not in ("GET", "HEAD"):
             said = f"{path} answers GET and HEAD"
             return _said(start, HTTPStatus.METHOD_NOT_ALLOWED, said, ("Allow", "GET, HEAD"))
+        if page is not None:
+            return _shown(start, page())
         if path == "/metrics":
             return self._metrics(environ, start)
         well, said = (self._served.healthz if path == "/healthz" else self._served.readyz)()
         return _said(start, HTTPStatus.OK if well else HTTPStatus.SERVICE_UNAVAILABLE, said)
+
+
+def _shown(start: StartResponse, page: Page) -> list[bytes]:
+    length = str(len(page.body))
+    headers = [("Content-Type", page.content_type), ("Content-Length", length), *page.headers]
+    start(f"{HTTPStatus.OK.value} {HTTPStatus.OK.phrase}", headers)
+    return [page.body]
 
 
 def _said(
@@ -94,12 +119,19 @@ def _said(
 class _Server(ThreadingMixIn, WSGIServer):
     daemon_threads = True
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a client that is silent or gone: the log is about the pipeline."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
 
 class _ServerOf6(_Server):
     address_family = socket.AF_INET6
 
 
 class _Handler(WSGIRequestHandler):
+    timeout = _SILENT_SECONDS
+
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
         """Log nothing: a monitor asks every few seconds."""
 

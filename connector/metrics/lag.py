@@ -110,6 +110,7 @@ def lag_of(
         transactions=transactions,
         seconds=seconds,
         to_purge_seconds=to_purge_seconds,
+        retention_seconds=log.retention_seconds,
     )
 
 

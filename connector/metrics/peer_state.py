@@ -36,6 +36,11 @@ class PeerState:
         return self._up is False
 
     @property
+    def error(self) -> ConnectorError | None:
+        """Why the peer does not answer; None if it answers."""
+        return self._error
+
+    @property
     def away_seconds(self) -> float:
         """For how many seconds the peer has not answered; 0 if it answers."""
         return time.monotonic() - self._since if self.lost else 0.0

@@ -11,9 +11,10 @@ from connector.metrics.exposition import FiguresCollector
 from connector.metrics.http_server import Served, turning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from connector.metrics.figures import Figures
+    from connector.metrics.http_server import Page
 
 
 def healthz(figures: Figures) -> tuple[bool, str]:
@@ -26,7 +27,7 @@ def readyz(figures: Figures) -> tuple[bool, str]:
     lines = [figures.source.words(), figures.kafka.words()]
     if figures.streaming:
         lines.append("the stream is open")
-    elif figures.interrupted_by:
+    elif figures.interrupted_by is not None:
         lines.append(f"the stream is not open: {figures.interrupted_by}")
     else:
         lines.append("the stream is not open yet")
@@ -35,12 +36,16 @@ def readyz(figures: Figures) -> tuple[bool, str]:
 
 
 @contextmanager
-def serving(figures: Figures, listen: str | None) -> Iterator[None]:
-    """Serve at http://`listen` in a thread; None serves nothing.
+def serving(
+    figures: Figures, listen: str | None, pages: Mapping[str, Callable[[], Page]]
+) -> Iterator[None]:
+    """Serve at http://`listen` in a thread, with `pages` by their paths; None serves nothing.
 
     Raises ConfigError if the address cannot be used.
     """
-    served = Served(FiguresCollector(figures), partial(healthz, figures), partial(readyz, figures))
+    served = Served(
+        FiguresCollector(figures), partial(healthz, figures), partial(readyz, figures), pages
+    )
     with http_server.serving(served, listen):
         figures.watched = listen is not None
         yield

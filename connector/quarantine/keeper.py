@@ -74,6 +74,10 @@ class QuarantineKeeper:
         """The number of fences; any thread may ask."""
         return self._fences.count
 
+    def held(self) -> list[Fence]:
+        """Return the fences; any thread may ask."""
+        return self._fences.all()
+
     def fences(self, database: str, table: str) -> bool:
         """Return whether a table, or a key of it, is fenced."""
         fences = self._fences

@@ -56,6 +56,7 @@ class PipelineParts:
     quarantine: QuarantineKeeper
     copies: Copies
     cascaded: CascadedRows
+    names: Mapping[str, str]  # of the tables that have had rows, by their topics
     # Quarantine, copies and the others, in the order of their turns.
     attendants: tuple[Attendant, ...]
 
@@ -129,7 +130,8 @@ def assemble(
         CascadedCopies(cascaded, settings.schema.cascade_seconds, quarantine.fences),
     )
     attendants = _attendants(settings, peers, target, standing, tables, quarantine, copies)
-    return PipelineParts(delivery, quarantine, copies, cascaded, attendants)
+    names = encoder.tables.names
+    return PipelineParts(delivery, quarantine, copies, cascaded, names, attendants)
 
 
 def _attendants(

@@ -11,7 +11,6 @@ from connector.run.notices import abbreviated, busiest_tables
 if TYPE_CHECKING:
     from connector.metrics.figures import Figures
     from connector.progress.progress_record import Progress
-    from connector.sink.kafka_sink import KafkaSink
     from connector.system.clock import Clock
 
 _REPORT_SECONDS = 30.0
@@ -22,14 +21,15 @@ _US = 1_000_000
 class DeliveryReport:
     """Counts what is committed, and tells it every 30 seconds."""
 
-    def __init__(self, prefix: str, figures: Figures, clock: Clock) -> None:
-        """Count from now on, for topics that begin with `prefix`."""
-        self._prefix = prefix
+    def __init__(self, figures: Figures, clock: Clock) -> None:
+        """Count from now on."""
         self._figures = figures
         self._clock = clock
         self._log = structlog.get_logger()
         # Since the last report.
         self._records = self._transactions = 0
+        # Of each table, before the last report.
+        self._before = self._table_records()
         self._written = clock.monotonic()
 
     def add(self, records: int, transactions: int) -> None:
@@ -37,11 +37,11 @@ class DeliveryReport:
         self._records += records
         self._transactions += transactions
 
-    def write_if_due(self, progress: Progress, committed_us: int, sink: KafkaSink) -> None:
+    def write_if_due(self, progress: Progress, committed_us: int) -> None:
         """Write the line of the last 30 seconds, unless they have not passed.
 
         `committed_us` is when the source committed what was delivered last, in microseconds since
-        1970; `sink` has the records of each topic.
+        1970.
         """
         now = self._clock.monotonic()
         seconds = now - self._written
@@ -55,10 +55,19 @@ class DeliveryReport:
             position=f"{progress.file}:{progress.position}",
             gtid_set=abbreviated(progress.gtid_set),
             lag_seconds=self._lag_seconds(committed_us),
-            tables=busiest_tables(sink.take_topic_records(), self._prefix),
+            tables=busiest_tables(self._counted()),
         )
         self._records = self._transactions = 0
         self._written = now
+
+    def _counted(self) -> dict[str, int]:
+        """Return the records of each table since the last report."""
+        before, self._before = self._before, self._table_records()
+        counts = {name: count - before.get(name, 0) for name, count in self._before.items()}
+        return {name: count for name, count in counts.items() if count}
+
+    def _table_records(self) -> dict[str, int]:
+        return {name: table.records for name, table in self._figures.tables.items()}
 
     def _lag_seconds(self, committed_us: int) -> float | None:
         """Return the stream's lag in seconds at the last commit, which is newer than the last look.

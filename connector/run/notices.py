@@ -120,14 +120,8 @@ def _shortened(member: str) -> str:
     return f"{member[: _GTID_CHARACTERS_MAX - len(last)].rpartition(':')[0]}:…:{last}"
 
 
-def busiest_tables(topic_records: Mapping[str, int], prefix: str) -> str:
-    """Return the tables with most records, with how many; topics begin with `prefix`."""
-    tables = {
-        topic.removeprefix(f"{prefix}."): count
-        for topic, count in topic_records.items()
-        # Those of one part are the connector's own.
-        if topic.startswith(f"{prefix}.") and "." in topic.removeprefix(f"{prefix}.")
-    }
+def busiest_tables(tables: Mapping[str, int]) -> str:
+    """Return the tables with most records, with how many."""
     busiest = sorted(tables.items(), key=lambda item: (-item[1], item[0]))[:_TABLES_SHOWN_MAX]
     more = len(tables) - len(busiest)
     shown = ", ".join(f"{table} ({count})" for table, count in busiest)

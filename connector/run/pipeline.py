@@ -40,6 +40,7 @@ from connector.run.delivery_report import DeliveryReport
 from connector.run.peers import PEERS, Peers
 from connector.run.silence import check_silence
 from connector.run.successor import look_for_successor
+from connector.status.fenced_tables import fenced_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -87,7 +88,7 @@ class Pipeline:
         self._instance = instance
         self._figures = figures
         self._single_transactions = single_transactions
-        self._report = DeliveryReport(settings.kafka.topic_prefix, figures, clock)
+        self._report = DeliveryReport(figures, clock)
         with ExitStack() as opened:
             self._sink = peers.open_sink(settings, instance)
             opened.callback(self._sink.close)
@@ -237,9 +238,11 @@ class Pipeline:
         parts = assemble(settings, recovered, source, self._sink, peers, rolled_back)
         opened.callback(parts.close)
         self._delivery, self._copies = parts.delivery, parts.copies
-        self._attendants = parts.attendants
+        self._attendants, self._names = parts.attendants, parts.names
         self._figures.copies = parts.copies.figures
+        self._figures.failed_copies = parts.copies.failed
         self._figures.fences = parts.quarantine.count
+        self._figures.fenced_tables = lambda: fenced_tables(parts.quarantine.held())
         self._figures.cascaded_tables = parts.cascaded.count
         self._figures.turn()
         # The claim: now an older instance that still runs can see who fenced it.
@@ -303,9 +306,14 @@ class Pipeline:
         progress = delivery.progress(self._instance, self._clock.time_ns() // _NS_PER_MS)
         self._sink.commit(progress)
         self._figures.committed(progress, delivery.committed_us, records, delivery.waiting, size)
+        for topic, sent in self._sink.take_topics_sent().items():
+            name = self._names.get(topic)
+            # The connector's own topics have no table.
+            if name is not None:
+                self._figures.count_rows(name, sent.records, sent.bytes, sent.latest_ms)
         now = self._clock.monotonic()
         self._schedule.committed(now)
         self._report.add(records, delivery.waiting)
         self._single_transactions = max(0, self._single_transactions - delivery.waiting)
         delivery.waiting = 0
-        self._report.write_if_due(progress, delivery.committed_us, self._sink)
+        self._report.write_if_due(progress, delivery.committed_us)

@@ -49,7 +49,6 @@ from connector.errors import (
     kafka_limits,
 )
 from connector.metrics.figures import Figures
-from connector.metrics.server import serving
 from connector.progress.stream_position import Instance
 from connector.run.next_run import NextRun
 from connector.run.notices import abbreviated
@@ -57,6 +56,8 @@ from connector.run.peers import PEERS, Peers
 from connector.run.pipeline import Pipeline
 from connector.sink.connection import servers_of
 from connector.source.server.hosts import candidates
+from connector.status.recent_events import RecentEvents
+from connector.status.server import serving
 from connector.system.signals import StopSignals
 
 if TYPE_CHECKING:
@@ -71,10 +72,16 @@ _TURN_SECONDS = 60.0
 _DOUBLINGS_MAX = 64
 
 
-def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | None = None) -> None:
+def supervise(
+    settings: Settings,
+    peers: Peers = PEERS,
+    signals: StopSignals | None = None,
+    events: RecentEvents | None = None,
+) -> None:
     """Stream between `peers` until `signals`, SIGTERM and SIGINT, request a stop.
 
-    Raises DefiniteError, or TransientError after `retry.attempts_max` attempts.
+    The status page shows `events`, the lines of the log. Raises DefiniteError, or TransientError
+    after `retry.attempts_max` attempts.
     """
     instance = Instance(id=uuid.uuid4().hex, host=socket.gethostname(), pid=os.getpid())
     figures = Figures(settings.name, started_at=time.time())
@@ -100,7 +107,7 @@ def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | N
 
     with (
         closing(figures),
-        serving(figures, settings.metrics.listen),
+        serving(settings, instance, figures, events or RecentEvents()),
         signals or StopSignals() as stop,
     ):
         runs = _Runs(settings.retry, figures, peers.clock)
@@ -148,6 +155,7 @@ class _Refusals:
         """Return the refusals by the HOST:PORT of their server."""
         if self._figures.transactions > self._delivered:
             self._by_address.clear()
+            self._figures.refused = {}
         return self._by_address
 
     def passed_over(self, open_pipeline: Callable[[], Pipeline]) -> Pipeline:
@@ -165,6 +173,7 @@ class _Refusals:
         self.standing()
         self._delivered = self._figures.transactions
         self._by_address[error.address] = error
+        self._figures.refused = dict(self._by_address)
         _interrupted(self._figures, error, 0.0)
 
 
@@ -267,7 +276,7 @@ def _interrupted(figures: Figures, error: ConnectorError, pause_seconds: float) 
     figures.turn()
     figures.streaming = False
     figures.interruptions += 1
-    figures.interrupted_by = str(error)
+    figures.interrupted_by = error
     if isinstance(error, SourceUnavailable) and not error.answered:
         figures.source.lose(error)
     elif isinstance(error, SinkUnavailable) and not error.answered and not figures.kafka.up:

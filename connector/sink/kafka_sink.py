@@ -19,8 +19,8 @@ bytes of open batches and of those that Kafka has not acknowledged. At the limit
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kafka.errors import KafkaError
@@ -42,7 +42,7 @@ from connector.errors import (
     kafka,
 )
 from connector.records.record import NO_HEADERS
-from connector.records.record_batch import BatchingTarget, BatchReceiver
+from connector.records.record_batch import HEADER_BYTES, BatchingTarget, BatchReceiver
 from connector.sink import attempts
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.sink.connection import (
@@ -84,6 +84,15 @@ _TOPICS_AT_START = (
 )
 
 
+@dataclass(slots=True)
+class SentToTopic:
+    """The records given to Kafka for one topic."""
+
+    records: int = 0
+    bytes: int = 0  # before compression
+    latest_ms: int = 0  # the newest time of the records
+
+
 class KafkaSink(BatchReceiver):
     """The transactional producer of one pipeline.
 
@@ -107,8 +116,7 @@ class KafkaSink(BatchReceiver):
         self._name = name
         self._instance = instance
         self.clients = clients
-        # Records given to Kafka since the last `take_topic_records`, by topic.
-        self._topic_records: Counter[str] = Counter()
+        self._topics_sent: dict[str, SentToTopic] = {}
         # The instance that wrote the recovered progress.
         self._before: str | None = None
         open_bytes_max = in_flight_bytes_max // _OPEN_PART
@@ -174,6 +182,7 @@ class KafkaSink(BatchReceiver):
         SinkRefused or SinkUnavailable; then Kafka aborts after the transaction timeout.
         """
         self.target.drop()
+        self._topics_sent = {}
         self._committing = False
         if not self._in_transaction:
             return
@@ -203,6 +212,7 @@ class KafkaSink(BatchReceiver):
 
     def receive(self, batch: RecordBatch) -> None:
         """Send a batch in the open transaction, or in a new one."""
+        size = len(batch.data) - HEADER_BYTES
         try:
             if not self._in_transaction:
                 self._producer.begin_transaction()
@@ -210,15 +220,20 @@ class KafkaSink(BatchReceiver):
             self._producer.deliver(batch, self._sent_bytes_max)
         except (KafkaError, OSError) as error:
             raise self._failure(attempts.writing(batch.topic), error) from error
-        self._topic_records[batch.topic] += batch.count
+        sent = self._topics_sent.get(batch.topic)
+        if sent is None:
+            sent = self._topics_sent[batch.topic] = SentToTopic()
+        sent.records += batch.count
+        sent.bytes += size
+        sent.latest_ms = max(sent.latest_ms, batch.max_timestamp_ms)
         # The batches of a commit leave together, in fewer requests.
         if not self._committing:
             self._producer.wake()
 
-    def take_topic_records(self) -> Counter[str]:
-        """Return the number of records given to Kafka by topic, and restart from 0."""
-        counted, self._topic_records = self._topic_records, Counter()
-        return counted
+    def take_topics_sent(self) -> dict[str, SentToTopic]:
+        """Return what was given to Kafka by topic, and restart from 0."""
+        sent, self._topics_sent = self._topics_sent, {}
+        return sent
 
     def too_large(self, topic: str) -> ConnectorError:
         """Return the error for a record that is larger than `kafka.record_bytes_max`."""

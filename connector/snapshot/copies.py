@@ -95,6 +95,14 @@ class Copies:
         now = self._output.seconds
         return {copy.state.name: copy.figures(now) for copy in list(self._copying.copies)}
 
+    def failed(self) -> Mapping[str, str]:
+        """Return the errors of the copies that failed, by table; any thread may ask."""
+        return {
+            state.name: state.error
+            for state in list(self._states.values())
+            if state.phase == "failed"
+        }
+
     def copy(
         self,
         database: str,

@@ -22,7 +22,7 @@ from tests.application import app
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = (
-    "run", "check", "config", "snapshot", "verify", "demo", "dump", "stat", "flashback",
+    "run", "check", "status", "config", "snapshot", "verify", "demo", "dump", "stat", "flashback",
     "rules",
     "quarantine", "quarantine list", "quarantine show", "quarantine replay",
 )  # fmt: skip
@@ -61,6 +61,7 @@ def test_each_example_is_a_command_with_options_that_exist(example: str) -> None
 KNOWN = [
     "run",
     "check",
+    "status",
     "config",
     "snapshot",
     "verify",
@@ -75,16 +76,17 @@ KNOWN = [
 
 
 def test_a_command_that_does_not_exist_is_answered_by_those_that_do() -> None:
-    done = CliRunner().invoke(app, ["status"], terminal_width=200)
+    done = CliRunner().invoke(app, ["restart"], terminal_width=200)
     said = " ".join(done.stderr.replace("│", " ").split())
     assert done.exit_code == 2
-    assert str(Message(options.UNKNOWN_COMMAND, {"name": "status", "known": KNOWN})) in said
+    assert str(Message(options.UNKNOWN_COMMAND, {"name": "restart", "known": KNOWN})) in said
 
 
 @pytest.mark.parametrize(
     ("typed", "meant", "known"),
     [
         (["snapshoot"], "snapshot", KNOWN),
+        (["statu"], "status", KNOWN),
         (["quarantine", "lst"], "list", ["list", "show", "replay"]),
     ],
 )

@@ -50,12 +50,12 @@ def standing(
 
 def test_bytes_and_transactions_are_those_after_the_position() -> None:
     behind = lag_of(log(), standing("binlog.000008", 400), 0, 0)
-    assert behind == Lag(400, 10, 60.0, 24 * HOUR - 60)
+    assert behind == Lag(400, 10, 60.0, 24 * HOUR - 60, 24 * HOUR)
 
 
 def test_a_stream_that_has_everything_is_not_behind_however_old_that_is() -> None:
     position = standing("binlog.000009", 300, committed_ago=9 * HOUR, gtid_set=f"{UUID}:1-90")
-    assert lag_of(log(), position, NOW - 5, 0) == Lag(0, 0, 0.0, 24 * HOUR)
+    assert lag_of(log(), position, NOW - 5, 0) == Lag(0, 0, 0.0, 24 * HOUR, 24 * HOUR)
 
 
 def test_what_came_after_an_idle_time_makes_the_stream_as_late_as_it_is() -> None:

@@ -26,15 +26,7 @@ def test_of_many_intervals_the_first_and_the_last_are_shown() -> None:
     assert len(found) <= 130
 
 
-def test_the_busiest_tables_come_first_and_the_connectors_own_topics_not_at_all() -> None:
-    counts = {
-        "p.shop.orders": 10,
-        "p.shop.items": 70,
-        "p.shop.a": 1,
-        "p.shop.b": 5,
-        "p": 3,
-        "p.progress": 90,
-        "p.schema": 9,
-    }
-    assert busiest_tables(counts, "p") == "shop.items (70), shop.orders (10), shop.b (5), … 1 more"
-    assert busiest_tables({}, "p") == ""
+def test_the_busiest_tables_come_first() -> None:
+    counts = {"shop.orders": 10, "shop.items": 70, "shop.a": 1, "shop.b": 5}
+    assert busiest_tables(counts) == "shop.items (70), shop.orders (10), shop.b (5), … 1 more"
+    assert busiest_tables({}) == ""

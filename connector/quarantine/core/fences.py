@@ -118,6 +118,16 @@ class Fences:
         """The number of fences; any thread may ask."""
         return sum(table.count for table in list(self._tables.values()))
 
+    def all(self) -> list[Fence]:
+        """Return all fences; any thread may ask."""
+        found: list[Fence] = []
+        for table in list(self._tables.values()):
+            found += list(table.keys.values())
+            whole = table.whole
+            if whole is not None:
+                found.append(whole)
+        return found
+
     def of(self, database: str, table: str) -> TableFences | None:
         """Return the fences of a table; None if it has none."""
         return self._tables.get((database, table))

@@ -76,11 +76,9 @@ def test_each_path_and_method_has_its_answer(stream: Stream) -> None:
             assert asked(port, path, "HEAD") == (200, "")
             for method in ("POST", "PUT", "DELETE", "OPTIONS", "BREW"):
                 assert asked(port, path, method) == (405, f"{path} answers GET and HEAD\n")
-        for path in ("/", "/metrics/", "/health", "/favicon.ico"):
-            assert asked(port, path) == (
-                404,
-                f"{path} is not there; there are /metrics, /healthz, /readyz\n",
-            )
+        for path in ("/metrics/", "/health", "/favicon.ico"):
+            known = "/, /status.json, /metrics, /healthz, /readyz"
+            assert asked(port, path) == (404, f"{path} is not there; there are {known}\n")
         assert connector.terminate() == 0
 
 

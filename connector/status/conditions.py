@@ -1,0 +1,124 @@
+"""What is true of a running pipeline now; the first condition is its state."""
+
+from __future__ import annotations
+
+from math import isinf
+from typing import TYPE_CHECKING
+
+from connector.metrics.http_server import turning
+from connector.status.facts import Condition, Level, State
+from connector.status.words import amount, duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from connector.metrics.figures import Figures, Lag
+    from connector.metrics.peer_state import PeerState
+
+# A stream that keeps up is milliseconds late, and a look at the source's log takes seconds.
+LAGGING_SECONDS = 10.0
+# Less than this part of the retention is left, or this time if only the size is limited.
+_PURGE_PART = 0.25
+_PURGE_SECONDS = 60.0
+
+
+def conditions(figures: Figures, commit_interval_seconds: float) -> list[Condition]:
+    """Return what is true now, the most urgent first; there is at least one condition.
+
+    A stream that commits only every `commit_interval_seconds` is allowed to be so late.
+    """
+    found = [*_process(figures), *_peers(figures), *_stream(figures)]
+    lag = figures.lag
+    if lag is not None:
+        found += purging(lag)
+    fenced, failed = figures.fenced_tables(), figures.failed_copies()
+    found += held_back(figures.fences(), len(fenced), len(failed))
+    if figures.streaming:
+        found += _progress(figures, lag, LAGGING_SECONDS + commit_interval_seconds)
+    return found
+
+
+def purging(lag: Lag) -> Iterator[Condition]:
+    """Yield the warning that the source will soon drop what was not read."""
+    seconds = lag.to_purge_seconds
+    near = lag.retention_seconds * _PURGE_PART or _PURGE_SECONDS
+    if not isinf(seconds) and seconds < near:
+        yield Condition(
+            State.PURGE_SOON,
+            Level.CRITICAL,
+            "the source may drop log files that were not read"
+            + (f" in {duration(seconds)}" if seconds else " now"),
+        )
+
+
+def _process(figures: Figures) -> Iterator[Condition]:
+    well, said = turning(figures.turned_at, figures.turn_seconds_max)
+    if not well:
+        yield Condition(State.STUCK, Level.CRITICAL, said.partition(": ")[2])
+
+
+def _peers(figures: Figures) -> Iterator[Condition]:
+    for peer, state in ((figures.kafka, State.KAFKA_AWAY), (figures.source, State.SOURCE_AWAY)):
+        if peer.lost:
+            yield _away(peer, state)
+
+
+def _away(peer: PeerState, state: State) -> Condition:
+    error = peer.error
+    why = "" if error is None else f": {error.text}"
+    return Condition(
+        state,
+        Level.WARNING,
+        f"{peer.name} has not answered for {duration(peer.away_seconds)}{why}",
+        None if error is None else error.code.code,
+    )
+
+
+def _stream(figures: Figures) -> Iterator[Condition]:
+    error = figures.interrupted_by
+    if figures.streaming:
+        return
+    if error is not None:
+        yield Condition(State.INTERRUPTED, Level.WARNING, error.text, error.code.code)
+    else:
+        yield Condition(State.STARTING, Level.WARNING, "the stream is not open yet")
+
+
+def held_back(fences: int, tables: int, failed: int) -> Iterator[Condition]:
+    """Yield what of `tables` is not in Kafka: by `fences`, and by copies that have `failed`."""
+    if fences:
+        yield Condition(
+            State.QUARANTINE,
+            Level.CRITICAL,
+            f"changes of {amount(tables, 'table')} are held back, by {amount(fences, 'fence')}; "
+            "`binlog-connector quarantine list` shows them",
+        )
+    if failed:
+        yield Condition(
+            State.COPY_FAILED,
+            Level.CRITICAL,
+            f"the copies of {amount(failed, 'table')} have failed; "
+            "`binlog-connector snapshot` copies a table again",
+        )
+
+
+def _progress(figures: Figures, lag: Lag | None, lagging_seconds: float) -> Iterator[Condition]:
+    if lag is not None and lag.seconds > lagging_seconds:
+        left = "" if lag.transactions is None else f", {amount(lag.transactions, 'transaction')}"
+        yield Condition(
+            State.LAGGING, Level.WARNING, f"the stream is {duration(lag.seconds)} late{left}"
+        )
+    copies = figures.copies()
+    if copies:
+        yield Condition(
+            State.COPYING,
+            Level.GOOD,
+            f"{amount(len(copies), 'table')} being copied; the stream goes on meanwhile",
+        )
+    if lag is None:
+        said = "the stream is open; the lag is not known yet"
+    elif lag.seconds:
+        said = f"the stream is open, and {duration(lag.seconds)} late"
+    else:
+        said = "everything that the source has committed is delivered"
+    yield Condition(State.STREAMING, Level.GOOD, said)

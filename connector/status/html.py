@@ -1,0 +1,96 @@
+"""The page: a template that escapes everything, and a policy by which only our script runs.
+
+Names of databases, tables and columns come from the source, and anybody may have chosen them.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, NamedTuple
+
+from jinja2 import Environment, StrictUndefined
+
+from connector.status import curve, words
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+    from connector.status.facts import Facts
+
+# With more tables, the page would be slow; `/status.json` has all.
+_TABLES_MAX = 100
+
+
+class _Parts(NamedTuple):
+    template: Template
+    style: str
+    script: str
+
+
+def html(facts: Facts) -> str:
+    """Return the page."""
+    parts = _parts()
+    return parts.template.render(
+        facts=facts,
+        style=parts.style,
+        script=parts.script,
+        tables=facts.tables[:_TABLES_MAX],
+        more_tables=max(0, len(facts.tables) - _TABLES_MAX),
+        curve=None if facts.throughput is None else curve.curve(facts.throughput.hour, facts.at),
+        width=curve.WIDTH,
+        height=curve.HEIGHT,
+    )
+
+
+def security_headers() -> tuple[tuple[str, str], ...]:
+    """Return the headers that let the page load nothing but what is in it."""
+    parts = _parts()
+    policy = {
+        "default-src": "'none'",
+        "style-src": _source(parts.style),
+        "script-src": _source(parts.script),
+        "img-src": "data:",
+        "connect-src": "'self'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "frame-ancestors": "'none'",
+    }
+    return (
+        ("Content-Security-Policy", "; ".join(f"{key} {value}" for key, value in policy.items())),
+        ("Referrer-Policy", "no-referrer"),
+        ("Cross-Origin-Opener-Policy", "same-origin"),
+        ("Cross-Origin-Resource-Policy", "same-origin"),
+    )
+
+
+@cache
+def _parts() -> _Parts:
+    folder = files(__package__)
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    for word in (
+        words.amount,
+        words.clock,
+        words.duration,
+        words.iso,
+        words.number,
+        words.size,
+        words.visible,
+        words.when,
+    ):
+        environment.filters[word.__name__] = word
+    template = environment.from_string(folder.joinpath("page.html").read_text("utf-8"))
+    return _Parts(
+        template,
+        folder.joinpath("page.css").read_text("utf-8"),
+        folder.joinpath("page.js").read_text("utf-8"),
+    )
+
+
+def _source(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"

@@ -1,0 +1,66 @@
+"use strict";
+// The page is complete without this script, which asks for it again and changes what is different.
+// So focus, selection and scroll positions stay.
+const pauseMs = 2000;
+const patienceMs = 10000;
+const offline = document.getElementById("offline");
+let answered = new Date();
+
+function same(before, after) {
+  return before.nodeType === after.nodeType && before.nodeName === after.nodeName;
+}
+
+function change(before, after) {
+  if (!same(before, after)) {
+    before.replaceWith(after);
+    return;
+  }
+  if (before.nodeType !== Node.ELEMENT_NODE) {
+    if (before.nodeValue !== after.nodeValue) before.nodeValue = after.nodeValue;
+    return;
+  }
+  for (const { name } of [...before.attributes]) {
+    if (!after.hasAttribute(name)) before.removeAttribute(name);
+  }
+  for (const { name, value } of after.attributes) {
+    if (before.getAttribute(name) !== value) before.setAttribute(name, value);
+  }
+  const old = [...before.childNodes];
+  const fresh = [...after.childNodes];
+  fresh.forEach((node, index) => {
+    if (index < old.length) change(old[index], node);
+    else before.append(node);
+  });
+  old.slice(fresh.length).forEach((node) => node.remove());
+}
+
+async function look() {
+  try {
+    const answer = await fetch("/", { cache: "no-store", signal: AbortSignal.timeout(patienceMs) });
+    if (!answer.ok) throw new Error(answer.statusText);
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    change(document.getElementById("live"), document.adoptNode(fresh.getElementById("live")));
+    document.title = fresh.title;
+    change(document.querySelector("link"), document.adoptNode(fresh.querySelector("link")));
+    answered = new Date();
+    offline.hidden = true;
+  } catch {
+    const since = answered.toISOString().slice(0, 19).replace("T", " ");
+    const said = `The process has not answered since ${since} UTC. The page shows what it said then.`;
+    if (offline.hidden) document.title = `no answer · ${document.title}`;
+    if (offline.textContent !== said) offline.textContent = said;
+    offline.hidden = false;
+  }
+}
+
+async function run() {
+  for (;;) {
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    if (!document.hidden) await look();
+  }
+}
+
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden) look();
+});
+run();

@@ -1,0 +1,103 @@
+"""Counters of the last hour: a thread notes them every few seconds, so the stream does no work."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
+
+from connector.status.facts import RatePoint, Rates, Throughput
+
+if TYPE_CHECKING:
+    from connector.metrics.figures import Figures
+
+_PAUSE_SECONDS = 5.0
+_HOUR_SECONDS = 3600.0
+# "Now" is the mean of at least this time.
+_NOW_SECONDS = 5.0
+# Samples that make a point of the curve: a screen does not show more points.
+_PER_POINT = 3
+
+
+class Sample(NamedTuple):
+    """The counters at one time."""
+
+    at: float  # on the monotonic clock
+    records: int
+    transactions: int
+    bytes: int
+
+
+class Samples:
+    """Notes the counters of `figures` until it is closed."""
+
+    def __init__(self, figures: Figures) -> None:
+        """Begin with the counters as they are."""
+        self._figures = figures
+        self._ring: deque[Sample] = deque(maxlen=int(_HOUR_SECONDS / _PAUSE_SECONDS) + 1)
+        self.note()
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="status-samples", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop the thread, and wait until it has ended."""
+        self._closed.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def note(self) -> None:
+        """Note the counters now."""
+        self._ring.append(self._sample())
+
+    def throughput(self) -> Throughput:
+        """Return what was committed."""
+        now = self._sample()
+        ring = list(self._ring)
+        before = next((one for one in reversed(ring) if now.at - one.at >= _NOW_SECONDS), ring[0])
+        figures = self._figures
+        return Throughput(
+            now=_rates(before, now),
+            hour=_curve(ring, time.time() - now.at),
+            records=figures.records,
+            transactions=figures.transactions,
+            bytes=figures.bytes,
+            commits=figures.commits,
+            interruptions=figures.interruptions,
+        )
+
+    def _run(self) -> None:
+        while not self._closed.wait(_PAUSE_SECONDS):
+            self.note()
+
+    def _sample(self) -> Sample:
+        figures = self._figures
+        return Sample(time.monotonic(), figures.records, figures.transactions, figures.bytes)
+
+
+def _rates(before: Sample, now: Sample) -> Rates:
+    seconds = max(now.at - before.at, 1e-3)
+    return Rates(
+        records=(now.records - before.records) / seconds,
+        transactions=(now.transactions - before.transactions) / seconds,
+        bytes=(now.bytes - before.bytes) / seconds,
+    )
+
+
+def _curve(ring: list[Sample], clock_difference: float) -> list[RatePoint]:
+    """Return a point for each span of time, and not for so many samples: else all would move."""
+    points: list[RatePoint] = []
+    before: Sample | None = None
+    for sample in ring:
+        slot = int(sample.at / (_PAUSE_SECONDS * _PER_POINT))
+        if before is None:
+            before = sample
+        elif slot != int(before.at / (_PAUSE_SECONDS * _PER_POINT)):
+            at = sample.at + clock_difference
+            points.append(RatePoint(at, _rates(before, sample).records))
+            before = sample
+    return points

@@ -1,0 +1,205 @@
+"""The facts for a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from connector.status.facts import Level
+from connector.status.words import amount, clock, duration, number, size, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
+
+    from connector.status.facts import Condition, Facts, Happened, Host, TableFacts, Throughput
+
+_STYLES = {Level.GOOD: "bold green", Level.WARNING: "bold yellow", Level.CRITICAL: "bold red"}
+_EVENT_STYLES = {"info": "", "warning": "yellow", "error": "bold red"}
+_EVENTS_MAX = 12
+_TABLES_MAX = 40
+_BAR = 24
+_SPARKS = " ▁▂▃▄▅▆▇█"
+_SPARKS_MAX = 60
+_GTID_CHARACTERS_MAX = 400
+
+
+def shown(facts: Facts) -> RenderableType:
+    """Return what a person reads."""
+    parts: list[RenderableType] = [_headline(facts), *map(_condition, facts.conditions)]
+    parts += [Text(), _grid(_lines(facts))]
+    if facts.tables:
+        parts += [Text(), _tables(facts)]
+    if facts.events:
+        parts += [Text(), _events(facts)]
+    return Group(*parts)
+
+
+def _headline(facts: Facts) -> Text:
+    process = facts.process
+    parts = [visible(facts.pipeline)]
+    if process is not None:
+        parts.append(f"process {process.pid} on {visible(process.host)}")
+        if process.started_at is not None:
+            parts.append(f"running for {duration(facts.at - process.started_at)}")
+    return Text("  ".join([*parts, f"{clock(facts.at, facts.at)} UTC"]), style="bold")
+
+
+def _condition(condition: Condition) -> Text:
+    code = "" if condition.code is None else f" [{condition.code}]"
+    return Text.assemble(
+        (f"● {condition.state.words}", _STYLES[condition.level]),
+        f"  {visible(condition.reason)}{code}",
+    )
+
+
+def _grid(lines: Iterator[tuple[str, RenderableType]]) -> Table:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for title, value in lines:
+        grid.add_row(title, value)
+    return grid
+
+
+def _lines(facts: Facts) -> Iterator[tuple[str, RenderableType]]:
+    lag, purge, throughput, position = facts.lag, facts.purge, facts.throughput, facts.position
+    if lag is None:
+        yield "lag", Text("unknown: the source has not answered", style="yellow")
+    else:
+        left = [duration(lag.seconds)]
+        if lag.transactions is not None:
+            left.append(amount(lag.transactions, "transaction"))
+        if lag.bytes is not None:
+            left.append(size(lag.bytes))
+        yield "lag", Text(", ".join(left))
+    if throughput is not None:
+        yield from _throughput(throughput)
+    if purge is not None:
+        yield "time to purge", _purge(purge.seconds, purge.part)
+    if position is not None:
+        if position.committed_at is not None:
+            ago = duration(max(0.0, facts.at - position.committed_at))
+            yield "last commit", Text(f"{clock(position.committed_at, facts.at)} UTC, {ago} ago")
+        yield "position", Text(f"{visible(position.file)}:{position.position}")
+        if position.gtid_set:
+            gtids = position.gtid_set
+            more = "…" if len(gtids) > _GTID_CHARACTERS_MAX else ""
+            yield "GTID set", Text(gtids[:_GTID_CHARACTERS_MAX] + more)
+    for host in facts.hosts:
+        yield "server", _host(host)
+
+
+def _throughput(throughput: Throughput) -> Iterator[tuple[str, Text]]:
+    now = throughput.now
+    yield (
+        "throughput",
+        Text(
+            f"{number(now.records)} records/s, {number(now.transactions)} transactions/s, "
+            f"{size(now.bytes)}/s"
+        ),
+    )
+    points = [point.records for point in throughput.hour]
+    if points:
+        yield "last hour", Text(f"{_sparks(points)}  at most {number(max(points))} records/s")
+
+
+def _sparks(points: list[float]) -> str:
+    width = max(1, -(-len(points) // _SPARKS_MAX))
+    means = [
+        sum(points[at : at + width]) / len(points[at : at + width])
+        for at in range(0, len(points), width)
+    ]
+    top = max(means) or 1.0
+    return "".join(_SPARKS[round(mean / top * (len(_SPARKS) - 1))] for mean in means)
+
+
+def _purge(seconds: float | None, part: float) -> Text:
+    if seconds is None:
+        return Text("never: the source keeps its logs for ever")
+    level = Level.CRITICAL if part < 1 / 4 else Level.WARNING if part < 1 / 2 else Level.GOOD
+    return Text.assemble(_bar(part, _STYLES[level]), f" {duration(seconds)}")
+
+
+def _bar(part: float, style: str) -> Text:
+    filled = round(part * _BAR)
+    return Text.assemble(("━" * filled, style), ("━" * (_BAR - filled), "dim"))
+
+
+def _host(host: Host) -> Text:
+    code = "" if host.code is None else f" [{host.code}]"
+    if host.note:
+        return Text(f"{visible(host.address)}: {visible(host.note)}{code}", style="red")
+    said = "in use" if host.in_use else "has what follows" if host.can_continue else "not asked"
+    return Text(f"{visible(host.address)}: {said}")
+
+
+def _tables(facts: Facts) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("table", overflow="fold")
+    for title in ("records", "size"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("last change", no_wrap=True)
+    table.add_column("copy and quarantine", overflow="fold")
+    for one in facts.tables[:_TABLES_MAX]:
+        last = "" if one.last_change is None else clock(one.last_change, facts.at)
+        table.add_row(
+            Text(visible(one.name)),
+            number(one.records),
+            size(one.bytes),
+            last,
+            _notes(one, facts.at),
+        )
+    more = len(facts.tables) - _TABLES_MAX
+    if more > 0:
+        table.add_row(Text(f"and {more:,} more; --json has all", style="dim"))
+    return table
+
+
+def _notes(table: TableFacts, now: float) -> Text:
+    notes = Text()
+    copy, held = table.copy, table.kept_back
+    if copy is not None and copy.phase == "waiting":
+        notes.append("waits to be copied", style="dim")
+    elif copy is not None and copy.phase == "copying":
+        notes.append_text(_bar(copy.part, "cyan"))
+        notes.append(f" {number(copy.rows)} of about {number(copy.estimated_rows)} rows")
+        if copy.eta_seconds is not None:
+            notes.append(f", {duration(copy.eta_seconds)} left")
+    elif copy is not None:
+        notes.append(f"copy failed: {visible(copy.error)}", style="red")
+    if held is not None:
+        what = "the whole table" if held.whole else amount(held.keys, "key")
+        notes.append("\n" if notes else "")
+        notes.append(
+            f"quarantine: {amount(held.rows, 'change')} of {what} since {clock(held.since, now)}: "
+            f"{visible(held.reason)}",
+            style="red",
+        )
+    return notes
+
+
+def _events(facts: Facts) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("event", no_wrap=True)
+    table.add_column("", overflow="fold")
+    for event in facts.events[:_EVENTS_MAX]:
+        table.add_row(clock(event.at, facts.at), _event(event, facts.at))
+    return table
+
+
+def _event(event: Happened, now: float) -> Text:
+    code = "" if event.code is None else f" [{event.code}]"
+    text = Text.assemble((f"{visible(event.what)}{code}", _EVENT_STYLES.get(event.level, "")))
+    if event.times > 1 and event.last_at is not None:
+        text.append(f" {event.times} times, last {clock(event.last_at, now)}", style="dim")
+    for name, value in event.details.items():
+        text.append("  ")
+        if name != "error":
+            text.append(f"{visible(name)} ", style="dim")
+        text.append(visible(value))
+    return text

@@ -1,0 +1,76 @@
+"""Numbers, times and names as a person reads them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import pairwise
+
+_MINUTE = 60
+_HOUR = 60 * _MINUTE
+_DAY = 24 * _HOUR
+_UNITS = ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min"), (1, "s"))
+_FEW = 10
+_BYTES = ("B", "kB", "MB", "GB", "TB", "PB")
+_STEP = 1000
+
+
+def duration(seconds: float) -> str:
+    """Return a time span with its two largest units: 4 min 10 s."""
+    if seconds < _FEW:
+        return f"{seconds:.1f} s"
+    for (unit, of), (smaller, part) in pairwise(_UNITS):
+        if seconds >= unit:
+            rest = int(seconds % unit // smaller)
+            return f"{int(seconds // unit)} {of}" + (f" {rest} {part}" if rest else "")
+    return f"{seconds:.0f} s"
+
+
+def size(count: float) -> str:
+    """Return a number of bytes with three digits: 12.3 MB."""
+    value, unit = float(count), 0
+    while value >= _STEP and unit < len(_BYTES) - 1:
+        value /= _STEP
+        unit += 1
+    decimals = 0 if unit == 0 else _decimals(value)
+    return f"{value:,.{decimals}f} {_BYTES[unit]}"
+
+
+def number(count: float) -> str:
+    """Return a number with commas; a small one with its fraction."""
+    return f"{count:,.1f}" if 0 < count < _FEW and count != int(count) else f"{count:,.0f}"
+
+
+def amount(count: int, noun: str) -> str:
+    """Return how many of a thing there are: 1 table, 2 tables."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count:,} {noun}s"
+
+
+def when(at: float) -> str:
+    """Return a time in UTC, to the second."""
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def clock(at: float, now: float) -> str:
+    """Return a time in UTC: of today without the date."""
+    shown = datetime.fromtimestamp(at, UTC)
+    today = datetime.fromtimestamp(now, UTC).date() == shown.date()
+    return f"{shown:%H:%M:%S}" if today else f"{shown:%Y-%m-%d %H:%M:%S}"
+
+
+def iso(at: float) -> str:
+    """Return a time for programs."""
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def visible(text: str) -> str:
+    """Return a text in one line, without what steers a terminal or turns the writing direction."""
+    return "".join(
+        character if character.isprintable() else f"\\u{ord(character):04x}"
+        for character in text.replace("\n", " ")
+    )
+
+
+def _decimals(value: float) -> int:
+    return 2 if value < _FEW else 1 if value < _FEW * _FEW else 0

@@ -1,0 +1,152 @@
+"""The page: what it says, and that names of the source are harmless in it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING
+
+import pytest
+
+from connector.status.curve import HEIGHT, WIDTH, curve
+from connector.status.facts import (
+    Condition,
+    Facts,
+    Happened,
+    Host,
+    Level,
+    Purge,
+    RatePoint,
+    State,
+    TableFacts,
+    from_json,
+    to_json,
+)
+from connector.status.html import html, security_headers
+from tests.status.examples import COPIED, FAILED, FENCED, NOW, WAITING, facts_with
+
+if TYPE_CHECKING:
+    from connector.metrics.figures import FencedFigures
+
+HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>{{ 7 * 7 }}\u202e"
+AWAY = Condition(State.KAFKA_AWAY, Level.WARNING, "Kafka has not answered", "K131")
+VOID = {"meta", "link", "rect", "path"}
+
+
+class Outline(HTMLParser):
+    """The elements of a page, and whether each is closed."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        del attrs
+        self.tags.append(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+
+def test_every_element_is_closed_in_each_state() -> None:
+    for facts in (
+        facts_with(tables=(COPIED, FENCED, FAILED), events=(Happened(NOW, "info", "DDL", {}),)),
+        facts_with(AWAY, Condition(State.LAGGING, Level.WARNING, "late")),
+        replace(facts_with(), lag=None, purge=None, throughput=None, position=None, process=None),
+        facts_with(purge=Purge(None, None)),
+    ):
+        page = Outline(html(facts))
+        assert page.open == []
+
+
+def test_hostile_names_are_text_wherever_they_stand() -> None:
+    table = TableFacts(HOSTILE)
+    event = Happened(NOW, "warning", HOSTILE, {HOSTILE: HOSTILE, "error": HOSTILE}, HOSTILE)
+    hostile = facts_with(
+        Condition(State.QUARANTINE, Level.CRITICAL, HOSTILE, HOSTILE),
+        tables=(
+            table,
+            replace(FENCED, name=HOSTILE, kept_back=_with_reason(FENCED)),
+            replace(FAILED, name=HOSTILE),
+        ),
+        events=(event,),
+        hosts=(Host(HOSTILE, in_use=False, note=HOSTILE, code=HOSTILE),),
+    )
+    hostile = replace(hostile, pipeline=HOSTILE)
+    plain = _with_plain_names(hostile)
+    page = html(hostile)
+    assert Outline(page).tags == Outline(html(plain)).tags
+    assert "<img" not in page
+    assert "<script>alert" not in page
+    assert page.count("\u202e") == 0
+    assert "49" not in re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
+
+
+def _with_reason(table: TableFacts) -> FencedFigures:
+    assert table.kept_back is not None
+    return replace(table.kept_back, reason=HOSTILE)
+
+
+def _with_plain_names(facts: Facts) -> Facts:
+    """Return the same facts with harmless names."""
+    text = to_json(facts).decode()
+    return from_json(text.replace(json.dumps(HOSTILE, ensure_ascii=False)[1:-1], "n").encode())
+
+
+def test_the_policy_names_the_style_and_the_script_of_the_page() -> None:
+    page = html(facts_with())
+    policy = dict(security_headers())["Content-Security-Policy"]
+    for tag, directive in (("style", "style-src"), ("script", "script-src")):
+        (text,) = re.findall(f"<{tag}>(.*?)</{tag}>", page, flags=re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{directive} 'sha256-{digest}'" in policy
+
+
+def test_facts_are_in_the_page_without_a_script() -> None:
+    page = html(facts_with(AWAY, tables=(COPIED, FENCED, FAILED, WAITING)))
+    text = re.sub(r"<[^>]+>", "", page)
+    for shown in (
+        "Kafka away", "K131", "1.5 s", "3 transactions · 2.00 kB not delivered", "25 of about 100",
+        "15 s left", "14 changes of 2 keys", "too large", "may not be read", "binlog.000042:1187",
+        "of 3 d that the source keeps its logs", "db1:3306", "waits to be copied",
+    ):  # fmt: skip
+        assert shown in text, shown
+
+
+def test_many_tables_are_cut_and_the_rest_is_counted() -> None:
+    page = html(facts_with(tables=tuple(TableFacts(f"shop.t{n}") for n in range(130))))
+    assert page.count('<th role="rowheader"') == 100
+    assert "and 30 more tables" in page
+
+
+@pytest.mark.parametrize(
+    ("highest", "top"), [(0.0, 1.0), (0.3, 1.0), (1.0, 1.0), (1.2, 2.0), (14_000, 20_000),
+                         (21_000, 25_000), (26_000, 50_000), (99_000, 100_000)],
+)  # fmt: skip
+def test_a_curve_ends_at_a_round_number(highest: float, top: float) -> None:
+    assert curve([RatePoint(NOW, highest)], NOW).top == top
+
+
+def test_a_curve_goes_from_an_hour_ago_to_now() -> None:
+    points = [RatePoint(NOW - 3600, 0.0), RatePoint(NOW - 1800, 10.0), RatePoint(NOW, 5.0)]
+    drawn = curve(points, NOW)
+    assert drawn.line == f"M0.0,{HEIGHT}.0 {WIDTH / 2},0.0 {WIDTH}.0,{HEIGHT / 2}"
+    assert drawn.area.endswith(f"L{WIDTH}.0,{HEIGHT} 0.0,{HEIGHT} Z")
+    assert drawn.words.startswith("the last 1 h: mean 5, most 10 at ")
+    assert drawn.span_seconds == 3600
+    assert curve(points[:1], NOW).line == ""
+
+
+def test_the_curve_of_a_young_process_is_wider() -> None:
+    drawn = curve([RatePoint(NOW - 60, 10.0), RatePoint(NOW, 10.0)], NOW)
+    assert drawn.span_seconds == 300
+    assert drawn.line == f"M{WIDTH * 0.8},0.0 {WIDTH}.0,0.0"
