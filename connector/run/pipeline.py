@@ -303,6 +303,7 @@ class Pipeline:
         progress = delivery.progress(self._instance, self._clock.time_ns() // _NS_PER_MS)
         self._sink.commit(progress)
         self._figures.committed(progress, delivery.committed_us, records, delivery.waiting, size)
+        self._figures.delivered(delivery.times.take(), self._clock.time_ns() // _NS_PER_MS)
         now = self._clock.monotonic()
         self._schedule.committed(now)
         self._report.add(records, delivery.waiting)
