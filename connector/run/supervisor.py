@@ -55,6 +55,7 @@ from connector.run.next_run import NextRun
 from connector.run.notices import abbreviated
 from connector.run.peers import PEERS, Peers
 from connector.run.pipeline import Pipeline
+from connector.run.systemd import telling_systemd
 from connector.sink.connection import servers_of
 from connector.source.server.hosts import candidates
 from connector.system.signals import StopSignals
@@ -101,6 +102,7 @@ def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | N
     with (
         closing(figures),
         serving(figures, settings.metrics.listen),
+        telling_systemd(figures),
         signals or StopSignals() as stop,
     ):
         runs = _Runs(settings.retry, figures, peers.clock)
