@@ -110,6 +110,14 @@ def test_no_image_runs_as_root() -> None:
         assert "USER app\n" in stage
 
 
+def test_the_connector_has_no_rights_and_writes_temporary_files_alone() -> None:
+    service = SERVICES["connector"]
+    assert service["read_only"] is True
+    assert service["tmpfs"] == ["/tmp"]
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+
+
 def test_the_image_is_built_from_files_that_exist() -> None:
     ignore = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
     kept = [line[1:] for line in ignore if line.startswith("!")]

@@ -26,7 +26,7 @@ def test_a_running_pipeline_is_ready_tells_its_state_and_feeds_the_watchdog(
         connector.environment = {"NOTIFY_SOCKET": str(address), "WATCHDOG_USEC": "400000"}
         with connector:
             assert receiver.recv(4096) == b"READY=1"
-            messages = []
+            messages: list[bytes] = []
             while not any(each.startswith(b"STATUS=ready; ") for each in messages):
                 messages.append(receiver.recv(4096))
             assert b"WATCHDOG=1" in messages
