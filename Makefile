@@ -20,7 +20,7 @@ TOOLS := $(BUILD)/.installed
 TOOL_NAMES := mypy mypy-extensions ast-serialize librt pathspec typing-extensions setuptools isal orjson zstandard
 PIP := -m pip install --disable-pip-version-check
 
-.PHONY: setup ready demo test test-interpreted test-all kill-test chaos mirror-chaos snapshot-proof fuzz bench golden coverage-table errors-page schema-changes debezium-compare logging-rules lint lock clean
+.PHONY: setup ready demo test test-interpreted test-all kill-test chaos mirror-chaos snapshot-proof fuzz bench golden coverage-table errors-page schema-changes debezium-compare logging-rules lint lock wheel clean
 
 setup:
 	@$(MAKE) --no-print-directory --jobs 2 ready
@@ -137,6 +137,16 @@ lint: $(INSTALLED)
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
+
+# A wheel with compiled modules, installed into an empty environment where it must run compiled.
+wheel: export CONNECTOR_COMPILED := require
+wheel: setup
+	rm -rf build/dist
+	$(BUILD)/bin/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir build/dist .
+	$(PYTHON) -m venv --clear build/empty
+	build/empty/bin/python $(PIP) --quiet build/dist/*.whl
+	cd build/empty && bin/binlog-connector --version && bin/binlog-connector config > connector.toml
+	ls -l build/dist
 
 lock:
 	uv lock

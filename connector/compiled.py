@@ -55,6 +55,7 @@ COMPILED: Final = (
     "flashback/*.py",
     "quarantine/core/guard.py",
     "quarantine/core/fence_setter.py",
+    "run/commit_times.py",
     "run/delivery_stream.py",
     "dump/events/format.py",
     "dump/events/short_infos.py",

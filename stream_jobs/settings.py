@@ -27,7 +27,8 @@ from pydantic_settings import SettingsConfigDict
 from connector.errors import mirror_choices, mirror_cuts, mirror_replica
 from connector.errors import settings as codes
 from connector.settings.files import FileSettings, UnfitValueError
-from connector.settings.kafka_login import KafkaLogin, read_secret
+from connector.settings.kafka_login import KafkaLogin
+from connector.settings.secrets import read_secret
 from connector.settings.values import ListenAddress, PipelineName, TablePattern, TopicPrefix
 from stream_jobs.source.facts import KafkaFacts
 
@@ -63,7 +64,8 @@ class KafkaSettings(KafkaLogin):
     def facts(self) -> KafkaFacts:
         """Return how the brokers are reached.
 
-        Raises ConfigError if the file of the password cannot be read.
+        Raises ConfigError if the file of the password cannot be read or its command cannot be
+        started, and SinkUnavailable if the command fails.
         """
         return KafkaFacts(
             tuple(self.bootstrap_servers),
@@ -152,6 +154,8 @@ class ReplicaSettings(Section):
     url: SecretStr | None = None
     password: SecretStr | None = None
     password_file: Path | None = None
+    # Called for each login, as the connector's source.password_command.
+    password_command: list[str] = []
     # The database of a table at the target.
     database: Annotated[str, AfterValidator(_as_database)] = "{database}"
     # Tables that the first load writes at a time.
@@ -161,12 +165,13 @@ class ReplicaSettings(Section):
 
     @model_validator(mode="after")
     def _one_password(self) -> ReplicaSettings:
-        if self.password_file is not None and self.password is not None:
+        given = self.password, self.password_file, self.password_command
+        if sum(each is not None and each != [] for each in given) > 1:
             raise UnfitValueError(codes.TWO_PASSWORDS)
         return self
 
     def read_password(self) -> str | None:
-        """Return the password; None if only the URL has one.
+        """Return the password; None if the URL has it, or the command writes it.
 
         Raises ConfigError if the file cannot be read.
         """

@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 from jsonschema import Draft202012Validator
 
 from connector.settings.loader import load_settings
@@ -36,8 +37,16 @@ def test_the_file_follows_the_compose_specification() -> None:
     assert problems == []
 
 
-def test_one_command_starts_mysql_kafka_the_connector_the_spark_job_and_verify() -> None:
-    assert list(SERVICES) == ["mysql", "kafka", "connector", "stream_job", "verify"]
+def test_one_command_starts_servers_processes_and_what_shows_them() -> None:
+    assert list(SERVICES) == [
+        "mysql",
+        "kafka",
+        "connector",
+        "stream_job",
+        "verify",
+        "prometheus",
+        "grafana",
+    ]
     assert all("profiles" not in service for service in SERVICES.values())
     assert SERVICES["mysql"]["image"] == "mysql:8.4"
     assert SERVICES["kafka"]["image"].startswith("apache/kafka:4.")
@@ -73,6 +82,7 @@ def test_a_service_waits_for_the_health_check_of_what_it_needs() -> None:
         ("verify", "mysql", "service_healthy"),
         ("verify", "kafka", "service_healthy"),
         ("verify", "stream_job", "service_started"),
+        ("grafana", "prometheus", "service_started"),
     ]
     healthy = [target for _, target, condition in waits if condition == "service_healthy"]
     assert all("healthcheck" in SERVICES[target] for target in healthy)
@@ -98,6 +108,14 @@ def test_no_image_runs_as_root() -> None:
     for target in ("connector", "stream_job"):
         stage = dockerfile.split(f" AS {target}\n")[1].split("\nFROM ")[0]
         assert "USER app\n" in stage
+
+
+def test_the_connector_has_no_rights_and_writes_temporary_files_alone() -> None:
+    service = SERVICES["connector"]
+    assert service["read_only"] is True
+    assert service["tmpfs"] == ["/tmp"]
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
 
 
 def test_the_image_is_built_from_files_that_exist() -> None:
@@ -153,3 +171,40 @@ def test_verify_reads_what_the_connector_and_the_job_are_configured_with(
     assert settings.verify.listen == "0.0.0.0:9402"
     assert service["ports"] == ["127.0.0.1:9402:9402"]
     assert "mirror:/var/lib/binlog-connector:ro" in service["volumes"]
+
+
+def test_prometheus_scrapes_each_process_where_it_serves_its_figures(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("BINLOG_CONNECTOR_SOURCE__PASSWORD", "any")
+    settings = load_settings(CONFIGS / "connector.toml")
+    job = load_job_settings(CONFIGS / "stream_job.toml")
+    served = {
+        "binlog-connector": ("connector", settings.metrics.listen),
+        "binlog-connector-mirror": ("stream_job", job.metrics.listen),
+        "binlog-connector-verify": ("verify", settings.verify.listen),
+    }
+    config = yaml.safe_load((ROOT / "configs/prometheus/prometheus.yml").read_text("utf-8"))
+    scraped = {
+        each["job_name"]: each["static_configs"][0]["targets"] for each in config["scrape_configs"]
+    }
+    assert scraped == {
+        name: [f"{service}:{str(listen).rpartition(':')[2]}"]
+        for name, (service, listen) in served.items()
+    }
+    inside = [mount.split(":")[1] for mount in SERVICES["prometheus"]["volumes"]]
+    assert {f"/etc/prometheus/{name}" for name in config["rule_files"]} <= set(inside)
+
+
+def test_grafana_finds_prometheus_and_the_folder_of_the_dashboard() -> None:
+    folder = ROOT / "configs" / "grafana"
+    (source,) = yaml.safe_load((folder / "datasource.yml").read_text("utf-8"))["datasources"]
+    assert source["url"] == "http://prometheus:9090"
+    assert SERVICES["prometheus"]["ports"] == ["127.0.0.1:9090:9090"]
+    (provider,) = yaml.safe_load((folder / "provider.yml").read_text("utf-8"))["providers"]
+    mounts = dict(mount.removesuffix(":ro").split(":") for mount in SERVICES["grafana"]["volumes"])
+    assert (
+        mounts["./configs/grafana/dashboard.json"]
+        == f"{provider['options']['path']}/dashboard.json"
+    )
+    assert source["type"] == "prometheus"

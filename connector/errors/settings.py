@@ -124,6 +124,44 @@ READABLE_BY_ALL = ErrorCode(
     cause="The file holds a password, and its mode lets every user of the machine read it.",
     example={"path": "connector.toml", "keys": ["source.password"]},
 )
+PASSWORD_COMMAND = ErrorCode(
+    "C113",
+    "{key}: {program}: {said}",
+    "name a program that this user may start, with its path; there is no shell",
+    end=_CONFIGURATION,
+    cause="The password is written by a program, which does not exist or cannot be started.",
+    example={
+        "key": "source.password_command",
+        "program": "aws",
+        "said": "No such file or directory",
+    },
+)
+PASSWORD_COMMAND_FAILED = ErrorCode(
+    "C114",
+    "{key}: {program} ended with exit code {exit_code}",
+    "call it as this user, with this environment: what it says is not shown here, because it may "
+    "be the password",
+    end=End.RETRIED,
+    cause="The program that writes the password ended with an error.",
+    example={"key": "source.password_command", "program": "aws", "exit_code": 255},
+)
+PASSWORD_COMMAND_SLOW = ErrorCode(
+    "C115",
+    "{key}: {program} has not ended within {seconds} s",
+    "call it as this user, with this environment; what it starts must end, too, or must not keep "
+    "its output open",
+    end=End.RETRIED,
+    cause="The program that writes the password takes too long, and was killed.",
+    example={"key": "source.password_command", "program": "aws", "seconds": 10.0},
+)
+PASSWORD_COMMAND_EMPTY = ErrorCode(
+    "C116",
+    "{key}: {program} has written no password",
+    "let it write the password to its standard output, as UTF-8",
+    end=End.RETRIED,
+    cause="The program ended without an error, but its output is empty or not text.",
+    example={"key": "source.password_command", "program": "aws"},
+)
 
 UNFIT_VALUE = ErrorCode(
     "C120",
@@ -132,7 +170,11 @@ UNFIT_VALUE = ErrorCode(
     end=_CONFIGURATION,
     frame=True,
     cause="A check of the product refuses the value. The code that is shown is that of the check.",
-    example={**_FILE, "key": "source", "why": "give either password or password_file, not both"},
+    example={
+        **_FILE,
+        "key": "source",
+        "why": "give one of password, password_file and password_command",
+    },
 )
 PORT = ErrorCode(
     "C121",
@@ -218,20 +260,20 @@ START_TIME = ErrorCode(
 )
 TWO_PASSWORDS = ErrorCode(
     "C140",
-    "give either password or password_file, not both",
+    "give one of password, password_file and password_command",
     end=_CONFIGURATION,
-    cause="It would not be clear which of the two passwords is meant.",
+    cause="It would not be clear which of the passwords is meant.",
 )
 TWO_SASL_PASSWORDS = ErrorCode(
     "C141",
-    "give either sasl_password or sasl_password_file, not both",
+    "give one of sasl_password, sasl_password_file and sasl_password_command",
     end=_CONFIGURATION,
-    cause="It would not be clear which of the two passwords is meant.",
+    cause="It would not be clear which of the passwords is meant.",
 )
 LOGIN = ErrorCode(
     "C142",
-    "security_protocol {protocol} takes sasl_mechanism, sasl_username, and sasl_password or "
-    "sasl_password_file",
+    "security_protocol {protocol} takes sasl_mechanism, sasl_username, and one of "
+    "sasl_password, sasl_password_file and sasl_password_command",
     end=_CONFIGURATION,
     cause="A login at Kafka needs all of these settings.",
     example={"protocol": "SASL_SSL"},

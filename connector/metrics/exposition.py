@@ -50,6 +50,11 @@ class FiguresCollector(Collector):
         figures = self._figures
         for name, text, value in _COUNTERS:
             yield self._counter(name, text, value(figures))
+        yield figures.latencies.family(
+            _PREFIX + "latency_seconds",
+            "From the commit of a transaction at the source to its commit in Kafka",
+            {"pipeline": figures.pipeline},
+        )
         yield self._gauge("start_time_seconds", "When the process began", figures.started_at)
         yield self._gauge(
             "connected",
@@ -84,7 +89,7 @@ class FiguresCollector(Collector):
         )
         if standing.committed_us:
             yield self._gauge(
-                "last_transaction_time_seconds",
+                "last_transaction_timestamp_seconds",
                 "When the source committed the last transaction that was delivered",
                 standing.committed_us / _US,
             )

@@ -10,10 +10,11 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from connector.metrics.histogram import Histogram
 from connector.metrics.peer_state import PeerState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from connector.errors import ConnectorError, SourceRefused, SourceUnavailable
     from connector.progress.progress_record import Progress
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 
 # An idle stream gets three heartbeats in this time.
 SILENT_SECONDS = 4.0
+_MS = 1000
+# Buckets of the time from a commit at the source to the commit in Kafka.
+_LATENCIES = Histogram.of(
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +115,7 @@ class Figures:
     bytes: int = 0
     commits: int = 0
     interruptions: int = 0
+    latencies: Histogram = _LATENCIES
     standing: CommittedPosition | None = None
     lag: Lag | None = None
     # A sign that the source's log is not the one that was read; None without one.
@@ -214,3 +221,13 @@ class Figures:
         table.records += records
         table.bytes += size
         table.latest_ms = max(table.latest_ms, latest_ms)
+
+    def delivered(self, times_ms: Iterable[tuple[int, int]], now_ms: int) -> None:
+        """Count how long transactions took that have just become visible.
+
+        `times_ms` are commits at the source with their counts, in milliseconds since the epoch.
+        A commit after `now_ms`, by the clock of the source, took no time.
+        """
+        self.latencies = self.latencies.plus(
+            (max(0, now_ms - time_ms) / _MS, count) for time_ms, count in times_ms
+        )

@@ -24,6 +24,7 @@ from connector.changes.stream_listener import StreamListener
 from connector.errors import UnsupportedChange, table_statements
 from connector.gtid import MariadbGtidSet
 from connector.progress.order import file_number
+from connector.run.commit_times import CommitTimes
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -115,6 +116,8 @@ class DeliveryStream(ChangeReceiver):
         self.committed_us: i64 = 0
         # Complete source transactions that are not committed yet.
         self.waiting: i64 = 0
+        # When the source committed those that have rows.
+        self.times = CommitTimes()
         self._listener = StreamListener() if listener is None else listener
         # The transaction of the latest rows, when they began, and the counts before them.
         self._measured: SourceTransaction | None = None
@@ -323,6 +326,7 @@ class DeliveryStream(ChangeReceiver):
             self._doubted(transaction)
         if self._encoder.has_published(transaction):
             self._published = transaction
+            self.times.add(transaction.committed_us)
         if self._transactions is not None:
             self._transactions.leave(transaction)
         self.committed_us = transaction.committed_us

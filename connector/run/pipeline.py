@@ -306,6 +306,7 @@ class Pipeline:
         progress = delivery.progress(self._instance, self._clock.time_ns() // _NS_PER_MS)
         self._sink.commit(progress)
         self._figures.committed(progress, delivery.committed_us, records, delivery.waiting, size)
+        self._figures.delivered(delivery.times.take(), self._clock.time_ns() // _NS_PER_MS)
         for topic, sent in self._sink.take_topics_sent().items():
             name = self._names.get(topic)
             # The connector's own topics have no table.

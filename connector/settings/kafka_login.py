@@ -7,17 +7,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, SecretStr, model_validator
 
-from connector.errors import ConfigError
+from connector.errors import SinkUnavailable
 from connector.errors import settings as codes
 from connector.settings.files import UnfitValueError
-
-
-def read_secret(key: str, path: Path) -> str:
-    """Return the secret in the file that `key` names; raises ConfigError if it cannot be read."""
-    try:
-        return path.read_text(encoding="utf-8").rstrip("\r\n")
-    except OSError as error:
-        raise ConfigError(codes.PASSWORD_FILE, key=key, path=path, said=error.strerror) from error
+from connector.settings.secrets import command_secret, read_secret
 
 
 class KafkaLogin(BaseModel):
@@ -30,27 +23,33 @@ class KafkaLogin(BaseModel):
     sasl_username: str | None = None
     sasl_password: SecretStr | None = None
     sasl_password_file: Path | None = None
+    # Called for each client, it writes the password.
+    sasl_password_command: list[str] = []
     ssl_ca: Path | None = None
     ssl_certificate: Path | None = None
     ssl_key: Path | None = None
 
     @model_validator(mode="after")
     def _whole_login(self) -> KafkaLogin:
-        if self.sasl_password is not None and self.sasl_password_file is not None:
+        passwords = self.sasl_password, self.sasl_password_file, self.sasl_password_command
+        given = sum(each is not None and each != [] for each in passwords)
+        if given > 1:
             raise UnfitValueError(codes.TWO_SASL_PASSWORDS)
         if self.security_protocol.startswith("SASL") and not (
-            self.sasl_mechanism
-            and self.sasl_username
-            and not (self.sasl_password is None and self.sasl_password_file is None)
+            self.sasl_mechanism and self.sasl_username and given
         ):
             raise UnfitValueError(codes.LOGIN, protocol=self.security_protocol)
         return self
 
     def read_sasl_password(self) -> str | None:
-        """Return the password, from the file if one is configured; None without a login.
+        """Return the password, from the file or command if there is one; None without a login.
 
-        Raises ConfigError if the file cannot be read.
+        Raises ConfigError if the file cannot be read or the command cannot be started, and
+        SinkUnavailable if the command fails.
         """
+        if self.sasl_password_command:
+            key = "kafka.sasl_password_command"
+            return command_secret(key, self.sasl_password_command, SinkUnavailable)
         if self.sasl_password_file is not None:
             return read_secret("kafka.sasl_password_file", self.sasl_password_file)
         return None if self.sasl_password is None else self.sasl_password.get_secret_value()
@@ -58,7 +57,7 @@ class KafkaLogin(BaseModel):
     def login_arguments(self) -> dict[str, object]:
         """Return the arguments of kafka-python for TLS and login.
 
-        Raises ConfigError if the file of the password cannot be read.
+        Raises what `read_sasl_password` raises.
         """
         arguments: dict[str, object] = {"security_protocol": self.security_protocol}
         if self.sasl_mechanism is not None:

@@ -15,9 +15,11 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 from pydantic_settings import SettingsConfigDict
 
+from connector.errors import SourceUnavailable
 from connector.errors import settings as codes
 from connector.settings.files import FileSettings, UnfitValueError
-from connector.settings.kafka_login import KafkaLogin, read_secret
+from connector.settings.kafka_login import KafkaLogin
+from connector.settings.secrets import command_secret, read_secret
 from connector.settings.values import (
     ColumnPattern,
     FlatField,
@@ -79,6 +81,8 @@ class SourceSettings(Section):
     user: str = "cdc"
     password: SecretStr = SecretStr("")
     password_file: Path | None = None
+    # Called for each login, it writes the password; {host}, {port} and {user} stand for those.
+    password_command: list[str] = []
     # Unique among all replicas of the source: if two have the same, the server disconnects the
     # older.
     server_id: Annotated[int, Field(ge=1, le=2**32 - 1)]
@@ -96,18 +100,30 @@ class SourceSettings(Section):
 
     @model_validator(mode="after")
     def _one_password(self) -> SourceSettings:
-        if self.password_file is not None and self.password.get_secret_value():
+        given = self.password.get_secret_value(), self.password_file, self.password_command
+        if sum(each is not None and bool(each) for each in given) > 1:
             raise UnfitValueError(codes.TWO_PASSWORDS)
         return self
 
     def read_password(self) -> str:
-        """Return the password, from the file if one is configured.
+        """Return the password, from the file or command if there is one.
 
-        Raises ConfigError if the file cannot be read.
+        Raises ConfigError if the file cannot be read or the command cannot be started, and
+        SourceUnavailable if the command fails.
         """
+        if self.password_command:
+            values = (("{host}", self.host), ("{port}", str(self.port)), ("{user}", self.user))
+            command = [_filled(word, values) for word in self.password_command]
+            return command_secret("source.password_command", command, SourceUnavailable)
         if self.password_file is None:
             return self.password.get_secret_value()
         return read_secret("source.password_file", self.password_file)
+
+
+def _filled(word: str, values: tuple[tuple[str, str], ...]) -> str:
+    for name, value in values:
+        word = word.replace(name, value)
+    return word
 
 
 class KafkaSettings(KafkaLogin):

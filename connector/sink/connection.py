@@ -46,7 +46,7 @@ _REFUSALS: dict[type[errors.KafkaError], ErrorCode] = {
 def client_settings(settings: KafkaSettings) -> dict[str, Any]:
     """Return the arguments that producer, consumer and admin client share.
 
-    Raises ConfigError for a file that cannot be used.
+    Raises ConfigError for a file that cannot be used, and what a command for the password raises.
     """
     arguments: dict[str, Any] = {
         "bootstrap_servers": settings.bootstrap_servers,
@@ -138,14 +138,18 @@ def connector_error(
 ) -> ConnectorError:
     """Return our error for an error of kafka-python; `doing` names the attempt."""
     servers = servers_of(settings)
+    # A password of a command may be a newer one at the next attempt.
+    renewed = bool(settings.sasl_password_command)
     if isinstance(error, NoWayIn):
-        if error.definite:
+        if error.definite and not (renewed and error.message.code is kafka_network.LOGIN_REFUSED):
             return SinkRefused(kafka_network.WAY, servers=servers, why=error.message)
         return SinkUnavailable(
             kafka_network.WAY, answered=False, servers=servers, why=error.message
         )
     for kind, code in _REFUSALS.items():
         if _is(error, kind):
+            if renewed and code is kafka.LOGIN:
+                return SinkUnavailable(code, answered=False, servers=servers, doing=doing)
             return SinkRefused(code, servers=servers, doing=doing)
     answered = isinstance(error, errors.KafkaError) and not any(
         _is(error, kind) for kind in _NO_ANSWER

@@ -57,7 +57,12 @@ def settings_of(replica: ReplicaSettings) -> SourceSettings:
         found = source_settings(replica.url.get_secret_value(), password=password)
     except ConfigError as error:
         raise ConfigError(mirror_replica.WRONG_URL, why=error) from error
-    return found.model_copy(update={"read_timeout_seconds": _STATEMENT_SECONDS})
+    return found.model_copy(
+        update={
+            "read_timeout_seconds": _STATEMENT_SECONDS,
+            "password_command": replica.password_command,
+        }
+    )
 
 
 class Target:
@@ -72,7 +77,7 @@ class Target:
         self.name = f"target {settings.host}:{settings.port}"
         try:
             self._server = MysqlServer.connect(settings)
-        except (SourceUnavailable, SourceRefused) as error:
+        except (SourceUnavailable, SourceRefused, ConfigError) as error:
             raise of_target(error, self.name) from error
         self._bytes_max = 0
         self.is_mariadb = self._server.identity.flavour == "mariadb"
@@ -145,5 +150,7 @@ def of_target(error: ConnectorError, name: str) -> ConnectorError:
     facts = {**found.message.facts}
     if "server" in facts:
         facts["server"] = name
+    if facts.get("key") == "source.password_command":
+        facts["key"] = "replica.password_command"
     found.message = Message(found.message.code, facts, Words.URL)
     return found

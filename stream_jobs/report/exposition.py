@@ -6,18 +6,14 @@ https://prometheus.io/docs/instrumenting/exposition_formats/
 from __future__ import annotations
 
 import time
-from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
-    HistogramMetricFamily,
     SummaryMetricFamily,
 )
 from prometheus_client.registry import Collector
-
-from stream_jobs.report.figures import BATCH_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,7 +34,7 @@ _GAUGES: tuple[tuple[str, str, Callable[[TableFigures], float | None]], ...] = (
     ("bytes", "Bytes of data files", lambda t: t.bytes),
     ("version", "Version of the Delta table", lambda t: t.version),
     (
-        "last_commit_time_seconds",
+        "last_commit_timestamp_seconds",
         "When a change was last committed to the table",
         lambda t: None if t.committed_ms is None else t.committed_ms / _MS,
     ),
@@ -87,15 +83,14 @@ class FiguresCollector(Collector):
             counter = CounterMetricFamily(PREFIX + name, text, labels=["pipeline"])
             counter.add_metric(pipeline, value)
             yield counter
-        histogram = HistogramMetricFamily(
-            PREFIX + "batch_seconds", "Seconds of a batch", labels=["pipeline"]
+        labels = {"pipeline": figures.pipeline}
+        yield figures.batch_durations.family(PREFIX + "batch_seconds", "Seconds of a batch", labels)
+        yield figures.latencies.family(
+            PREFIX + "latency_seconds",
+            "From the commit at the source of the last change of a table in a batch to its commit "
+            "to the table",
+            labels,
         )
-        bounds = (*map(str, BATCH_SECONDS), "+Inf")
-        counts = accumulate(figures.batch_counts)
-        histogram.add_metric(
-            pipeline, list(zip(bounds, counts, strict=True)), figures.batch_seconds
-        )
-        yield histogram
         summary = SummaryMetricFamily(
             PREFIX + "phase_seconds", "Seconds of a part of a batch", labels=["pipeline", "phase"]
         )
@@ -126,7 +121,7 @@ class FiguresCollector(Collector):
             PREFIX + "commit_seconds", "Seconds of a commit to the table", labels=_LABELS
         )
         written = CounterMetricFamily(
-            PREFIX + "bytes_written", "Bytes that were written to the table", labels=_LABELS
+            PREFIX + "written_bytes", "Bytes that were written to the table", labels=_LABELS
         )
         changed = CounterMetricFamily(
             PREFIX + "changed_bytes", "Bytes of the values that changed", labels=_LABELS

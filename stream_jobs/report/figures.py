@@ -16,6 +16,8 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from connector.metrics.histogram import Histogram
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
@@ -23,8 +25,8 @@ if TYPE_CHECKING:
     from stream_jobs.tables.reports import BatchReport, TableReport, TableSource, TableState
 
 _MS: Final = 1000
-# Upper bounds of the histogram of batches.
-BATCH_SECONDS: Final = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
+_BATCHES: Final = Histogram.of(0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
+_LATENCIES: Final = Histogram.of(0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0)
 # Before the stream is open: Spark may download packages.
 _START_SECONDS: Final = 600.0
 # The main loop asks the JVM several times a second.
@@ -95,9 +97,9 @@ class Figures:
     turn_seconds_max: float = _START_SECONDS
     batches: int = 0
     records: int = 0
-    batch_seconds: float = 0.0
-    # Batches that took at most so long, and longer than the bound before; the last one has none.
-    batch_counts: tuple[int, ...] = (0,) * (len(BATCH_SECONDS) + 1)
+    batch_durations: Histogram = _BATCHES
+    # From a commit at the source to the commit to a table, of the last change in each.
+    latencies: Histogram = _LATENCIES
     phases: Mapping[str, float] = field(default_factory=dict)
     # When the last batch ended and the current one began, on the monotonic clock.
     applied_at: float | None = None
@@ -131,12 +133,11 @@ class Figures:
 
     def end_batch(self, report: BatchReport) -> None:
         """Count a batch that was applied."""
-        place = sum(report.seconds > bound for bound in BATCH_SECONDS)
-        counts = self.batch_counts
-        self.batch_counts = (*counts[:place], counts[place] + 1, *counts[place + 1 :])
+        self.batch_durations = self.batch_durations.plus([(report.seconds, 1)])
+        lags = (table.lag_seconds for table in report.tables.values())
+        self.latencies = self.latencies.plus((lag, 1) for lag in lags if lag is not None)
         self.batches += 1
         self.records += report.records
-        self.batch_seconds += report.seconds
         self.phases = {
             name: self.phases.get(name, 0.0) + spent for name, spent in report.phases.items()
         }

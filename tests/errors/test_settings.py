@@ -46,7 +46,8 @@ def test_a_login_that_is_not_whole(tmp_path: Path) -> None:
     said = refusal(path, protocol="SASL_SSL")
     assert said == (
         f"{path}: kafka: security_protocol SASL_SSL takes sasl_mechanism, sasl_username, and "
-        "sasl_password or sasl_password_file; `binlog-connector config` explains the key"
+        "one of sasl_password, sasl_password_file and sasl_password_command; "
+        "`binlog-connector config` explains the key"
     )
 
 

@@ -135,7 +135,7 @@ def test_two_passwords_are_one_too_many(config: Path) -> None:
     both = 'password = "a"\npassword_file = "b"\n[kafka]'
     config.write_text(MINIMAL.replace("[kafka]", both))
     assert message_of(config) == (
-        "FILE: source: give either password or password_file, not both; "
+        "FILE: source: give one of password, password_file and password_command; "
         "`binlog-connector config` explains the key"
     )
 
@@ -447,7 +447,7 @@ def test_a_missing_file_of_kafkas_password_is_named(config: Path, tmp_path: Path
 def test_two_passwords_of_kafka_are_one_too_many(config: Path) -> None:
     config.write_text(f'{MINIMAL}{SASL}sasl_password = "a"\nsasl_password_file = "b"')
     assert message_of(config) == (
-        "FILE: kafka: give either sasl_password or sasl_password_file, not both; "
+        "FILE: kafka: give one of sasl_password, sasl_password_file and sasl_password_command; "
         "`binlog-connector config` explains the key"
     )
 

@@ -276,7 +276,9 @@ def test_the_address_of_the_figures_is_a_host_and_a_port(tmp_path: Path) -> None
 
 def test_the_replica_has_one_password_and_a_database_with_one_name(tmp_path: Path) -> None:
     both = '[replica]\npassword = "a"\npassword_file = "b"\n'
-    with pytest.raises(ConfigError, match="give either password or password_file, not both"):
+    with pytest.raises(
+        ConfigError, match="give one of password, password_file and password_command"
+    ):
         load_settings(write(tmp_path, MINIMAL + both))
     with pytest.raises(ConfigError) as caught:
         load_settings(write(tmp_path, MINIMAL + '[replica]\ndatabase = "{table}_copy"\n'))

@@ -72,7 +72,7 @@ def in_the_log(job: Job, table: str) -> dict[str, float]:
         "dead_rows": sum(dead),
         "rows": sum(each["num_records"] for each in adds) - sum(dead),
         "commit_seconds_count": delta.version() + 1,
-        "bytes_written_total": sum(
+        "written_bytes_total": sum(
             path.stat().st_size for pattern in FILES for path in folder.glob(pattern)
         ),
     }
@@ -105,8 +105,8 @@ def test_figures_are_those_of_the_delta_log(kafka: Kafka, job: Job) -> None:
         assert found["changes_total delete"] == 4
         assert found["changes_total superseded"] == 12 + 4
         assert found["changes_total skipped"] == 0
-        assert 0 < found["changed_bytes_total"] < found["bytes_written_total"]
-        assert time.time() - found["last_commit_time_seconds"] < 600
+        assert 0 < found["changed_bytes_total"] < found["written_bytes_total"]
+        assert time.time() - found["last_commit_timestamp_seconds"] < 600
         assert figures_of(port, "others")["rows"] == 1
 
 

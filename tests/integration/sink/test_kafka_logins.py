@@ -17,6 +17,7 @@ from tests.errors.texts import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from connector.errors.code import ErrorCode
 
@@ -73,6 +74,28 @@ def test_the_right_password_is_let_in(listener: Listener) -> None:
         assert sink.recover().progress is None
     finally:
         sink.close()
+
+
+def test_each_client_asks_the_command_for_the_password_anew(
+    listener: Listener, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("wrong\n")
+    settings = listener.settings(sasl_password=None, sasl_password_command=["cat", str(secret)])
+    # It may be a newer one at the next attempt, so this is not the end.
+    with pytest.raises(SinkUnavailable) as caught:
+        check_limits(settings)
+    assert caught.value.code is kafka_network.LOGIN_REFUSED
+    secret.write_text(f"{PASSWORD}\n")
+    check_limits(settings)
+    sink = KafkaSink(settings, "a", "instance", 1 << 20)
+    try:
+        assert sink.recover().progress is None
+    finally:
+        sink.close()
+    secret.unlink()
+    with pytest.raises(SinkUnavailable, match=r"\[C114\] kafka.sasl_password_command: cat ended"):
+        check_limits(settings)
 
 
 @pytest.mark.parametrize(
