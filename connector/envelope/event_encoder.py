@@ -15,7 +15,7 @@ from librt.strings import BytesWriter
 
 from connector.binlog.events.rows_head import DELETE, INSERT
 from connector.contract import OP_CREATE, OP_DELETE, OP_TRUNCATE, OP_UPDATE
-from connector.envelope.debezium.flat_fields import FlatFields
+from connector.envelope.flat_fields import FlatFields
 from connector.envelope.key_watch import KEYS_MAX
 from connector.envelope.record_form import RecordForm
 from connector.envelope.record_headers import RecordHeaders

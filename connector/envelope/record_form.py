@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from connector.envelope.debezium.connect_schemas import (
+from connector.envelope.connect_schemas import (
     envelope_head,
     flat_head,
     key_head,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, final
 from librt.strings import BytesWriter, read_i64_le
 
 from connector.contract import OP_READ, SEQ_ROW_DIGITS, row_topic
-from connector.envelope.debezium.flat_fields import FlatFields
+from connector.envelope.flat_fields import FlatFields
 from connector.envelope.record_form import NO_BEFORE, RecordForm
 from connector.envelope.record_headers import RecordHeaders, schema_header
 from connector.envelope.source_block import SourceBlock, SourceTable

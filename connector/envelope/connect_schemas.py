@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final
 
 from connector.contract import row_topic
 from connector.contract.flat_fields import OF_ENVELOPE
-from connector.envelope.debezium.connect_types import column_field, field
+from connector.envelope.connect_types import column_field, field
 from connector.envelope.debezium.field_names import field_names, schema_name
-from connector.envelope.debezium.flat_fields import added_name
 from connector.envelope.debezium.text_cells import with_escapes
+from connector.envelope.flat_fields import added_name
 from connector.envelope.rows.record_key import record_key_indexes
 
 if TYPE_CHECKING:
-    from connector.envelope.debezium.connect_types import ConnectSchema
+    from connector.envelope.connect_types import ConnectSchema
     from connector.envelope.debezium.form import DebeziumForm
     from connector.envelope.options import EnvelopeOptions
     from connector.envelope.schemas.table_schema import TableSchema
