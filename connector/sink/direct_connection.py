@@ -10,17 +10,13 @@ import selectors
 import socket
 import ssl
 from struct import Struct
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka import errors
 from kafka.net.selector import NetworkSelector
-from kafka.protocol.metadata import ApiVersionsRequest
 
-from connector.sink.direct_requests import RAISING, VERSIONS, Malformed, number_of
+from connector.sink.direct_requests import VERSIONS, Malformed, number_of
 from connector.sink.network import Connections
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # ruff: noqa: SLF001 - a client has no other way to give its socket away
 
@@ -34,20 +30,13 @@ _LENGTH = Struct(">i")
 # Of a few partitions.
 _RESPONSE_BYTES_MAX = 1 << 20
 _READ_BYTES = 65536
-# From this level on, the cluster raises epochs (KIP-890).
-_FEATURE = "transaction.version"
-_RAISING_LEVEL = 2
 
 
 class DirectConnection:
     """A socket that is logged in; every method raises OSError if it is broken."""
 
-    def __init__(self, connected: socket.socket, timeout_seconds: float, *, raising: bool) -> None:
-        """Wait for each response `timeout_seconds` at most; raises TimeoutError.
-
-        `raising` says that the broker knows the requests of `RAISING`, and the cluster wants them.
-        """
-        self.raising = raising
+    def __init__(self, connected: socket.socket, timeout_seconds: float) -> None:
+        """Wait for each response `timeout_seconds` at most; raises TimeoutError."""
         # By a timeout of its own, Python would call the system twice for each send and receive.
         connected.settimeout(None)
         limit = _TIME.pack(*divmod(round(timeout_seconds * _US), _US))
@@ -72,16 +61,14 @@ class DirectConnection:
             (broker,) = connections.cluster.bootstrap_brokers()
             patience_ms = min(timeout_seconds, _CONNECT_SECONDS_MAX) * _MS
 
-            async def connected() -> tuple[Any, bool]:
-                connection = await connections.get_connection(
+            async def connected() -> Any:
+                return await connections.get_connection(
                     broker.node_id, patience_ms, refresh_metadata_on_err=False
                 )
-                return connection, await _is_raising(connection)
 
-            connection, raising = selector.run(connected)
+            connection = selector.run(connected)
             _require_versions(connection)
-            taken = _taken(connection.transport, selector)
-            return cls(taken, timeout_seconds, raising=raising)
+            return cls(_taken(connection.transport, selector), timeout_seconds)
         finally:
             connections.close()
             selector.close()
@@ -131,35 +118,11 @@ class DirectConnection:
 
 def _require_versions(connection: Any) -> None:
     """Raise IncompatibleBrokerVersion if the broker does not know a request in our version."""
-    if not _knows(connection, VERSIONS):
-        raise errors.IncompatibleBrokerVersion
-
-
-def _knows(connection: Any, versions: Mapping[int, int]) -> bool:
-    """Return whether the broker knows requests, by kind, in these versions."""
     known = connection.broker_version_data.api_versions
-    for kind, version in versions.items():
+    for kind, version in VERSIONS.items():
         oldest, newest = known.get(kind, (1, 0))
         if not oldest <= version <= newest:
-            return False
-    return True
-
-
-async def _is_raising(connection: Any) -> bool:
-    """Ask for the cluster's features, which kafka-python does not keep."""
-    if not _knows(connection, RAISING):
-        return False
-    config = connection.config
-    response = await connection.send_request(
-        ApiVersionsRequest(
-            client_software_name=config["client_software_name"],
-            client_software_version=config["client_software_version"],
-        )
-    )
-    return any(
-        feature.name == _FEATURE and feature.max_version_level >= _RAISING_LEVEL
-        for feature in response.finalized_features or ()
-    )
+            raise errors.IncompatibleBrokerVersion
 
 
 def _taken(transport: Any, selector: Any) -> socket.socket:

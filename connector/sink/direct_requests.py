@@ -5,8 +5,9 @@
     length 4 │ kind 2 │ version 2 │ number 4 │ client id │ tags 1 │ body            a request
     length 4 │ number 4 │ tags 1 │ body                                            its response
 
-Lengths are unsigned varints that count one more than there is, and each structure ends with its
-tags, of which there are none in requests.
+Each request has one version, the first with fields of variable length that all brokers since Kafka
+2.8 know: lengths are unsigned varints that count one more than there is, and each structure ends
+with its tags, of which there are none.
 
 https://kafka.apache.org/protocol.html
 """
@@ -28,10 +29,8 @@ PRODUCE: Final = 0
 TAKE_OVER: Final = 22
 ADD_PARTITIONS: Final = 24
 END: Final = 26
-# By kind. The first versions with fields of variable length; all brokers since Kafka 2.8 know them.
+# By kind.
 VERSIONS: Final = {PRODUCE: 9, TAKE_OVER: 4, ADD_PARTITIONS: 3, END: 3}
-# By these (KIP-890), partitions join a transaction by their records, and its end raises the epoch.
-RAISING: Final = {PRODUCE: 12, END: 5}
 
 PartitionId: TypeAlias = tuple[str, int]
 
@@ -77,16 +76,10 @@ class TransactionRequests:
 
     def add_partitions(self, number: int, partitions: tuple[PartitionId, ...]) -> bytes:
         """Return the request that adds partitions to the transaction."""
-        body = [self._add_head, _partitions(partitions)]
-        return _request(ADD_PARTITIONS, VERSIONS[ADD_PARTITIONS], number, body)
+        return _request(ADD_PARTITIONS, number, [self._add_head, _partitions(partitions)])
 
-    def produce(
-        self, number: int, batches: Iterable[tuple[str, int, bytes]], *, joining: bool
-    ) -> bytes:
-        """Return the request that writes a complete record batch to each partition.
-
-        `joining` says that the partitions were not added to the transaction before.
-        """
+    def produce(self, number: int, batches: Iterable[tuple[str, int, bytes]]) -> bytes:
+        """Return the request that writes a complete record batch to each partition."""
         topics: list[bytes] = []
         by_topic = _by_topic(sorted(batches, key=itemgetter(0, 1)))
         for topic, each in by_topic:
@@ -95,8 +88,7 @@ class TransactionRequests:
                 topics += _NUMBER.pack(partition), _count(len(data)), data, _NO_TAGS
             topics.append(_NO_TAGS)
         body = [self._produce_head, _count(len(by_topic)), *topics, _NO_TAGS]
-        version = RAISING[PRODUCE] if joining else VERSIONS[PRODUCE]
-        return _request(PRODUCE, version, number, body)
+        return _request(PRODUCE, number, body)
 
     def take_over(self, number: int, timeout_ms: int) -> bytes:
         """Return the request for the next epoch, unless another producer has a newer one.
@@ -104,12 +96,11 @@ class TransactionRequests:
         It aborts what is open in this one, also what still arrives.
         """
         head, producer = self._transactional_id
-        body = [head, _NUMBER.pack(timeout_ms), producer, _NO_TAGS]
-        return _request(TAKE_OVER, VERSIONS[TAKE_OVER], number, body)
+        return _request(TAKE_OVER, number, [head, _NUMBER.pack(timeout_ms), producer, _NO_TAGS])
 
-    def end(self, number: int, *, raising: bool) -> bytes:
-        """Return the request that commits the transaction; `raising` also raises the epoch."""
-        return _request(END, RAISING[END] if raising else VERSIONS[END], number, [self._end])
+    def end(self, number: int) -> bytes:
+        """Return the request that commits the transaction."""
+        return _request(END, number, [self._end])
 
 
 def number_of(response: bytes) -> int:
@@ -170,14 +161,6 @@ def ended(response: bytes) -> int:
     return int(error)
 
 
-def next_producer(response: bytes) -> tuple[int, int]:
-    """Return the id and the epoch that a commit with a raised epoch leaves, if it has no error."""
-    fields = _Fields(response[_NUMBER.size :])
-    fields.skip(_THROTTLE_BYTES + _ERROR.size)
-    producer_id, epoch = fields.unpack(_PRODUCER)
-    return producer_id, epoch
-
-
 class _Fields:
     """Reads a response after its number; raises Malformed if it ends too early."""
 
@@ -227,9 +210,9 @@ class _Fields:
             self.skip(self.varint())
 
 
-def _request(kind: int, version: int, number: int, body: Sequence[bytes]) -> bytes:
+def _request(kind: int, number: int, body: Sequence[bytes]) -> bytes:
     size = sum(map(len, body)) + _HEAD_BYTES
-    return b"".join((_HEAD.pack(size, kind, version, number), *body))
+    return b"".join((_HEAD.pack(size, kind, VERSIONS[kind], number), *body))
 
 
 @lru_cache(_KEPT)

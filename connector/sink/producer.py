@@ -13,7 +13,6 @@ private names of kafka-python 3.0; `pyproject.toml` pins the minor version.
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaProducer
@@ -21,8 +20,7 @@ from kafka.errors import KafkaError
 
 from connector.errors import kafka
 from connector.sink.delivery import BatchDelivery, delivery_of
-from connector.sink.direct_commits import BYTES_MAX, DirectCommits
-from connector.sink.direct_transaction import Reached
+from connector.sink.direct_commits import BYTES_MAX, DirectCommits, Reached
 from connector.sink.timeouts import TimedOut
 
 # ruff: noqa: SLF001 - the client has no public way to say what others have sent
@@ -89,11 +87,8 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
         if not self._begun and self._commit_directly():
             return
         self._delivery.settle(self._timeout_seconds)
-        started = time.monotonic()
         self._complete(self._transaction_manager.begin_commit(), self._timeout_seconds)
         self._begun = False
-        if self._direct is not None:
-            self._direct.note_end(started)
 
     def abort_transaction(self) -> None:
         """Abort; without a response, raises KafkaTimeoutError, and Kafka aborts later.

@@ -21,7 +21,6 @@ from connector.sink.direct_requests import (
     TransactionRequests,
     added,
     ended,
-    next_producer,
     number_of,
     produced,
 )
@@ -58,8 +57,7 @@ def test_partitions_are_added_topic_by_topic() -> None:
     assert REQUESTS.add_partitions(NUMBER, tuple(ours)) == framed(theirs, 3)
 
 
-@pytest.mark.parametrize(("joining", "version"), [(False, 9), (True, 12)])
-def test_batches_are_written_topic_by_topic(joining: bool, version: int) -> None:
+def test_batches_are_written_topic_by_topic() -> None:
     topic = ProduceRequest.TopicProduceData
     partition = topic.PartitionProduceData
     large = bytes(range(256)) * 300
@@ -78,16 +76,15 @@ def test_batches_are_written_topic_by_topic(joining: bool, version: int) -> None
             topic(name="b", partition_data=[partition(index=0, records=b"x" * 126)]),
         ],
     )
-    batches = [("a", 3, large), ("b", 0, b"x" * 126), ("a", 0, b"batch")]
-    assert REQUESTS.produce(NUMBER, batches, joining=joining) == framed(theirs, version)
+    ours = REQUESTS.produce(NUMBER, [("a", 3, large), ("b", 0, b"x" * 126), ("a", 0, b"batch")])
+    assert ours == framed(theirs, 9)
 
 
-@pytest.mark.parametrize(("raising", "version"), [(False, 3), (True, 5)])
-def test_the_end_is_a_commit(raising: bool, version: int) -> None:
+def test_the_end_is_a_commit() -> None:
     theirs = EndTxnRequest(
         transactional_id=LONG, producer_id=1 << 40, producer_epoch=77, committed=True
     )
-    assert REQUESTS.end(NUMBER, raising=raising) == framed(theirs, version)
+    assert REQUESTS.end(NUMBER) == framed(theirs, 3)
 
 
 def test_a_take_over_names_the_producer_that_it_follows() -> None:
@@ -124,7 +121,7 @@ def added_response() -> bytes:
     )
 
 
-def produced_response(version: int = 9) -> bytes:
+def produced_response() -> bytes:
     topic = ProduceResponse.TopicProduceResponse
     partition = topic.PartitionProduceResponse
     wrong = partition.BatchIndexAndErrorMessage
@@ -151,35 +148,23 @@ def produced_response(version: int = 9) -> bytes:
             ],
             throttle_time_ms=0,
         ),
-        version,
+        9,
     )
 
 
 def test_responses_tell_each_partition() -> None:
     assert number_of(added_response()) == NUMBER
     assert added(added_response()) == {(LONG, 0): 0, (LONG, 7): 51, ("b", 1): 47}
-    for version in (9, 12):
-        assert produced(produced_response(version)) == {
-            (LONG, 0): (0, 1 << 40),
-            (LONG, 4): (87, -1),
-            ("b", 1): (0, 9),
-        }
-
-
-def raised(error: int) -> EndTxnResponse:
-    return EndTxnResponse(
-        throttle_time_ms=1, error_code=error, producer_id=1 << 41, producer_epoch=78
-    )
-
-
-def test_the_response_to_an_end_names_the_next_producer() -> None:
-    assert next_producer(answered(raised(0), 5)) == (1 << 41, 78)
+    assert produced(produced_response()) == {
+        (LONG, 0): (0, 1 << 40),
+        (LONG, 4): (87, -1),
+        ("b", 1): (0, 9),
+    }
 
 
 @pytest.mark.parametrize("error", [0, 47])
 def test_responses_tell_the_error_of_an_end(error: int) -> None:
     assert ended(answered(EndTxnResponse(throttle_time_ms=1, error_code=error), 3)) == error
-    assert ended(answered(raised(error), 5)) == error
     taken = InitProducerIdResponse(error_code=error, producer_id=5, producer_epoch=2)
     assert ended(answered(taken, 4)) == error
 
@@ -190,7 +175,6 @@ def test_responses_tell_the_error_of_an_end(error: int) -> None:
         (added, added_response()),
         (produced, produced_response()),
         (ended, answered(EndTxnResponse(error_code=0), 3)),
-        (next_producer, answered(raised(0), 5)),
     ],
 )
 def test_a_response_that_is_cut_says_nothing_else(read: Any, response: bytes) -> None:

@@ -5,33 +5,20 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from itertools import groupby
 from pathlib import Path
-from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka.errors import KafkaError
-from kafka.producer.transaction_manager import ProducerIdAndEpoch
 
 from connector.errors import SinkUnavailable, Superseded
 from connector.settings.sections import KafkaSettings
-from connector.sink import direct_commits, direct_connection
-from connector.sink.direct_commits import DirectCommits
-from connector.sink.direct_requests import (
-    ADD_PARTITIONS,
-    END,
-    PRODUCE,
-    RAISING,
-    VERSIONS,
-    ended,
-    next_producer,
-)
-from connector.sink.direct_transaction import Reached
+from connector.sink import direct_commits
+from connector.sink.direct_commits import DirectCommits, Reached
+from connector.sink.direct_requests import ADD_PARTITIONS, END, PRODUCE, VERSIONS
 from connector.sink.kafka_sink import KafkaSink
 from connector.sink.recovery import Recovered
 from tests.integration.harness import consumer_of, partitions_of, wait_until, wait_until_settled
@@ -48,11 +35,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.kafka
 
-# Kind and version of each request, in the first way and in the last.
-ADDED = [(kind, VERSIONS[kind]) for kind in (ADD_PARTITIONS, PRODUCE, END)]
-JOINED = list(RAISING.items())
-IDS = ["add", "produce", "end", "joining produce", "joining end"]
-EPOCH_MAX = (1 << 15) - 1
 # Of all partitions; their repeated keys are left out of what is compared.
 WARM = range(1000, 1010)
 
@@ -110,46 +92,23 @@ def warm(sink: KafkaSink, prefix: str, reached: list[Reached]) -> None:
     reached.clear()
 
 
-def set_end(sink: KafkaSink, seconds: float) -> None:
-    """Let the transaction before have ended at this time, and have taken a second."""
-    producer: Any = sink._producer
-    producer._direct._ended, producer._direct._seconds = seconds, 1.0
-
-
-def let_join(sink: KafkaSink) -> None:
-    """Let partitions join by their records, as long after the transaction before."""
-    set_end(sink, 0.0)
-
-
-def add_partitions_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the feature of the cluster count as too low."""
-    monkeypatch.setattr(direct_connection, "_RAISING_LEVEL", 1000)
-
-
 def delivered(broker: KafkaBroker, prefix: str) -> list[int]:
     """Return what was committed after the warm-up, once no transaction is open."""
     wait_until_settled(broker.endpoint, prefix)
     return [key for key in keys(broker, prefix) if key not in WARM]
 
 
-KIND = Struct(">hh")
-NONE = -1, -1
-
-
 class Cable:
-    """A socket that may be cut before or after one request, which kind and version name."""
+    """A socket that `at_request` may cut before or after a request of one kind."""
 
     def __init__(self, real: Any) -> None:
         self._real = real
-        self.request = NONE
-        self.seen: list[tuple[int, int]] = []
+        self.kind = -1
         self.before: Callable[[], None] | None = None
         self.after: Callable[[], None] | None = None
 
     def sendall(self, data: bytes) -> None:
-        kind, version = KIND.unpack_from(data, 4)
-        self.seen.append((kind, version))
-        met = self.seen[-1] == self.request
+        met = int.from_bytes(data[4:6]) == self.kind
         if met and self.before is not None:
             self.before()
         self._real.sendall(data)
@@ -168,7 +127,7 @@ class Cable:
 def cable_of(sink: KafkaSink) -> Cable:
     """Return the cable of a sink that has one broker and has committed directly."""
     producer: Any = sink._producer
-    (connection,) = producer._direct._connections._by_address.values()
+    (connection,) = producer._direct._connections.values()
     connection._socket = Cable(connection._socket)
     cable: Cable = connection._socket
     return cable
@@ -195,107 +154,31 @@ def test_a_small_transaction_goes_directly_and_a_large_one_does_not(
     assert sink.in_flight_bytes == 0
 
 
-def test_partitions_join_only_in_an_epoch_without_records_and_not_at_once(
-    open_sink: Open, prefix: str, kafka_broker: KafkaBroker, reached: list[Reached]
-) -> None:
-    sink = open_sink()
-    warm(sink, prefix, reached)
-    cable = cable_of(sink)
-    ways = []
-    for number in range(5):
-        if number == 3:
-            # Of more bytes than go directly.
-            publish(sink, prefix, range(10, 15), size=100_000)
-            sink.commit(PROGRESS)
-        wait_until_settled(kafka_broker.endpoint, prefix)
-        cable.seen.clear()
-        set_end(sink, time.monotonic() if number == 1 else 0.0)
-        publish(sink, prefix, range(number, number + 1))
-        sink.commit(PROGRESS)
-        ways.append([each for each, _ in groupby(cable.seen)])
-    adding = [*ADDED[:2], JOINED[1]]
-    assert ways == [JOINED, adding, JOINED, adding, JOINED]
-    assert reached == [Reached.COMMITTED] * 5
-    assert delivered(kafka_broker, prefix) == [*range(5), *range(10, 15)]
-
-
-def test_what_joins_before_the_transaction_before_is_marked_does_not_join_that_one(
-    open_sink: Open, prefix: str, kafka_broker: KafkaBroker, reached: list[Reached]
-) -> None:
-    sink = open_sink()
-    warm(sink, prefix, reached)
-    for number in range(60):
-        if number % 3 == 0:
-            publish(sink, prefix, range(1000, 1003), size=100_000)
-            sink.commit(PROGRESS)
-        let_join(sink)
-        publish(sink, prefix, range(number, number + 1))
-        sink.commit(PROGRESS)
-    assert reached == [Reached.COMMITTED] * 60
-    assert delivered(kafka_broker, prefix) == list(range(60))
-
-
-@full_only
-def test_an_epoch_that_cannot_rise_is_followed_by_another_producer(
-    open_sink: Open, prefix: str, kafka_broker: KafkaBroker, reached: list[Reached]
-) -> None:
-    sink = open_sink()
-    warm(sink, prefix, reached)
-    wait_until_settled(kafka_broker.endpoint, prefix)
-    producer: Any = sink._producer
-    direct, manager = producer._direct, producer._transaction_manager
-    first = manager.producer_id_and_epoch.producer_id
-    coordinator = direct._connections.to(manager._transaction_coordinator)
-    # A transaction for each epoch would take minutes.
-    while manager.producer_id_and_epoch.epoch < EPOCH_MAX - 5:
-        request = direct._encoder().take_over(coordinator.next_number(), 60_000)
-        coordinator.send(request)
-        response = coordinator.receive()
-        assert ended(response) == 0
-        manager.set_producer_id_and_epoch(ProducerIdAndEpoch(*next_producer(response)))
-    for number in range(10):
-        let_join(sink)
-        publish(sink, prefix, range(number, number + 1))
-        sink.commit(PROGRESS)
-    assert manager.producer_id_and_epoch.producer_id != first
-    assert reached == [Reached.COMMITTED] * 10
-    assert delivered(kafka_broker, prefix) == list(range(10))
-
-
 @pytest.mark.parametrize("arrives", [False, True], ids=["lost", "arrived"])
-@pytest.mark.parametrize("step", [*ADDED, *JOINED], ids=IDS)
+@pytest.mark.parametrize("kind", [ADD_PARTITIONS, PRODUCE, END], ids=["add", "produce", "end"])
 def test_a_connection_that_breaks_loses_and_repeats_nothing(
     open_sink: Open,
     prefix: str,
     kafka_broker: KafkaBroker,
     reached: list[Reached],
-    monkeypatch: pytest.MonkeyPatch,
-    step: tuple[int, int],
+    kind: int,
     arrives: bool,
 ) -> None:
-    if step in ADDED:
-        add_partitions_first(monkeypatch)
     sink = open_sink()
     warm(sink, prefix, reached)
     publish(sink, prefix, range(3))
     sink.commit(PROGRESS)
     cable = cable_of(sink)
-    cable.request = step
+    cable.kind = kind
     if arrives:
         cable.after = cable.cut
     else:
         cable.before = cable.cut
-    let_join(sink)
     publish(sink, prefix, range(3, 6))
     sink.commit(PROGRESS)
     publish(sink, prefix, range(6, 9))
     sink.commit(PROGRESS)
-    interrupted = {
-        ADDED[-1]: Reached.ACKNOWLEDGED,
-        # The end is repeated, and Kafka commits once.
-        JOINED[-1]: Reached.COMMITTED,
-    }.get(step, Reached.SENT)
-    assert cable.seen[-1] == step
+    interrupted = Reached.ACKNOWLEDGED if kind == END else Reached.SENT
     assert reached == [Reached.COMMITTED, interrupted, Reached.COMMITTED]
     assert delivered(kafka_broker, prefix) == list(range(9))
     assert sink.recover() == Recovered(PROGRESS, {}, {}, {})
@@ -330,10 +213,10 @@ def test_a_broker_that_is_not_known_is_found_by_the_client(
     producer: Any = sink._producer
     cluster = producer._metadata
     # Metadata that name a broker which is not there.
-    producer._direct._connections._cluster = Elsewhere(cluster)
+    producer._direct._cluster = Elsewhere(cluster)
     publish(sink, prefix, range(1, 3))
     sink.commit(PROGRESS)
-    producer._direct._connections._cluster = cluster
+    producer._direct._cluster = cluster
     publish(sink, prefix, range(3, 5))
     sink.commit(PROGRESS)
     assert reached == [Reached.COMMITTED, Reached.NOTHING, Reached.COMMITTED]
@@ -353,17 +236,9 @@ class Elsewhere:
         return getattr(self._cluster, name)
 
 
-@pytest.mark.parametrize("joining", [False, True], ids=["add", "joining"])
 def test_a_broker_that_is_killed_between_records_and_commit_loses_nothing(
-    open_sink: Open,
-    prefix: str,
-    kafka_broker: KafkaBroker,
-    reached: list[Reached],
-    monkeypatch: pytest.MonkeyPatch,
-    joining: bool,
+    open_sink: Open, prefix: str, kafka_broker: KafkaBroker, reached: list[Reached]
 ) -> None:
-    if not joining:
-        add_partitions_first(monkeypatch)
     sink = open_sink(transaction_timeout_seconds=60)
     warm(sink, prefix, reached)
     publish(sink, prefix, range(3))
@@ -371,8 +246,7 @@ def test_a_broker_that_is_killed_between_records_and_commit_loses_nothing(
     # A broker that is alone and killed before it has marked a commit never marks it.
     wait_until_settled(kafka_broker.endpoint, prefix)
     cable = cable_of(sink)
-    let_join(sink)
-    cable.request = JOINED[-1] if joining else ADDED[-1]
+    cable.kind = END
     killed = threading.Event()
 
     def kill() -> None:
@@ -393,27 +267,23 @@ def test_a_broker_that_is_killed_between_records_and_commit_loses_nothing(
     assert delivered(kafka_broker, prefix) == list(range(6))
 
 
-@pytest.mark.parametrize("step", [*ADDED, *JOINED], ids=IDS)
+@pytest.mark.parametrize("kind", [ADD_PARTITIONS, PRODUCE, END], ids=["add", "produce", "end"])
 def test_a_producer_that_is_fenced_on_the_way_commits_nothing_more(
     open_sink: Open,
     prefix: str,
     kafka_broker: KafkaBroker,
     reached: list[Reached],
-    monkeypatch: pytest.MonkeyPatch,
-    step: tuple[int, int],
+    kind: int,
 ) -> None:
-    if step in ADDED:
-        add_partitions_first(monkeypatch)
     sink = open_sink()
     warm(sink, prefix, reached)
     cable = cable_of(sink)
-    let_join(sink)
-    cable.request = step
+    cable.kind = kind
     successors = []
 
     def take_over() -> None:
         successors.append(open_sink("b"))
-        cable.request = NONE
+        cable.kind = -1
 
     cable.before = take_over
     publish(sink, prefix, range(3))
@@ -450,25 +320,21 @@ def leads(broker: KafkaBroker, prefix: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    "step",
-    [*(pytest.param(step, marks=full_only) for step in ADDED[:2]), ADDED[2], *JOINED],
-    ids=IDS,
+    "kind",
+    [pytest.param(ADD_PARTITIONS, marks=full_only), PRODUCE, END],
+    ids=["add", "produce", "end"],
 )
 def test_a_broker_that_stands_still_leaves_no_transaction_open(
     open_sink: Open,
     prefix: str,
     kafka_broker: KafkaBroker,
     reached: list[Reached],
-    monkeypatch: pytest.MonkeyPatch,
-    step: tuple[int, int],
+    kind: int,
 ) -> None:
-    if step in ADDED:
-        add_partitions_first(monkeypatch)
     sink = open_sink(request_timeout_seconds=4, transaction_timeout_seconds=300)
     warm(sink, prefix, reached)
     cable = cable_of(sink)
-    let_join(sink)
-    cable.request = step
+    cable.kind = kind
     cable.before = lambda: stop(kafka_broker.pid)
     publish(sink, prefix, range(3))
     try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from connector.settings.sections import KafkaSettings
-from connector.sink.direct_transaction import Reached
+from connector.sink.direct_commits import Reached
 from connector.sink.kafka_sink import KafkaSink
 from tests.integration.sink.test_delivery import PROGRESS, publish
 from tests.integration.sink.test_direct_commits import delivered, prefix, reached, warm

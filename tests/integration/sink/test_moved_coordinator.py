@@ -11,25 +11,14 @@ from kafka import KafkaAdminClient, TopicPartition
 from kafka.errors import KafkaError
 
 from connector.settings.sections import KafkaSettings
-from connector.sink.direct_transaction import Reached
+from connector.sink.direct_commits import Reached
+from connector.sink.direct_requests import ADD_PARTITIONS, END, PRODUCE
 from connector.sink.kafka_sink import KafkaSink
 from local_stack import KafkaBroker
 from tests.integration.harness import wait_until
 from tests.integration.second_broker import SecondBroker
 from tests.integration.sink.test_delivery import PROGRESS, publish
-from tests.integration.sink.test_direct_commits import (
-    ADDED,
-    IDS,
-    JOINED,
-    NONE,
-    Cable,
-    add_partitions_first,
-    delivered,
-    let_join,
-    prefix,
-    reached,
-    warm,
-)
+from tests.integration.sink.test_direct_commits import Cable, delivered, prefix, reached, warm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,42 +74,32 @@ def sink(cluster: Cluster, prefix: str, reached: list[Reached]) -> Iterator[Kafk
     sink.close()
 
 
-def before(step: tuple[int, int], sink: KafkaSink, cluster: Cluster) -> None:
-    """Move the coordinator before the next request of a kind and version."""
+def before(kind: int, sink: KafkaSink, cluster: Cluster) -> None:
+    """Move the coordinator before the next request of a kind."""
     producer: Any = sink._producer
     cables: list[Cable] = []
 
     def move() -> None:
         for cable in cables:
-            cable.request = NONE
+            cable.kind = -1
         cluster.move()
 
-    for connection in producer._direct._connections._by_address.values():
+    for connection in producer._direct._connections.values():
         connection._socket = cable = Cable(connection._socket)
-        cable.request, cable.before = step, move
+        cable.kind, cable.before = kind, move
         cables.append(cable)
 
 
-@pytest.mark.parametrize("step", [*ADDED, *JOINED], ids=IDS)
+@pytest.mark.parametrize("kind", [ADD_PARTITIONS, PRODUCE, END], ids=["add", "produce", "end"])
 def test_a_coordinator_that_moves_on_the_way_loses_and_repeats_nothing(
-    sink: KafkaSink,
-    cluster: Cluster,
-    prefix: str,
-    reached: list[Reached],
-    monkeypatch: pytest.MonkeyPatch,
-    step: tuple[int, int],
+    sink: KafkaSink, cluster: Cluster, prefix: str, reached: list[Reached], kind: int
 ) -> None:
-    if step in ADDED:
-        add_partitions_first(monkeypatch)
-        producer: Any = sink._producer
-        producer._direct.close()
     publish(sink, prefix, range(3))
     sink.commit(PROGRESS)
-    before(step, sink, cluster)
-    let_join(sink)
+    before(kind, sink, cluster)
     publish(sink, prefix, range(3, 6))
     sink.commit(PROGRESS)
-    if step in {ADDED[-1], JOINED[-1]}:
+    if kind == END:
         assert reached[-1] is Reached.ACKNOWLEDGED
     publish(sink, prefix, range(6, 9))
     sink.commit(PROGRESS)
