@@ -25,3 +25,23 @@ def has_bytes_at(data: bytes, at: i64, expected: bytes) -> bool:
         index += _WORD
     # The last word overlaps the one before it.
     return read_i64_le(data, at + last) == read_i64_le(expected, last)
+
+
+def has_same_bytes(data: bytes, at: i64, other: i64, length: i64) -> bool:
+    """Return whether `data` has the same `length` bytes at `at` and at `other`; it has them all."""
+    if length < _WORD:
+        end = at + length
+        while at < end:
+            if data[at] != data[other]:
+                return False
+            at += 1
+            other += 1
+        return True
+    last = length - _WORD
+    index: i64 = 0
+    while index < last:
+        if read_i64_le(data, at + index) != read_i64_le(data, other + index):
+            return False
+        index += _WORD
+    # The last word overlaps the one before it.
+    return read_i64_le(data, at + last) == read_i64_le(data, other + last)

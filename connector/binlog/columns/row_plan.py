@@ -88,14 +88,14 @@ _OLD_TEMPORAL = (ColumnType.TIME, ColumnType.DATETIME, ColumnType.TIMESTAMP)
 class RowPlan:
     """Reads row images of one table; each column's reader is chosen once."""
 
-    __slots__ = ("_columns", "_json_indexes", "_steps", "old_temporal", "readers")
+    __slots__ = ("_json_indexes", "_steps", "columns", "old_temporal", "readers")
 
     def __init__(self, columns: list[Column]) -> None:
         """Choose the readers of `columns`.
 
         Raises DecodeError for a column that cannot be read.
         """
-        self._columns = columns
+        self.columns = columns
         self.readers = [_reader(column, index) for index, column in enumerate(columns)]
         self._json_indexes = [
             index for index, column in enumerate(columns) if column.real_type == ColumnType.JSON
@@ -147,7 +147,7 @@ class RowPlan:
             readers = readers.copy()
             for number, index in enumerate(self._json_indexes):
                 if partial >> number & 1:
-                    readers[index] = json_diffs.json_diffs_reader(self._columns[index])
+                    readers[index] = json_diffs.json_diffs_reader(self.columns[index])
         return readers
 
     def skip_image(self, image: PayloadReader, indexes: list[int]) -> None:
@@ -191,7 +191,7 @@ class RowPlan:
                         readers[index].skip(image)
                 number += 1
         except DecodeError as error:
-            raise in_column(self._columns[index], index, error) from error
+            raise in_column(self.columns[index], index, error) from error
 
     def read_named_image(
         self, image: PayloadReader, indexes: list[int], names: list[str]
@@ -226,7 +226,7 @@ class RowPlan:
                     values[names[index]] = readers[index].read(image)
                 number += 1
         except DecodeError as error:
-            raise in_column(self._columns[index], index, error) from error
+            raise in_column(self.columns[index], index, error) from error
         return values
 
     def _read_image(
@@ -246,7 +246,7 @@ class RowPlan:
                     values[index] = readers[index].read(image)
                 number += 1
         except DecodeError as error:
-            raise in_column(self._columns[index], index, error) from error
+            raise in_column(self.columns[index], index, error) from error
         return values
 
 

@@ -26,7 +26,8 @@ Image = dict[str, "Value"]
 class RowChange:
     """One row before and after the change; columns that an image leaves out are missing.
 
-    An insert has no `before`, a delete no `after`.
+    An insert has no `before`, a delete no `after`. A value that an update did not change may be the
+    same object in both.
     """
 
     database: str

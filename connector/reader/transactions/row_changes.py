@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, final
 
+from connector.binlog.columns.update_images import fill_named_images
 from connector.binlog.columns.values import ABSENT
 from connector.binlog.events.rows_head import DELETE, INSERT
 from connector.binlog.framing.event_types import PARTIAL_ROW_DATA
@@ -140,6 +141,11 @@ class RowChanges:
         before: Image | None = None
         after: Image | None = None
         try:
+            if indexes is not None and indexes is self._after:
+                before = self._blank_before.copy()
+                after = self._blank_after.copy()
+                fill_named_images(plan, images, indexes, self._names, before, after)
+                return self._change(before, after)
             if indexes is not None:
                 before = plan.fill_named_image(
                     images, indexes, self._names, self._blank_before.copy()
