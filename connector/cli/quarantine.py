@@ -115,11 +115,14 @@ def show(
 
     def report() -> None:
         from connector.quarantine.core.explain import explain  # noqa: PLC0415  # keeps --help fast
+        from connector.quarantine.replay_request import (  # noqa: PLC0415  # keeps --help fast
+            database_fence,
+        )
         from connector.quarantine.topic_reader import read_all  # noqa: PLC0415  # keeps --help fast
 
         settings = loaded(config)
         shown = 0
-        database = None if what.isdigit() else _database_fence(settings, what)
+        database = None if what.isdigit() else database_fence(_fences(settings), what)
         if database is not None and not as_json:
             typer.echo(
                 f"{what}: all of database {database.database} is kept back: {database.reason}"
@@ -163,16 +166,13 @@ def replay(config: ConfigPath, name: TableName, key: KeyText = None) -> None:
     """
 
     def ask() -> None:
-        from connector.sink.commands import write_command  # noqa: PLC0415  # keeps --help fast
+        from connector.quarantine.replay_request import (  # noqa: PLC0415  # keeps --help fast
+            ask_for_replay,
+        )
 
         settings = loaded(config)
-        database, _, table = name.partition(".")
-        wanted = _wanted(settings, name, key)
-        if not wanted:
-            raise _not_kept_back(settings, name, key)
-        arguments = {"database": database, "table": table, "key": key}
-        request = write_command(settings.kafka, settings.name, "replay", **arguments)
-        _wait(settings, wanted, str(request))
+        asked = ask_for_replay(settings, name, key)
+        _wait(settings, asked.fences, str(asked.offset))
         _require_copy(settings, config, name)
 
     exit_code_of(ask)
@@ -226,32 +226,6 @@ def _require_copy(settings: Settings, config: Path, name: str) -> None:
 
     if copy_has_failed(settings.kafka, settings.name, name):
         raise DefiniteError(requests.COPY_HAS_FAILED, table=name, config=config)
-
-
-def _not_kept_back(settings: Settings, name: str, key: str | None) -> ConfigError:
-    fence = _database_fence(settings, name)
-    if fence is not None:
-        return ConfigError(
-            requests.DATABASE_KEPT_BACK, table=name, database=fence.database, since=fence.since
-        )
-    if key is not None:
-        return ConfigError(requests.KEY_NOT_KEPT_BACK, table=name, key=key)
-    return ConfigError(requests.NOT_KEPT_BACK, table=name)
-
-
-def _wanted(settings: Settings, name: str, key: str | None) -> list[Fence]:
-    return [fence for fence in _fences(settings) if fence.name == name and key in (None, fence.key)]
-
-
-def _database_fence(settings: Settings, name: str) -> Fence | None:
-    """Return the fence of the whole database of a table, where it holds for the table."""
-    from connector.quarantine.core.fences import ALL_TABLES  # noqa: PLC0415  # keeps --help fast
-
-    database, _, table = name.partition(".")
-    for fence in _fences(settings):
-        if (fence.database, fence.table) == (database, ALL_TABLES) and table not in fence.exempt:
-            return fence
-    return None
 
 
 def _fences(settings: Settings) -> list[Fence]:

@@ -264,6 +264,20 @@ TWO_PASSWORDS = ErrorCode(
     end=_CONFIGURATION,
     cause="It would not be clear which of the passwords is meant.",
 )
+TWO_TOKENS = ErrorCode(
+    "C185",
+    "give one of token and token_file",
+    end=_CONFIGURATION,
+    cause="It would not be clear which of the tokens is meant.",
+)
+SHORT_TOKEN = ErrorCode(
+    "C186",
+    "{key}: the token has {found} characters, and needs {least} or more",
+    "take a random one, such as what `openssl rand -hex 16` prints",
+    end=_CONFIGURATION,
+    cause="Everybody who has the token may change things, so it must be too long to be guessed.",
+    example={"key": "metrics.token", "found": 6, "least": 16},
+)
 TWO_SASL_PASSWORDS = ErrorCode(
     "C141",
     "give one of sasl_password, sasl_password_file and sasl_password_command",

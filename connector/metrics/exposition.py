@@ -61,6 +61,7 @@ class FiguresCollector(Collector):
             "1 while the stream is open, and source and Kafka answer",
             float(figures.connected),
         )
+        yield self._gauge("paused", "1 while somebody lets the stream wait", float(figures.paused))
         yield self._gauge("source_up", "1 while the source answers", float(figures.source.up))
         yield self._gauge("kafka_up", "1 while Kafka answers", float(figures.kafka.up))
         yield self._gauge("fences", "Keys and tables that are held back", figures.fences())

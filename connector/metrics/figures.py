@@ -97,6 +97,7 @@ class Figures:
     watched: bool = False  # whether a server publishes them
     started_at: float = 0.0  # seconds since the epoch
     streaming: bool = False  # whether a run is open
+    paused: bool = False  # whether somebody wants the stream to wait
     source: PeerState = field(default_factory=lambda: PeerState("the source"))
     kafka: PeerState = field(default_factory=lambda: PeerState("Kafka"))
     # When the main loop last turned, on the monotonic clock, and how long a turn may take.

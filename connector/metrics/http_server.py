@@ -1,7 +1,8 @@
 """An HTTP server for figures, health and pages.
 
 ``/metrics`` has the figures. ``/healthz`` is about the process alone, ``/readyz`` also about its
-connections; both answer 200 or 503, with the reason as text. A process may have pages of its own.
+connections; both answer 200 or 503, with the reason as text. A process may have pages of its own,
+and actions, to which one posts.
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 from prometheus_client import CollectorRegistry, make_wsgi_app
 
 from connector.errors import ConfigError, pipeline_settings
+from connector.metrics.posts import Answer, posted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
     from prometheus_client.registry import Collector
+
+    from connector.metrics.posts import Posted
 
 _PATHS = ("/metrics", "/healthz", "/readyz")
 _TEXT = ("Content-Type", "text/plain; charset=utf-8")
@@ -51,6 +55,7 @@ class Served(NamedTuple):
     readyz: Callable[[], tuple[bool, str]]
     # By their paths.
     pages: Mapping[str, Callable[[], Page]] = {}
+    actions: Mapping[str, Callable[[Posted], Answer]] = {}
 
 
 def turning(turned_at: float, turn_seconds_max: float) -> tuple[bool, str]:
@@ -85,6 +90,14 @@ class _App:
     def _answer(
         self, environ: WSGIEnvironment, method: str, path: str, start: StartResponse
     ) -> Iterable[bytes]:
+        action = self._served.actions.get(path)
+        if action is not None:
+            if method != "POST":
+                said = f"{path} answers POST"
+                return _said(start, HTTPStatus.METHOD_NOT_ALLOWED, said, ("Allow", "POST"))
+            post = posted(environ)
+            answer = post if isinstance(post, Answer) else action(post)
+            return _said(start, answer.status, answer.said, *answer.headers)
         page = self._served.pages.get(path)
         if page is None and path not in _PATHS:
             said = f"{path} is not there; there are {', '.join((*self._served.pages, *_PATHS))}"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from connector.metrics.figures import Figures
     from connector.metrics.http_server import Page
+    from connector.metrics.posts import Answer, Posted
 
 
 def healthz(figures: Figures) -> tuple[bool, str]:
@@ -25,7 +26,9 @@ def healthz(figures: Figures) -> tuple[bool, str]:
 def readyz(figures: Figures) -> tuple[bool, str]:
     """Return whether the stream is open and both peers answer, and the reason."""
     lines = [figures.source.words(), figures.kafka.words()]
-    if figures.streaming:
+    if figures.paused:
+        lines.append("the stream is paused, because somebody asked for it")
+    elif figures.streaming:
         lines.append("the stream is open")
     elif figures.interrupted_by is not None:
         lines.append(f"the stream is not open: {figures.interrupted_by}")
@@ -37,14 +40,23 @@ def readyz(figures: Figures) -> tuple[bool, str]:
 
 @contextmanager
 def serving(
-    figures: Figures, listen: str | None, pages: Mapping[str, Callable[[], Page]]
+    figures: Figures,
+    listen: str | None,
+    pages: Mapping[str, Callable[[], Page]],
+    actions: Mapping[str, Callable[[Posted], Answer]],
 ) -> Iterator[None]:
-    """Serve at http://`listen` in a thread, with `pages` by their paths; None serves nothing.
+    """Serve at http://`listen` in a thread; None serves nothing.
+
+    `pages` and `actions` are found by their paths.
 
     Raises ConfigError if the address cannot be used.
     """
     served = Served(
-        FiguresCollector(figures), partial(healthz, figures), partial(readyz, figures), pages
+        FiguresCollector(figures),
+        partial(healthz, figures),
+        partial(readyz, figures),
+        pages,
+        actions,
     )
     with http_server.serving(served, listen):
         figures.watched = listen is not None

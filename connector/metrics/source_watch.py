@@ -108,7 +108,11 @@ class SourceWatch:
             self._first = log
         self._figures.doubt = self._figures.doubt or self._doubt(log)
         self._looked_at, self._committed = log, standing.progress
-        now = lag_of(log, standing, self._caught_up_at, self._bytes_per_second(log))
+        since = self._caught_up_at
+        if not (standing.committed_us or since):
+            # Before the first transaction, the lag counts from the first look.
+            since = self._first.now
+        now = lag_of(log, standing, since, self._bytes_per_second(log))
         if now is not None and now.seconds == 0:
             self._caught_up_at = log.now
         self._figures.lag = now

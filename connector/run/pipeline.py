@@ -108,7 +108,7 @@ class Pipeline:
         return self._delivery.waiting
 
     def run(self, stop: StopSignals) -> None:
-        """Stream until `stop` is requested. Raises TransientError or DefiniteError."""
+        """Stream until a stop or a pause is requested. Raises TransientError or DefiniteError."""
         try:
             self._stream_until(stop)
         except ConnectorError as error:
@@ -134,7 +134,7 @@ class Pipeline:
         delivery = self._delivery
         drain_until: float | None = None
         while True:
-            if stop.requested:
+            if stop.requested or self._figures.paused:
                 stop.tell()
                 drain_until = drain_until or self._clock.monotonic() + _DRAIN_SECONDS
                 if not delivery.in_transaction or self._clock.monotonic() > drain_until:
@@ -183,7 +183,8 @@ class Pipeline:
             self._batch_started = now
         batch_bytes_max = self._batch_bytes_max
         # At the end of a transaction: received bytes mostly end inside of one.
-        if stop.requested or self._single_transactions or now >= self._overdue or self._wants_turn:
+        is_ending = stop.requested or self._figures.paused
+        if is_ending or self._single_transactions or now >= self._overdue or self._wants_turn:
             batch_bytes_max = 0
         try:
             all_taken = delivery.run(

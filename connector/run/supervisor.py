@@ -69,6 +69,8 @@ if TYPE_CHECKING:
 
 # A turn of the main loop may take as long as a Kafka transaction, plus this.
 _TURN_SECONDS = 60.0
+# Between two looks whether a paused stream is resumed.
+_PAUSED_SECONDS = 0.5
 # More doublings are too large for a float.
 _DOUBLINGS_MAX = 64
 
@@ -114,6 +116,7 @@ def supervise(
     ):
         runs = _Runs(settings.retry, figures, peers.clock)
         while not stop.requested:
+            _wait_for_resume(figures, stop)
             pipeline = _open(opening, settings.retry, stop, figures)
             if pipeline is None:
                 break
@@ -138,6 +141,19 @@ def supervise(
                 pipeline.close()
         stop.tell()
         _tell_end(figures)
+
+
+def _wait_for_resume(figures: Figures, stop: StopSignals) -> None:
+    """Wait while the stream is paused; no connection to Kafka or for the stream is open then."""
+    was_paused = False
+    while figures.paused and not stop.requested:
+        if not was_paused:
+            was_paused = True
+            structlog.get_logger().info("paused", position=_position(figures))
+        figures.turn()
+        stop.sleep(_PAUSED_SECONDS)
+    if was_paused and not stop.requested:
+        structlog.get_logger().info("resumed", position=_position(figures))
 
 
 class _Refusals:
@@ -261,12 +277,17 @@ def _follow(
     ) from error
 
 
+def _position(figures: Figures) -> str | None:
+    standing = figures.standing
+    return None if standing is None else f"{standing.progress.file}:{standing.progress.position}"
+
+
 def _tell_end(figures: Figures) -> None:
     standing = figures.standing
     progress = None if standing is None else standing.progress
     structlog.get_logger().info(
         "stopped",
-        position=None if progress is None else f"{progress.file}:{progress.position}",
+        position=_position(figures),
         gtid_set=None if progress is None else abbreviated(progress.gtid_set),
         records=figures.records,
         transactions=figures.transactions,

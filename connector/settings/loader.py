@@ -11,6 +11,8 @@ from connector.settings.sections import Settings
 if TYPE_CHECKING:
     from pathlib import Path
 
+# What may be written into the file itself.
+_SECRETS = (("source", "password"), ("kafka", "sasl_password"), ("metrics", "token"))
 # A bit of a file's mode: all users may read it.
 _READS_ALL = 0o004
 
@@ -34,11 +36,7 @@ def log_format(path: Path) -> str:
 def readable_by_all(path: Path) -> Message | None:
     """Return a warning if the file holds a password and every user may read it, else None."""
     document = Settings.document(path)
-    held = [
-        f"{section}.{key}"
-        for section, key in (("source", "password"), ("kafka", "sasl_password"))
-        if document.get(section, {}).get(key)
-    ]
+    held = [f"{section}.{key}" for section, key in _SECRETS if document.get(section, {}).get(key)]
     if not held or not path.stat().st_mode & _READS_ALL:
         return None
     return Message(codes.READABLE_BY_ALL, {"path": path, "keys": held})

@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 from pydantic_settings import SettingsConfigDict
 
-from connector.errors import SourceUnavailable
+from connector.errors import ConfigError, SourceUnavailable
 from connector.errors import settings as codes
 from connector.settings.files import FileSettings, UnfitValueError
 from connector.settings.kafka_login import KafkaLogin
@@ -246,10 +246,43 @@ class SchemaSettings(Section):
     cascade_seconds: Annotated[float, Field(ge=0)] = 10.0
 
 
+# A token that cannot be guessed.
+_TOKEN_CHARACTERS_MIN = 16
+
+
 class MetricsSettings(Section):
-    """Figures for Prometheus."""
+    """Figures for Prometheus, health, and the status page."""
 
     listen: ListenAddress | None = None
+    # Who gives it may change something by the page; without a token, the page only shows.
+    token: SecretStr | None = None
+    token_file: Path | None = None
+    # Other processes whose figures the status shows: the Spark job, and `verify --forever`.
+    mirror: ListenAddress | None = None
+    verify: ListenAddress | None = None
+
+    @model_validator(mode="after")
+    def _one_token(self) -> MetricsSettings:
+        if self.token is not None and self.token_file is not None:
+            raise UnfitValueError(codes.TWO_TOKENS)
+        return self
+
+    def read_token(self) -> str | None:
+        """Return the token, from the file if there is one; None without a token.
+
+        Raises ConfigError if the file cannot be read, or if the token is short.
+        """
+        if self.token_file is not None:
+            key, token = "metrics.token_file", read_secret("metrics.token_file", self.token_file)
+        elif self.token is not None:
+            key, token = "metrics.token", self.token.get_secret_value()
+        else:
+            return None
+        if len(token) < _TOKEN_CHARACTERS_MIN:
+            raise ConfigError(
+                codes.SHORT_TOKEN, key=key, found=len(token), least=_TOKEN_CHARACTERS_MIN
+            )
+        return token
 
 
 class VerifySettings(Section):

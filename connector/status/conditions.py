@@ -6,7 +6,7 @@ from math import isinf
 from typing import TYPE_CHECKING
 
 from connector.metrics.http_server import turning
-from connector.status.facts import Condition, Level, State
+from connector.status.facts import Condition, Level, MirrorFacts, State
 from connector.status.words import amount, duration
 
 if TYPE_CHECKING:
@@ -17,12 +17,16 @@ if TYPE_CHECKING:
 
 # A stream that keeps up is milliseconds late, and a look at the source's log takes seconds.
 LAGGING_SECONDS = 10.0
+# A mirror has batches of seconds.
+_MIRROR_LAGGING_SECONDS = 60.0
 # Less than this part of the retention is left, or this time if only the size is limited.
 _PURGE_PART = 0.25
 _PURGE_SECONDS = 60.0
 
 
-def conditions(figures: Figures, commit_interval_seconds: float) -> list[Condition]:
+def conditions(
+    figures: Figures, commit_interval_seconds: float, mirror: MirrorFacts | None = None
+) -> list[Condition]:
     """Return what is true now, the most urgent first; there is at least one condition.
 
     A stream that commits only every `commit_interval_seconds` is allowed to be so late.
@@ -33,6 +37,8 @@ def conditions(figures: Figures, commit_interval_seconds: float) -> list[Conditi
         found += purging(lag)
     fenced, failed = figures.fenced_tables(), figures.failed_copies()
     found += held_back(figures.fences(), len(fenced), len(failed))
+    if mirror is not None:
+        found += mirroring(mirror)
     if figures.streaming:
         found += _progress(figures, lag, LAGGING_SECONDS + commit_interval_seconds)
     return found
@@ -76,6 +82,14 @@ def _away(peer: PeerState, state: State) -> Condition:
 
 def _stream(figures: Figures) -> Iterator[Condition]:
     error = figures.interrupted_by
+    if figures.paused:
+        yield Condition(
+            State.PAUSED,
+            Level.WARNING,
+            "somebody asked for it on the status page; nothing is delivered until it is resumed "
+            "there or the process is started again",
+        )
+        return
     if figures.streaming:
         return
     if error is not None:
@@ -99,6 +113,40 @@ def held_back(fences: int, tables: int, failed: int) -> Iterator[Condition]:
             Level.CRITICAL,
             f"the copies of {amount(failed, 'table')} have failed; "
             "`binlog-connector snapshot` copies a table again",
+        )
+
+
+def mirroring(mirror: MirrorFacts) -> Iterator[Condition]:
+    """Yield what is wrong with the mirrors."""
+    differing = sum(1 for table in mirror.tables if table.differences)
+    if differing:
+        yield Condition(
+            State.MIRROR_DIFFERS,
+            Level.CRITICAL,
+            f"{amount(differing, 'mirror')} differed from the source in the last comparison",
+        )
+    if mirror.set_aside:
+        yield Condition(
+            State.MIRROR_SET_ASIDE,
+            Level.CRITICAL,
+            f"the Spark job cannot go on with {amount(mirror.set_aside, 'table')}; "
+            "`python -m stream_jobs status` says why",
+        )
+    for what, address, note in (
+        ("the Spark job", mirror.job_address, mirror.job_note),
+        ("the comparison", mirror.verify_address, mirror.verify_note),
+    ):
+        if note:
+            yield Condition(State.MIRROR_AWAY, Level.WARNING, f"{what} at {address}: {note}")
+    lag = max((table.lag_seconds or 0.0 for table in mirror.tables), default=0.0)
+    if lag > _MIRROR_LAGGING_SECONDS:
+        late = sum(
+            1 for table in mirror.tables if (table.lag_seconds or 0.0) > _MIRROR_LAGGING_SECONDS
+        )
+        yield Condition(
+            State.MIRROR_LAGGING,
+            Level.WARNING,
+            f"{amount(late, 'mirror')} behind Kafka by up to {duration(lag)}",
         )
 
 

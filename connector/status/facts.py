@@ -31,11 +31,16 @@ class State(StrEnum):
     STUCK = "stuck"  # the main loop does not turn
     KAFKA_AWAY = "kafka-away"
     SOURCE_AWAY = "source-away"
+    PAUSED = "paused"  # somebody lets the stream wait
     INTERRUPTED = "interrupted"  # a transient error; the next attempt follows
     STARTING = "starting"
     PURGE_SOON = "purge-soon"  # the source will soon drop log files that were not read
     QUARANTINE = "quarantine"  # changes are held back
     COPY_FAILED = "copy-failed"
+    MIRROR_DIFFERS = "mirror-differs"  # the last comparison found rows that differ
+    MIRROR_SET_ASIDE = "mirror-set-aside"  # tables that the Spark job cannot go on with
+    MIRROR_AWAY = "mirror-away"  # the Spark job or the comparison does not answer
+    MIRROR_LAGGING = "mirror-lagging"
     LAGGING = "lagging"
     COPYING = "copying"
     STREAMING = "streaming"
@@ -178,6 +183,34 @@ class TableFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class MirrorTable:
+    """The mirror of one table, as the Spark job and the comparison know it."""
+
+    name: str  # database.table
+    lag_seconds: float | None = None  # of the mirror to Kafka
+    rows: int | None = None
+    files: int | None = None
+    version: int | None = None  # of the Delta table
+    last_commit: float | None = None
+    verified_seconds: float | None = None  # since the last finished comparison began
+    differences: int | None = None  # rows, in the last finished comparison
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorFacts:
+    """What the Spark job (`metrics.mirror`) and `verify --forever` (`metrics.verify`) say."""
+
+    job_address: str | None
+    job_note: str  # why it is not well; empty if it is
+    verify_address: str | None
+    verify_note: str
+    set_aside: int | None  # tables
+    last_batch_seconds: float | None  # since its end
+    running_batch_seconds: float | None  # 0 between batches
+    tables: list[MirrorTable]
+
+
+@dataclass(frozen=True, slots=True)
 class Happened:
     """An event of the process, with the words of its log line."""
 
@@ -206,6 +239,7 @@ class Facts:
     throughput: Throughput | None  # None if no process answers
     tables: list[TableFacts]
     events: list[Happened]  # the newest first
+    mirror: MirrorFacts | None = None  # None if it is not configured, or not asked yet
 
     @property
     def state(self) -> Condition:

@@ -30,23 +30,30 @@ class _Parts(NamedTuple):
     script: str
 
 
-def html(facts: Facts) -> str:
-    """Return the page."""
+def html(facts: Facts, *, acting: bool = False) -> str:
+    """Return the page; with `acting`, it has forms, which need the token."""
     parts = _parts()
+    mirrors = [] if facts.mirror is None else facts.mirror.tables
     return parts.template.render(
         facts=facts,
+        acting=acting,
         style=parts.style,
         script=parts.script,
         tables=facts.tables[:_TABLES_MAX],
         more_tables=max(0, len(facts.tables) - _TABLES_MAX),
+        mirror_tables=mirrors[:_TABLES_MAX],
+        more_mirrors=max(0, len(mirrors) - _TABLES_MAX),
         curve=None if facts.throughput is None else curve.curve(facts.throughput.hour, facts.at),
         width=curve.WIDTH,
         height=curve.HEIGHT,
     )
 
 
-def security_headers() -> tuple[tuple[str, str], ...]:
-    """Return the headers that let the page load nothing but what is in it."""
+def security_headers(*, acting: bool = False) -> tuple[tuple[str, str], ...]:
+    """Return the headers that let the page load nothing but what is in it.
+
+    With `acting`, its forms may be sent to where it came from.
+    """
     parts = _parts()
     policy = {
         "default-src": "'none'",
@@ -55,7 +62,7 @@ def security_headers() -> tuple[tuple[str, str], ...]:
         "img-src": "data:",
         "connect-src": "'self'",
         "base-uri": "'none'",
-        "form-action": "'none'",
+        "form-action": "'self'" if acting else "'none'",
         "frame-ancestors": "'none'",
     }
     return (

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from connector.progress.stream_position import Instance
     from connector.settings.sections import Settings
+    from connector.status.mirror import MirrorWatch
     from connector.status.recent_events import RecentEvents
     from connector.status.samples import Samples
 
@@ -49,22 +50,24 @@ class LiveFacts:
         figures: Figures,
         samples: Samples,
         events: RecentEvents,
+        mirror: MirrorWatch,
     ) -> None:
-        """Read `figures`, `samples` and `events`."""
+        """Read `figures`, `samples`, `events` and `mirror`."""
         self._settings = settings
         self._instance = instance
         self._figures = figures
         self._samples = samples
         self._events = events
+        self._mirror = mirror
 
     def facts(self) -> Facts:
         """Return the facts now; any thread may ask."""
         settings, figures = self._settings, self._figures
-        lag, standing = figures.lag, figures.standing
+        lag, standing, mirror = figures.lag, figures.standing, self._mirror.facts
         return Facts(
             pipeline=settings.name,
             at=time.time(),
-            conditions=conditions(figures, settings.delivery.commit_interval_ms / _MS),
+            conditions=conditions(figures, settings.delivery.commit_interval_ms / _MS, mirror),
             process=Process(
                 host=self._instance.host,
                 pid=self._instance.pid,
@@ -80,6 +83,7 @@ class LiveFacts:
             throughput=self._samples.throughput(),
             tables=self._tables(),
             events=self._events.newest_first(),
+            mirror=mirror,
         )
 
     def _hosts(self, standing: CommittedPosition | None) -> list[Host]:

@@ -13,14 +13,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from connector.status.facts import Happened
+from connector.status.state_report import REPORT
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
 _KEPT = 100
 _CHARACTERS_MAX = 2000
-# Lines that come every 30 seconds; the figures have what they say.
-_PERIODIC = frozenset({"delivered", "copying"})
+# Lines that say what the page shows anyway.
+_PERIODIC = frozenset({"delivered", "copying", REPORT})
 _LEVELS = frozenset({"info", "warning", "error"})
 # Fields that are members of `Happened`, or only for machines.
 _OWN_FIELDS = frozenset({"event", "level", "timestamp", "code"})

@@ -1,17 +1,21 @@
-"""The paths of the status: `/` for people, `/status.json` for programs."""
+"""The paths of the status: `/` for people, `/status.json` for programs, `/actions/` for both."""
 
 from __future__ import annotations
 
 import threading
 import time
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from connector.metrics import server
 from connector.metrics.http_server import Page
+from connector.status.actions import Actions
 from connector.status.facts import to_json
 from connector.status.live import LiveFacts
+from connector.status.mirror import MirrorWatch
 from connector.status.samples import Samples
+from connector.status.state_report import reporting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,19 +37,27 @@ _NO_SNIFFING = ("X-Content-Type-Options", "nosniff")
 def serving(
     settings: Settings, instance: Instance, figures: Figures, events: RecentEvents
 ) -> Iterator[None]:
-    """Serve figures, health and status at `metrics.listen`, in threads.
+    """Serve figures, health and status at `metrics.listen`, in threads; report on SIGUSR1.
 
-    Raises ConfigError if the address cannot be used.
+    Raises ConfigError if the address cannot be used or the token cannot be read.
     """
+    with closing(Samples(figures)) as samples, closing(MirrorWatch(settings.metrics)) as mirror:
+        live = LiveFacts(settings, instance, figures, samples, events, mirror)
+        samples.start()
+        with reporting(live.facts), _listening(settings, figures, live):
+            yield
+
+
+@contextmanager
+def _listening(settings: Settings, figures: Figures, live: LiveFacts) -> Iterator[None]:
     if settings.metrics.listen is None:
         yield
         return
-    with closing(Samples(figures)) as samples:
-        live = LiveFacts(settings, instance, figures, samples, events)
-        pages = {"/": _Kept(live.facts, _page).get, STATUS_PATH: _Kept(live.facts, _json).get}
-        with server.serving(figures, settings.metrics.listen, pages):
-            samples.start()
-            yield
+    actions = Actions(settings, figures)
+    page = partial(_page, acting=actions.allowed)
+    pages = {"/": _Kept(live.facts, page).get, STATUS_PATH: _Kept(live.facts, _json).get}
+    with server.serving(figures, settings.metrics.listen, pages, actions.by_path()):
+        yield
 
 
 class _Kept:
@@ -72,9 +84,10 @@ def _json(facts: Facts) -> Page:
     return Page("application/json", to_json(facts), (_NOT_KEPT, _NO_SNIFFING))
 
 
-def _page(facts: Facts) -> Page:
+def _page(facts: Facts, *, acting: bool) -> Page:
     # The template engine is loaded when somebody looks.
     from connector.status.html import html, security_headers  # noqa: PLC0415
 
-    headers = (_NOT_KEPT, _NO_SNIFFING, *security_headers())
-    return Page("text/html; charset=utf-8", html(facts).encode(), headers)
+    headers = (_NOT_KEPT, _NO_SNIFFING, *security_headers(acting=acting))
+    body = html(facts, acting=acting).encode()
+    return Page("text/html; charset=utf-8", body, headers)

@@ -19,7 +19,7 @@ from connector.snapshot.recovered_copies import copy_states
 from connector.source.choice import check_server
 from connector.source.server.hosts import address_of, candidates
 from connector.source.server.mysql_server import MysqlServer
-from connector.status.conditions import held_back, purging
+from connector.status.conditions import held_back, mirroring, purging
 from connector.status.facts import (
     Condition,
     CopyProgress,
@@ -33,6 +33,7 @@ from connector.status.facts import (
 )
 from connector.status.fenced_tables import fenced_tables
 from connector.status.live import by_urgency, position_of, purge_of
+from connector.status.mirror import ask_mirror
 from connector.status.words import duration, when
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def facts_of_records(settings: Settings, no_answer: NoAnswer) -> Facts:
     now = time.time()
     standing = None if progress is None else _standing(progress)
     failed = [state for state in copies if state.phase == "failed"]
+    mirror = ask_mirror(settings.metrics)
     return Facts(
         pipeline=settings.name,
         at=now,
@@ -72,6 +74,7 @@ def facts_of_records(settings: Settings, no_answer: NoAnswer) -> Facts:
             *_next(hosts),
             *(() if lag is None else purging(lag)),
             *held_back(len(fences), len(fenced), len(failed)),
+            *(() if mirror is None else mirroring(mirror)),
         ],
         process=None if progress is None else _process(progress),
         position=None if standing is None else position_of(standing),
@@ -81,6 +84,7 @@ def facts_of_records(settings: Settings, no_answer: NoAnswer) -> Facts:
         throughput=None,
         tables=_tables(copies, fenced),
         events=[],
+        mirror=mirror,
     )
 
 

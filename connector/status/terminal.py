@@ -16,7 +16,15 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from connector.status.facts import Condition, Facts, Happened, Host, TableFacts, Throughput
+    from connector.status.facts import (
+        Condition,
+        Facts,
+        Happened,
+        Host,
+        MirrorTable,
+        TableFacts,
+        Throughput,
+    )
 
 _STYLES = {Level.GOOD: "bold green", Level.WARNING: "bold yellow", Level.CRITICAL: "bold red"}
 _EVENT_STYLES = {"info": "", "warning": "yellow", "error": "bold red"}
@@ -34,6 +42,8 @@ def shown(facts: Facts) -> RenderableType:
     parts += [Text(), _grid(_lines(facts))]
     if facts.tables:
         parts += [Text(), _tables(facts)]
+    if facts.mirror is not None and facts.mirror.tables:
+        parts += [Text(), _mirrors(facts.mirror.tables, facts.at)]
     if facts.events:
         parts += [Text(), _events(facts)]
     return Group(*parts)
@@ -158,6 +168,37 @@ def _tables(facts: Facts) -> Table:
     if more > 0:
         table.add_row(Text(f"and {more:,} more; --json has all", style="dim"))
     return table
+
+
+def _mirrors(mirrors: list[MirrorTable], now: float) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("mirror", overflow="fold")
+    for title in ("lag", "rows", "version"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("last commit", no_wrap=True)
+    table.add_column("compared", overflow="fold")
+    for one in mirrors[:_TABLES_MAX]:
+        table.add_row(
+            Text(visible(one.name)),
+            "" if one.lag_seconds is None else duration(one.lag_seconds),
+            "" if one.rows is None else number(one.rows),
+            "" if one.version is None else str(one.version),
+            "" if one.last_commit is None else clock(one.last_commit, now),
+            _compared(one),
+        )
+    more = len(mirrors) - _TABLES_MAX
+    if more > 0:
+        table.add_row(Text(f"and {more:,} more; --json has all", style="dim"))
+    return table
+
+
+def _compared(one: MirrorTable) -> Text:
+    if one.differences is None or one.verified_seconds is None:
+        return Text("not yet", style="dim")
+    ago = f"{duration(one.verified_seconds)} ago"
+    if one.differences:
+        return Text(f"{amount(one.differences, 'row')} differed, {ago}", style="red")
+    return Text(f"equal, {ago}")
 
 
 def _notes(table: TableFacts, now: float) -> Text:

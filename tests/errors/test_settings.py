@@ -120,7 +120,7 @@ def test_a_file_of_the_source_that_cannot_be_used(
 def test_an_address_that_somebody_listens_on() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         listen = f"127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(ConfigError) as caught, serving(Figures("shop"), listen, {}):
+        with pytest.raises(ConfigError) as caught, serving(Figures("shop"), listen, {}, {}):
             pass
     assert caught.value.text == text_of(
         pipeline_settings.METRICS_LISTEN, listen=listen, why="[Errno 98] Address already in use"

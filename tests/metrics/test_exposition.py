@@ -58,6 +58,7 @@ def test_what_is_not_known_is_not_served() -> None:
         "transactions_total",
         "bytes_total",
         "commits_total",
+        "paused",
         "interruptions_total",
         "latency_seconds_bucket",
         "latency_seconds_sum",

@@ -452,11 +452,44 @@ def test_two_passwords_of_kafka_are_one_too_many(config: Path) -> None:
     )
 
 
+def test_two_tokens_are_one_too_many(config: Path) -> None:
+    config.write_text(f'{MINIMAL}[metrics]\ntoken = "a"\ntoken_file = "b"')
+    assert message_of(config) == (
+        "FILE: metrics: give one of token and token_file; "
+        "`binlog-connector config` explains the key"
+    )
+
+
+def test_a_token_is_read_from_the_file_or_the_configuration(config: Path, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("0123456789abcdef\n")
+    for line in (f'token_file = "{file}"', 'token = "0123456789abcdef"'):
+        config.write_text(f"{MINIMAL}[metrics]\n{line}")
+        assert load_settings(config).metrics.read_token() == "0123456789abcdef"
+    config.write_text(MINIMAL)
+    assert load_settings(config).metrics.read_token() is None
+
+
+@pytest.mark.parametrize("key", ["token", "token_file"])
+def test_a_short_token_is_refused_and_not_shown(config: Path, tmp_path: Path, key: str) -> None:
+    file = tmp_path / "file"
+    file.write_text("s3cret")
+    value = file if key == "token_file" else "s3cret"
+    config.write_text(f'{MINIMAL}[metrics]\n{key} = "{value}"')
+    with pytest.raises(ConfigError) as caught:
+        load_settings(config).metrics.read_token()
+    assert caught.value.text == (
+        f"metrics.{key}: the token has 6 characters, and needs 16 or more; take a random one, such "
+        "as what `openssl rand -hex 16` prints"
+    )
+
+
 @pytest.mark.parametrize(
     ("password", "mode", "held"),
     [
         ('[source]\npassword = "x"', 0o644, "source.password"),
         ('[kafka]\nsasl_password = "x"', 0o604, "kafka.sasl_password"),
+        ('[metrics]\ntoken = "x"', 0o644, "metrics.token"),
         ('[source]\npassword = "x"', 0o640, None),
         ('[source]\npassword = ""', 0o644, None),
         ('[source]\npassword_file = "x"', 0o644, None),
@@ -466,7 +499,8 @@ def test_a_password_that_every_user_may_read_is_told(
     config: Path, password: str, mode: int, held: str | None
 ) -> None:
     section, line = password.split("\n")
-    config.write_text(in_section(section, line))
+    text = in_section(section, line) if section in MINIMAL else f"{MINIMAL}{password}"
+    config.write_text(text)
     config.chmod(mode)
     said = readable_by_all(config)
     assert (None if said is None else said.text) == (

@@ -11,6 +11,7 @@ from connector.status.facts import (
     Host,
     LagFacts,
     Level,
+    MirrorFacts,
     Position,
     Process,
     Purge,
@@ -31,6 +32,7 @@ def facts_with(
     events: tuple[Happened, ...] = (),
     hosts: tuple[Host, ...] = (Host("db1:3306", in_use=True),),
     purge: Purge | None = None,
+    mirror: MirrorFacts | None = None,
 ) -> Facts:
     """Return the facts of a running process."""
     return Facts(
@@ -53,6 +55,7 @@ def facts_with(
         ),
         tables=list(tables),
         events=list(events),
+        mirror=mirror,
     )
 
 

@@ -72,6 +72,11 @@ def without_source(figures: Figures) -> None:
     figures.source.lose(DEAD)
 
 
+def waiting(figures: Figures) -> None:
+    figures.paused = True
+    figures.streaming = False
+
+
 def not_open(figures: Figures) -> None:
     figures.streaming = False
 
@@ -90,6 +95,8 @@ def not_open(figures: Figures) -> None:
         ([stuck], [State.STUCK, State.STREAMING], Level.CRITICAL),
         ([without_kafka], [State.KAFKA_AWAY, State.STREAMING], Level.WARNING),
         ([without_source], [State.SOURCE_AWAY, State.INTERRUPTED], Level.WARNING),
+        ([waiting, late], [State.PAUSED], Level.WARNING),
+        ([without_kafka, waiting], [State.KAFKA_AWAY, State.PAUSED], Level.WARNING),
         ([not_open], [State.STARTING], Level.WARNING),
         ([not_open, copying, late], [State.STARTING], Level.WARNING),
     ],

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>{{ 7 * 7 }}\u202e"
 AWAY = Condition(State.KAFKA_AWAY, Level.WARNING, "Kafka has not answered", "K131")
-VOID = {"meta", "link", "rect", "path"}
+VOID = {"meta", "link", "rect", "path", "input"}
 
 
 class Outline(HTMLParser):
@@ -66,6 +66,15 @@ def test_every_element_is_closed_in_each_state() -> None:
     ):
         page = Outline(html(facts))
         assert page.open == []
+
+
+def test_only_a_page_that_may_act_has_forms() -> None:
+    page = Outline(html(facts_with(), acting=True))
+    assert page.open == []
+    assert page.tags.count("form") == 1
+    assert "form-action 'self'" in dict(security_headers(acting=True))["Content-Security-Policy"]
+    assert "form" not in Outline(html(facts_with())).tags
+    assert "form-action 'none'" in dict(security_headers())["Content-Security-Policy"]
 
 
 def test_hostile_names_are_text_wherever_they_stand() -> None:

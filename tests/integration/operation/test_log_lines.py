@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from connector import compiled
+from tests.integration.harness import wait_until
 
 if TYPE_CHECKING:
     from tests.integration.database_stream import Stream
@@ -81,3 +83,31 @@ def test_start_and_stop_have_a_line_each(stream: Stream) -> None:
     assert stopped["transactions"] >= 2
     assert ":" in stopped["position"]
     assert stopped["gtid_set"]
+
+
+def test_sigusr1_writes_a_line_about_the_state(either_stream: Stream) -> None:
+    stream = either_stream
+    stream.execute("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1), (2)")
+    with stream.connector() as connector:
+        stream.wait_for_changes(2, connector)
+        connector.signal(signal.SIGUSR1)
+        connector.wait_for('"event": "state"')
+        stream.execute("INSERT INTO t VALUES (3)")
+        stream.wait_for_changes(3, connector)
+        # Several at once are one line or more, and do not harm the stream.
+        for _ in range(100):
+            connector.signal(signal.SIGUSR1)
+        stream.execute("INSERT INTO t VALUES (4)")
+        stream.wait_for_changes(4, connector)
+        connector.signal(signal.SIGUSR1)
+        wait_until(lambda: "4 records" in connector.output(), connector.output)
+        assert connector.terminate() == 0
+    first, *others = lines(connector, "state")
+    assert others
+    assert (first["state"], first["code"], first["interruptions"]) == ("streaming", None, 0)
+    # Not since 1970, although nothing was delivered when the source was first asked.
+    assert all(one.get("lag_seconds", 0.0) < 60 for one in (first, *others))
+    assert first["tables"] == [f"{stream.database}.t: 2 records"]
+    assert first["servers"] == [f"{stream.source.host}:{stream.source.port}: in use"]
+    assert ":" in first["position"]
+    assert first["gtid_set"]

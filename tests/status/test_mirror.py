@@ -1,0 +1,207 @@
+"""What the status says of the mirrors: by the figures that the two other processes really serve."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import StringIO
+from typing import TYPE_CHECKING
+
+import pytest
+from rich.console import Console
+
+import stream_jobs.report.exposition
+import stream_jobs.report.figures
+import verification.exposition
+import verification.figures
+from connector.metrics import http_server
+from connector.metrics.figures import Figures
+from connector.metrics.http_server import Served
+from connector.settings.sections import MetricsSettings
+from connector.status.conditions import conditions
+from connector.status.facts import Condition, Level, MirrorFacts, State, from_json, to_json
+from connector.status.html import html
+from connector.status.mirror import MirrorWatch, ask_mirror
+from connector.status.terminal import shown
+from tests.integration.harness import wait_until
+from tests.integration.operation.test_metrics import free_port
+from tests.status.examples import facts_with
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from prometheus_client.registry import Collector
+
+TOPIC = "shop.shop.t"
+NAME = "shop.<b>or\u202eders"
+
+
+@contextmanager
+def serving(figures: Collector) -> Iterator[str]:
+    """Serve figures as each process does; yield the address."""
+    address = f"127.0.0.1:{free_port()}"
+    with http_server.serving(Served(figures, lambda: (True, ""), lambda: (True, "")), address):
+        yield address
+
+
+@contextmanager
+def answering(status: int, body: bytes) -> Iterator[str]:
+    """Answer everything in one way; yield the address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def job() -> stream_jobs.report.figures.Figures:
+    """Return the figures of a job that is two minutes late with a table."""
+    figures = stream_jobs.report.figures.Figures("mirror", started_at=time.time() - 120)
+    figures.opened()
+    figures.applied_at = time.monotonic() - 3
+    figures.tables[TOPIC] = stream_jobs.report.figures.TableFigures(
+        "shop", NAME.partition(".")[2], committed_ms=1_790_000_000_000, version=42, rows=1000,
+        dead_rows=0, files=3, bytes=1,
+    )  # fmt: skip
+    figures.note_ends({TOPIC: {"0": 10}}, time.time())
+    return figures
+
+
+def comparison(differences: int) -> verification.figures.Figures:
+    """Return the figures of a comparison that has finished with a table."""
+    figures = verification.figures.Figures("shop")
+    figures.is_connected = True
+    figures.keep([("shop", NAME.partition(".")[2])])
+    (table,) = figures.tables.values()
+    table.differences, table.is_finished, table.tried_at = differences, True, time.monotonic()
+    return figures
+
+
+def asked(mirror: str | None, verify: str | None) -> MirrorFacts:
+    facts = ask_mirror(MetricsSettings(mirror=mirror, verify=verify))
+    assert facts is not None
+    return facts
+
+
+def states_of(facts: MirrorFacts) -> list[State]:
+    figures = Figures("shop", turn_seconds_max=60.0)
+    figures.opened()
+    figures.kafka.answer()
+    return [one.state for one in conditions(figures, 0.02, facts)]
+
+
+def test_tables_of_the_job_and_the_comparison_are_shown_together() -> None:
+    with (
+        serving(stream_jobs.report.exposition.FiguresCollector(job())) as mirror,
+        serving(verification.exposition.FiguresCollector(comparison(2))) as verify,
+    ):
+        facts = asked(mirror, verify)
+    assert (facts.job_note, facts.verify_note, facts.set_aside) == ("", "", 0)
+    assert facts.last_batch_seconds is not None
+    assert 3 <= facts.last_batch_seconds < 60
+    (table,) = facts.tables
+    assert (table.name, table.rows, table.files, table.version) == (NAME, 1000, 3, 42)
+    assert (table.last_commit, table.differences) == (1_790_000_000, 2)
+    assert table.lag_seconds is not None
+    assert 100 < table.lag_seconds < 300
+    assert states_of(facts) == [State.MIRROR_DIFFERS, State.MIRROR_LAGGING, State.STREAMING]
+    differing = facts_with(Condition(State.MIRROR_DIFFERS, Level.CRITICAL, "why"), mirror=facts)
+    page = html(differing)
+    assert "2 rows</strong> differed" in page
+    assert "<b>" not in page
+    assert "\u202e" not in page
+    assert from_json(to_json(differing)) == differing
+    out = StringIO()
+    Console(file=out, width=160).print(shown(differing))
+    assert "2 rows differed" in out.getvalue()
+    assert "\u202e" not in out.getvalue()
+
+
+def test_a_mirror_that_keeps_up_is_not_a_condition() -> None:
+    figures = job()
+    figures.note_offsets({TOPIC: {"0": 10}})
+    with (
+        serving(stream_jobs.report.exposition.FiguresCollector(figures)) as mirror,
+        serving(verification.exposition.FiguresCollector(comparison(0))) as verify,
+    ):
+        facts = asked(mirror, verify)
+    assert states_of(facts) == [State.STREAMING]
+    assert "equal, " in html(facts_with(mirror=facts))
+
+
+def test_tables_that_are_set_aside_need_somebody() -> None:
+    figures = job()
+    figures.set_aside = lambda: [TOPIC]
+    with serving(stream_jobs.report.exposition.FiguresCollector(figures)) as mirror:
+        facts = asked(mirror, None)
+    assert facts.set_aside == 1
+    assert states_of(facts)[0] is State.MIRROR_SET_ASIDE
+    assert "1 table set aside" in html(facts_with(mirror=facts))
+
+
+def test_processes_that_are_not_well_are_named() -> None:
+    closed = f"127.0.0.1:{free_port()}"
+    late = job()
+    late.streaming = False
+    apart = comparison(0)
+    apart.is_connected = False
+    with (
+        serving(stream_jobs.report.exposition.FiguresCollector(late)) as mirror,
+        serving(verification.exposition.FiguresCollector(apart)) as verify,
+    ):
+        facts = asked(mirror, verify)
+    assert facts.job_note == "its stream is not open"
+    assert facts.verify_note == "source or Kafka does not answer it"
+    facts = asked(closed, closed)
+    assert facts.job_note.startswith("it does not answer: ")
+    assert facts.verify_note == facts.job_note
+    assert facts.tables == []
+    assert states_of(facts) == [State.MIRROR_AWAY, State.MIRROR_AWAY, State.STREAMING]
+    assert f"the Spark job at {closed}: it does not answer" in html(facts_with(mirror=facts))
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (200, b""),
+        (200, b"<html>"),
+        (200, b"\xff\xfe"),
+        (200, b'binlog_connector_mirror_up{pipeline="x'),
+        (200, b"binlog_connector_mirror_up one"),
+        (200, b"up 1\n"),
+        (404, b"binlog_connector_mirror_up 1\n"),
+    ],
+)
+def test_another_program_is_not_believed(status: int, body: bytes) -> None:
+    with answering(status, body) as address:
+        assert asked(address, None).job_note == "another program answers"
+
+
+def test_only_what_is_configured_is_asked() -> None:
+    assert ask_mirror(MetricsSettings()) is None
+    watch = MirrorWatch(MetricsSettings())
+    assert watch.facts is None
+    watch.close()
+    with serving(verification.exposition.FiguresCollector(comparison(0))) as verify:
+        watch = MirrorWatch(MetricsSettings(verify=verify))
+        try:
+            wait_until(lambda: watch.facts is not None, lambda: "nobody has asked")
+        finally:
+            watch.close()
+    assert watch.facts is not None
+    assert watch.facts.job_address is None
