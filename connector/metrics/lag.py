@@ -30,6 +30,8 @@ _US = 1_000_000
 # The end of a file and the header of the next one hold no transaction. If their exact size is
 # unknown, less than this counts as nothing.
 _HEAD_BYTES = 512
+# Of a stream that lacks something, by whatever clocks: 0 means that it has everything.
+_LATE_SECONDS_MIN = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,8 @@ def lag_of(
         else behind is not None and behind <= _HEAD_BYTES
     )
     committed_at = standing.committed_us / _US
-    seconds = 0.0 if has_everything else max(0.0, log.now - max(committed_at, caught_up_at))
+    late = max(_LATE_SECONDS_MIN, log.now - max(committed_at, caught_up_at))
+    seconds = 0.0 if has_everything else late
     if transactions == 0:
         to_purge_seconds = log.retention_seconds or inf
     else:

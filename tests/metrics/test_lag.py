@@ -89,6 +89,14 @@ def test_files_that_were_read_to_their_end_may_be_purged_while_the_source_is_idl
     assert behind.to_purge_seconds == 4 * HOUR
 
 
+def test_a_stream_that_lacks_something_is_late_by_any_clock() -> None:
+    position = standing("binlog.000008", 400, committed_ago=-60)
+    behind = lag_of(log(), position, 0, 0)
+    assert behind is not None
+    assert behind.transactions == 10
+    assert 0 < behind.seconds < 1
+
+
 def test_an_older_file_may_be_purged_when_its_youngest_event_can_be_that_old() -> None:
     position = standing("binlog.000008", 4, committed_ago=30 * HOUR)
     behind = lag_of(log(), position, 0, 0)

@@ -117,8 +117,12 @@ def test_a_stream_that_keeps_up_is_shown_with_its_tables_and_its_position(
         metrics__listen=f"127.0.0.1:{port}", kafka__tombstones=False
     ) as connector:
         stream.wait_for_changes(3, connector)
-        facts = wait_for(port, lambda facts: facts.lag is not None, connector)
-        facts = wait_for(port, lambda facts: states(facts) == [State.STREAMING], connector)
+        facts = wait_for(
+            port,
+            lambda facts: facts.lag is not None and facts.lag.transactions == 0,
+            connector,
+        )
+        assert states(facts) == [State.STREAMING]
         assert facts.state.level is Level.GOOD
         assert facts.state.reason == "everything that the source has committed is delivered"
         assert facts.lag is not None
