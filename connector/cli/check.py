@@ -26,6 +26,7 @@ from connector.errors.message import Message
 from connector.quarantine.core.fences import recovered_fences
 from connector.sink.inspection import inspect
 from connector.sink.limits import check_limits
+from connector.sink.schema_registry import open_registry
 from connector.snapshot.recovered_copies import copy_states
 from connector.source.checks.columns import check_columns
 from connector.source.checks.finding import Finding, Severity
@@ -64,6 +65,7 @@ def check_pipeline(settings: Settings, console: Console, waiting: Console) -> li
     """
     check = _Check(settings, console, waiting)
     recovered = check.kafka()
+    check.registry()
     if recovered is None:
         check.servers()
     else:
@@ -97,6 +99,16 @@ class _Check:
             stands = "begins" if last is None else f"goes on at {last.file}:{last.position}"
             self._print(f"Kafka {servers}: pipeline {name} {stands}")
         return recovered
+
+    def registry(self) -> None:
+        """Ask the schema registry, if records need one, whether it answers and lets us in."""
+        registry = open_registry(self._settings)
+        if registry is None:
+            return
+        urls = ", ".join(self._settings.registry.urls)
+        url = self._asked(f"asking schema registry {urls}", registry.check)
+        if url is not None:
+            self._print(f"Schema registry {url}: answers")
 
     def source(self, last: Progress | None) -> None:
         """Check whether one of the servers can continue after `last`, and show them all."""

@@ -1,28 +1,26 @@
-"""The schemas of a table's records, in the form of Connect's JsonConverter.
+"""The schemas of a table's records, as Kafka Connect has them.
 
-They depend on the column list alone, so each is composed once::
+They depend on the column list alone::
 
-    {"schema":{"type":"struct","fields":[…],"optional":false,"name":"shop.shop.orders.Envelope",
-    "version":2},"payload":   the record without a schema   }
+    {"type":"struct","fields":[…],"optional":false,"name":"shop.shop.orders.Envelope","version":2}
 """
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final
 
 from connector.contract import row_topic
 from connector.contract.flat_fields import OF_ENVELOPE
-from connector.envelope.connect_types import column_field, field
+from connector.envelope.connect_types import column_field
 from connector.envelope.debezium.field_names import field_names, schema_name
-from connector.envelope.debezium.text_cells import with_escapes
 from connector.envelope.flat_fields import added_name
+from connector.envelope.registered.connect_schema import field
 from connector.envelope.rows.record_key import record_key_indexes
 
 if TYPE_CHECKING:
-    from connector.envelope.connect_types import ConnectSchema
     from connector.envelope.debezium.form import DebeziumForm
     from connector.envelope.options import EnvelopeOptions
+    from connector.envelope.registered.connect_schema import ConnectSchema
     from connector.envelope.schemas.table_schema import TableSchema
 
 _SNAPSHOT: Final = (
@@ -42,16 +40,18 @@ _TRANSACTION: Final = {
 }
 
 
-def key_head(schema: TableSchema, options: EnvelopeOptions, form: DebeziumForm) -> bytes:
-    """Return what comes before the key of a record; raises as `record_key_indexes` does."""
+def key_schema(schema: TableSchema, options: EnvelopeOptions, form: DebeziumForm) -> ConnectSchema:
+    """Return the schema of keys; raises as `record_key_indexes` does."""
     fields = _column_fields(schema, form)
     indexes = record_key_indexes(schema, form)
-    return _head(_struct([fields[n] for n in indexes], _name(schema, options, form, "Key")))
+    return _struct([fields[n] for n in indexes], _name(schema, options, form, "Key"))
 
 
-def envelope_head(schema: TableSchema, options: EnvelopeOptions, form: DebeziumForm) -> bytes:
-    """Return what comes before an envelope."""
-    row = _row(schema, options, form)
+def envelope_schema(
+    schema: TableSchema, options: EnvelopeOptions, form: DebeziumForm
+) -> ConnectSchema:
+    """Return the schema of envelopes."""
+    row = row_schema(schema, options, form)
     struct = _struct(
         [
             {**row, "field": "before"},
@@ -63,16 +63,11 @@ def envelope_head(schema: TableSchema, options: EnvelopeOptions, form: DebeziumF
         ],
         _name(schema, options, form, "Envelope"),
     )
-    return _head({**struct, "version": 2})
+    return {**struct, "version": 2}
 
 
-def row_head(schema: TableSchema, options: EnvelopeOptions, form: DebeziumForm) -> bytes:
-    """Return what comes before the NULL that a deleted row is, without an envelope."""
-    return _head(_row(schema, options, form))
-
-
-def flat_head(schema: TableSchema, options: EnvelopeOptions, form: DebeziumForm) -> bytes:
-    """Return what comes before a row without an envelope."""
+def flat_schema(schema: TableSchema, options: EnvelopeOptions, form: DebeziumForm) -> ConnectSchema:
+    """Return the schema of rows without an envelope."""
     fields = _column_fields(schema, form)
     if form.tells_deletes:
         fields.append(field("__deleted", "string", optional=True))
@@ -85,10 +80,10 @@ def flat_head(schema: TableSchema, options: EnvelopeOptions, form: DebeziumForm)
             described = {**known[name.removeprefix("source.")], "optional": True}
             described.pop("default", None)
             fields.append({**described, "field": added_name(name)})
-    return _head(_struct(fields, _name(schema, options, form, "Value")))
+    return _struct(fields, _name(schema, options, form, "Value"))
 
 
-def _row(schema: TableSchema, options: EnvelopeOptions, form: DebeziumForm) -> ConnectSchema:
+def row_schema(schema: TableSchema, options: EnvelopeOptions, form: DebeziumForm) -> ConnectSchema:
     """Return the schema of a row in an envelope."""
     struct = _struct(_column_fields(schema, form), _name(schema, options, form, "Value"))
     return {**struct, "optional": True}
@@ -143,8 +138,3 @@ def _struct(fields: list[ConnectSchema], name: str) -> ConnectSchema:
 def _name(schema: TableSchema, options: EnvelopeOptions, form: DebeziumForm, kind: str) -> str:
     topic = row_topic(options.prefix, schema.database, schema.table)
     return schema_name(f"{topic}.{kind}", form)
-
-
-def _head(schema: ConnectSchema) -> bytes:
-    text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
-    return f'{{"schema":{with_escapes(text)},"payload":'.encode()

@@ -5,19 +5,18 @@ https://debezium.io/documentation/reference/stable/connectors/mysql.html#mysql-d
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from connector.envelope.columns.changes import Truncated
 from connector.envelope.debezium.choice import BINARY
+from connector.envelope.registered.connect_schema import field
 
 if TYPE_CHECKING:
     from connector.contract import SchemaColumn
     from connector.envelope.columns.changes import TextChange
     from connector.envelope.debezium.form import DebeziumForm
+    from connector.envelope.registered.connect_schema import ConnectSchema
     from connector.envelope.schemas.table_schema import TableSchema
-
-# Members in the order of the converter.
-ConnectSchema: TypeAlias = "dict[str, Any]"
 
 # Without and with UNSIGNED.
 _INTEGERS: Final = {
@@ -40,11 +39,6 @@ _TIMES: Final = {
     "isostring": ("IsoDate", "IsoTimestamp", "IsoTime"),
 }
 _INT32_TIMES: Final = ("Date",)
-
-
-def field(name: str, kind: str, *, optional: bool, **others: object) -> ConnectSchema:
-    """Return a field of a struct."""
-    return {"type": kind, "optional": optional, **others, "field": name}
 
 
 def column_field(

@@ -243,14 +243,14 @@ class EventEncoder:
         flat = self._flat
         if flat is None:
             self._source.put(out, op, number)
-            return out.getvalue()
+            return self._form.value(out.getvalue())
         written = out.getvalue()
         out.truncate(0)
         out.write(self._form.flat_head)
         # The fields follow in the same object.
         out.write(written[row_start:-1])
         flat.put(out, op, number)
-        return out.getvalue()
+        return self._form.value(out.getvalue())
 
     def _touch(self, key: bytes | None) -> None:
         """Keep the key for running copies, because their row with this key is outdated."""

@@ -74,7 +74,7 @@ class FlatFields:
         assert form is not None
         self._options = options
         self._tells_deletes = form.tells_deletes
-        self._end = b"}}" if form.value_has_schema else b"}"
+        self._end = form.value_close
         self._names = [_full_name(name) for name in form.flat_fields]
         self._heads = [b"," + quoted(added_name(name)) + b":" for name in form.flat_fields]
         self._kinds = [_KINDS.get(name, _OF_EVENT) for name in self._names]

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from connector.contract.record_formats import SubjectStrategy
     from connector.envelope.columns.choice import ColumnChoice
     from connector.envelope.debezium.form import DebeziumForm
+    from connector.envelope.registered.schema_ids import SchemaIds
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +22,6 @@ class EnvelopeOptions:
     tombstones: bool = True
     debezium: DebeziumForm | None = None  # None: the profile `exact`
     columns: ColumnChoice | None = None  # None: all columns, as they are
+    # For the formats of a schema registry, and how its subjects are named.
+    schema_ids: SchemaIds | None = None
+    subjects: SubjectStrategy = "topic"

@@ -4,21 +4,33 @@ With schemas, each key and each value is the `payload` of an object that begins 
 
     {"schema":{"type":"struct",…},"payload":   {"id":7}   }
     {"schema":{"type":"struct",…},"payload":   {"before":null,"after":{"id":7,…},…}   }
+
+With a schema registry, it begins with the id of the schema. JSON Schema leaves the rest as it is,
+and Avro makes bytes of it.
 """
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Final, final
 
+from connector.contract import row_topic
 from connector.envelope.connect_schemas import (
-    envelope_head,
-    flat_head,
-    key_head,
-    row_head,
+    envelope_schema,
+    flat_schema,
+    key_schema,
+    row_schema,
 )
+from connector.envelope.debezium.text_cells import with_escapes
+from connector.envelope.registered.avro_schema import avro_schema
+from connector.envelope.registered.avro_values import AvroRecord
+from connector.envelope.registered.json_schema import json_schema
+from connector.envelope.registered.schema_ids import id_prefix, subject_name
 
 if TYPE_CHECKING:
     from connector.envelope.options import EnvelopeOptions
+    from connector.envelope.registered.connect_schema import ConnectSchema
+    from connector.envelope.registered.schema_ids import SchemaType
     from connector.envelope.schemas.table_schema import TableSchema
 
 
@@ -31,35 +43,107 @@ NO_BEFORE: Final = b'{"before":null,"after":'
 class RecordForm:
     """The constant parts of a column list's records."""
 
-    __slots__ = ("_key_head", "before", "flat_head", "gone", "no_before")
+    __slots__ = (
+        "_avro_key",
+        "_avro_value",
+        "_key_end",
+        "_key_head",
+        "before",
+        "flat_head",
+        "gone",
+        "no_before",
+    )
 
     def __init__(self, options: EnvelopeOptions, schema: TableSchema | None) -> None:
         """Compose the parts for the records of `schema`; None stands for an unknown column list.
 
-        Raises UnsupportedChange for a column list whose records have no names of fields, or no key.
+        Raises UnsupportedChange for a column list whose records have no names of fields, or no key,
+        and as `SchemaIds.id_of` does.
         """
         # The beginnings of envelopes, and what comes before a row without one.
         self.before = BEFORE
         self.no_before = NO_BEFORE
         self.flat_head = b""
-        # The value of a deleted row without an envelope: a NULL with the schema of the row.
-        self.gone = b"null"
+        # The value of a deleted row without an envelope: a NULL, with the schema of the row if
+        # there is one; none with a registry.
+        self.gone: bytes | None = b"null"
         self._key_head = b""
+        self._key_end = b""
+        self._avro_key: AvroRecord | None = None
+        self._avro_value: AvroRecord | None = None
         form = options.debezium
         if form is None or schema is None:
             return
         if form.key_has_schema:
-            self._key_head = key_head(schema, options, form)
-        if form.value_has_schema and form.is_flat:
-            self.flat_head = flat_head(schema, options, form)
-            self.gone = row_head(schema, options, form) + b"null}"
-        elif form.value_has_schema:
-            head = envelope_head(schema, options, form)
+            described = key_schema(schema, options, form)
+            if form.key_format == "avro":
+                prefix = _prefix(options, schema, described, "AVRO", is_key=True)
+                self._avro_key = AvroRecord(described, prefix)
+            elif form.key_format == "json_schema":
+                self._key_head = _prefix(options, schema, described, "JSON", is_key=True)
+            else:
+                self._key_head = _head(described)
+                self._key_end = b"}"
+        if not form.value_has_schema:
+            return
+        make = flat_schema if form.is_flat else envelope_schema
+        described = make(schema, options, form)
+        head = b""
+        if form.value_format == "json_with_schema":
+            head = _head(described)
+            self.gone = _head(row_schema(schema, options, form)) + b"null}"
+        else:
+            self.gone = None
+            if form.value_format == "avro":
+                prefix = _prefix(options, schema, described, "AVRO", is_key=False)
+                self._avro_value = AvroRecord(described, prefix)
+            else:
+                head = _prefix(options, schema, described, "JSON", is_key=False)
+        if form.is_flat:
+            self.flat_head = head
+        else:
             self.before = head + BEFORE
             self.no_before = head + NO_BEFORE
 
     def key(self, key: bytes | None) -> bytes | None:
-        """Return the key of a record, of its text without a schema."""
-        if key is None or not self._key_head:
-            return key
-        return self._key_head + key + b"}"
+        """Return the key of a record, of its text without a schema.
+
+        Raises UnsupportedChange as `AvroRecord.encoded` does.
+        """
+        if key is None:
+            return None
+        avro = self._avro_key
+        if avro is not None:
+            return avro.encoded(key)
+        return self._key_head + key + self._key_end if self._key_head else key
+
+    def value(self, text: bytes) -> bytes:
+        """Return the value of a record, of the text that begins and ends as this form says.
+
+        Raises UnsupportedChange as `AvroRecord.encoded` does.
+        """
+        avro = self._avro_value
+        return text if avro is None else avro.encoded(text)
+
+
+def _head(schema: ConnectSchema) -> bytes:
+    """Return what comes before a key or value, as Connect's JsonConverter writes it."""
+    text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
+    return f'{{"schema":{with_escapes(text)},"payload":'.encode()
+
+
+def _prefix(
+    options: EnvelopeOptions,
+    table: TableSchema,
+    schema: ConnectSchema,
+    schema_type: SchemaType,
+    *,
+    is_key: bool,
+) -> bytes:
+    """Return what comes before a key or value whose schema the registry has."""
+    ids = options.schema_ids
+    assert ids is not None, "formats of a registry come with one"
+    topic = row_topic(options.prefix, table.database, table.table)
+    subject = subject_name(options.subjects, topic, schema["name"], is_key=is_key)
+    text = avro_schema(schema) if schema_type == "AVRO" else json_schema(schema)
+    return id_prefix(ids.id_of(subject, schema_type, text))

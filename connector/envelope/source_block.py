@@ -68,8 +68,7 @@ class SourceBlock:
             f'"name":"{options.prefix}","ts_ms":'
         ).encode()
         form = options.debezium
-        # A value that begins with a schema is an object around the envelope.
-        self._close = b"}}" if form is not None and form.value_has_schema else b"}"
+        self._close = b"}" if form is None else form.value_close
         self._out = BytesWriter()
         self._file_name = ""
         self._file = _file("")

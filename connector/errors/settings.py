@@ -163,6 +163,19 @@ PASSWORD_COMMAND_EMPTY = ErrorCode(
     example={"key": "source.password_command", "program": "aws"},
 )
 
+UNFIT_TOGETHER = ErrorCode(
+    "C191",
+    "{path}: {why}",
+    "`{reference}` explains the keys",
+    end=_CONFIGURATION,
+    frame=True,
+    cause="Keys of two sections do not go together. The code that is shown is that of the check.",
+    example={
+        **_FILE,
+        "why": 'envelope.value_format = "avro" needs the URLs of a schema registry',
+        "reference": "binlog-connector config",
+    },
+)
 UNFIT_VALUE = ErrorCode(
     "C120",
     "{path}: {key}: {why}",
@@ -338,6 +351,37 @@ FLAT_FIELD = ErrorCode(
     end=_CONFIGURATION,
     cause="A row without an envelope can have the fields that an envelope has.",
     example={"value": "source.time"},
+)
+NO_REGISTRY_URLS = ErrorCode(
+    "C187",
+    "{key} = {value} needs the URLs of a schema registry",
+    'name them: registry.urls = ["http://registry:8081"]',
+    end=_CONFIGURATION,
+    cause="Records in these formats have only the id of their schema, which a registry has.",
+    example={"key": "value_format", "value": '"avro"'},
+)
+REGISTRY_URL = ErrorCode(
+    "C188",
+    "{value!r} is not the URL of a schema registry: write http://host:port or https://host:port",
+    end=_CONFIGURATION,
+    cause="The URL may have a path. A user and a password are keys of their own.",
+    example={"value": "registry:8081"},
+)
+TWO_REGISTRY_PASSWORDS = ErrorCode(
+    "C189",
+    "registry.password and registry.password_file are both given",
+    "keep one of the two",
+    end=_CONFIGURATION,
+    cause="Only one password is used.",
+    example={},
+)
+REGISTRY_FILES = ErrorCode(
+    "C190",
+    "{registry.ca}, {registry.certificate} or {registry.key} cannot be read: {said}",
+    "name PEM files that the connector may read",
+    end=_CONFIGURATION,
+    cause="They are needed for a registry with https.",
+    example={"said": "No such file or directory"},
 )
 OF_FLAT = ErrorCode(
     "C149",

@@ -54,5 +54,56 @@ NOT_IN_TABLE = ErrorCode(
     example={"column": "erp.orders.costumer_id"},
 )
 
+NO_AVRO_NAME = ErrorCode(
+    "T407",
+    "Avro does not allow the name {name}",
+    'set {envelope.field_names} = "avro" and {envelope.schema_names} = "avro", which change such '
+    "names",
+    cause=(
+        "A name in Avro has letters of ASCII, digits and _, and does not begin with a digit. "
+        "Debezium's converter stops, too."
+    ),
+    example={"name": "größe"},
+)
+NO_NULL = ErrorCode(
+    "T408",
+    "column {column} is NOT NULL, and its value became NULL",
+    "choose another form in {envelope.times}, or fence the row",
+    cause=(
+        'With {envelope.conversion_failures} = "null", a value that the form cannot express '
+        "becomes NULL, and a schema in Avro does not allow NULL in this column."
+    ),
+    example={"column": "at"},
+)
+NO_LONG = ErrorCode(
+    "T409",
+    "column {column} has a number above 64 bits, which Avro cannot hold",
+    "choose another form in {envelope.times}",
+    cause="Nanoseconds since 1970 have 64 bits until the year 2262.",
+    example={"column": "at"},
+)
+SCHEMA_REFUSED = ErrorCode(
+    "T410",
+    "the schema registry {url} refuses the schema of {subject}: {why}",
+    "change the compatibility of the subject, or delete the subject, and start again",
+    cause=(
+        "The columns of the table have changed in a way that the compatibility of the subject "
+        "forbids, or the name of the subject has a schema of something else."
+    ),
+    example={
+        "url": "http://registry:8081",
+        "subject": "shop.erp.orders-value",
+        "why": "Schema being registered is incompatible with an earlier schema (40901)",
+    },
+)
+SCHEMA_UNKNOWN = ErrorCode(
+    "T411",
+    "the schema registry {url} does not have the schema of {subject}, and "
+    "{registry.auto_register} is false",
+    "register the schema, or set {registry.auto_register} = true",
+    cause="With {registry.auto_register} = false, schemas are registered by somebody else.",
+    example={"url": "http://registry:8081", "subject": "shop.erp.orders-value"},
+)
+
 # What `ColumnChoice.of` raises.
 CODES = (MASKED_GONE, IN_KEY, NOT_MASKABLE, NONE_LEFT)

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
     from connector.proof.kept_back import KeptBack
     from connector.proof.lane import Lane
+    from connector.proof.readable_values import ReadableValues
     from connector.proof.topic_records import TopicRecords
     from connector.proof.transaction_topic import TransactionTopic
 
@@ -68,13 +69,15 @@ class Comparison(RecordTarget):
         ddl_topic: str,
         *,
         shared_prefix: bool,
+        values: ReadableValues,
     ) -> None:
-        """Write counts and differences to `outcome`.
+        """Write counts and differences to `outcome`; `values` has the ids of schemas.
 
         Topics in `compacted` may have lost any record. If other pipelines write to `ddl_topic`
         (`shared_prefix`), unexpected records there are theirs.
         """
         self._outcome = outcome
+        self.values = values
         self._findings = Findings(outcome)
         self.absences = Absences(outcome, self._findings, kept_back, compacted)
         self._topics = topics
@@ -181,7 +184,7 @@ class Comparison(RecordTarget):
             record = lane.records[0][1]
             if (record.value is None) == (value is None):
                 self._topics.take(lane)
-                what = difference(record, key, value, headers)
+                what = difference(record, key, value, headers, self.values)
                 if what:
                     self._findings.differs(DIFFERENT, record, sequence, what)
                 else:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import time
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from connector.binlog.decoder import EventDecoder
 from connector.changes.assembler import TransactionAssembler
 from connector.changes.online_schema_change import OnlineChanges
 from connector.contract import Sequence
-from connector.envelope.debezium.form import DebeziumForm
-from connector.envelope.options import EnvelopeOptions
 from connector.envelope.record_encoder import RecordEncoder
 from connector.envelope.transaction_records import TransactionRecords
 from connector.errors import DefiniteError, TransientError, proof
@@ -19,7 +16,7 @@ from connector.progress.order import file_number
 from connector.progress.stream_position import StreamPosition
 from connector.proof.expected_changes import ExpectedChanges
 from connector.proof.outcome import Place
-from connector.source.server.column_choice import column_choice
+from connector.source.server.record_options import record_options
 from connector.system.temporary_folder import TemporaryFolder
 
 if TYPE_CHECKING:
@@ -60,14 +57,7 @@ class LogReading:
         transactions = None
         if settings.delivery.transaction_records:
             target = transactions = TransactionRecords(prefix, target)
-        options = EnvelopeOptions(
-            prefix,
-            flavour,
-            version("binlog-connector"),
-            settings.kafka.tombstones,
-            DebeziumForm.of_options(settings.envelope.of_debezium),
-            column_choice(settings.source),
-        )
+        options = record_options(settings, flavour, comparison.values)
         encoder = RecordEncoder(options, standing.order, target)
         schemas.tell(encoder.schemas)
         encoder.tables.unlogged = schemas.unlogged

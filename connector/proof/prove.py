@@ -25,11 +25,13 @@ from connector.proof.known_schemas import KnownSchemas
 from connector.proof.log_reading import LogReading
 from connector.proof.outcome import PROGRESS, SCHEMA, EpochOutcome, Example, Outcome
 from connector.proof.pipeline_topics import own_topics, topics_of
+from connector.proof.readable_values import ReadableValues
 from connector.proof.spans import find_spans
 from connector.proof.topic_records import TopicRecords
 from connector.proof.transaction_topic import TransactionTopic
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.sink.recovery import reading, reading_since
+from connector.sink.schema_registry import open_registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -143,6 +145,7 @@ class _Proof:
             frozenset(topic for topic, compacted in existing.items() if compacted),
             prefix,
             shared_prefix=shared,
+            values=ReadableValues(open_registry(settings)),
         )
 
     def run(self, show: Show | None) -> Outcome:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, Final
+import struct
+from typing import TYPE_CHECKING, Any, Final
 
 from connector.records.record import decode_headers
+
+if TYPE_CHECKING:
+    from connector.proof.readable_values import ReadableValues
 
 # What comes before the letter of the operation in the envelope of a row.
 _OPERATION: Final = b',"transaction":null,"op":"'
@@ -16,7 +19,13 @@ _TIMES: Final = b'","ts_ms":'
 _TIME_FIELDS: Final = ("ts_ms", "ts_us", "ts_ns")
 
 
-def difference(record: Any, key: bytes | None, value: bytes | None, headers: bytes) -> str:
+def difference(
+    record: Any,
+    key: bytes | None,
+    value: bytes | None,
+    headers: bytes,
+    values: ReadableValues,
+) -> str:
     """Return what of a record is not as expected; "" if nothing."""
     if record.key != key:
         return "its key"
@@ -29,20 +38,21 @@ def difference(record: Any, key: bytes | None, value: bytes | None, headers: byt
     is_envelope = value[:end].endswith(_OPERATION, 0, end - 1)
     if is_envelope and found[: found.rfind(_TIMES)] == value[:end]:
         return ""
-    return "" if _without_times(found) == _without_times(value) else "its value"
+    same = _without_times(found, values) == _without_times(value, values)
+    return "" if same else "its value"
 
 
-def _without_times(value: bytes) -> object:
+def _without_times(value: bytes, values: ReadableValues) -> object:
     """Return an envelope without the time of encoding and the version that encoded it."""
     try:
-        record = json.loads(value)
+        record = values.read(value)
         envelope = record["payload"] if value.startswith(_WITH_SCHEMA) else record
         if "source" not in envelope:
             return _flat_without_times(record, envelope)
         for name in _TIME_FIELDS:
             envelope.pop(name, None)
         envelope["source"].pop("version", None)
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, LookupError, AttributeError, struct.error):
         return value
     return record
 

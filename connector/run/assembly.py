@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from connector.binlog.decoder import EventDecoder
 from connector.changes.online_schema_change import OnlineChanges
 from connector.changes.table_filter import TableFilter
 from connector.contract import EXACT
-from connector.envelope.debezium.form import DebeziumForm
-from connector.envelope.options import EnvelopeOptions
 from connector.envelope.record_encoder import RecordEncoder
 from connector.envelope.schemas.anchored_tables import AnchoredTables
 from connector.envelope.transaction_records import TransactionRecords
@@ -30,13 +27,15 @@ from connector.snapshot.cascaded_copies import CascadedCopies
 from connector.snapshot.output import CopyOutput
 from connector.snapshot.recovered_copies import open_copies, request_copy
 from connector.snapshot.wanted_copies import WantedCopies
-from connector.source.server.column_choice import column_choice
+from connector.source.server.record_options import record_options
 from connector.system.temporary_folder import TemporaryFolder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from connector.changes.cascaded_rows import CascadedRows
+    from connector.envelope.options import EnvelopeOptions
+    from connector.envelope.registered.schema_ids import SchemaIds
     from connector.quarantine.keeper import QuarantineKeeper
     from connector.records.record import RecordTarget
     from connector.run.attendant import Attendant
@@ -74,11 +73,13 @@ def assemble(
     sink: KafkaSink,
     peers: Peers,
     rolled_back: frozenset[str],
+    schema_ids: SchemaIds | None,
 ) -> PipelineParts:
     """Return the parts that continue after `recovered`, read from `source` and write to `sink`.
 
-    `rolled_back` as in `TransactionAssembler`. The first commit includes what is written here.
-    Raises TransientError or DefiniteError; then nothing stays open.
+    `rolled_back` as in `TransactionAssembler`, `schema_ids` as in `record_options`. The first
+    commit includes what is written here. Raises TransientError or DefiniteError; then nothing stays
+    open.
     """
     _require_same_profile(settings, recovered.schemas)
     last, target, clock = recovered.progress, sink.target, peers.clock
@@ -87,7 +88,7 @@ def assemble(
     standing = StreamPosition(
         identity, point, last, source=source.address, first_epoch=recovered.first_epoch
     )
-    options = _envelope_options(settings, identity.flavour)
+    options = record_options(settings, identity.flavour, schema_ids)
     transactions = None
     if settings.delivery.transaction_records:
         transactions = TransactionRecords(settings.kafka.topic_prefix, target)
@@ -155,17 +156,6 @@ def _attendants(
         {"snapshot": partial(request_copy, copies, tables), REPLAY: quarantine.request},
     )
     return (*attendants, commands)
-
-
-def _envelope_options(settings: Settings, flavour: str) -> EnvelopeOptions:
-    return EnvelopeOptions(
-        prefix=settings.kafka.topic_prefix,
-        connector=flavour,
-        version=version("binlog-connector"),
-        tombstones=settings.kafka.tombstones,
-        debezium=DebeziumForm.of_options(settings.envelope.of_debezium),
-        columns=column_choice(settings.source),
-    )
 
 
 def _require_same_profile(settings: Settings, schemas: Mapping[str, bytes]) -> None:

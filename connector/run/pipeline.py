@@ -45,6 +45,7 @@ from connector.status.fenced_tables import fenced_tables
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from connector.envelope.registered.schema_ids import SchemaIds
     from connector.metrics.figures import Figures
     from connector.progress.stream_position import Instance
     from connector.settings.sections import Settings
@@ -69,13 +70,15 @@ class Pipeline:
         rolled_back: frozenset[str] = frozenset(),
         peers: Peers = PEERS,
         refusals: Mapping[str, SourceRefused] | None = None,
+        schema_ids: SchemaIds | None = None,
     ) -> None:
         """Fence older instances, check the source, and continue at the committed progress.
 
         Counts go to `figures`. The first `single_transactions` source transactions are committed
         one by one. The rows of transactions in `rolled_back` (by id) are left out, because they
         were delivered before they were rolled back. Servers in `refusals` (by HOST:PORT) are not
-        read. Raises TransientError or DefiniteError.
+        read. Formats of a schema registry need `schema_ids`. Raises TransientError or
+        DefiniteError.
         """
         self._log = structlog.get_logger()
         self._clock = clock = peers.clock
@@ -88,6 +91,7 @@ class Pipeline:
         self._instance = instance
         self._figures = figures
         self._single_transactions = single_transactions
+        self._schema_ids = schema_ids
         self._report = DeliveryReport(figures, clock)
         with ExitStack() as opened:
             self._sink = peers.open_sink(settings, instance)
@@ -236,7 +240,9 @@ class Pipeline:
         self._figures.turn()
         source = peers.choose_source(settings.source, recovered.progress, refusals)
         self._address = source.address
-        parts = assemble(settings, recovered, source, self._sink, peers, rolled_back)
+        parts = assemble(
+            settings, recovered, source, self._sink, peers, rolled_back, self._schema_ids
+        )
         opened.callback(parts.close)
         self._delivery, self._copies = parts.delivery, parts.copies
         self._attendants, self._names = parts.attendants, parts.names

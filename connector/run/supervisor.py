@@ -56,6 +56,7 @@ from connector.run.peers import PEERS, Peers
 from connector.run.pipeline import Pipeline
 from connector.run.systemd import telling_systemd
 from connector.sink.connection import servers_of
+from connector.sink.schema_registry import open_registry
 from connector.source.server.hosts import candidates
 from connector.status.recent_events import RecentEvents
 from connector.status.server import serving
@@ -94,6 +95,8 @@ def supervise(
 
     refusals = _Refusals(settings.source, figures)
     following = NextRun()
+    # For all runs: a schema whose id is known needs no registry.
+    schema_ids = open_registry(settings)
 
     def open_pipeline() -> Pipeline:
         return Pipeline(
@@ -104,6 +107,7 @@ def supervise(
             following.rolled_back,
             peers,
             refusals.standing(),
+            schema_ids,
         )
 
     opening = partial(refusals.passed_over, open_pipeline)

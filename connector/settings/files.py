@@ -153,6 +153,9 @@ class FileSettings(BaseSettings):
             return ConfigError(codes.SIMILAR_KEY, meant=meant, **facts)
         unfit = found.get("ctx", {}).get("error")
         if isinstance(unfit, UnfitValueError):
+            if not key:
+                del facts["key"]
+                return ConfigError(codes.UNFIT_TOGETHER, why=unfit.message, **facts)
             return ConfigError(codes.UNFIT_VALUE, why=unfit.message, **facts)
         return ConfigError(codes.WRONG_VALUE, said=found["msg"], **facts)
 

@@ -12,7 +12,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # What may be written into the file itself.
-_SECRETS = (("source", "password"), ("kafka", "sasl_password"), ("metrics", "token"))
+_SECRETS = (
+    ("source", "password"),
+    ("kafka", "sasl_password"),
+    ("registry", "password"),
+    ("metrics", "token"),
+)
 # A bit of a file's mode: all users may read it.
 _READS_ALL = 0o004
 

@@ -15,6 +15,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 from pydantic_settings import SettingsConfigDict
 
+from connector.contract.record_formats import REGISTERED, RecordFormat, SubjectStrategy
 from connector.errors import ConfigError, SourceUnavailable
 from connector.errors import settings as codes
 from connector.settings.files import FileSettings, UnfitValueError
@@ -27,6 +28,7 @@ from connector.settings.values import (
     MessageKey,
     PipelineName,
     Port,
+    RegistryUrl,
     ServerAddress,
     StartSetting,
     TablePattern,
@@ -174,9 +176,9 @@ class EnvelopeSettings(Section):
     field_names: Literal["none", "avro", "avro_unicode"] = "none"
     # schema.name.adjustment.mode
     schema_names: Literal["none", "avro", "avro_unicode"] = "none"
-    # Connect's JsonConverter, without and with schemas.enable.
-    key_format: Literal["json", "json_with_schema"] = "json"
-    value_format: Literal["json", "json_with_schema"] = "json"
+    # Connect's JsonConverter, without and with schemas.enable; Confluent's converters.
+    key_format: RecordFormat = "json"
+    value_format: RecordFormat = "json"
     # flat stands for ExtractNewRecordState, flat_deletes for delete.tombstone.handling.mode,
     # flat_fields for add.fields.
     shape: Literal["envelope", "flat"] = "envelope"
@@ -212,6 +214,40 @@ class EnvelopeSettings(Section):
             "message_keys": tuple(self.message_keys),
             "flat_fields": tuple(self.flat_fields),
         }
+
+
+class RegistrySettings(Section):
+    """The schema registry of the formats avro and json_schema."""
+
+    # The first one that answers is used.
+    urls: list[RegistryUrl] = []
+    username: str | None = None
+    password: SecretStr | None = None
+    password_file: Path | None = None
+    # PEM files for https.
+    ca: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+    # The option is key.subject.name.strategy, and the same for values.
+    subject_strategy: SubjectStrategy = "topic"
+    # auto.register.schemas
+    auto_register: bool = True
+    timeout_seconds: Annotated[float, Field(gt=0, le=300)] = 10.0
+
+    @model_validator(mode="after")
+    def _one_password(self) -> RegistrySettings:
+        if self.password is not None and self.password_file is not None:
+            raise UnfitValueError(codes.TWO_REGISTRY_PASSWORDS)
+        return self
+
+    def read_password(self) -> str:
+        """Return the password, from the file if there is one; "" without a password.
+
+        Raises ConfigError if the file cannot be read.
+        """
+        if self.password_file is not None:
+            return read_secret("registry.password_file", self.password_file)
+        return "" if self.password is None else self.password.get_secret_value()
 
 
 class SnapshotSettings(Section):
@@ -329,6 +365,7 @@ class Settings(FileSettings):
     source: SourceSettings
     kafka: KafkaSettings
     envelope: EnvelopeSettings = EnvelopeSettings()
+    registry: RegistrySettings = RegistrySettings()
     delivery: DeliverySettings = DeliverySettings()
     snapshot: SnapshotSettings = SnapshotSettings()
     quarantine: QuarantineSettings = QuarantineSettings()
@@ -337,6 +374,16 @@ class Settings(FileSettings):
     verify: VerifySettings = VerifySettings()
     retry: RetrySettings = RetrySettings()
     log: LogSettings = LogSettings()
+
+    @model_validator(mode="after")
+    def _has_registry(self) -> Settings:
+        for key in ("key_format", "value_format"):
+            value = getattr(self.envelope, key)
+            if value in REGISTERED and not self.registry.urls:
+                raise UnfitValueError(
+                    codes.NO_REGISTRY_URLS, key=f"envelope.{key}", value=json.dumps(value)
+                )
+        return self
 
     @model_validator(mode="after")
     def _nothing_kept(self) -> Settings:

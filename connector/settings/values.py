@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
@@ -65,6 +66,17 @@ def _as_flat_field(value: str) -> str:
     return value
 
 
+def _as_registry_url(value: str) -> str:
+    try:
+        parts = urlsplit(value)
+        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        known = False
+    if not known or "@" in value or "?" in value or "#" in value:
+        raise UnfitValueError(codes.REGISTRY_URL, value=value)
+    return value.rstrip("/")
+
+
 def _as_start(value: str) -> str:
     if not re.fullmatch(_START, value, re.DOTALL):
         word, colon, rest = value.partition(":")
@@ -93,6 +105,7 @@ TablePattern = Annotated[str, AfterValidator(_as_table_pattern)]
 ColumnPattern = Annotated[str, AfterValidator(_as_column_pattern)]
 MessageKey = Annotated[str, AfterValidator(_as_message_key)]
 FlatField = Annotated[str, AfterValidator(_as_flat_field)]
+RegistryUrl = Annotated[str, AfterValidator(_as_registry_url)]
 StartSetting = Annotated[str, AfterValidator(_as_start)]
 ServerAddress = Annotated[
     str,

@@ -14,9 +14,12 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import json
 import tempfile
 import time
+import urllib.request
 from contextlib import ExitStack, closing
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +31,7 @@ from benchmarks.debezium import FAIR, MARIADB, DebeziumConnector
 from benchmarks.home import Home
 from benchmarks.stack import PASSWORD, USER, Stack
 from local_stack import KafkaBroker, MariadbServer, MysqlServer, connect
+from local_stack.schema_registry import SchemaRegistryServer
 from tests.debezium import story
 from tests.debezium.comparison import (
     GOLDEN,
@@ -38,7 +42,8 @@ from tests.debezium.comparison import (
     keep,
     seen,
 )
-from tests.debezium.option_sets import SETS, OptionSet
+from tests.debezium.option_sets import SETS, OptionSet, registry_options
+from tests.debezium.registered import readable
 from tests.integration.harness import ConnectorProcess, write_config
 
 if TYPE_CHECKING:
@@ -82,6 +87,7 @@ def _compare(folder: Path, kind: str, *, record: bool) -> list[str]:
             )
         ) as server,
         KafkaBroker(folder / "kafka") as kafka,
+        SchemaRegistryServer(folder / "registry") as registry,
     ):
         endpoint = server.endpoint
         _play(
@@ -106,11 +112,13 @@ def _compare(folder: Path, kind: str, *, record: bool) -> list[str]:
         topics = _Topics(kafka.endpoint)
         with closing(topics), ExitStack() as started:
             ours = [
-                started.enter_context(ConnectorProcess(_config(folder, endpoint, kafka, number)))
+                started.enter_context(
+                    ConnectorProcess(_config(folder, endpoint, kafka, registry, number))
+                )
                 for number in range(len(SETS))
             ]
             try:
-                beside = {_theirs(each): each.theirs for each in others}
+                beside = {_theirs(each): _with_registry(each, registry) for each in others}
                 theirs.copy(f"{story.DATABASE}.*", beside)
                 topics.wait_for_end(_COPIED, theirs.check)
                 _play(endpoint, story.DATABASE, story.changes(kind))
@@ -121,6 +129,10 @@ def _compare(folder: Path, kind: str, *, record: bool) -> list[str]:
                 each.terminate()
             written = {each.name: topics.read(_theirs(each)) for each in SETS}
             own = {each.name: topics.read(_ours(each)) for each in SETS}
+            for records in (written, own):
+                for chosen in SETS:
+                    if chosen.is_avro:
+                        records[chosen.name] = _readable(records[chosen.name], registry)
         if record:
             (GOLDEN / kind).mkdir(parents=True, exist_ok=True)
             keep(GOLDEN / kind / RECORDS, written)
@@ -130,6 +142,33 @@ def _compare(folder: Path, kind: str, *, record: bool) -> list[str]:
         f"{name}: {line}"
         for name, records in written.items()
         for line in _differences(own[name], records)
+    ]
+
+
+def _with_registry(options: OptionSet, registry: SchemaRegistryServer) -> dict[str, str]:
+    if not options.is_avro:
+        return options.theirs
+    address = registry.endpoint
+    return options.theirs | registry_options(f"http://{address.host}:{address.port}")
+
+
+def _readable(records: list[Any], registry: SchemaRegistryServer) -> list[Any]:
+    """Return records in Avro as JSON with their schemas."""
+
+    @cache
+    def text_of(number: int) -> str:
+        with urllib.request.urlopen(f"{registry.url}/schemas/ids/{number}") as answer:
+            text: str = json.load(answer)["schema"]
+        return text
+
+    return [
+        (
+            topic,
+            None if key is None else readable(key, text_of),
+            None if value is None else readable(value, text_of),
+            headers,
+        )
+        for topic, key, value, headers in records
     ]
 
 
@@ -152,7 +191,14 @@ def _ours(options: OptionSet) -> str:
     return f"ours-{options.name}"
 
 
-def _config(folder: Path, source: Endpoint, kafka: KafkaBroker, number: int) -> Path:
+def _config(
+    folder: Path,
+    source: Endpoint,
+    kafka: KafkaBroker,
+    registry: SchemaRegistryServer,
+    number: int,
+) -> Path:
+    chosen = {"registry__urls": [registry.url]} if SETS[number].is_avro else {}
     return write_config(
         folder,
         source,
@@ -163,6 +209,7 @@ def _config(folder: Path, source: Endpoint, kafka: KafkaBroker, number: int) -> 
         source__server_id=5801 + number,
         kafka__partitions=1,
         **SETS[number].settings,
+        **chosen,
     )
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from connector.envelope.debezium.form import DebeziumForm
 from connector.envelope.options import EnvelopeOptions
 from connector.settings.sections import EnvelopeSettings, SourceSettings
 from connector.source.server.column_choice import column_choice
 from tests.debezium.story import DATABASE
+
+if TYPE_CHECKING:
+    from connector.envelope.registered.schema_ids import SchemaIds
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,11 @@ class OptionSet:
     source: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def is_avro(self) -> bool:
+        """Whether keys and values are in Avro."""
+        return self.envelope.get("value_format") == "avro"
+
+    @property
     def settings(self) -> dict[str, object]:
         """Return our keys, as `write_config` takes them."""
         return {
@@ -33,7 +41,9 @@ class OptionSet:
             **{f"source__{key}": value for key, value in self.source.items()},
         }
 
-    def options(self, flavour: str, database: str = DATABASE) -> EnvelopeOptions:
+    def options(
+        self, flavour: str, database: str = DATABASE, schema_ids: SchemaIds | None = None
+    ) -> EnvelopeOptions:
         """Return what our encoder needs for a server of `flavour`, with the story in `database`."""
         text = _moved({"profile": "debezium", **self.envelope}, database)
         chosen = EnvelopeSettings.model_validate_json(text)
@@ -44,6 +54,7 @@ class OptionSet:
             tombstones=self.tombstones,
             debezium=DebeziumForm.of_options(chosen.of_debezium),
             columns=column_choice(self.source_settings(database)),
+            schema_ids=schema_ids,
         )
 
     def source_settings(self, database: str = DATABASE) -> SourceSettings:
@@ -81,8 +92,42 @@ def _flat(name: str, deletes: str, *fields: str, **others: Any) -> OptionSet:
     return OptionSet(name, theirs, {**ours, **others.pop("envelope", {})}, **others)
 
 
+_AVRO = "io.apicurio.registry.utils.converter.AvroConverter"
+
+
+def registry_options(url: str) -> dict[str, str]:
+    """Return how Debezium's converters find the registry at `url`; theirs are as Confluent's."""
+    options = {
+        "url": f"{url}/apis/registry/v2",
+        "auto-register": "true",
+        "headers.enabled": "false",
+        "as-confluent": "true",
+        "use-id": "contentId",
+    }
+    return {
+        f"{side}.converter.apicurio.registry.{name}": value
+        for side in ("key", "value")
+        for name, value in options.items()
+    }
+
+
 SETS = (
     OptionSet("defaults"),
+    OptionSet(
+        "avro",
+        {
+            "key.converter": _AVRO,
+            "value.converter": _AVRO,
+            "field.name.adjustment.mode": "avro",
+            "schema.name.adjustment.mode": "avro",
+        },
+        {
+            "key_format": "avro",
+            "value_format": "avro",
+            "field_names": "avro",
+            "schema_names": "avro",
+        },
+    ),
     OptionSet("schemas", _SCHEMAS, _WITH_SCHEMAS),
     OptionSet(
         "texts",

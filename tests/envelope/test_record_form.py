@@ -20,6 +20,7 @@ from connector.envelope.record_encoder import RecordEncoder
 from connector.envelope.record_form import RecordForm
 from connector.progress.between import BetweenSequence
 from connector.progress.order import TransactionOrder
+from connector.proof.readable_values import ReadableValues
 from connector.proof.record_difference import difference
 from connector.records.record import NO_HEADERS, Record
 from tests.envelope.collected import Collected
@@ -207,4 +208,4 @@ def test_a_proof_leaves_out_the_time_of_encoding_alone(form: Mapping[str, Any]) 
     wanted, later, other = encoded("1", NOW_US, 7), encoded("2", NOW_US + 5, 7), encoded("1", 9, 8)
     for record, what in ((wanted, ""), (later, ""), (other, "its value")):
         seen = Record("t", wanted.key, record.value, [], 0)
-        assert difference(seen, wanted.key, wanted.value, NO_HEADERS) == what
+        assert difference(seen, wanted.key, wanted.value, NO_HEADERS, ReadableValues(None)) == what

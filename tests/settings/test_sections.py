@@ -238,7 +238,7 @@ def test_rows_that_records_have_not_whole_cannot_be_kept(
     assert message_of(config).endswith(
         f'{section}.{key} = "{value}" would keep whole rows in quarantine, also what source.masks, '
         "source.columns and source.exclude_columns leave out; `binlog-connector config` explains "
-        "the key"
+        "the keys"
     )
 
 
@@ -460,6 +460,31 @@ def test_two_tokens_are_one_too_many(config: Path) -> None:
     )
 
 
+def test_two_passwords_of_the_registry_are_one_too_many(config: Path, tmp_path: Path) -> None:
+    config.write_text(f'{MINIMAL}[registry]\npassword = "a"\npassword_file = "b"')
+    assert message_of(config) == (
+        "FILE: registry: registry.password and registry.password_file are both given; keep one of "
+        "the two; `binlog-connector config` explains the key"
+    )
+    secret = tmp_path / "secret"
+    secret.write_text("b\n")
+    for line, password in (('password = "a"', "a"), (f'password_file = "{secret}"', "b"), ("", "")):
+        config.write_text(f"{MINIMAL}[registry]\n{line}")
+        assert load_settings(config).registry.read_password() == password
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["registry:8081", "", "ftp://a", "http://", "http://u:p@a", "http://a?b", "http://a:x", "a/b"],
+)
+def test_a_registry_has_an_url(config: Path, url: str) -> None:
+    config.write_text(f'{MINIMAL}[registry]\nurls = ["{url}"]')
+    assert message_of(config) == (
+        f"FILE: registry.urls.0: {url!r} is not the URL of a schema registry: write "
+        "http://host:port or https://host:port; `binlog-connector config` explains the key"
+    )
+
+
 def test_a_token_is_read_from_the_file_or_the_configuration(config: Path, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("0123456789abcdef\n")
@@ -490,6 +515,7 @@ def test_a_short_token_is_refused_and_not_shown(config: Path, tmp_path: Path, ke
         ('[source]\npassword = "x"', 0o644, "source.password"),
         ('[kafka]\nsasl_password = "x"', 0o604, "kafka.sasl_password"),
         ('[metrics]\ntoken = "x"', 0o644, "metrics.token"),
+        ('[registry]\npassword = "x"', 0o644, "registry.password"),
         ('[source]\npassword = "x"', 0o640, None),
         ('[source]\npassword = ""', 0o644, None),
         ('[source]\npassword_file = "x"', 0o644, None),

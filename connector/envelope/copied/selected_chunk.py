@@ -165,7 +165,7 @@ class Chunk:
                 value = head + value
             row_headers = headers.encode(_READ, row - event * _ROWS_PER_EVENT)
             try:
-                target.take(topic, form.key(key), value, row_headers, timestamp_ms)
+                target.take(topic, form.key(key), form.value(value), row_headers, timestamp_ms)
             except RecordTooLarge as error:
                 self.refused.append(RefusedRow(row_key, value, error))
                 continue

@@ -112,7 +112,7 @@ class _Values:
         """Return the value of the record of `key`."""
         if not self._deletes:
             before = b"null" if self._has_schema else key
-            return self._form.before + before + b',"after":null' + self._end
+            return self._form.value(self._form.before + before + b',"after":null' + self._end)
         if self._deletes == "tombstone":
             return self._form.gone
         if self._has_schema or self._deletes == "delete-to-tombstone":

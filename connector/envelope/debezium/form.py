@@ -10,6 +10,8 @@ from connector.contract import OP_TRUNCATE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from connector.contract.record_formats import RecordFormat
+
 
 @dataclass(frozen=True, slots=True)
 class DebeziumForm:
@@ -30,9 +32,9 @@ class DebeziumForm:
     field_names: Literal["none", "avro", "avro_unicode"] = "none"
     # schema.name.adjustment.mode
     schema_names: Literal["none", "avro", "avro_unicode"] = "none"
-    # Those of Connect's JsonConverter, with and without schemas.enable
-    key_format: Literal["json", "json_with_schema"] = "json"
-    value_format: Literal["json", "json_with_schema"] = "json"
+    # Connect's JsonConverter, without and with schemas.enable; Confluent's converters
+    key_format: RecordFormat = "json"
+    value_format: RecordFormat = "json"
     shape: Literal["envelope", "flat"] = "envelope"  # flat: ExtractNewRecordState
     # delete.tombstone.handling.mode
     flat_deletes: Literal[
@@ -54,13 +56,18 @@ class DebeziumForm:
 
     @property
     def key_has_schema(self) -> bool:
-        """Whether each key begins with its schema."""
-        return self.key_format == "json_with_schema"
+        """Whether each key begins with its schema, or with the id of its schema."""
+        return self.key_format != "json"
 
     @property
     def value_has_schema(self) -> bool:
-        """Whether each value begins with its schema."""
-        return self.value_format == "json_with_schema"
+        """Whether each value begins with its schema, or with the id of its schema."""
+        return self.value_format != "json"
+
+    @property
+    def value_close(self) -> bytes:
+        """What ends a value: a value beside its schema is an object in an object."""
+        return b"}}" if self.value_format == "json_with_schema" else b"}"
 
     @classmethod
     def of_options(cls, options: Mapping[str, Any] | None) -> DebeziumForm | None:

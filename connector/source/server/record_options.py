@@ -1,0 +1,30 @@
+"""The settings of a pipeline become the options of its records."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from connector.envelope.debezium.form import DebeziumForm
+from connector.envelope.options import EnvelopeOptions
+from connector.source.server.column_choice import column_choice
+
+if TYPE_CHECKING:
+    from connector.envelope.registered.schema_ids import SchemaIds
+    from connector.settings.sections import Settings
+
+
+def record_options(
+    settings: Settings, flavour: str, schema_ids: SchemaIds | None
+) -> EnvelopeOptions:
+    """Return the options for a source of `flavour`; a format of a registry needs `schema_ids`."""
+    return EnvelopeOptions(
+        prefix=settings.kafka.topic_prefix,
+        connector=flavour,
+        version=version("binlog-connector"),
+        tombstones=settings.kafka.tombstones,
+        debezium=DebeziumForm.of_options(settings.envelope.of_debezium),
+        columns=column_choice(settings.source),
+        schema_ids=schema_ids,
+        subjects=settings.registry.subject_strategy,
+    )
