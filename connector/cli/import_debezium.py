@@ -13,7 +13,7 @@ from connector.cli.failure import warn
 if TYPE_CHECKING:
     from connector.migration.connector_file import ConnectorFile
     from connector.migration.draft import Draft
-    from connector.settings.sections import Settings
+    from connector.settings.sections import Settings, SourceSettings
 
 
 def import_debezium(
@@ -90,6 +90,17 @@ def _converted(
     return draft, Settings.of(tomllib.loads(draft.text()), output or Path("the configuration"))
 
 
+def _with_password(source: SourceSettings, file: ConnectorFile) -> SourceSettings:
+    """Log in as the connector does, unless the environment has a password."""
+    from pydantic import SecretStr  # noqa: PLC0415  # keeps --help fast
+
+    given = source.password.get_secret_value() or source.password_file or source.password_command
+    password = file.properties.get("database.password", "")
+    if given or "${" in password:
+        return source
+    return source.model_copy(update={"password": SecretStr(password)})
+
+
 def _start(file: ConnectorFile, settings: Settings, offsets: str) -> str:
     """Return the `source.start` of the connector's offset; the source has everything after it."""
     from connector.migration.offsets import file_offset  # noqa: PLC0415  # keeps --help fast
@@ -104,12 +115,7 @@ def _start(file: ConnectorFile, settings: Settings, offsets: str) -> str:
         if path.exists() or "/" in offsets
         else topic_offset(settings.kafka, offsets, file)
     )
-    source = settings.source
-    password = file.properties.get("database.password", "")
-    if password and "${" not in password:
-        from pydantic import SecretStr  # noqa: PLC0415  # keeps --help fast
-
-        source = source.model_copy(update={"password": SecretStr(password)})
+    source = _with_password(settings.source, file)
     with MysqlServer.connect(source) as server:
         start = start_after(server, read)
     check_server(source.model_copy(update={"start": start}), None)

@@ -37,12 +37,14 @@ def file_offset(path: Path, connector: ConnectorFile) -> ReadPosition:
     Of several lines of the connector, the last one counts. Raises ConfigError if there is no offset
     of this connector, and for an unfinished snapshot.
     """
+    offsets = str(path)
     try:
         text = path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        said = getattr(error, "strerror", None) or error
-        raise ConfigError(codes.UNREADABLE, path=path, said=said) from error
-    offsets = str(path)
+    except OSError as error:
+        raise ConfigError(codes.UNREADABLE, path=path, said=error.strerror) from error
+    except UnicodeDecodeError as error:
+        # A standalone worker keeps a serialized object of Java.
+        raise _wrong(offsets, "it is not text; ask the REST interface of the worker") from error
     found: Any = None
     if text.startswith("{"):
         entries = _parsed(offsets, text).get("offsets")

@@ -10,7 +10,8 @@ worker of Kafka Connect writes exactly once; every second round kills it, the ot
 connector by the REST interface. Small batches let most offsets lie within a transaction. Then
 `import-debezium` makes a configuration from the connector's JSON and its offsets topic, and `run`
 goes on. In the end, the topics must have each change of the writer once, and those of a row in
-their order. It needs Maven, and Java for Debezium.
+their order. Where the worker is alive, Debezium goes on again after the pipeline, as
+docs/tasks/from-debezium.md tells it. It needs Maven, and Java for Debezium.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import tempfile
 import threading
 import time
@@ -112,6 +114,13 @@ class _Worker(DebeziumConnector):
         """Stop the connector as its operator would."""
         self._call("PUT", f"/connectors/{self.prefix}/stop")
         self._wait_until("STOPPED")
+
+    def go_on_after(self, offset: dict[str, object]) -> None:
+        """Let the stopped connector go on at an offset."""
+        entry = {"partition": {"server": self.prefix}, "offset": offset}
+        self._call("PATCH", f"/connectors/{self.prefix}/offsets", {"offsets": [entry]})
+        self._call("PUT", f"/connectors/{self.prefix}/resume")
+        self._wait_until("RUNNING")
 
     def kill(self) -> None:
         """End the worker as the kernel would."""
@@ -239,12 +248,13 @@ class _Round:
             time.sleep(1)
             document = self._folder / f"{self._name}.json"
             document.write_text(theirs.json())
+            writer.ending.set()
+            writer.join()
+            found = self._taken_over(document, "killed" if killed else "stopped")
+            return found if found or killed else self._gone_back()
         finally:
             writer.ending.set()
             theirs.stop()
-        writer.join()
-        how = "killed" if killed else "stopped"
-        return self._taken_over(document, how)
 
     def _taken_over(self, document: Path, how: str) -> list[str]:
         config = self._folder / f"{self._name}.toml"
@@ -281,6 +291,24 @@ class _Round:
             f"{own:,} of ours, {len(self._writer.changes):,} of the writer; import {took:.1f} s"
         )
         return _differences(self._writer.changes, [_change(each) for each in seen])
+
+    def _gone_back(self) -> list[str]:
+        """Let Debezium go on after the pipeline; return what is wrong."""
+        log = (self._folder / f"{self._name}.log").read_text()
+        stopped = next(line for line in log.splitlines() if " stopped " in f"{line} ")
+        said = dict(re.findall(r"(\w+)=(\S+)", stopped))
+        file, _, position = said["position"].rpartition(":")
+        offset = {"file": file, "pos": int(position), "gtids": said["gtid_set"]}
+        self._theirs.go_on_after(offset)
+        with connect(self._source, self._name) as connection, connection.cursor() as cursor:
+            cursor.execute("INSERT INTO t VALUES (-2, 0), (-3, 0)")
+        wait_until(
+            lambda: any(each.key == {"id": -3} for each in self._seen()),
+            lambda: "the connector does not go on",
+            _PATIENCE_SECONDS,
+        )
+        wanted = [*self._writer.changes, ("c", -2, 0), ("c", -3, 0)]
+        return _differences(wanted, [_change(each) for each in self._seen()])
 
     def _follows(self) -> bool:
         """Return whether Debezium has come to a change; without a snapshot it begins somewhere."""

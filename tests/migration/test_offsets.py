@@ -89,6 +89,14 @@ def test_what_is_no_offset_is_an_error(
         assert caught.value.text == text_of(code, **given)
 
 
+def test_the_file_of_a_standalone_worker_is_not_text(path: Path) -> None:
+    path.write_bytes(b"\xac\xed\x00\x05sr\x00\x11java.util.HashMap")
+    with pytest.raises(ConfigError) as caught:
+        file_offset(path, ConnectorFile(path, "a", {"topic.prefix": "shop"}))
+    why = "it is not text; ask the REST interface of the worker"
+    assert caught.value.text == text_of(migration.NOT_OFFSETS, offsets=path, why=why)
+
+
 def test_a_file_that_cannot_be_read(path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         file_offset(path, ConnectorFile(path, "a", {"topic.prefix": "shop"}))
