@@ -45,8 +45,8 @@ BEGUN_ELSEWHERE = ErrorCode(
     "server {before}, but this is server {now}",
     f"go back to the first, or {_COPY_ANEW}",
     cause=(
-        "The start point of `import-debezium` counts events and rows of a transaction that must not "
-        "be repeated. Another server may divide the same rows into other events."
+        "The start point of `import-debezium` counts the events and rows that must not be "
+        "repeated. Another server may divide the rows of a transaction into other events."
     ),
     example={"server": "source db1:3306", **_UUIDS},
 )

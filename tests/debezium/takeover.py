@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import re
 import tempfile
 import threading
 import time
@@ -275,7 +274,7 @@ class _Round:
         took = time.monotonic() - begun
         text = config.read_text()
         start_line = next(line for line in text.splitlines() if line.startswith("start = "))
-        with ConnectorProcess(config) as ours:
+        with ConnectorProcess(config, environment={"BINLOG_CONNECTOR_LOG__FORMAT": "json"}) as ours:
             wait_until(
                 lambda: any(each.key == {"id": _END} for each in self._seen()),
                 lambda: f"the last row does not arrive\n{ours.output()}",
@@ -295,8 +294,9 @@ class _Round:
     def _gone_back(self) -> list[str]:
         """Let Debezium go on after the pipeline; return what is wrong."""
         log = (self._folder / f"{self._name}.log").read_text()
-        stopped = next(line for line in log.splitlines() if " stopped " in f"{line} ")
-        said = dict(re.findall(r"(\w+)=(\S+)", stopped))
+        said = next(
+            each for each in map(json.loads, log.splitlines()) if each["event"] == "stopped"
+        )
         file, _, position = said["position"].rpartition(":")
         offset = {"file": file, "pos": int(position), "gtids": said["gtid_set"]}
         self._theirs.go_on_after(offset)
