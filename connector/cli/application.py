@@ -26,6 +26,7 @@ _COMMANDS: dict[str, tuple[str, dict[str, Any]]] = {
     "check": ("daemon", {"epilog": examples.CHECK}),
     "status": ("status", {"epilog": examples.STATUS}),
     "config": ("config", {"epilog": examples.CONFIG}),
+    "import-debezium": ("import_debezium", {"epilog": examples.IMPORT_DEBEZIUM}),
     "snapshot": ("snapshot", {"epilog": examples.SNAPSHOT}),
     "verify": ("verify", {"epilog": examples.VERIFY}),
     "explain": ("explain", {}),
@@ -60,7 +61,7 @@ def application(arguments: Sequence[str] = ()) -> typer.Typer:
     called = arguments[0] if arguments else ""
     for name in [called] if called in _COMMANDS else _COMMANDS:
         module, told = _COMMANDS[name]
-        command = getattr(import_module(f"connector.cli.{module}"), name)
+        command = getattr(import_module(f"connector.cli.{module}"), name.replace("-", "_"))
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name)
         else:

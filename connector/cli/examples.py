@@ -35,6 +35,13 @@ CONFIG: Final = _examples(
     ("config > my.toml", "a configuration to start from"),
     ("config grants.sql", "the statements that create the account on the source"),
 )
+IMPORT_DEBEZIUM: Final = _examples(
+    ("import-debezium connector.json > my.toml", "a configuration from that of a connector"),
+    (
+        "import-debezium connector.json --offsets connect-offsets -o my.toml",
+        "and go on where the connector stopped",
+    ),
+)
 SNAPSHOT: Final = _examples(
     ("snapshot my.toml shop.orders", "copy one table again"),
     ("snapshot my.toml 'shop.*' crm.users", "several tables"),

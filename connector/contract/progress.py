@@ -67,6 +67,10 @@ class ProgressRecord(TypedDict):
     # When the server began `file`, seconds since the epoch; 0 where that is not known. A file that
     # was begun at another time is another one, of the same name.
     file_created: int
+    # What another program had delivered of the next transaction before the stream began: its first
+    # rows events and statements, and the first rows of the event after them.
+    begun_events: int
+    begun_rows: int
     # Columns added by ALTER TABLE whose table has had no rows since: "shop.orders" to a list of
     # [column, kind of default, literal]. The next schema record of the table takes them up.
     added_columns: dict[str, list[list[str]]]

@@ -124,6 +124,22 @@ class RecordEncoder:
         except UnsupportedChange as error:
             raise in_event(change.event, table.schema.name, error) from error
 
+    def rest(self, change: RowsChange, first: i64, now_us: i64) -> None:
+        """Write the rows of an event from number `first` on; otherwise as `rows`."""
+        self.rows_written = first
+        rows = change.rows
+        if rows.kind in self._skipped:
+            return
+        table = self.open_rows(change, now_us)
+        number = first
+        try:
+            for row in rows.split(first):
+                self.row(table, row, number)
+                number += 1
+                self.rows_written = number
+        except UnsupportedChange as error:
+            raise in_event(change.event, table.schema.name, error) from error
+
     def open_rows(self, change: RowsChange, now_us: i64) -> PublishedTable:
         """Open the rows of an event, after writing the schema that they need.
 

@@ -120,3 +120,14 @@ ABOVE_4_GIB = ErrorCode(
     cause="The command that asks for a log by position has 32 bits for the position.",
     example={"server": _SERVER, "file": "binlog.000042", "position": 4294967296},
 )
+OTHER_LOG = ErrorCode(
+    "S313",
+    "{server}: the log does not have {read} of a transaction as another client would read it",
+    "let the other program go on for a moment and stop it again, on this server; an offset in an "
+    "XA transaction cannot be taken over",
+    cause=(
+        "The position is in a log of another server or before a reset, or it lies in an XA "
+        "transaction: Debezium publishes its rows before XA COMMIT."
+    ),
+    example={"server": _SERVER, "read": "binlog.000042:1187 and 3 events and 2 rows"},
+)

@@ -39,6 +39,17 @@ GTID_MODE_OFF = ErrorCode(
     cause="The stream continues from a GTID set, and the server no longer gives GTIDs.",
     example={"server": "source db1:3306", "start": "position:binlog.000042:1187"},
 )
+BEGUN_ELSEWHERE = ErrorCode(
+    "S904",
+    "{server}: the next transaction was delivered in part by the program before this one, from "
+    "server {before}, but this is server {now}",
+    f"go back to the first, or {_COPY_ANEW}",
+    cause=(
+        "The start point of `import-debezium` counts the events and rows that must not be "
+        "repeated. Another server may divide the rows of a transaction into other events."
+    ),
+    example={"server": "source db1:3306", **_UUIDS},
+)
 FILE_AFTER = ErrorCode(
     "S911",
     "source {address}: {file} does not come after transactions that were read: {gtids}: "

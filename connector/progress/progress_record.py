@@ -44,6 +44,8 @@ class Progress:
     prepared: list[PreparedXaRecord] = field(default_factory=list)
     file_created: int = 0
     source: str = ""
+    begun_events: int = 0
+    begun_rows: int = 0
 
     def encode(self, prefix: str, name: str) -> Record:
         """Return the record of pipeline `name` in `<prefix>.progress`."""

@@ -22,6 +22,10 @@ class StartPoint:
     position: int
     # The server's start of the file, seconds since the epoch; 0 if unknown.
     file_created: int = 0
+    # What another program has delivered of the next transaction: the first rows events, and the
+    # first rows of the event after them.
+    begun_events: int = 0
+    begun_rows: int = 0
 
 
 def shown(gtids: GtidSet | MariadbGtidSet) -> str:

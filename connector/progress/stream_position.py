@@ -10,7 +10,7 @@ stream's position (`reads_from`); everything else that comes with them was deliv
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
 from connector.binlog.framing.log_position import FIRST_POSITION
@@ -70,6 +70,10 @@ class StreamPosition:
         # Start times: of the current file of the position, and of the one that is being read.
         self._file_created: i64 = point.file_created
         self._opened_created: i64 = point.file_created
+        # Of the next transaction, what another program has delivered.
+        self._begun_events: i64 = point.begun_events
+        self._begun_rows: i64 = point.begun_rows
+        self.has_begun = bool(point.begun_events or point.begun_rows)
         self._history = ReadHistory(point.gtid_set, identity.server_uuid, identity.server_id)
         self._seq = last.seq if last is not None else ""
         # Offset of the first command that was not taken up.
@@ -110,6 +114,12 @@ class StreamPosition:
     def gtid_set(self) -> GtidSet | MariadbGtidSet | None:
         """The delivered transactions; None for a stream by position."""
         return self._gtid_set
+
+    def begun_rows(self, event_number: i64) -> i64:
+        """Return how many rows of an event of the next transaction were delivered; -1 means all."""
+        if event_number < self._begun_events:
+            return -1
+        return self._begun_rows if event_number == self._begun_events else 0
 
     def between(self, count: int) -> BetweenSequence:
         """Return the sequences of `count` records that are written here, between two transactions.
@@ -159,6 +169,8 @@ class StreamPosition:
         self._file = committed.file
         self._position = committed.next_position
         self._file_created = self._opened_created
+        self._begun_events = self._begun_rows = 0
+        self.has_begun = False
 
     def start_after(self, transaction: SourceTransaction) -> str:
         """Return the `source.start` that skips the next transaction, which is not delivered.
@@ -210,6 +222,8 @@ class StreamPosition:
             commands_offset=self.commands_offset,
             file_created=self._file_created,
             source=self._source,
+            begun_events=int(self._begun_events),
+            begun_rows=int(self._begun_rows),
         )
 
 
@@ -239,7 +253,9 @@ def start_point(last: Progress, identity: ServerIdentity, server_name: str) -> S
                 before=last.server_uuid,
                 now=identity.server_uuid,
             )
-        return StartPoint(identity.flavour, None, last.file, last.position, last.file_created)
+        return _begun(
+            StartPoint(identity.flavour, None, last.file, last.position, last.file_created), last
+        )
     if identity.flavour == "mysql" and not identity.gtid:
         raise SourceRefused(
             stream_positions.GTID_MODE_OFF,
@@ -248,9 +264,23 @@ def start_point(last: Progress, identity: ServerIdentity, server_name: str) -> S
         )
     gtids = parse_gtid_set(last.gtid_set, identity.flavour)
     if not same_server:
+        if last.begun_events or last.begun_rows:
+            raise SourceRefused(
+                stream_positions.BEGUN_ELSEWHERE,
+                server=server_name,
+                before=last.server_uuid,
+                now=identity.server_uuid,
+            )
         # Another server's file and offset are not known before it has sent an event.
         return StartPoint(identity.flavour, gtids, "", FIRST_POSITION)
-    return StartPoint(identity.flavour, gtids, last.file, last.position, last.file_created)
+    return _begun(
+        StartPoint(identity.flavour, gtids, last.file, last.position, last.file_created), last
+    )
+
+
+def _begun(point: StartPoint, last: Progress) -> StartPoint:
+    """Return the point with what another program has delivered of the next transaction."""
+    return replace(point, begun_events=last.begun_events, begun_rows=last.begun_rows)
 
 
 def _by_position(last: Progress, same_server: bool) -> str:

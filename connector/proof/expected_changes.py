@@ -62,6 +62,11 @@ class ExpectedChanges(ChangeReceiver):
 
     def rows(self, change: RowsChange) -> None:
         """Expect the records of rows."""
+        first: i64 = 0
+        if self._standing.has_begun:
+            first = self._standing.begun_rows(change.event_number)
+            if first < 0:
+                return
         self._enter(change.transaction, change.event_number)
         table_map = change.rows.table_map
         topic = row_topic(self._prefix, table_map.schema, table_map.table)
@@ -75,7 +80,10 @@ class ExpectedChanges(ChangeReceiver):
                 return
             change.rows.table_map = completed
         try:
-            self._encoder.rows(change, 0)
+            if first:
+                self._encoder.rest(change, first, 0)
+            else:
+                self._encoder.rows(change, 0)
         except (UnsupportedChange, EventError, RecordTooLarge):
             written = self._encoder.rows_written
             sequence = self._encoder.sequence(change.transaction, change.event_number, written)

@@ -208,6 +208,11 @@ class DeliveryStream(ChangeReceiver):
 
     def rows(self, change: RowsChange) -> None:
         """Encode changed rows; rows that cannot be published go to the guard, if there is one."""
+        first: i64 = 0
+        if self._standing.has_begun:
+            first = self._standing.begun_rows(change.event_number)
+            if first < 0:
+                return
         cascades = self._cascades
         publishes = cascades is None or cascades.publishes(change.rows.table_map)
         named = not publishes or change.rows.table_map.named or self._has_names(change)
@@ -224,10 +229,20 @@ class DeliveryStream(ChangeReceiver):
             table_map = change.rows.table_map
             self._transactions.enter(change.transaction, table_map.schema, table_map.table)
         guard = self._guard
-        if guard is None:
+        if first:
+            self._rest(change, first)
+        elif guard is None:
             self._encoder.rows(change, self._now_us)
         else:
             guard.rows(change, self._now_us)
+
+    def _rest(self, change: RowsChange, first: i64) -> None:
+        """Encode the rows from number `first` on; the others were delivered before this stream."""
+        guard = self._guard
+        if guard is None:
+            self._encoder.rest(change, first, self._now_us)
+        else:
+            guard.rest(change, first, self._now_us)
 
     def any_statement(self, statement: Statement, query: str, event: Event) -> None:
         """Note what a statement may do to foreign keys."""

@@ -54,7 +54,14 @@ class FileSettings(BaseSettings):
 
         Raises ConfigError, which names every wrong key.
         """
-        document = cls.document(path)
+        return cls.of(cls.document(path), path)
+
+    @classmethod
+    def of(cls, document: dict[str, Any], path: Path) -> Self:
+        """Return the settings of a document, and of the environment; `path` names it in errors.
+
+        Raises ConfigError, which names every wrong key.
+        """
         cls._check_variables()
         try:
             return cls(**document)

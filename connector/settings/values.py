@@ -96,7 +96,7 @@ _START_FORMS = {
     "timestamp": codes.START_TIME,
 }
 _START = (
-    r"snapshot|earliest|latest|gtid:.*|position:[^:]+\.[0-9]+:[0-9]+"
+    r"snapshot|earliest|latest|gtid:.*|position:[^:]+\.[0-9]+:[0-9]+(\+[0-9]+\+[0-9]+)?"
     r"|timestamp:[0-9]{4}-[0-9]{2}-[0-9]{2}.+"
 )
 

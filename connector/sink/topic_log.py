@@ -92,7 +92,7 @@ def opened_logs(
         try:
             begins = consumer.beginning_offsets(partitions)
             if to_the_last:
-                ends = _last_offsets(settings, partitions, clients)
+                ends = last_offsets(settings, partitions, clients)
             else:
                 ends = consumer.end_offsets(partitions)
             yield {
@@ -105,10 +105,10 @@ def opened_logs(
         raise connector_error(settings, attempts.reading(*topics), error) from error
 
 
-def _last_offsets(
+def last_offsets(
     settings: KafkaSettings, partitions: list[TopicPartition], clients: KafkaClients
 ) -> dict[TopicPartition, int]:
-    """Return the end offsets of partitions, including uncommitted records."""
+    """Return the end offsets of partitions, including uncommitted records; raises KafkaError."""
     uncommitted = _consumer_settings(settings) | {"isolation_level": "read_uncommitted"}
     consumer = clients.open_consumer(**uncommitted)
     try:

@@ -22,8 +22,8 @@ from tests.application import app
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = (
-    "run", "check", "status", "config", "snapshot", "verify", "demo", "dump", "stat", "flashback",
-    "rules",
+    "run", "check", "status", "config", "import-debezium", "snapshot", "verify", "demo", "dump",
+    "stat", "flashback", "rules",
     "quarantine", "quarantine list", "quarantine show", "quarantine replay",
 )  # fmt: skip
 EXAMPLES = sorted(
@@ -63,6 +63,7 @@ KNOWN = [
     "check",
     "status",
     "config",
+    "import-debezium",
     "snapshot",
     "verify",
     "explain",

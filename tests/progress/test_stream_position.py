@@ -12,7 +12,12 @@ from connector.gtid import GtidSet, MariadbGtidSet
 from connector.progress.progress_record import Progress
 from connector.progress.server_identity import ServerIdentity
 from connector.progress.start_point import StartPoint
-from connector.progress.stream_position import StreamPosition, awaited_columns, start_point
+from connector.progress.stream_position import (
+    Instance,
+    StreamPosition,
+    awaited_columns,
+    start_point,
+)
 from tests.errors.texts import text_of
 
 GTIDS = "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5"
@@ -64,6 +69,23 @@ def test_a_stream_goes_on_in_the_file_where_it_stands() -> None:
     assert point == StartPoint(
         "mysql", GtidSet.parse(GTIDS), "binlog.000002", 900, file_created=1_700_000_000
     )
+
+
+def test_a_restart_knows_what_another_program_has_delivered_of_the_next_transaction() -> None:
+    for gtid_set in (GTIDS, None):
+        point = start_point(
+            progress(gtid_set=gtid_set, begun_events=3, begun_rows=2), identity(gtid=True), ""
+        )
+        stream = StreamPosition(identity(gtid=True), point)
+        assert [stream.begun_rows(number) for number in (2, 3, 4)] == [-1, 2, 0]
+        claim = stream.progress(Instance("me", "host", 1), "", {}, 0)
+        assert (claim.begun_events, claim.begun_rows) == (3, 2)
+
+
+def test_a_transaction_that_was_begun_on_another_server_is_not_divided() -> None:
+    said = refusal(progress(begun_events=1), identity(gtid=True, server_uuid="second"))
+    facts = {"server": "source db:3306", "before": "first", "now": "second"}
+    assert said == text_of(stream_positions.BEGUN_ELSEWHERE, **facts)
 
 
 def test_a_mariadb_stream_goes_on_by_gtid() -> None:

@@ -211,11 +211,13 @@ class Run:
         transaction_records: bool = False,
         on_rewrite: str = "copy",
         columns: ColumnChoice | None = None,
+        point: StartPoint | None = None,
     ) -> None:
         self.heard = Heard()
         self.kafka = kafka
         self.log = log
-        standing = StreamPosition(IDENTITY, StartPoint("mysql", GtidSet(), FILE, 4), last)
+        begin = StartPoint("mysql", GtidSet(), FILE, 4)
+        standing = StreamPosition(IDENTITY, begin if point is None else point, last)
         target = BatchingTarget(kafka, 1 << 16, 1 << 20, record_bytes_max)
         options = EnvelopeOptions(PREFIX, "mysql", "1", tombstones=False, columns=columns)
         schemas = kafka.last_values(f"{PREFIX}.schema", "")

@@ -75,6 +75,13 @@ class Guard:
         except (UnsupportedChange, EventError, RecordTooLarge) as error:
             self._take_out(change, self._encoder.rows_written, error, now_us)
 
+    def rest(self, change: RowsChange, first: i64, now_us: i64) -> None:
+        """Do as `rows` does, from row number `first` on; before the stream, nothing was fenced."""
+        try:
+            self._encoder.rest(change, first, now_us)
+        except (UnsupportedChange, EventError, RecordTooLarge) as error:
+            self._take_out(change, self._encoder.rows_written, error, now_us)
+
     def unnamed(self, change: RowsChange, error: UnsupportedChange, now_us: i64) -> None:
         """Fence the table of rows whose column names are unknown.
 

@@ -10,6 +10,7 @@ server of the same topology can continue with it.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from connector.errors import DecodeError, SourceRefused, source_start
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from connector.source.server.mysql_server import MysqlServer
 
 _GTID_NEXT = re.compile(r"GTID_NEXT= '([^']+)'")
+_BEGUN = re.compile(r"((?:gtid|position):.*)\+([0-9]+)\+([0-9]+)", re.DOTALL)
 # Event types between transactions; those that begin with "Gtid" are not listed.
 _BETWEEN_TRANSACTIONS = frozenset(
     {"Anonymous_Gtid", "Binlog_checkpoint", "Format_desc", "Previous_gtids", "Rotate", "Stop"}
@@ -39,9 +41,13 @@ def resolve_start(server: MysqlServer, start: str) -> StartPoint:
     """Return the position that `start` of the configuration names.
 
     `start` is "snapshot" (the tables are copied as they are now, so the stream begins here),
-    "earliest", "latest", "gtid:SET", "position:FILE:POS" or "timestamp:TIME". Raises SourceRefused
-    if the server has no such position, SourceUnavailable if the connection breaks.
+    "earliest", "latest", "gtid:SET", "position:FILE:POS" or "timestamp:TIME". After a set or a
+    position, "+EVENTS+ROWS" says what of the next transaction was delivered before. Raises
+    SourceRefused if the server has no such position, SourceUnavailable if the connection breaks.
     """
+    if begun := _BEGUN.fullmatch(start):
+        point = resolve_start(server, begun[1])
+        return replace(point, begun_events=int(begun[2]), begun_rows=int(begun[3]))
     match start.split(":", 1):
         case ["earliest"]:
             return _earliest(server)

@@ -64,7 +64,7 @@ def log_head(server: MysqlServer, file: str) -> LogHead:
     Raises SourceUnavailable or SourceRefused.
     """
     created = 0
-    with _dump(server, file) as events:
+    with dumped(server, file) as events:
         for event in events:
             type_code = event.header.type_code
             if type_code == EventType.FORMAT_DESCRIPTION_EVENT:
@@ -122,7 +122,7 @@ def _first_transaction(server: MysqlServer, file: str, time_us: int) -> StartPoi
     flavour = server.identity.flavour
     gtids: GtidSet | MariadbGtidSet | None = None
     end_file, end_position = file, FIRST_POSITION
-    with _dump(server, file) as events:
+    with dumped(server, file) as events:
         for event in events:
             type_code = event.header.type_code
             if type_code in _GTIDS:
@@ -169,8 +169,8 @@ def _add(gtids: GtidSet | MariadbGtidSet | None, event: Event) -> None:
 
 
 @contextmanager
-def _dump(server: MysqlServer, file: str) -> Iterator[Iterator[Event]]:
-    """Yield the events of the log from the start of `file` up to the log's end."""
+def dumped(server: MysqlServer, file: str) -> Iterator[Iterator[Event]]:
+    """Yield the events of the log from the start of `file` to the log's end, but no heartbeats."""
     flavour = server.identity.flavour
     settings = server.settings
     point = StartPoint(flavour, None, file, FIRST_POSITION)

@@ -10,11 +10,14 @@ import pytest
 from connector.changes.added_columns import AddedColumn, DefaultKind
 from connector.envelope.columns.choice import TRUNCATE, ColumnChoice, ColumnPattern, ColumnRule
 from connector.errors import UnsupportedChange, quarantine, table_rows, table_statements
+from connector.gtid import GtidSet
+from connector.progress.start_point import StartPoint
 from connector.quarantine.keeper import QuarantineKeeper
 from connector.system.clock import CLOCK
 from tests.errors.texts import shown, text_of
 from tests.quarantine.bench import (
     BAD,
+    FILE,
     LARGE,
     Kafka,
     Log,
@@ -63,6 +66,20 @@ def test_a_row_with_a_masked_value_is_not_kept(kafka: Kafka, log: Log) -> None:
         "left out or masked; lift the fence of the table, and let it be copied again"
     )
     assert quarantined(kafka) == []
+
+
+def test_what_was_not_delivered_of_an_event_is_guarded(kafka: Kafka, log: Log) -> None:
+    log.transaction(
+        ("t", [Row("c", 1)]),
+        ("t", [Row("c", 2, BAD), Row("c", 3), Row("c", 4, BAD), Row("c", 5)]),
+        ("u", [Row("c", 6)]),
+    )
+    log.transaction(("t", [Row("c", 7)]))
+    begun = StartPoint("mysql", GtidSet(), FILE, 4, begun_events=1, begun_rows=1)
+    Run(kafka, log, "fence-key", point=begun).deliver()
+    assert (ids(kafka), ids(kafka, "u")) == ([3, 5, 7], [6])
+    # The third row of the event.
+    assert [(event, row) for _, event, row in kept_rows(kafka)] == [(1, 2)]
 
 
 def test_a_key_is_fenced_and_others_go_on(kafka: Kafka, log: Log) -> None:

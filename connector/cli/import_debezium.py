@@ -1,0 +1,122 @@
+"""`import-debezium`: the configuration of a pipeline that follows one of Debezium's connectors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from connector.cli.daemon import exit_code_of
+from connector.cli.failure import warn
+
+if TYPE_CHECKING:
+    from connector.migration.connector_file import ConnectorFile
+    from connector.migration.draft import Draft
+    from connector.settings.sections import Settings, SourceSettings
+
+
+def import_debezium(
+    connector: Annotated[
+        Path,
+        typer.Argument(
+            metavar="CONNECTOR.json",
+            help="What GET /connectors/NAME of Kafka Connect answers, or the properties alone.",
+        ),
+    ],
+    offsets: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TOPIC|FILE",
+            help="Go on where the connector stopped: the topic of offset.storage.topic, or a file "
+            "with the answer of GET /connectors/NAME/offsets. Without it, the tables are copied as "
+            "snapshot.mode says.",
+        ),
+    ] = None,
+    bootstrap_servers: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST:PORT,…", help="Kafka; by default the brokers of the schema history."
+        ),
+    ] = "",
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write there; by default, print."),
+    ] = None,
+    secrets: Annotated[bool, typer.Option("--secrets", help="Copy passwords, too.")] = False,
+) -> None:
+    """Write a configuration from the JSON of a Debezium connector for MySQL or MariaDB.
+
+    A comment tells what became of each property. Warnings name what has no counterpart. With
+    --offsets, the position is looked up on the source, which must be reachable; stop the connector
+    first. Exit codes: 0 written, 1 a server cannot be reached, 2 the connector cannot be imported,
+    3 the source cannot be followed from there.
+    """
+
+    def write() -> None:
+        from connector.migration.connector_file import read_connector  # noqa: PLC0415  # --help
+
+        file = read_connector(connector)
+        draft, settings = _converted(file, output, bootstrap_servers, secrets=secrets)
+        if offsets is not None:
+            start = _start(file, settings, offsets)
+            draft, _ = _converted(file, output, bootstrap_servers, secrets=secrets, start=start)
+        for warning in draft.warnings:
+            warn(str(warning))
+        if output is None:
+            typer.echo(draft.text(), nl=False)
+        else:
+            output.touch(mode=0o600)
+            output.write_text(draft.text(), encoding="utf-8")
+
+    exit_code_of(write)
+
+
+def _converted(
+    file: ConnectorFile,
+    output: Path | None,
+    bootstrap_servers: str,
+    *,
+    secrets: bool,
+    start: str = "",
+) -> tuple[Draft, Settings]:
+    """Return the configuration, and what `run` would read in it."""
+    import tomllib  # noqa: PLC0415  # keeps --help fast
+
+    from connector.migration.conversion import converted  # noqa: PLC0415  # keeps --help fast
+    from connector.settings.sections import Settings  # noqa: PLC0415  # keeps --help fast
+
+    draft = converted(file, bootstrap_servers=bootstrap_servers, secrets=secrets, start=start)
+    return draft, Settings.of(tomllib.loads(draft.text()), output or Path("the configuration"))
+
+
+def _with_password(source: SourceSettings, file: ConnectorFile) -> SourceSettings:
+    """Log in as the connector does, unless the environment has a password."""
+    from pydantic import SecretStr  # noqa: PLC0415  # keeps --help fast
+
+    given = source.password.get_secret_value() or source.password_file or source.password_command
+    password = file.properties.get("database.password", "")
+    if given or "${" in password:
+        return source
+    return source.model_copy(update={"password": SecretStr(password)})
+
+
+def _start(file: ConnectorFile, settings: Settings, offsets: str) -> str:
+    """Return the `source.start` of the connector's offset; the source has everything after it."""
+    from connector.migration.offsets import file_offset  # noqa: PLC0415  # keeps --help fast
+    from connector.migration.offsets_topic import topic_offset  # noqa: PLC0415  # keeps --help fast
+    from connector.source.choice import check_server  # noqa: PLC0415  # keeps --help fast
+    from connector.source.server.mysql_server import MysqlServer  # noqa: PLC0415  # --help
+    from connector.source.start.taken_over import start_after  # noqa: PLC0415  # keeps --help fast
+
+    path = Path(offsets)
+    read = (
+        file_offset(path, file)
+        if path.exists() or "/" in offsets
+        else topic_offset(settings.kafka, offsets, file)
+    )
+    source = _with_password(settings.source, file)
+    with MysqlServer.connect(source) as server:
+        start = start_after(server, read)
+    check_server(source.model_copy(update={"start": start}), None)
+    return start

@@ -1,0 +1,367 @@
+"""`import-debezium`: each property becomes a key, a comment or an error; the result is read."""
+
+from __future__ import annotations
+
+import json
+import stat
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.testing import CliRunner
+
+from connector.errors import migration
+from connector.errors import settings as codes
+from connector.settings.loader import load_settings
+from tests.application import app
+from tests.errors.texts import shown
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from connector.settings.sections import Settings
+
+JSON = "org.apache.kafka.connect.json.JsonConverter"
+LEAST = {
+    "connector.class": "io.debezium.connector.mysql.MySqlConnector",
+    "database.hostname": "db1",
+    "topic.prefix": "shop",
+    "key.converter": JSON,
+    "key.converter.schemas.enable": "false",
+    "value.converter": JSON,
+    "value.converter.schemas.enable": "false",
+    "schema.history.internal.kafka.bootstrap.servers": "k1:9092, k2:9092",
+}
+
+
+class Imported:
+    """What the command did with a connector."""
+
+    def __init__(
+        self, folder: Path, document: object, *arguments: str, config: str = "my.toml"
+    ) -> None:
+        self.source = folder / "connector.json"
+        self.source.write_text(document if isinstance(document, str) else json.dumps(document))
+        self.config = folder / config
+        options = ["-o", str(self.config), *arguments]
+        done = CliRunner().invoke(app, ["import-debezium", str(self.source), *options])
+        self.code, self.warnings = done.exit_code, done.stderr
+
+    @property
+    def text(self) -> str:
+        return self.config.read_text()
+
+    @property
+    def settings(self) -> Settings:
+        assert self.code == 0, self.warnings
+        return load_settings(self.config)
+
+
+def imported(folder: Path, *arguments: str, **properties: Any) -> Imported:
+    """Import the least configuration with other properties; `__` stands for a dot."""
+    changed = {name.replace("__", "."): value for name, value in properties.items()}
+    return Imported(folder, {"name": "shop-connector", "config": LEAST | changed}, *arguments)
+
+
+def test_both_forms_of_the_json_give_the_same(tmp_path: Path) -> None:
+    with_name = imported(tmp_path).text
+    plain = Imported(tmp_path, {"name": "shop-connector"} | LEAST)
+    said = "\n# Not needed:\n#   name = shop-connector: it is the name above\n"
+    assert plain.text.replace(said, "\n# Not needed:\n") == with_name
+    nameless = Imported(tmp_path, LEAST)
+    assert nameless.settings.name == "shop"
+
+
+def test_the_least_configuration(tmp_path: Path) -> None:
+    done = imported(tmp_path)
+    found = done.settings
+    assert (found.name, found.source.host, found.source.start) == (
+        "shop-connector",
+        "db1",
+        "snapshot",
+    )
+    assert found.kafka.bootstrap_servers == ["k1:9092", "k2:9092"]
+    assert (found.kafka.topic_prefix, found.source.tables) == ("shop", ["*.*"])
+    assert (found.envelope.profile, found.envelope.value_format) == ("debezium", "json")
+    assert done.warnings == ""
+    assert stat.S_IMODE(done.config.stat().st_mode) == 0o600
+
+
+def test_the_text_says_what_each_property_became(tmp_path: Path) -> None:
+    done = imported(
+        tmp_path, database__port=3307, tasks__max="1", signal__data__collection="shop.signals"
+    )
+    assert "# database.port = 3307\nport = 3307\n" in done.text
+    assert "#   tasks.max = 1: one process reads one log\n" in done.text
+    assert "`binlog-connector snapshot` asks the running pipeline for a copy" in done.text
+
+
+def test_it_prints_the_configuration_without_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "connector.json"
+    path.write_text(json.dumps(LEAST))
+    done = CliRunner().invoke(app, ["import-debezium", str(path)])
+    assert done.exit_code == 0
+    assert done.stdout.startswith("# From connector shop, by `binlog-connector import-debezium`.\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "key", "found"),
+    [
+        ("database.port", "3307", "source.port", 3307),
+        ("database.user", "dbz", "source.user", "dbz"),
+        ("database.server.id", "184054", "source.server_id", 184054),
+        ("connect.timeout.ms", "5000", "source.connect_timeout_seconds", 5.0),
+        ("database.ssl.mode", "required", "source.tls.mode", "required"),
+        ("snapshot.mode", "no_data", "source.start", "latest"),
+        ("snapshot.max.threads", "4", "snapshot.connections", 4),
+        ("database.include.list", "shop,crm", "source.tables", ["shop.*", "crm.*"]),
+        ("database.exclude.list", "tmp.*", "source.exclude_tables", ["tmp*.*"]),
+        ("table.include.list", r"shop\.o.*,shop.t", "source.tables", ["shop.o*", "shop.t"]),
+        ("table.whitelist", "shop.t", "source.tables", ["shop.t"]),
+        ("table.exclude.list", r"shop\.log", "source.exclude_tables", ["shop.log"]),
+        ("column.include.list", r"shop\.t\.(a|b)", "source.columns", ["shop.t.a", "shop.t.b"]),
+        ("column.exclude.list", r".*\.password", "source.exclude_columns", ["*.*.password"]),
+        ("tombstones.on.delete", "false", "kafka.tombstones", False),
+        ("topic.creation.default.partitions", "6", "kafka.partitions", 6),
+        ("topic.creation.default.replication.factor", "3", "kafka.replication_factor", 3),
+        ("producer.override.compression.type", "zstd", "kafka.compression", "zstd"),
+        ("decimal.handling.mode", "string", "envelope.decimals", "string"),
+        ("time.precision.mode", "connect", "envelope.times", "connect"),
+        ("binary.handling.mode", "hex", "envelope.binary", "hex"),
+        ("bigint.unsigned.handling.mode", "precise", "envelope.unsigned_bigints", "precise"),
+        (
+            "event.converting.failure.handling.mode",
+            "warn",
+            "envelope.conversion_failures",
+            "null",
+        ),
+        ("field.name.adjustment.mode", "avro", "envelope.field_names", "avro"),
+        ("schema.name.adjustment.mode", "avro", "envelope.schema_names", "avro"),
+        ("skipped.operations", "none", "envelope.skipped_operations", []),
+        ("skipped.operations", "c,t", "envelope.skipped_operations", ["c", "t"]),
+        (
+            "message.key.columns",
+            r"(.*)\.t:a,b;c.d:e",
+            "envelope.message_keys",
+            ["*.t:a,b", "c.d:e"],
+        ),
+        ("value.converter.schemas.enable", "", "envelope.value_format", "json_with_schema"),
+        ("key.converter.schemas.enable", "true", "envelope.key_format", "json_with_schema"),
+        ("heartbeat.interval.ms", "5000", "delivery.heartbeat_interval_seconds", 5.0),
+        ("provide.transaction.metadata", True, "delivery.transaction_records", True),
+    ],
+)
+def test_a_property_becomes_a_key(
+    tmp_path: Path, name: str, value: object, key: str, found: object
+) -> None:
+    done = Imported(tmp_path, LEAST | {name: value})
+    setting: Any = done.settings
+    for part in key.split("."):
+        setting = getattr(setting, part)
+    assert setting == found
+    assert done.warnings == ""
+
+
+def test_masks_are_taken_over(tmp_path: Path) -> None:
+    masks = {
+        "column.mask.with.8.chars": "shop.u.phone",
+        "column.truncate.to.20.chars": "shop.u.address",
+        "column.mask.hash.v2.SHA-256.with.salt.CAFE": "shop.u.email",
+        "column.mask.hash.MD5.with.salt.x.y": "shop.u.name",
+    }
+    done = Imported(tmp_path, LEAST | masks)
+    found = [
+        mask.model_dump(exclude_none=True, exclude={"salt"}) for mask in done.settings.source.masks
+    ]
+    assert found == [
+        {"columns": ["shop.u.phone"], "chars": 8, "version": 2},
+        {"columns": ["shop.u.address"], "truncate": 20, "version": 2},
+        {"columns": ["shop.u.email"], "hash": "SHA-256", "version": 2},
+        {"columns": ["shop.u.name"], "hash": "MD5", "version": 1},
+    ]
+    salts = [mask.salt.get_secret_value() for mask in done.settings.source.masks]
+    assert salts == ["", "", "CAFE", "x.y"]
+
+
+@pytest.mark.parametrize(
+    ("databases", "tables", "found"),
+    [
+        ("shop", "shop.a,crm.b", ["shop.a"]),
+        ("shop|crm", r".*\.a", ["shop.a", "crm.a"]),
+        ("s.*", "shop.a,crm.b", ["shop.a"]),
+        ("s.*", r".*\.a", ["s*.a"]),
+        (".*", r"sh.*\.a", ["sh*.a"]),
+    ],
+)
+def test_databases_and_tables_must_both_match(
+    tmp_path: Path, databases: str, tables: str, found: list[str]
+) -> None:
+    lists = {"database.include.list": databases, "table.include.list": tables}
+    assert Imported(tmp_path, LEAST | lists).settings.source.tables == found
+
+
+UNWRAP = {
+    "transforms": "unwrap",
+    "transforms.unwrap.type": "io.debezium.transforms.ExtractNewRecordState",
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "deletes"),
+    [
+        ({}, "tombstone"),
+        ({"delete.tombstone.handling.mode": "rewrite"}, "rewrite"),
+        ({"delete.handling.mode": "rewrite"}, "rewrite"),
+        ({"drop.tombstones": "false", "delete.handling.mode": "rewrite"}, "rewrite-with-tombstone"),
+    ],
+)
+def test_rows_without_an_envelope(tmp_path: Path, options: dict[str, str], deletes: str) -> None:
+    own = {f"transforms.unwrap.{name}": value for name, value in options.items()}
+    fields = {"transforms.unwrap.add.fields": "op, source.ts_ms"}
+    envelope = Imported(tmp_path, LEAST | UNWRAP | own | fields).settings.envelope
+    assert (envelope.shape, envelope.flat_deletes) == ("flat", deletes)
+    assert envelope.flat_fields == ["op", "source.ts_ms"]
+
+
+def test_passwords_are_not_copied(tmp_path: Path) -> None:
+    login = {
+        "database.password": "s3cret",
+        "schema.history.internal.producer.security.protocol": "SASL_SSL",
+        "schema.history.internal.producer.sasl.mechanism": "SCRAM-SHA-512",
+        "schema.history.internal.producer.sasl.jaas.config": (
+            'org.apache.kafka.common.security.scram.ScramLoginModule required username="cdc" '
+            'password="k3y";'
+        ),
+        "database.ssl.truststore.password": "tr5st",
+    }
+    done = Imported(tmp_path, LEAST | login)
+    assert not any(secret in done.text for secret in ("s3cret", "k3y", "tr5st"))
+    assert "# give it by: export BINLOG_CONNECTOR_SOURCE__PASSWORD=...\n" in done.text
+    kafka = done.settings.kafka
+    assert (kafka.security_protocol, kafka.sasl_mechanism) == ("SASL_SSL", "SCRAM-SHA-512")
+    assert (kafka.sasl_username, str(kafka.sasl_password_file)) == ("cdc", "/run/secrets/kafka")
+
+    asked = Imported(tmp_path, LEAST | login, "--secrets").settings
+    assert asked.source.password.get_secret_value() == "s3cret"
+    assert asked.kafka.sasl_password is not None
+    assert asked.kafka.sasl_password.get_secret_value() == "k3y"
+
+
+@pytest.mark.parametrize(
+    ("reference", "said"),
+    [
+        ("${dir:/run/secrets:mysql}", 'password_file = "/run/secrets/mysql"\n'),
+        ("${env:DB_PASSWORD}", 'BINLOG_CONNECTOR_SOURCE__PASSWORD="$DB_PASSWORD"\n'),
+        (
+            "${file:/opt/db.properties:password}",
+            "# write it alone into a file, and name the file: password_file,\n",
+        ),
+    ],
+)
+def test_configuration_providers_are_recognised(tmp_path: Path, reference: str, said: str) -> None:
+    done = imported(tmp_path, database__password=reference)
+    assert f"# database.password = {reference}\n" in done.text
+    assert said in done.text
+
+
+def test_what_has_no_counterpart_is_a_warning(tmp_path: Path) -> None:
+    others = {
+        "heartbeat.action.query": "UPDATE x",
+        "tables.include": "a",
+        "transforms": "route",
+        "transforms.route.type": "org.apache.kafka.connect.transforms.RegexRouter",
+        "transforms.route.regex": ".*",
+        "key.converter": "io.confluent.connect.avro.AvroConverter",
+    }
+    done = Imported(tmp_path, LEAST | others)
+    assert done.settings.envelope.key_format == "json"
+    meaning = "no statement is executed at the source"
+    text = shown(migration.NO_COUNTERPART, name="heartbeat.action.query", meaning=meaning)
+    assert f"warning: {text}\n" in done.warnings
+    text = shown(migration.UNKNOWN_PROPERTY, name="tables.include")
+    assert f"warning: {text}\n" in done.warnings
+    assert "transforms.route.type has no counterpart: each table has the topic" in done.warnings
+    assert "key.converter has no counterpart: records are JSON without schemas" in done.warnings
+    assert done.warnings.count("warning:") == 4
+    assert "#   tables.include = a: it was left out\n" in done.text
+
+
+def test_a_converter_of_the_worker_is_a_warning(tmp_path: Path) -> None:
+    names = {name: value for name, value in LEAST.items() if not name.startswith("value.")}
+    done = Imported(tmp_path, names)
+    assert done.settings.envelope.value_format == "json"
+    assert "value.converter has no counterpart: it is that of the worker" in done.warnings
+
+
+REFUSED = [
+    ({"connector.class": "io.debezium.connector.postgresql.PostgresConnector"}, "C803"),
+    ({"topic.prefix": None}, "C804"),
+    ({"database.hostname": None}, "C804"),
+    ({"schema.history.internal.kafka.bootstrap.servers": None}, "C804"),
+    ({"table.include.list": r"shop\.(?!tmp).*"}, "C805"),
+    ({"database.include.list": "s.*", "table.include.list": r".*p\.a"}, "C805"),
+    ({"database.include.list": "s", "table.include.list": "x.a"}, "C805"),
+    ({"column.exclude.list": r"shop\.t\.[a-z]+"}, "C805"),
+    ({"message.key.columns": "shop.t"}, "C805"),
+    ({"database.hostname": "${file:/opt/db.properties:host}"}, "C806"),
+    ({"time.precision.mode": "structured"}, "C807"),
+    ({"topic.delimiter": "_"}, "C807"),
+    ({"snapshot.mode": "custom"}, "C807"),
+    ({**UNWRAP, "transforms.unwrap.add.fields": "op,source.x"}, "C807"),
+    ({**UNWRAP, "transforms.unwrap.delete.handling.mode": "none"}, "C807"),
+    ({"topic.prefix": "my.shop"}, "C125"),
+]
+
+
+@pytest.mark.parametrize(("changed", "number"), REFUSED)
+def test_what_would_be_otherwise_is_an_error(
+    tmp_path: Path, changed: dict[str, str], number: str
+) -> None:
+    done = Imported(tmp_path, LEAST | changed)
+    assert done.code == 2
+    assert f"error: [{number}] {done.source}: " in done.warnings or number == "C125"
+    assert f"[{number}]" in done.warnings
+    assert not done.config.exists()
+
+
+def test_an_expression_that_has_no_patterns_is_named(tmp_path: Path) -> None:
+    done = imported(tmp_path, table__include__list=r"shop\.a,shop\.(?!tmp_).*")
+    text = shown(
+        migration.PATTERN,
+        path=done.source,
+        name="table.include.list",
+        pattern=r"shop\.(?!tmp_).*",
+        why="(?!",
+    )
+    assert done.warnings == f"error: {text}\n"
+
+
+@pytest.mark.parametrize(
+    ("document", "why"),
+    [
+        ("[]", "it is not an object"),
+        ({"config": LEAST, "name": "a", "transforms": []}, None),
+        (LEAST | {"transforms": ["a"]}, "transforms is not a single value"),
+        ("{", "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
+    ],
+)
+def test_what_is_no_connector(tmp_path: Path, document: object, why: str | None) -> None:
+    done = Imported(tmp_path, document)
+    if why is None:
+        assert done.code == 0
+        return
+    text = shown(migration.NOT_A_CONNECTOR, path=done.source, why=why)
+    assert (done.code, done.warnings) == (2, f"error: {text}\n")
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    path = tmp_path / "absent.json"
+    done = CliRunner().invoke(app, ["import-debezium", str(path)])
+    text = shown(migration.UNREADABLE, path=path, said="No such file or directory")
+    assert (done.exit_code, done.stderr) == (2, f"error: {text}\n")
+
+
+def test_a_value_that_a_pipeline_does_not_take_is_not_written(tmp_path: Path) -> None:
+    done = imported(tmp_path, database__server__id="0")
+    assert done.code == 2
+    assert f"[{codes.WRONG_VALUE.code}] {done.config}: source.server_id" in done.warnings
+    assert not done.config.exists()
