@@ -20,7 +20,16 @@ if TYPE_CHECKING:
 
 # Properties whose values are secrets.
 _SECRET: Final = ("password", "jaas", "secret", "token", "credential", "basic.auth")
-_SECTIONS: Final = ("", "source", "source.tls", "kafka", "envelope", "delivery", "snapshot")
+_SECTIONS: Final = (
+    "",
+    "source",
+    "source.tls",
+    "kafka",
+    "envelope",
+    "registry",
+    "delivery",
+    "snapshot",
+)
 
 
 class Draft:

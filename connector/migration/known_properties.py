@@ -117,16 +117,16 @@ NO_COUNTERPART: Final[dict[str, str]] = {
     "writes it",
     "database.ssl.keystore*": "source.tls.certificate and source.tls.key take PEM files: "
     "openssl pkcs12 writes them",
-    "key.converter.*": "it has no effect on JSON here",
-    "value.converter.*": "it has no effect on JSON here",
+    "*.converter.schema.registry.ssl.*": "registry.ca, registry.certificate and registry.key take "
+    "PEM files",
+    "key.converter.*": "it has no effect here",
+    "value.converter.*": "it has no effect here",
 }
 
 # The converters whose records can be the same: what schemas.enable = false and true become.
 JSON_CONVERTER: Final = "org.apache.kafka.connect.json.JsonConverter"
-# All others, by the last part of the name: what they would need. To add one, give it a format.
+# Those without a counterpart, by the last part of the name: what they would need.
 CONVERTERS: Final[dict[str, str]] = {
-    "AvroConverter": f"Avro and a schema registry: {_LATER}",
-    "JsonSchemaConverter": f"JSON Schema and a schema registry: {_LATER}",
     "ProtobufConverter": f"Protobuf and a schema registry: {_LATER}",
     "CloudEventsConverter": f"CloudEvents: {_LATER}",
     "StringConverter": "text that is not JSON",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from connector.contract.flat_fields import FLAT_FIELDS
 from connector.migration.known_properties import CONVERTERS, JSON_CONVERTER, TRANSFORMATIONS
 from connector.migration.patterns import split_list
+from connector.migration.registry_keys import convert_registry
 
 if TYPE_CHECKING:
     from connector.migration.draft import Draft
@@ -79,7 +80,7 @@ def _convert_converter(draft: Draft, side: str) -> None:
     elif converter is None:
         draft.say(key, f"{name} is that of the worker: if it has schemas, write json_with_schema")
         draft.no_counterpart(name, "it is that of the worker, and JSON without schemas is assumed")
-    else:
+    elif not convert_registry(draft, side, converter):
         needs = CONVERTERS.get(converter.rpartition(".")[2], "a converter that is unknown here")
         draft.no_counterpart(name, f"records are JSON without schemas; it would need: {needs}")
 

@@ -270,7 +270,7 @@ def test_what_has_no_counterpart_is_a_warning(tmp_path: Path) -> None:
         "transforms": "route",
         "transforms.route.type": "org.apache.kafka.connect.transforms.RegexRouter",
         "transforms.route.regex": ".*",
-        "key.converter": "io.confluent.connect.avro.AvroConverter",
+        "key.converter": "io.confluent.connect.protobuf.ProtobufConverter",
     }
     done = Imported(tmp_path, LEAST | others)
     assert done.settings.envelope.key_format == "json"
@@ -285,6 +285,54 @@ def test_what_has_no_counterpart_is_a_warning(tmp_path: Path) -> None:
     assert "#   tables.include = a: it was left out\n" in done.text
 
 
+def test_avro_takes_its_registry_along(tmp_path: Path) -> None:
+    options = {
+        "key.converter": "io.confluent.connect.avro.AvroConverter",
+        "key.converter.schema.registry.url": "http://a:8081,http://b:8081/",
+        "value.converter": "io.confluent.connect.json.JsonSchemaConverter",
+        "value.converter.schema.registry.url": "http://a:8081,http://b:8081",
+        "value.converter.basic.auth.credentials.source": "USER_INFO",
+        "value.converter.basic.auth.user.info": "cdc:hidden",
+        "value.converter.auto.register.schemas": "false",
+        "value.converter.value.subject.name.strategy": (
+            "io.confluent.kafka.serializers.subject.TopicRecordNameStrategy"
+        ),
+    }
+    done = Imported(tmp_path, LEAST | options)
+    envelope, registry = done.settings.envelope, done.settings.registry
+    assert (envelope.key_format, envelope.value_format) == ("avro", "json_schema")
+    assert registry.urls == ["http://a:8081", "http://b:8081"]
+    assert (registry.username, registry.auto_register) == ("cdc", False)
+    assert registry.subject_strategy == "topic_record"
+    assert "hidden" not in done.text
+    assert done.warnings == ""
+    # Keys and values have one registry.
+    other = options | {"value.converter.schema.registry.url": "http://c:8081"}
+    done = Imported(tmp_path, LEAST | other)
+    assert done.settings.registry.urls == ["http://a:8081", "http://b:8081"]
+    assert "value.converter.schema.registry.url has no counterpart" in done.warnings
+
+
+@pytest.mark.parametrize(
+    ("confluent", "warned"),
+    [({}, True), ({"headers.enabled": "false", "as-confluent": "true"}, False)],
+)
+def test_the_ids_of_apicurio_must_be_those_of_confluent(
+    tmp_path: Path, confluent: dict[str, str], warned: bool
+) -> None:
+    names = {"url": "http://a:8080/apis/registry/v2", "auto-register": "true", **confluent}
+    options = {
+        f"{side}.converter.apicurio.registry.{name}": value
+        for side in ("key", "value")
+        for name, value in names.items()
+    }
+    kind = "io.apicurio.registry.utils.converter.AvroConverter"
+    done = Imported(tmp_path, LEAST | options | {"key.converter": kind, "value.converter": kind})
+    assert done.settings.registry.urls == ["http://a:8080/apis/ccompat/v7"]
+    assert done.settings.registry.auto_register
+    assert ("in four bytes before the record" in done.warnings) is warned
+
+
 def test_a_converter_of_the_worker_is_a_warning(tmp_path: Path) -> None:
     names = {name: value for name, value in LEAST.items() if not name.startswith("value.")}
     done = Imported(tmp_path, names)
@@ -293,6 +341,7 @@ def test_a_converter_of_the_worker_is_a_warning(tmp_path: Path) -> None:
 
 
 REFUSED = [
+    ({"key.converter": "io.confluent.connect.avro.AvroConverter"}, "C804"),
     ({"connector.class": "io.debezium.connector.postgresql.PostgresConnector"}, "C803"),
     ({"topic.prefix": None}, "C804"),
     ({"database.hostname": None}, "C804"),
