@@ -103,6 +103,7 @@ def _with_password(source: SourceSettings, file: ConnectorFile) -> SourceSetting
 
 def _start(file: ConnectorFile, settings: Settings, offsets: str) -> str:
     """Return the `source.start` of the connector's offset; the source has everything after it."""
+    from connector.cli.logs import configure_logging  # noqa: PLC0415  # keeps --help fast
     from connector.migration.offsets import file_offset  # noqa: PLC0415  # keeps --help fast
     from connector.migration.offsets_topic import topic_offset  # noqa: PLC0415  # keeps --help fast
     from connector.source.choice import check_server  # noqa: PLC0415  # keeps --help fast
@@ -115,6 +116,8 @@ def _start(file: ConnectorFile, settings: Settings, offsets: str) -> str:
         if path.exists() or "/" in offsets
         else topic_offset(settings.kafka, offsets, file)
     )
+    # What the checks say must not be in the configuration that is printed.
+    configure_logging(settings.log)
     source = _with_password(settings.source, file)
     with MysqlServer.connect(source) as server:
         start = start_after(server, read)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _TABLE: Final = 2  # parts of a name
 _COLUMN: Final = 3
 _CASE: Final = "letters of names have a case here: write them as the server does"
+_HELPERS: Final = "tables of gh-ost and pt-online-schema-change match only without a wildcard"
 _MASK: Final = re.compile(
     r"column\.(?:mask\.with\.(?P<chars>\d+|length)\.chars|truncate\.to\.(?P<truncate>\d+)\.chars"
     r"|mask\.hash\.(?P<v2>v2\.)?(?P<hash>.+?)\.with\.salt\.(?P<salt>.+))"
@@ -43,6 +44,8 @@ def _convert_tables(draft: Draft) -> None:
     draft.set("source.tables", followed, *(said or ["Debezium follows all tables, too"]))
     if said:
         draft.say("source.tables", _CASE)
+    if any(map(_is_open, followed)):
+        draft.say("source.tables", _HELPERS)
     hidden = _list(draft, 1, "database.exclude.list", "database.blacklist") or []
     excluded = [f"{database}.*" for database in hidden]
     excluded += _list(draft, _TABLE, "table.exclude.list", "table.blacklist") or []

@@ -24,8 +24,6 @@ _STARTS: Final = {
     "no_data": "latest",
     "schema_only": "latest",
     "never": "earliest",
-    "recovery": "latest",
-    "schema_only_recovery": "latest",
 }
 
 
@@ -61,28 +59,12 @@ def _convert_start(draft: Draft, start: str) -> None:
     name = "snapshot.mode"
     text = mode or "initial"
     draft.take(name, "source.start", draft.one_of(name, text, _STARTS), text)
-    threads = draft.pop("snapshot.max.threads")
-    if threads is not None:
-        draft.take("snapshot.max.threads", "snapshot.connections", int(threads))
+    draft.number("snapshot.max.threads", "snapshot.connections")
 
 
 def _convert_delivery(draft: Draft) -> None:
-    transactions = draft.pop("provide.transaction.metadata")
-    if transactions is not None:
-        draft.take(
-            "provide.transaction.metadata",
-            "delivery.transaction_records",
-            transactions.lower() == "true",
-            transactions,
-        )
-    heartbeat = draft.pop("heartbeat.interval.ms")
-    if heartbeat is not None:
-        draft.take(
-            "heartbeat.interval.ms",
-            "delivery.heartbeat_interval_seconds",
-            int(heartbeat) / _MS,
-            f"{heartbeat}, in <prefix>.heartbeat",
-        )
+    draft.flag("provide.transaction.metadata", "delivery.transaction_records")
+    draft.number("heartbeat.interval.ms", "delivery.heartbeat_interval_seconds", _MS)
 
 
 def _convert_rest(draft: Draft, name: str) -> None:

@@ -6,6 +6,7 @@ Each property has one line of a comment: above the key that it became, or in a l
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Final
 
 from connector.errors import ConfigError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 # Properties whose values are secrets.
 _SECRET: Final = ("password", "jaas", "secret", "token", "credential", "basic.auth")
+_FLAGS: Final = {"true": "true", "false": "false"}
 _SECTIONS: Final = (
     "",
     "source",
@@ -88,6 +90,24 @@ class Draft:
         text = self.pop(name)
         if text is not None:
             self.take(name, key, self.one_of(name, text, values), text)
+
+    def number(self, name: str, key: str, divisor: int = 1) -> None:
+        """Set a key to the number that a property has, divided; raise ConfigError without one."""
+        text = self.pop(name)
+        if text is None:
+            return
+        if not re.fullmatch(r"\d+", text):
+            raise ConfigError(
+                codes.VALUE, path=self.connector.path, name=name, value=text, known=["a number"]
+            )
+        number = int(text)
+        self.take(name, key, number if divisor == 1 else number / divisor, text)
+
+    def flag(self, name: str, key: str) -> None:
+        """Set a key to whether a property is true."""
+        text = self.pop(name)
+        if text is not None:
+            self.take(name, key, self.one_of(name, text, _FLAGS) == "true", text)
 
     def one_of(self, name: str, text: str, values: dict[str, str]) -> str:
         """Return what a value is called here; raise ConfigError if it has no counterpart."""

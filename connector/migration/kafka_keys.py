@@ -33,11 +33,7 @@ def convert_kafka(draft: Draft, bootstrap_servers: str, *, secrets: bool) -> Non
     prefix = draft.pop("topic.prefix", "database.server.name")
     draft.take("topic.prefix", "kafka.topic_prefix", prefix)
     _convert_topics(draft)
-    tombstones = draft.pop("tombstones.on.delete")
-    if tombstones is not None:
-        draft.take(
-            "tombstones.on.delete", "kafka.tombstones", tombstones.lower() == "true", tombstones
-        )
+    draft.flag("tombstones.on.delete", "kafka.tombstones")
     draft.mapped("producer.override.compression.type", "kafka.compression", _COMPRESSION)
     _convert_login(draft, secrets=secrets)
 
@@ -56,9 +52,9 @@ def _convert_topics(draft: Draft) -> None:
         ("topic.creation.default.partitions", "kafka.partitions"),
         ("topic.creation.default.replication.factor", "kafka.replication_factor"),
     ):
-        number = draft.pop(name)
-        if number is not None and int(number) > 0:
-            draft.take(name, key, int(number))
+        if draft.left.get(name) == "-1":
+            draft.not_needed(name, "it is the default of the brokers")
+        draft.number(name, key)
 
 
 def _convert_login(draft: Draft, *, secrets: bool) -> None:

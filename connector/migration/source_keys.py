@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from connector.migration.draft import Draft
 
 _MS: Final = 1000
-_PORT: Final = 3306
 # Debezium takes a random one of this range; here it must stay the same.
 _SERVER_ID: Final = 5800
 _VARIABLE: Final = "BINLOG_CONNECTOR_SOURCE__PASSWORD"
@@ -31,22 +30,15 @@ def convert_source(draft: Draft, *, secrets: bool) -> None:
     """Convert host, account and TLS; raises ConfigError if the host is missing."""
     host = draft.require("database.hostname", draft.pop("database.hostname"), "add it to the file")
     draft.take("database.hostname", "source.host", host)
-    port = draft.pop("database.port")
-    if port is not None:
-        draft.take("database.port", "source.port", int(port))
+    draft.number("database.port", "source.port")
     user = draft.pop("database.user")
     if user is not None:
         draft.take("database.user", "source.user", user)
     convert_password(draft, "database.password", "source.password", _VARIABLE, secrets=secrets)
-    server_id = draft.pop("database.server.id")
-    if server_id is None:
+    if "database.server.id" not in draft.left:
         draft.set("source.server_id", _SERVER_ID, "Debezium takes a random number")
-    else:
-        draft.take("database.server.id", "source.server_id", int(server_id))
-    timeout = draft.pop("connect.timeout.ms")
-    if timeout is not None:
-        seconds = int(timeout) / _MS
-        draft.take("connect.timeout.ms", "source.connect_timeout_seconds", seconds, timeout)
+    draft.number("database.server.id", "source.server_id")
+    draft.number("connect.timeout.ms", "source.connect_timeout_seconds", _MS)
     default = "disable" if draft.connector.is_mariadb else "preferred"
     mode = draft.pop("database.ssl.mode") or default
     found = draft.one_of("database.ssl.mode", mode, _SSL)

@@ -26,6 +26,8 @@ class Epoch:
     # The first and the last progress that name a file of the log.
     oldest: Progress | None = None
     newest: Progress | None = None
+    # The first progress, if another program had delivered a part of the next transaction.
+    begun: Progress | None = None
 
 
 @dataclass(slots=True)
@@ -66,6 +68,8 @@ def read_delivered(settings: Settings, clients: KafkaClients) -> Delivered:
             if not found.epochs or found.epochs[-1].number != progress.epoch:
                 found.epochs.append(Epoch(progress.epoch, before))
             epoch = found.epochs[-1]
+            if progress.begun_events or progress.begun_rows:
+                epoch.begun = epoch.begun or progress
             if progress.file:
                 epoch.oldest = epoch.oldest or progress
                 epoch.newest = progress

@@ -84,6 +84,11 @@ class SpanFinder:
         """Start at the oldest position of which progress or topics and the log tell."""
         if not why:
             self._open()
+        begun = self._epoch.begun
+        if begun is not None:
+            # Only this progress says which part of the first transaction the topics do not have.
+            with suppress(SourceRefused):
+                return self._span(check_server(self._server, begun), begun, why=why)
         oldest, logs = self._epoch.oldest, self._logs
         found = _lowest(lowest, self._epoch.number)
         if oldest is not None and (found is None or _place(oldest) <= found):

@@ -125,7 +125,9 @@ def _with_statement(
     with dumped(server, read.file) as log:
         try:
             group, _ = _found(server, read, log)
-        except SourceRefused:
+        except SourceRefused as error:
+            if error.code is not source_start.NO_EVENT:
+                raise
             # This is the file of another server; the set alone says what was read.
             return gtids
     if group.is_read and group.gtid is not None and _ends_before(gtids, group):

@@ -148,6 +148,8 @@ def test_the_rest_of_a_transaction_arrives_and_nothing_twice(
     assert of_rows(stream) == [*wanted, ("c", 10)]
     # The numbers of the rows are those of the log.
     assert stream.changes()[0].value["source"]["row"] == rows
+    proof = forked_command.run("verify", str(config), "--topics")
+    assert proof.returncode == 0, proof.stdout + proof.stderr
 
 
 @pytest.mark.parametrize("case", ["compressed", "by position"])
@@ -200,6 +202,46 @@ def test_an_offset_of_another_log_is_refused(stream: Stream) -> None:
         assert f"[S313] {text_of(source_start.OTHER_LOG, **facts)}" in refused(**read)
     assert "[S310]" in refused(file="binlog.999999", event=6)
     assert "[S309]" in refused(pos=offset["pos"] + 1, event=6)
+
+
+def test_an_offset_within_an_xa_transaction_is_refused(stream: Stream) -> None:
+    offset = offset_in_transaction(stream)
+    gtids = executed(stream)
+    before = len(logged(stream))
+    stream.execute("XA START 'x'", "INSERT INTO a VALUES (50, '')", "XA END 'x'", "XA PREPARE 'x'")
+    try:
+        rows = next(each for each in logged(stream)[before:] if each["Event_type"] == "Write_rows")
+        read = {"file": offset["file"], "pos": rows["End_log_pos"], "gtids": gtids}
+        path = stream.directory / "offsets.json"
+        entry = {"partition": {"server": stream.prefix}, "offset": read}
+        path.write_text(json.dumps({"offsets": [entry]}))
+        code, said, _ = imported(stream, str(path))
+        assert (code, "[S313]" in said) == (3, True), said
+        # Between two transactions, one that is prepared is a line on standard error.
+        read["gtids"] = executed(stream)
+        read["pos"] = logged(stream)[-1]["End_log_pos"]
+        path.write_text(json.dumps({"offsets": [entry]}))
+        code, said, _ = imported(stream, str(path))
+        assert (code, "XA transactions wait" in said) == (0, True), said
+    finally:
+        stream.execute("XA ROLLBACK 'x'")
+
+
+def test_a_statement_before_the_offset_is_not_read_again(stream: Stream) -> None:
+    """Debezium adds the GTID of a statement to its set when the next transaction begins."""
+    offset = offset_in_transaction(stream)
+    gtids = executed(stream)
+    stream.execute("TRUNCATE TABLE b")
+    end = logged(stream)[-1]["End_log_pos"]
+    path = stream.directory / "offsets.json"
+    entry = {
+        "partition": {"server": stream.prefix},
+        "offset": {**offset, "pos": end, "gtids": gtids},
+    }
+    path.write_text(json.dumps({"offsets": [entry]}))
+    code, said, config = imported(stream, str(path))
+    assert (code, said) == (0, "")
+    assert f'start = "gtid:{executed(stream)}"' in config.read_text()
 
 
 def test_a_topic_without_an_offset_of_the_connector(stream: Stream) -> None:
