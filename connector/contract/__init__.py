@@ -44,6 +44,7 @@ from connector.contract.columns import (
 )
 from connector.contract.names import (
     COMMANDS_TOPIC_SUFFIX,
+    CONTROL_TOPIC_SUFFIXES,
     FENCES_TOPIC_SUFFIX,
     HEADER_OP,
     HEADER_SCHEMA,
@@ -88,6 +89,7 @@ from connector.contract.sequence import (
 __all__ = [
     "COLUMN_TYPES",
     "COMMANDS_TOPIC_SUFFIX",
+    "CONTROL_TOPIC_SUFFIXES",
     "DEBEZIUM",
     "EXACT",
     "FENCES_TOPIC_SUFFIX",

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from connector.envelope.topics import Topics
+
 if TYPE_CHECKING:
     from connector.envelope.columns.choice import ColumnChoice
     from connector.envelope.debezium.form import DebeziumForm
+    from connector.envelope.topics import Route
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +23,9 @@ class EnvelopeOptions:
     tombstones: bool = True
     debezium: DebeziumForm | None = None  # None: the profile `exact`
     columns: ColumnChoice | None = None  # None: all columns, as they are
+    routes: tuple[Route, ...] = ()  # of tables whose topics have other names
+
+    @property
+    def topics(self) -> Topics:
+        """The topics of the tables."""
+        return Topics(self.prefix, self.routes)

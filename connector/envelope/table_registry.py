@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from connector.contract import row_topic
 from connector.envelope.published_table import PublishedTable, TableParts
 from connector.envelope.record_form import RecordForm
 from connector.envelope.schemas.table_schema import TableSchema
@@ -32,7 +31,10 @@ class PublishedTables:
         self._watch = watch
         self._tables: dict[int, PublishedTable] = {}
         self._last: PublishedTable | None = None  # the table of the last event
-        # Names by topic; only new ones are added, so any thread may look a name up.
+        self._topics = options.topics
+        # The names under which the records of topics are counted: that of the table, or that of the
+        # topic if a route sends tables there. Only new ones are added, so any thread may look one
+        # up.
         self.names: dict[str, str] = {}
         # Columns that records leave out; None if the log always has all.
         self.unlogged: UnloggedColumns | None = None
@@ -90,12 +92,15 @@ class PublishedTables:
     def topic(self, database: str, table: str) -> str:
         """Return the topic of a table's rows.
 
-        Raises UnsupportedChange if two tables would have the same topic.
+        Raises UnsupportedChange if two tables would have the same topic, and no route wants that.
         """
         name = f"{database}.{table}"
-        topic = row_topic(self._options.prefix, database, table)
-        other = self.names.setdefault(topic, name)
-        if other != name:
+        topic = self._topics.of(database, table)
+        counted = name if self._topics.route(database, table) is None else topic
+        other = self.names.setdefault(topic, counted)
+        if other != counted:
+            if topic in (other, counted):
+                raise UnsupportedChange(table_schemas.TOPIC_TAKEN, table=name, topic=topic)
             raise UnsupportedChange(table_schemas.TOPIC_SHARED, one=other, other=name, topic=topic)
         return topic
 

@@ -339,6 +339,23 @@ FLAT_FIELD = ErrorCode(
     cause="A row without an envelope can have the fields that an envelope has.",
     example={"value": "source.time"},
 )
+TOPIC = ErrorCode(
+    "C150",
+    "{value!r} cannot name a topic: it takes up to 249 letters, digits, dots, _ and -",
+    end=_CONFIGURATION,
+    cause="Kafka allows no other characters. A route may have the names of a table in it.",
+    example={"value": "shop/orders"},
+)
+OWN_TOPIC = ErrorCode(
+    "C151",
+    "rows cannot go to topic {topic}, which holds records of the connector's own",
+    end=_CONFIGURATION,
+    cause=(
+        "The topics <prefix> and <prefix>.schema, .progress, .snapshot, .fences, .quarantine, "
+        ".commands, .transaction and .heartbeat are those of the connector."
+    ),
+    example={"topic": "shop.schema"},
+)
 OF_FLAT = ErrorCode(
     "C149",
     '{key} = {value} needs shape = "flat"',

@@ -20,6 +20,7 @@ from connector.progress.stream_position import StreamPosition
 from connector.proof.expected_changes import ExpectedChanges
 from connector.proof.outcome import Place
 from connector.source.server.column_choice import column_choice
+from connector.source.server.table_topics import table_topics
 from connector.system.temporary_folder import TemporaryFolder
 
 if TYPE_CHECKING:
@@ -67,12 +68,13 @@ class LogReading:
             settings.kafka.tombstones,
             DebeziumForm.of_options(settings.envelope.of_debezium),
             column_choice(settings.source),
+            table_topics(settings).routes,
         )
         encoder = RecordEncoder(options, standing.order, target)
         schemas.tell(encoder.schemas)
         encoder.tables.unlogged = schemas.unlogged
         self._expected = ExpectedChanges(
-            prefix, encoder, comparison, schemas, standing, transactions, span.delivered
+            encoder, comparison, schemas, standing, transactions, span.delivered
         )
         point = source.point
         self._decoder = EventDecoder(

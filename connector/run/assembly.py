@@ -31,6 +31,7 @@ from connector.snapshot.output import CopyOutput
 from connector.snapshot.recovered_copies import open_copies, request_copy
 from connector.snapshot.wanted_copies import WantedCopies
 from connector.source.server.column_choice import column_choice
+from connector.source.server.table_topics import table_topics
 from connector.system.temporary_folder import TemporaryFolder
 
 if TYPE_CHECKING:
@@ -165,6 +166,7 @@ def _envelope_options(settings: Settings, flavour: str) -> EnvelopeOptions:
         tombstones=settings.kafka.tombstones,
         debezium=DebeziumForm.of_options(settings.envelope.of_debezium),
         columns=column_choice(settings.source),
+        routes=table_topics(settings).routes,
     )
 
 

@@ -227,6 +227,44 @@ def test_an_envelope_has_no_choices_of_flat_records(config: Path, line: str, tex
 
 
 @pytest.mark.parametrize(
+    ("topic", "text"),
+    [
+        (
+            "shop/orders",
+            (
+                "envelope.routes.0.topic: 'shop/orders' cannot name a topic: it takes up to 249 "
+                "letters, digits, dots, _ and -"
+            ),
+        ),
+        (
+            "..",
+            (
+                "envelope.routes.0.topic: '..' cannot name a topic: it takes up to 249 letters, "
+                "digits, dots, _ and -"
+            ),
+        ),
+        (
+            "shop.schema",
+            "rows cannot go to topic shop.schema, which holds records of the connector's own",
+        ),
+    ],
+)
+def test_a_route_leads_to_a_topic_of_rows(config: Path, topic: str, text: str) -> None:
+    route = f'routes = [{{ tables = "shop_*.orders", topic = "{topic}" }}]\n'
+    config.write_text(f'{MINIMAL}[envelope]\nprofile = "debezium"\n{route}')
+    assert text in message_of(config)
+
+
+def test_exact_topics_have_no_routes(config: Path) -> None:
+    route = 'routes = [{ tables = "a.b", topic = "{database}.{table}" }]\n'
+    config.write_text(f"{MINIMAL}[envelope]\n{route}")
+    assert 'routes = [{"tables": "a.b", "topic": "{database}.{table}"' in message_of(config)
+    config.write_text(f'{MINIMAL}[envelope]\nprofile = "debezium"\n{route}')
+    (found,) = load_settings(config).envelope.routes
+    assert found.key_field == "__dbz__physicalTableIdentifier"
+
+
+@pytest.mark.parametrize(
     ("section", "key", "value"),
     [("quarantine", "policy", "fence-key"), ("schema", "on_rewrite", "fence")],
 )

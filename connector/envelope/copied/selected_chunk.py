@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from librt.strings import BytesWriter, read_i64_le
 
-from connector.contract import OP_READ, SEQ_ROW_DIGITS, row_topic
+from connector.contract import OP_READ, SEQ_ROW_DIGITS
 from connector.envelope.flat_fields import FlatFields
 from connector.envelope.record_form import NO_BEFORE, RecordForm
 from connector.envelope.record_headers import RecordHeaders, schema_header
@@ -115,7 +115,7 @@ class Chunk:
         too large joins those that are `refused`.
         """
         schema = self.schema
-        topic = row_topic(options.prefix, schema.database, schema.table)
+        topic = options.topics.of(schema.database, schema.table)
         form = RecordForm(options, schema)
         is_flat = options.debezium is not None and options.debezium.is_flat
         # A row without an envelope is taken out of one, without its last brace.
