@@ -19,6 +19,7 @@ from connector.contract import (
 )
 from connector.envelope.ddl_record import write_ddl
 from connector.envelope.event_encoder import HALVES, US_PER_MS, EventEncoder
+from connector.envelope.judged_images import FilterGate
 from connector.envelope.key_watch import KeyWatch
 from connector.envelope.schemas.schema_records import SchemaRecords
 from connector.envelope.schemas.table_schema import TableSchema, every_column
@@ -77,7 +78,10 @@ class RecordEncoder:
             skipped = options.debezium.skipped_operations
             self._skipped = tuple(kind for op, kind in _KINDS.items() if op in skipped)
             self._takes_back = OP_TRUNCATE not in skipped
-        self._events = EventEncoder(options, target)
+        gate: FilterGate | None = None
+        if options.debezium is not None and options.debezium.filters is not None:
+            gate = FilterGate(target)
+        self._events = EventEncoder(options, target if gate is None else gate)
         self.schemas = SchemaRecords(
             options.prefix,
             target,
@@ -90,7 +94,7 @@ class RecordEncoder:
         # Tables whose rows show that they must be copied again: database, table, reason.
         self.doubts: list[tuple[str, str, str]] = []
         self.watch = KeyWatch()
-        self.tables = PublishedTables(options, self.watch)
+        self.tables = PublishedTables(options, self.watch, gate)
         # Tables that the log does not describe; None if it describes all.
         self.anchored: AnchoredTables | None = None
         self._transaction: SourceTransaction | None = None

@@ -55,6 +55,8 @@ _COUNT: Final = _START[0]
 _ONE_MORE: Final = _sequence_start(_HEADERS + 1)[0]
 _OP: Final = _header(HEADER_OP, b" ")[:-1]  # without the letter
 _TRANSACTION: Final = _header(HEADER_TXN, b"")[:-1]  # without the length
+# Where the headers of a row have the letter of its operation.
+OP_AT: Final = len(_START) + SEQ_DIGITS + len(_OP)
 
 
 @final

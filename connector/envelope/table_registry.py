@@ -12,6 +12,7 @@ from connector.errors import UnsupportedChange, table_columns, table_rows, table
 if TYPE_CHECKING:
     from connector.binlog.event import Event
     from connector.binlog.events.table_map import TableMapEvent
+    from connector.envelope.judged_images import FilterGate
     from connector.envelope.key_watch import KeyWatch
     from connector.envelope.options import EnvelopeOptions
     from connector.envelope.schemas.unlogged_columns import UnloggedColumns
@@ -24,14 +25,17 @@ _TABLES_MAX: Final = 10_000
 class PublishedTables:
     """The tables of one stream that have had rows."""
 
-    def __init__(self, options: EnvelopeOptions, watch: KeyWatch) -> None:
-        """Tell `watch` which tables have rows."""
+    def __init__(
+        self, options: EnvelopeOptions, watch: KeyWatch, gate: FilterGate | None = None
+    ) -> None:
+        """Tell `watch` which tables have rows, and `gate` which rows have records."""
+        self._gate = gate
         self._options = options
+        self._topics = options.topics
         self._chosen = options.columns
         self._watch = watch
         self._tables: dict[int, PublishedTable] = {}
         self._last: PublishedTable | None = None  # the table of the last event
-        self._topics = options.topics
         # The names under which the records of topics are counted: that of the table, or that of the
         # topic if a route sends tables there. Only new ones are added, so any thread may look one
         # up.
@@ -55,7 +59,7 @@ class PublishedTables:
             topic = self.topic(schema.database, schema.table)
             watched = self._watch.table(schema.name)
             try:
-                table = PublishedTable(table_map, schema, topic, watched, self._options)
+                table = PublishedTable(table_map, schema, topic, watched, self._options, self._gate)
             except UnsupportedChange as error:
                 raise in_event(event, schema.name, error) from error
             self._tables[id(table_map)] = table

@@ -10,7 +10,6 @@ from connector.binlog.decoder import EventDecoder
 from connector.changes.assembler import TransactionAssembler
 from connector.changes.online_schema_change import OnlineChanges
 from connector.contract import Sequence
-from connector.envelope.debezium.form import DebeziumForm
 from connector.envelope.options import EnvelopeOptions
 from connector.envelope.record_encoder import RecordEncoder
 from connector.envelope.transaction_records import TransactionRecords
@@ -19,6 +18,7 @@ from connector.progress.order import file_number
 from connector.progress.stream_position import StreamPosition
 from connector.proof.expected_changes import ExpectedChanges
 from connector.proof.outcome import Place
+from connector.snapshot.row_filters import debezium_form
 from connector.source.server.column_choice import column_choice
 from connector.source.server.table_topics import table_topics
 from connector.system.temporary_folder import TemporaryFolder
@@ -66,7 +66,7 @@ class LogReading:
             flavour,
             version("binlog-connector"),
             settings.kafka.tombstones,
-            DebeziumForm.of_options(settings.envelope.of_debezium),
+            debezium_form(settings.envelope),
             column_choice(settings.source),
             table_topics(settings).routes,
         )

@@ -12,7 +12,6 @@ from connector.binlog.decoder import EventDecoder
 from connector.changes.online_schema_change import OnlineChanges
 from connector.changes.table_filter import TableFilter
 from connector.contract import EXACT
-from connector.envelope.debezium.form import DebeziumForm
 from connector.envelope.options import EnvelopeOptions
 from connector.envelope.record_encoder import RecordEncoder
 from connector.envelope.schemas.anchored_tables import AnchoredTables
@@ -29,6 +28,7 @@ from connector.sink.commands import Commands
 from connector.snapshot.cascaded_copies import CascadedCopies
 from connector.snapshot.output import CopyOutput
 from connector.snapshot.recovered_copies import open_copies, request_copy
+from connector.snapshot.row_filters import debezium_form
 from connector.snapshot.wanted_copies import WantedCopies
 from connector.source.server.column_choice import column_choice
 from connector.source.server.table_topics import table_topics
@@ -164,7 +164,7 @@ def _envelope_options(settings: Settings, flavour: str) -> EnvelopeOptions:
         connector=flavour,
         version=version("binlog-connector"),
         tombstones=settings.kafka.tombstones,
-        debezium=DebeziumForm.of_options(settings.envelope.of_debezium),
+        debezium=debezium_form(settings.envelope),
         columns=column_choice(settings.source),
         routes=table_topics(settings).routes,
     )

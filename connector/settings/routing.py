@@ -22,6 +22,15 @@ def _as_topic(value: str) -> str:
     return value
 
 
+class FilterSettings(BaseModel):
+    """Leaves out the rows of some tables that do not meet a condition: Debezium's Filter."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    tables: TablePattern
+    where: str
+
+
 class RouteSettings(BaseModel):
     """Sends the rows of several tables to one topic: Debezium's ByLogicalTableRouter."""
 

@@ -10,6 +10,8 @@ from connector.contract import OP_TRUNCATE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from connector.envelope.filters.row_filter import RowFilters
+
 
 @dataclass(frozen=True, slots=True)
 class DebeziumForm:
@@ -41,6 +43,7 @@ class DebeziumForm:
     flat_fields: tuple[str, ...] = ()  # add.fields
     skipped_operations: tuple[str, ...] = (OP_TRUNCATE,)  # skipped.operations
     message_keys: tuple[str, ...] = ()  # message.key.columns
+    filters: RowFilters | None = None  # the transformation Filter
 
     @property
     def is_flat(self) -> bool:
