@@ -62,6 +62,7 @@ from connector.contract.names import (
     SNAPSHOT_TOPIC_SUFFIX,
     TRANSACTION_TOPIC_SUFFIX,
     control_topic,
+    is_topic_name,
     row_topic,
     topic_part,
 )
@@ -127,6 +128,7 @@ __all__ = [
     "SnapshotRecord",
     "UnloggedColumn",
     "control_topic",
+    "is_topic_name",
     "row_topic",
     "topic_part",
 ]

@@ -143,10 +143,8 @@ def _struct(fields: list[ConnectSchema], name: str) -> ConnectSchema:
 
 
 def _name(schema: TableSchema, options: EnvelopeOptions, form: DebeziumForm, kind: str) -> str:
-    topics = options.topics
-    topic = topics.of(schema.database, schema.table)
-    is_routed = topics.route(schema.database, schema.table) is not None
-    return schema_name(f"{topic}.{kind}", form, is_routed=is_routed)
+    topic = options.topics.of(schema.database, schema.table)
+    return schema_name(f"{topic}.{kind}", form)
 
 
 def _head(schema: ConnectSchema) -> bytes:

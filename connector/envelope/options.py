@@ -10,6 +10,7 @@ from connector.envelope.topics import Topics
 if TYPE_CHECKING:
     from connector.envelope.columns.choice import ColumnChoice
     from connector.envelope.debezium.form import DebeziumForm
+    from connector.envelope.debezium.outbox_form import OutboxForm
     from connector.envelope.topics import Route
 
 
@@ -24,6 +25,7 @@ class EnvelopeOptions:
     debezium: DebeziumForm | None = None  # None: the profile `exact`
     columns: ColumnChoice | None = None  # None: all columns, as they are
     routes: tuple[Route, ...] = ()  # of tables whose topics have other names
+    outbox: OutboxForm | None = None  # of tables whose rows are events
 
     @property
     def topics(self) -> Topics:

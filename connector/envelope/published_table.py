@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from connector.envelope.judged_images import FilterGate
     from connector.envelope.key_watch import WatchedTable
     from connector.envelope.options import EnvelopeOptions
+    from connector.envelope.outbox_events import OutboxEvents
     from connector.envelope.schemas.table_schema import TableSchema
 
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 class TableParts:
     """The parts that all records of one column list share."""
 
-    __slots__ = ("form", "header", "source", "topic", "watched")
+    __slots__ = ("form", "header", "outbox", "source", "topic", "watched")
 
     def __init__(
         self,
@@ -43,6 +44,8 @@ class TableParts:
     ) -> None:
         """Compose the parts; `schema_id` is the id of the column list."""
         self.form = form
+        # What makes events of rows; None for other tables than those of an outbox.
+        self.outbox: OutboxEvents | None = None
         self.topic = topic
         self.watched = watched
         self.source = SourceTable(database, table)

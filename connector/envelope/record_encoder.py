@@ -294,6 +294,10 @@ class RecordEncoder:
         form = self.options.debezium
         if form is None:
             return True
+        outbox = self.options.outbox
+        if outbox is not None and outbox.takes(change.database, change.table):
+            # Events that were sent are not taken back.
+            return False
         # A row without an envelope cannot say that all others are gone.
         return self._takes_back and change.kind is StatementKind.TRUNCATE and not form.is_flat
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
+from connector.changes.stream_listener import StreamListener
+from connector.envelope.outbox_events import OutboxEvents
 from connector.envelope.published_table import PublishedTable, TableParts
 from connector.envelope.record_form import RecordForm
 from connector.envelope.schemas.table_schema import TableSchema
@@ -42,6 +44,8 @@ class PublishedTables:
         self.names: dict[str, str] = {}
         # Columns that records leave out; None if the log always has all.
         self.unlogged: UnloggedColumns | None = None
+        # Hears of updates of outbox tables.
+        self.listener = StreamListener()
 
     def of(self, table_map: TableMapEvent, event: Event) -> PublishedTable:
         """Return the table for the rows in `event`, always the same one for the same table map.
@@ -60,6 +64,7 @@ class PublishedTables:
             watched = self._watch.table(schema.name)
             try:
                 table = PublishedTable(table_map, schema, topic, watched, self._options, self._gate)
+                table.parts.outbox = self.outbox_events(schema)
             except UnsupportedChange as error:
                 raise in_event(event, schema.name, error) from error
             self._tables[id(table_map)] = table
@@ -79,6 +84,16 @@ class PublishedTables:
             if error.code in table_columns.CODES:
                 raise in_event(event, f"{database}.{table}", error) from error
             raise
+
+    def outbox_events(self, schema: TableSchema) -> OutboxEvents | None:
+        """Return what makes events of an outbox table's rows; None for other tables.
+
+        Raises UnsupportedChange for a column that records do not have, or that no event can have.
+        """
+        form = self._options.outbox
+        if form is None or not form.takes(schema.database, schema.table):
+            return None
+        return OutboxEvents(self._options, schema, self.names, self.listener)
 
     def parts(
         self, database: str, table: str, schema_id: str, schema: TableSchema | None

@@ -356,6 +356,13 @@ OWN_TOPIC = ErrorCode(
     ),
     example={"topic": "shop.schema"},
 )
+EVENT_HEADER = ErrorCode(
+    "C152",
+    "{value!r} is no header of an event: write column or column:header, as in type:eventType",
+    end=_CONFIGURATION,
+    cause="The value of a column is in the header of that name. The header id is always there.",
+    example={"value": "type:"},
+)
 OF_FLAT = ErrorCode(
     "C149",
     '{key} = {value} needs shape = "flat"',

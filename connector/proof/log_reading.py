@@ -20,6 +20,7 @@ from connector.proof.expected_changes import ExpectedChanges
 from connector.proof.outcome import Place
 from connector.snapshot.row_filters import debezium_form
 from connector.source.server.column_choice import column_choice
+from connector.source.server.outbox_form import outbox_form
 from connector.source.server.table_topics import table_topics
 from connector.system.temporary_folder import TemporaryFolder
 
@@ -69,6 +70,7 @@ class LogReading:
             debezium_form(settings.envelope),
             column_choice(settings.source),
             table_topics(settings).routes,
+            outbox_form(settings.envelope.outbox),
         )
         encoder = RecordEncoder(options, standing.order, target)
         schemas.tell(encoder.schemas)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from connector.changes.table_filter import TableFilter
+    from connector.envelope.debezium.outbox_form import OutboxForm
     from connector.envelope.topics import Topics
     from connector.settings.sections import KafkaSettings
     from connector.sink.clients import KafkaClients
@@ -46,8 +47,15 @@ def own_topics(
     return found
 
 
-def topics_of(settings: KafkaSettings, clients: KafkaClients, known: set[str]) -> dict[str, bool]:
+def topics_of(
+    settings: KafkaSettings,
+    clients: KafkaClients,
+    known: set[str],
+    outbox: OutboxForm | None = None,
+) -> dict[str, bool]:
     """Return the topics of the prefix and those of `known`, and whether Kafka compacts them.
+
+    Those of the events of `outbox` are among them, and are added to `known`.
 
     Raises SinkUnavailable or SinkRefused.
     """
@@ -55,10 +63,11 @@ def topics_of(settings: KafkaSettings, clients: KafkaClients, known: set[str]) -
     try:
         admin = clients.open_admin(**client_settings(settings))
         try:
+            existing = admin.list_topics()
+            if outbox is not None:
+                known.update(filter(outbox.may_have, existing))
             names = [
-                name
-                for name in admin.list_topics()
-                if name in known or f"{name}.".startswith(f"{prefix}.")
+                name for name in existing if name in known or f"{name}.".startswith(f"{prefix}.")
             ]
             return _compacted(admin, names)
         finally:

@@ -30,6 +30,7 @@ from connector.proof.topic_records import TopicRecords
 from connector.proof.transaction_topic import TransactionTopic
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.sink.recovery import reading, reading_since
+from connector.source.server.outbox_form import outbox_form
 from connector.source.server.table_topics import table_topics
 
 if TYPE_CHECKING:
@@ -97,7 +98,8 @@ class _Proof:
         self._tables = TableFilter(settings.source.tables, settings.source.exclude_tables)
         self._table_topics = table_topics(settings)
         known = topics_with_rows(self._table_topics, self._tables, self._schemas.names)
-        self._existing = topics_of(settings.kafka, clients, known)
+        outbox = outbox_form(settings.envelope.outbox)
+        self._existing = topics_of(settings.kafka, clients, known, outbox)
         own = own_topics(prefix, self._existing, self._tables, known)
         self._topics = opened.enter_context(TopicRecords(settings.kafka, own, clients))
         self._outcome = outcome = Outcome()

@@ -31,6 +31,7 @@ from connector.snapshot.recovered_copies import open_copies, request_copy
 from connector.snapshot.row_filters import debezium_form
 from connector.snapshot.wanted_copies import WantedCopies
 from connector.source.server.column_choice import column_choice
+from connector.source.server.outbox_form import outbox_form
 from connector.source.server.table_topics import table_topics
 from connector.system.temporary_folder import TemporaryFolder
 
@@ -97,6 +98,7 @@ def assemble(
     encoder = _record_encoder(options, standing, transactions or target, recovered)
     encoder.anchored = _anchored_tables(settings, recovered, source, notices)
     encoder.tables.unlogged = source.unlogged_columns()
+    encoder.tables.listener = notices
     tables = TableFilter(settings.source.tables, settings.source.exclude_tables, notices)
     cascaded, cascades = open_cascades(settings, source, tables, last)
     decoder = EventDecoder(file=point.file, position=point.position, mariadb=mariadb)
@@ -167,6 +169,7 @@ def _envelope_options(settings: Settings, flavour: str) -> EnvelopeOptions:
         debezium=debezium_form(settings.envelope),
         columns=column_choice(settings.source),
         routes=table_topics(settings).routes,
+        outbox=outbox_form(settings.envelope.outbox),
     )
 
 

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
+from connector.contract import is_topic_name
 from connector.errors import settings as codes
 from connector.settings.files import UnfitValueError
 from connector.settings.values import TablePattern
 
-# https://github.com/apache/kafka/blob/trunk/clients/src/main/java/org/apache/kafka/common/internals/Topic.java
-_TOPIC = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
-_NAMES = re.compile(r"\{(database|table)\}")
+
+def _topic(*names: str) -> AfterValidator:
+    """Return a check of a topic's name, in which other names may stand in braces."""
+
+    def check(value: str) -> str:
+        if not is_topic_name(re.sub(rf"\{{({'|'.join(names)})\}}", "x", value)):
+            raise UnfitValueError(codes.TOPIC, value=value)
+        return value
+
+    return AfterValidator(check)
 
 
-def _as_topic(value: str) -> str:
-    if not _TOPIC.fullmatch(_NAMES.sub("x", value)):
-        raise UnfitValueError(codes.TOPIC, value=value)
+def _as_event_header(value: str) -> str:
+    column, colon, name = value.partition(":")
+    if not (column and name if colon else column) or value == "id":
+        raise UnfitValueError(codes.EVENT_HEADER, value=value)
     return value
 
 
@@ -38,6 +47,27 @@ class RouteSettings(BaseModel):
 
     tables: TablePattern  # topic.regex
     # topic.replacement; {database} and {table} stand for the names of the table.
-    topic: Annotated[str, AfterValidator(_as_topic)]
+    topic: Annotated[str, _topic("database", "table")]
     # key.field.name; "" stands for key.enforce.uniqueness=false.
     key_field: str = "__dbz__physicalTableIdentifier"
+
+
+class OutboxSettings(BaseModel):
+    """Tables whose new rows are events for other programs: Debezium's EventRouter."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    tables: list[TablePattern] = []
+    id: str = "id"  # table.field.event.id
+    key: str = "aggregateid"  # table.field.event.key
+    payload: str = "payload"  # table.field.event.payload
+    route_by: str = "aggregatetype"  # route.by.field
+    # route.topic.replacement; {value} stands for the value of the column route_by.
+    topic_name: Annotated[str, _topic("value")] = "outbox.event.{value}"
+    # table.fields.additional.placement, as column or column:header
+    headers: list[Annotated[str, AfterValidator(_as_event_header)]] = []
+    # The converters: JsonConverter; plain is StringConverter, and BinaryDataConverter for bytes.
+    key_format: Literal["json", "json_with_schema", "plain"] = "json"
+    value_format: Literal["json", "json_with_schema", "plain"] = "json"
+    # table.op.invalid.behavior
+    on_update: Literal["warn", "stop"] = "warn"

@@ -20,7 +20,7 @@ from connector.errors import ConfigError, SourceUnavailable
 from connector.errors import settings as codes
 from connector.settings.files import FileSettings, UnfitValueError
 from connector.settings.kafka_login import KafkaLogin
-from connector.settings.routing import FilterSettings, RouteSettings
+from connector.settings.routing import FilterSettings, OutboxSettings, RouteSettings
 from connector.settings.secrets import command_secret, read_secret
 from connector.settings.values import (
     ColumnPattern,
@@ -194,6 +194,7 @@ class EnvelopeSettings(Section):
     filters: list[FilterSettings] = []
     # ByLogicalTableRouter; of several routes for a table, the first one counts.
     routes: list[RouteSettings] = []
+    outbox: OutboxSettings = OutboxSettings()
 
     @model_validator(mode="after")
     def _fitting(self) -> EnvelopeSettings:
@@ -214,7 +215,7 @@ class EnvelopeSettings(Section):
         """Return the fields of `DebeziumForm`; None for the profile `exact`."""
         if self.profile == "exact":
             return None
-        return self.model_dump(exclude={"profile", "filters", "routes"}) | {
+        return self.model_dump(exclude={"profile", "filters", "outbox", "routes"}) | {
             "skipped_operations": tuple(self.skipped_operations),
             "message_keys": tuple(self.message_keys),
             "flat_fields": tuple(self.flat_fields),

@@ -205,6 +205,24 @@ class Chunk:
                 at += key_length
         return found
 
+    def rows(self) -> list[tuple[bytes | None, bytes]]:
+        """Return the key and the JSON object of each row that is not refused."""
+        found: list[tuple[bytes | None, bytes]] = []
+        data = self._data
+        size: i64 = len(data)
+        at: i64 = 0
+        while at < size:
+            key_length = read_i64_le(data, at + 8)
+            start = at + LENGTHS
+            at = start + read_i64_le(data, at)
+            row = data[start + len(NO_BEFORE) : at]
+            key: bytes | None = None
+            if key_length != NO_KEY:
+                key = data[at : at + key_length]
+                at += key_length
+            found.append((self._row_keys[len(found)] if self._row_keys else key, row))
+        return found
+
     def _end_of_value(
         self, options: EnvelopeOptions, read_at: CopyPosition, now_us: i64, *, is_flat: bool
     ) -> bytes:

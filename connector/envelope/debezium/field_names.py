@@ -36,13 +36,11 @@ def field_names(columns: Sequence[SchemaColumn], form: DebeziumForm | None) -> l
     return list(names)
 
 
-def schema_name(name: str, form: DebeziumForm, *, is_routed: bool = False) -> str:
-    """Return the name of a schema whose parts are separated by dots.
-
-    Debezium's router gives every schema a name that Avro can have.
-    """
-    mode = "avro" if is_routed else form.schema_names
-    return name if mode == "none" else _adjusted(name, mode, _LETTERS | _DIGITS | {"."})
+def schema_name(name: str, form: DebeziumForm) -> str:
+    """Return the name of a schema whose parts are separated by dots."""
+    if form.schema_names == "none":
+        return name
+    return _adjusted(name, form.schema_names, _LETTERS | _DIGITS | {"."})
 
 
 def _adjusted(name: str, mode: str, valid: frozenset[str]) -> str:
