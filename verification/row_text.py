@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from connector.codec.sql_text import quoted_identifier
 from connector.contract import INTEGER_TYPES
-from connector.envelope.copied.cell_choice import has_uncertain_labels
+from connector.envelope.cells.uncertain_labels import has_uncertain_labels
 from connector.source.tables.table_definition import PACKED_TYPES, read_definition
 from stream_jobs.schema.column_types import DECIMAL_PRECISION_MAX
 from stream_jobs.schema.decimal_text import decimal_texts

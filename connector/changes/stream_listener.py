@@ -46,5 +46,8 @@ class StreamListener:
         It has `records` with `size` bytes, received and encoded within `seconds`.
         """
 
+    def event_updated(self, database: str, table: str) -> None:
+        """Updates of an outbox table have no events; told once for a column list."""
+
     def fence_set(self, name: str, since: str, reason: str, *, of_key: bool) -> None:
         """From now on, changes of table `name`, or of one key of it, are held back."""

@@ -28,6 +28,7 @@ from connector.sink.inspection import inspect
 from connector.sink.limits import check_limits
 from connector.sink.schema_registry import open_registry
 from connector.snapshot.recovered_copies import copy_states
+from connector.snapshot.row_filters import debezium_form
 from connector.source.checks.columns import check_columns
 from connector.source.checks.finding import Finding, Severity
 from connector.source.checks.format_gaps import not_seen
@@ -63,6 +64,8 @@ def check_pipeline(settings: Settings, console: Console, waiting: Console) -> li
 
     `console` shows the findings, `waiting` the current question. Raises ConfigError.
     """
+    # Raises for a filter that cannot be evaluated.
+    debezium_form(settings.envelope)
     check = _Check(settings, console, waiting)
     recovered = check.kafka()
     check.registry()

@@ -44,6 +44,7 @@ from connector.contract.columns import (
 )
 from connector.contract.names import (
     COMMANDS_TOPIC_SUFFIX,
+    CONTROL_TOPIC_SUFFIXES,
     FENCES_TOPIC_SUFFIX,
     HEADER_OP,
     HEADER_SCHEMA,
@@ -61,6 +62,7 @@ from connector.contract.names import (
     SNAPSHOT_TOPIC_SUFFIX,
     TRANSACTION_TOPIC_SUFFIX,
     control_topic,
+    is_topic_name,
     row_topic,
     topic_part,
 )
@@ -88,6 +90,7 @@ from connector.contract.sequence import (
 __all__ = [
     "COLUMN_TYPES",
     "COMMANDS_TOPIC_SUFFIX",
+    "CONTROL_TOPIC_SUFFIXES",
     "DEBEZIUM",
     "EXACT",
     "FENCES_TOPIC_SUFFIX",
@@ -125,6 +128,7 @@ __all__ = [
     "SnapshotRecord",
     "UnloggedColumn",
     "control_topic",
+    "is_topic_name",
     "row_topic",
     "topic_part",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 HEADER_SEQ: Final = "cdc.seq"
@@ -24,6 +25,19 @@ QUARANTINE_TOPIC_SUFFIX: Final = "quarantine"
 COMMANDS_TOPIC_SUFFIX: Final = "commands"
 TRANSACTION_TOPIC_SUFFIX: Final = "transaction"
 HEARTBEAT_TOPIC_SUFFIX: Final = "heartbeat"
+# https://github.com/apache/kafka/blob/trunk/clients/src/main/java/org/apache/kafka/common/internals/Topic.java
+_TOPIC: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
+
+CONTROL_TOPIC_SUFFIXES: Final = (
+    SCHEMA_TOPIC_SUFFIX,
+    PROGRESS_TOPIC_SUFFIX,
+    SNAPSHOT_TOPIC_SUFFIX,
+    FENCES_TOPIC_SUFFIX,
+    QUARANTINE_TOPIC_SUFFIX,
+    COMMANDS_TOPIC_SUFFIX,
+    TRANSACTION_TOPIC_SUFFIX,
+    HEARTBEAT_TOPIC_SUFFIX,
+)
 
 
 def control_topic(prefix: str, suffix: str) -> str:
@@ -34,6 +48,11 @@ def control_topic(prefix: str, suffix: str) -> str:
 def row_topic(prefix: str, database: str, table: str) -> str:
     """Return the topic of a table's rows; characters that Kafka forbids become `_`."""
     return ".".join((prefix, topic_part(database), topic_part(table)))
+
+
+def is_topic_name(name: str) -> bool:
+    """Return whether Kafka allows a topic with this name."""
+    return _TOPIC.fullmatch(name) is not None
 
 
 def topic_part(name: str) -> str:

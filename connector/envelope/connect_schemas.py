@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from connector.contract import row_topic
 from connector.contract.flat_fields import OF_ENVELOPE
 from connector.envelope.connect_types import column_field
 from connector.envelope.debezium.field_names import field_names, schema_name
@@ -43,8 +42,11 @@ _TRANSACTION: Final = {
 def key_schema(schema: TableSchema, options: EnvelopeOptions, form: DebeziumForm) -> ConnectSchema:
     """Return the schema of keys; raises as `record_key_indexes` does."""
     fields = _column_fields(schema, form)
-    indexes = record_key_indexes(schema, form)
-    return _struct([fields[n] for n in indexes], _name(schema, options, form, "Key"))
+    keyed = [fields[n] for n in record_key_indexes(schema, form)]
+    route = options.topics.route(schema.database, schema.table)
+    if route is not None and route.key_field:
+        keyed.append(field(route.key_field, "string", optional=False))
+    return _struct(keyed, _name(schema, options, form, "Key"))
 
 
 def envelope_schema(
@@ -136,5 +138,5 @@ def _struct(fields: list[ConnectSchema], name: str) -> ConnectSchema:
 
 
 def _name(schema: TableSchema, options: EnvelopeOptions, form: DebeziumForm, kind: str) -> str:
-    topic = row_topic(options.prefix, schema.database, schema.table)
+    topic = options.topics.of(schema.database, schema.table)
     return schema_name(f"{topic}.{kind}", form)

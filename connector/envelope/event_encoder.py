@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from connector.binlog.events.rows_head import RowsKind
     from connector.changes.transaction import SourceTransaction
     from connector.envelope.options import EnvelopeOptions
+    from connector.envelope.outbox_events import OutboxEvents
     from connector.envelope.published_table import TableParts
     from connector.envelope.rows.row_images import RowImages
     from connector.records.record import RecordTarget
@@ -64,6 +65,7 @@ class EventEncoder:
         "_headers",
         "_keys",
         "_out",
+        "_outbox",
         "_row_shift",
         "_source",
         "_target",
@@ -93,6 +95,7 @@ class EventEncoder:
         self._out = BytesWriter()
         self._row_shift: i64 = 0
         self._topic = ""
+        self._outbox: OutboxEvents | None = None
         self._keys: set[bytes] | None = None  # collects keys of records, for copies
         self._timestamp_ms: i64 = 0
         self._transaction: SourceTransaction | None = None
@@ -119,6 +122,7 @@ class EventEncoder:
             self._transaction_id = transaction.id.encode()
             self._timestamp_ms = transaction.committed_us // US_PER_MS
         self._topic = table.topic
+        self._outbox = table.outbox
         keys = table.watched.keys
         if keys is not None and len(keys) > KEYS_MAX:
             # A source transaction may change any number of rows, but a sequence counts only so far.
@@ -136,7 +140,11 @@ class EventEncoder:
 
     def row(self, kind: RowsKind, images: RowImages, number: i64) -> None:
         """Write the records of the event's row `number`; if an error is raised, none is written."""
-        self._row(kind, images, number)
+        outbox = self._outbox
+        if outbox is None:
+            self._row(kind, images, number)
+        else:
+            self._event(kind, images, number, outbox)
         if len(self._out) > _KEPT_BYTES_MAX:
             self._out = BytesWriter()
 
@@ -179,6 +187,24 @@ class EventEncoder:
             self._record(_UPDATE, old_key, number, before_end + len(_AFTER))
         else:
             self._move(old_key, new_key, row_start, before_end, number)
+
+    def _event(self, kind: RowsKind, images: RowImages, number: i64, outbox: OutboxEvents) -> None:
+        """Write the event that a new row of an outbox is; other changes have none."""
+        out = self._out
+        out.truncate(0)
+        images.put(out)
+        if self._keys is not None:
+            self._touch(images.key(out))
+        if kind is INSERT:
+            made = outbox.event(out.getvalue())
+            row = number * HALVES + self._row_shift
+            headers = self._headers.encode_more(_CREATE, row, made.headers)
+            self._target.take(made.topic, made.key, made.value, headers, self._timestamp_ms)
+        elif kind is not DELETE:
+            images.put(out)
+            if self._keys is not None:
+                self._touch(images.key(out))
+            outbox.updated()
 
     def _move(
         self, old_key: bytes, new_key: bytes, row_start: i64, before_end: i64, number: i64

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 from connector.binlog.columns.bitmap import all_set
+from connector.envelope.judged_images import JudgedImages
 from connector.envelope.record_form import RecordForm
 from connector.envelope.record_headers import schema_header
 from connector.envelope.rows.row_images import DecodedImages, RowImages
@@ -18,8 +19,11 @@ if TYPE_CHECKING:
 
     from connector.binlog.events.rows import RowsEvent
     from connector.binlog.events.table_map import TableMapEvent
+    from connector.envelope.filters.row_filter import RowFilter
+    from connector.envelope.judged_images import FilterGate
     from connector.envelope.key_watch import WatchedTable
     from connector.envelope.options import EnvelopeOptions
+    from connector.envelope.outbox_events import OutboxEvents
     from connector.envelope.schemas.table_schema import TableSchema
 
 
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
 class TableParts:
     """The parts that all records of one column list share."""
 
-    __slots__ = ("form", "header", "source", "topic", "watched")
+    __slots__ = ("form", "header", "outbox", "source", "topic", "watched")
 
     def __init__(
         self,
@@ -40,6 +44,8 @@ class TableParts:
     ) -> None:
         """Compose the parts; `schema_id` is the id of the column list."""
         self.form = form
+        # What makes events of rows; None for other tables than those of an outbox.
+        self.outbox: OutboxEvents | None = None
         self.topic = topic
         self.watched = watched
         self.source = SourceTable(database, table)
@@ -50,7 +56,17 @@ class TableParts:
 class PublishedTable:
     """One table map, and the writer of its rows."""
 
-    __slots__ = ("_debezium", "_encoder", "_writer", "announced", "parts", "schema", "table_map")
+    __slots__ = (
+        "_debezium",
+        "_encoder",
+        "_filter",
+        "_gate",
+        "_writer",
+        "announced",
+        "parts",
+        "schema",
+        "table_map",
+    )
 
     def __init__(
         self,
@@ -59,10 +75,12 @@ class PublishedTable:
         topic: str,
         watched: WatchedTable,
         options: EnvelopeOptions,
+        gate: FilterGate | None = None,
     ) -> None:
-        """Compose the parts that all records share.
+        """Compose the parts that all records share; `gate` is told which rows have records.
 
-        Raises UnsupportedChange for a column that the envelope cannot hold.
+        Raises UnsupportedChange for a column that the envelope cannot hold, and as
+        `RowFilters.of`.
         """
         self.table_map = table_map
         self.schema = schema
@@ -78,12 +96,27 @@ class PublishedTable:
         self._debezium = options.debezium
         self._encoder = RowEncoder(schema, options.debezium)
         self._writer: RowWriter | None = None
+        self._gate = gate
+        self._filter: RowFilter | None = None
+        if gate is not None and options.debezium is not None and options.debezium.filters:
+            self._filter = options.debezium.filters.of(schema.for_filters)
 
     def images(self, rows: RowsEvent) -> RowImages:
-        """Return the images of an event, written directly from their bytes if possible.
+        """Return the images of an event, whose rows are judged if the table has a filter.
 
         Raises EventError for a column that cannot be read.
         """
+        images = self._written(rows)
+        gate = self._gate
+        if gate is None:
+            return images
+        if self._filter is None:
+            gate.open()
+            return images
+        return JudgedImages(images, rows, self._filter, gate)
+
+    def _written(self, rows: RowsEvent) -> RowImages:
+        """Return the images, written directly from their bytes if possible."""
         columns: i64 = len(self.table_map.columns)
         if (
             rows.partial

@@ -19,6 +19,7 @@ from connector.contract import (
 )
 from connector.envelope.ddl_record import write_ddl
 from connector.envelope.event_encoder import HALVES, US_PER_MS, EventEncoder
+from connector.envelope.judged_images import FilterGate
 from connector.envelope.key_watch import KeyWatch
 from connector.envelope.schemas.schema_records import SchemaRecords
 from connector.envelope.schemas.table_schema import TableSchema, every_column
@@ -77,7 +78,10 @@ class RecordEncoder:
             skipped = options.debezium.skipped_operations
             self._skipped = tuple(kind for op, kind in _KINDS.items() if op in skipped)
             self._takes_back = OP_TRUNCATE not in skipped
-        self._events = EventEncoder(options, target)
+        gate: FilterGate | None = None
+        if options.debezium is not None and options.debezium.filters is not None:
+            gate = FilterGate(target)
+        self._events = EventEncoder(options, target if gate is None else gate)
         self.schemas = SchemaRecords(
             options.prefix,
             target,
@@ -90,7 +94,7 @@ class RecordEncoder:
         # Tables whose rows show that they must be copied again: database, table, reason.
         self.doubts: list[tuple[str, str, str]] = []
         self.watch = KeyWatch()
-        self.tables = PublishedTables(options, self.watch)
+        self.tables = PublishedTables(options, self.watch, gate)
         # Tables that the log does not describe; None if it describes all.
         self.anchored: AnchoredTables | None = None
         self._transaction: SourceTransaction | None = None
@@ -306,6 +310,10 @@ class RecordEncoder:
         form = self.options.debezium
         if form is None:
             return True
+        outbox = self.options.outbox
+        if outbox is not None and outbox.takes(change.database, change.table):
+            # Events that were sent are not taken back.
+            return False
         # A row without an envelope cannot say that all others are gone.
         return self._takes_back and change.kind is StatementKind.TRUNCATE and not form.is_flat
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final, final
 
+from connector.codec.json_strings import quoted
 from connector.contract import row_topic
 from connector.envelope.connect_schemas import (
     envelope_schema,
@@ -28,6 +29,7 @@ from connector.envelope.registered.json_schema import json_schema
 from connector.envelope.registered.schema_ids import id_prefix, subject_name
 
 if TYPE_CHECKING:
+    from connector.envelope.debezium.form import DebeziumForm
     from connector.envelope.options import EnvelopeOptions
     from connector.envelope.registered.connect_schema import ConnectSchema
     from connector.envelope.registered.schema_ids import SchemaType
@@ -48,6 +50,7 @@ class RecordForm:
         "_avro_value",
         "_key_end",
         "_key_head",
+        "_key_tail",
         "before",
         "flat_head",
         "gone",
@@ -68,37 +71,50 @@ class RecordForm:
         # there is one; none with a registry.
         self.gone: bytes | None = b"null"
         self._key_head = b""
-        self._key_end = b""
+        self._key_tail = b""  # the last field of keys, which a route adds
+        self._key_end = b""  # what closes the schema's object
         self._avro_key: AvroRecord | None = None
         self._avro_value: AvroRecord | None = None
         form = options.debezium
         if form is None or schema is None:
             return
+        route = options.topics.route(schema.database, schema.table)
+        if route is not None and route.key_field:
+            topic = row_topic(options.prefix, schema.database, schema.table)
+            self._key_tail = b"," + quoted(route.key_field) + b":" + quoted(topic) + b"}"
         if form.key_has_schema:
-            described = key_schema(schema, options, form)
-            if form.key_format == "avro":
-                prefix = _prefix(options, schema, described, "AVRO", is_key=True)
-                self._avro_key = AvroRecord(described, prefix)
-            elif form.key_format == "json_schema":
-                self._key_head = _prefix(options, schema, described, "JSON", is_key=True)
-            else:
-                self._key_head = _head(described)
-                self._key_end = b"}"
-        if not form.value_has_schema:
-            return
+            self._set_key_form(options, schema, form)
+        if form.value_has_schema:
+            self._set_value_form(options, schema, form)
+
+    def _set_key_form(
+        self, options: EnvelopeOptions, schema: TableSchema, form: DebeziumForm
+    ) -> None:
+        described = key_schema(schema, options, form)
+        if form.key_format == "avro":
+            prefix = _prefix(options, schema, described, "AVRO", is_key=True)
+            self._avro_key = AvroRecord(described, prefix)
+        elif form.key_format == "json_schema":
+            self._key_head = _prefix(options, schema, described, "JSON", is_key=True)
+        else:
+            self._key_head = _head(described)
+            self._key_end = b"}"
+
+    def _set_value_form(
+        self, options: EnvelopeOptions, schema: TableSchema, form: DebeziumForm
+    ) -> None:
         make = flat_schema if form.is_flat else envelope_schema
         described = make(schema, options, form)
         head = b""
-        if form.value_format == "json_with_schema":
+        self.gone = None
+        if form.value_format == "avro":
+            prefix = _prefix(options, schema, described, "AVRO", is_key=False)
+            self._avro_value = AvroRecord(described, prefix)
+        elif form.value_format == "json_schema":
+            head = _prefix(options, schema, described, "JSON", is_key=False)
+        else:
             head = _head(described)
             self.gone = _head(row_schema(schema, options, form)) + b"null}"
-        else:
-            self.gone = None
-            if form.value_format == "avro":
-                prefix = _prefix(options, schema, described, "AVRO", is_key=False)
-                self._avro_value = AvroRecord(described, prefix)
-            else:
-                head = _prefix(options, schema, described, "JSON", is_key=False)
         if form.is_flat:
             self.flat_head = head
         else:
@@ -106,12 +122,14 @@ class RecordForm:
             self.no_before = head + NO_BEFORE
 
     def key(self, key: bytes | None) -> bytes | None:
-        """Return the key of a record, of its text without a schema.
+        """Return the key of a record, of its text without a schema and the field of a route.
 
         Raises UnsupportedChange as `AvroRecord.encoded` does.
         """
         if key is None:
             return None
+        if self._key_tail:
+            key = key[:-1] + self._key_tail
         avro = self._avro_key
         if avro is not None:
             return avro.encoded(key)
@@ -143,7 +161,7 @@ def _prefix(
     """Return what comes before a key or value whose schema the registry has."""
     ids = options.schema_ids
     assert ids is not None, "formats of a registry come with one"
-    topic = row_topic(options.prefix, table.database, table.table)
+    topic = options.topics.of(table.database, table.table)
     subject = subject_name(options.subjects, topic, schema["name"], is_key=is_key)
     text = avro_schema(schema) if schema_type == "AVRO" else json_schema(schema)
     return id_prefix(ids.id_of(subject, schema_type, text))

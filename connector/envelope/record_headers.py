@@ -49,12 +49,15 @@ def _sequence_start(headers: i64) -> bytes:
 
 
 _HEADERS: Final = 4
+_NULL_LENGTH: Final = -1
 _START: Final = _sequence_start(_HEADERS)
 # Both counts are one byte.
 _COUNT: Final = _START[0]
 _ONE_MORE: Final = _sequence_start(_HEADERS + 1)[0]
 _OP: Final = _header(HEADER_OP, b" ")[:-1]  # without the letter
 _TRANSACTION: Final = _header(HEADER_TXN, b"")[:-1]  # without the length
+# Where the headers of a row have the letter of its operation.
+OP_AT: Final = len(_START) + SEQ_DIGITS + len(_OP)
 
 
 @final
@@ -105,6 +108,21 @@ class RecordHeaders:
         encoded = out.getvalue()
         out[0] = u8(_COUNT)
         return encoded
+
+    def encode_more(self, op: i64, row: i64, headers: list[tuple[bytes, bytes | None]]) -> bytes:
+        """Return the headers of a record, with others after them; None is a header's NULL."""
+        self._put(op, row)
+        out = BytesWriter()
+        put_varint(out, _HEADERS + len(headers))
+        out.write(self._out.getvalue()[1:])
+        for name, value in headers:
+            if value is not None:
+                put_header(out, name, value)
+                continue
+            put_varint(out, len(name))
+            out.write(name)
+            put_varint(out, _NULL_LENGTH)
+        return out.getvalue()
 
     def _put(self, op: i64, row: i64) -> None:
         out = self._out

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from librt.strings import BytesWriter
 
-from connector.contract import OP_TRUNCATE, row_topic
+from connector.contract import OP_TRUNCATE
 from connector.envelope.record_headers import RecordHeaders, schema_header
 from connector.envelope.source_block import SourceBlock, SourceTable
 
@@ -55,7 +55,7 @@ def put_rows_gone(
         f"{file}:{position}".encode(),
     )
     target.take(
-        row_topic(options.prefix, database, table),
+        options.topics.of(database, table),
         None,
         out.getvalue(),
         headers.encode(_TRUNCATE, sequence.row),

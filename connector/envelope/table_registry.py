@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from connector.contract import row_topic
+from connector.changes.stream_listener import StreamListener
+from connector.envelope.outbox_events import OutboxEvents
 from connector.envelope.published_table import PublishedTable, TableParts
 from connector.envelope.record_form import RecordForm
 from connector.envelope.schemas.table_schema import TableSchema
@@ -13,6 +14,7 @@ from connector.errors import UnsupportedChange, table_columns, table_rows, table
 if TYPE_CHECKING:
     from connector.binlog.event import Event
     from connector.binlog.events.table_map import TableMapEvent
+    from connector.envelope.judged_images import FilterGate
     from connector.envelope.key_watch import KeyWatch
     from connector.envelope.options import EnvelopeOptions
     from connector.envelope.schemas.unlogged_columns import UnloggedColumns
@@ -25,17 +27,25 @@ _TABLES_MAX: Final = 10_000
 class PublishedTables:
     """The tables of one stream that have had rows."""
 
-    def __init__(self, options: EnvelopeOptions, watch: KeyWatch) -> None:
-        """Tell `watch` which tables have rows."""
+    def __init__(
+        self, options: EnvelopeOptions, watch: KeyWatch, gate: FilterGate | None = None
+    ) -> None:
+        """Tell `watch` which tables have rows, and `gate` which rows have records."""
+        self._gate = gate
         self._options = options
+        self._topics = options.topics
         self._chosen = options.columns
         self._watch = watch
         self._tables: dict[int, PublishedTable] = {}
         self._last: PublishedTable | None = None  # the table of the last event
-        # Names by topic; only new ones are added, so any thread may look a name up.
+        # The names under which the records of topics are counted: that of the table, or that of the
+        # topic if a route sends tables there. Only new ones are added, so any thread may look one
+        # up.
         self.names: dict[str, str] = {}
         # Columns that records leave out; None if the log always has all.
         self.unlogged: UnloggedColumns | None = None
+        # Hears of updates of outbox tables.
+        self.listener = StreamListener()
 
     def of(self, table_map: TableMapEvent, event: Event) -> PublishedTable:
         """Return the table for the rows in `event`, always the same one for the same table map.
@@ -53,7 +63,8 @@ class PublishedTables:
             topic = self.topic(schema.database, schema.table)
             watched = self._watch.table(schema.name)
             try:
-                table = PublishedTable(table_map, schema, topic, watched, self._options)
+                table = PublishedTable(table_map, schema, topic, watched, self._options, self._gate)
+                table.parts.outbox = self.outbox_events(schema)
             except UnsupportedChange as error:
                 raise in_event(event, schema.name, error) from error
             self._tables[id(table_map)] = table
@@ -74,6 +85,16 @@ class PublishedTables:
                 raise in_event(event, f"{database}.{table}", error) from error
             raise
 
+    def outbox_events(self, schema: TableSchema) -> OutboxEvents | None:
+        """Return what makes events of an outbox table's rows; None for other tables.
+
+        Raises UnsupportedChange for a column that records do not have, or that no event can have.
+        """
+        form = self._options.outbox
+        if form is None or not form.takes(schema.database, schema.table):
+            return None
+        return OutboxEvents(self._options, schema, self.names, self.listener)
+
     def parts(
         self, database: str, table: str, schema_id: str, schema: TableSchema | None
     ) -> TableParts:
@@ -90,12 +111,15 @@ class PublishedTables:
     def topic(self, database: str, table: str) -> str:
         """Return the topic of a table's rows.
 
-        Raises UnsupportedChange if two tables would have the same topic.
+        Raises UnsupportedChange if two tables would have the same topic, and no route wants that.
         """
         name = f"{database}.{table}"
-        topic = row_topic(self._options.prefix, database, table)
-        other = self.names.setdefault(topic, name)
-        if other != name:
+        topic = self._topics.of(database, table)
+        counted = name if self._topics.route(database, table) is None else topic
+        other = self.names.setdefault(topic, counted)
+        if other != counted:
+            if topic in (other, counted):
+                raise UnsupportedChange(table_schemas.TOPIC_TAKEN, table=name, topic=topic)
             raise UnsupportedChange(table_schemas.TOPIC_SHARED, one=other, other=name, topic=topic)
         return topic
 

@@ -65,3 +65,18 @@ NO_COLUMN = _condition(
     column="prize",
 )
 OTHER = _condition("R230", "holds something else than comparisons of columns and constants")
+CALCULATES = ErrorCode(
+    "R231",
+    "the condition calls a function or calculates, which a filter cannot",
+    "docs/topics.md says what one may hold",
+    end=_END,
+    cause="A filter is evaluated here, and must have the same result as on the server.",
+)
+FILTER = ErrorCode(
+    "R232",
+    "envelope.filters, {tables}: {why}",
+    end=_END,
+    frame=True,
+    cause="A filter chooses the rows of tables that have records, by their values alone.",
+    example={"tables": "erp.orders", "why": "the condition is empty"},
+)

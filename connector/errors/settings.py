@@ -383,6 +383,30 @@ REGISTRY_FILES = ErrorCode(
     cause="They are needed for a registry with https.",
     example={"said": "No such file or directory"},
 )
+TOPIC = ErrorCode(
+    "C150",
+    "{value!r} cannot name a topic: it takes up to 249 letters, digits, dots, _ and -",
+    end=_CONFIGURATION,
+    cause="Kafka allows no other characters. A route may have the names of a table in it.",
+    example={"value": "shop/orders"},
+)
+OWN_TOPIC = ErrorCode(
+    "C151",
+    "rows cannot go to topic {topic}, which holds records of the connector's own",
+    end=_CONFIGURATION,
+    cause=(
+        "The topics <prefix> and <prefix>.schema, .progress, .snapshot, .fences, .quarantine, "
+        ".commands, .transaction and .heartbeat are those of the connector."
+    ),
+    example={"topic": "shop.schema"},
+)
+EVENT_HEADER = ErrorCode(
+    "C152",
+    "{value!r} is no header of an event: write column or column:header, as in type:eventType",
+    end=_CONFIGURATION,
+    cause="The value of a column is in the header of that name. The header id is always there.",
+    example={"value": "type:"},
+)
 OF_FLAT = ErrorCode(
     "C149",
     '{key} = {value} needs shape = "flat"',

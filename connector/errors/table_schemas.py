@@ -41,6 +41,16 @@ MISFIT = ErrorCode(
     ),
     example={"log_position": "binlog.000042:1187", "table": "erp.orders"},
 )
+TOPIC_TAKEN = ErrorCode(
+    "T305",
+    "table {table} would have topic {topic}, which a table has alone, and others by a route",
+    "send both by {envelope.routes}, or choose another topic there",
+    cause=(
+        "A route sends tables to a topic that another table has without a route. Keys of the two "
+        "could be the same."
+    ),
+    example={"table": "erp.orders", "topic": "shop.erp.orders"},
+)
 FIELD_SHARED = ErrorCode(
     "T304",
     "columns {one} and {other} would both be field {field}",

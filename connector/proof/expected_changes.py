@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from connector.changes.receiver import ChangeReceiver
 from connector.changes.statement import StatementKind
-from connector.contract import Sequence, row_topic
+from connector.contract import Sequence
 from connector.errors import EventError, RecordTooLarge, TransientError, UnsupportedChange, proof
 from connector.progress.order import file_number
 from connector.proof.outcome import STATED, UNNAMED
@@ -35,7 +35,6 @@ class ExpectedChanges(ChangeReceiver):
 
     def __init__(
         self,
-        prefix: str,
         encoder: RecordEncoder,
         comparison: Comparison,
         schemas: KnownSchemas,
@@ -48,7 +47,7 @@ class ExpectedChanges(ChangeReceiver):
         `schemas` are the schema records of the topics. The encoder writes by way of `transactions`,
         if there is one. Nothing after `delivered` is expected.
         """
-        self._prefix = prefix
+        self._topics = encoder.options.topics
         self._encoder = encoder
         self._comparison = comparison
         self._schemas = schemas
@@ -69,7 +68,7 @@ class ExpectedChanges(ChangeReceiver):
                 return
         self._enter(change.transaction, change.event_number)
         table_map = change.rows.table_map
-        topic = row_topic(self._prefix, table_map.schema, table_map.table)
+        topic = self._topics.of(table_map.schema, table_map.table)
         if self._transactions is not None:
             self._transactions.enter(change.transaction, table_map.schema, table_map.table)
         if not table_map.named:
@@ -106,7 +105,7 @@ class ExpectedChanges(ChangeReceiver):
                 tables = self._schemas.tables(change.database)
             sequence = self._encoder.sequence(change.transaction, change.event_number)
             for table in tables:
-                topic = row_topic(self._prefix, change.database, table)
+                topic = self._topics.of(change.database, table)
                 if not self._encoder.schemas.newest_id(f"{change.database}.{table}"):
                     self._comparison.optional(topic, sequence)
         # What an earlier run did not know decides whether a statement says the columns.
@@ -134,9 +133,9 @@ class ExpectedChanges(ChangeReceiver):
         """Count a statement whose rows are not in the log; the pipeline has kept it back."""
         del event
         self._enter(transaction, event_number)
-        topic = self._prefix
+        topic = self._topics.prefix
         if refusal.database is not None and refusal.table is not None:
-            topic = row_topic(self._prefix, refusal.database, refusal.table)
+            topic = self._topics.of(refusal.database, refusal.table)
         self._comparison.absences.leave_out(topic, STATED, 1)
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.contract import row_topic
 from connector.proof.digits import EVENT_DIGITS, row_of
 from connector.quarantine.core.record import GONE, ROWS
 from connector.quarantine.topic_reader import read_all
@@ -13,15 +12,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from connector.contract import QuarantineRecord
+    from connector.envelope.topics import Topics
     from connector.settings.sections import Settings
 
 
 class KeptBack:
     """The records of the quarantine; sequences are asked for in their order."""
 
-    def __init__(self, settings: Settings, *, exists: bool) -> None:
-        """Read the topic when something is missing; `exists` says whether there is one."""
-        self._prefix = settings.kafka.topic_prefix
+    def __init__(self, settings: Settings, topics: Topics, *, exists: bool) -> None:
+        """Read the topic when something is missing; `exists` says whether there is one.
+
+        `topics` are those of the tables.
+        """
+        self._topics = topics
         self._records = self._read(settings) if exists else iter(())
         self._next: QuarantineRecord | None = None
         self._event = b""
@@ -39,7 +42,7 @@ class KeptBack:
             self._kept = self._of_event(event)
         row = row_of(sequence)
         return any(
-            row_topic(self._prefix, record["database"], record["table"]) == topic
+            self._topics.of(record["database"], record["table"]) == topic
             and (record["kind"] == GONE or _has_row(record, row))
             for record in self._kept
         )

@@ -16,7 +16,7 @@ from connector.progress.order import file_number
 from connector.progress.stream_position import StreamPosition
 from connector.proof.expected_changes import ExpectedChanges
 from connector.proof.outcome import Place
-from connector.source.server.record_options import record_options
+from connector.snapshot.record_options import record_options
 from connector.system.temporary_folder import TemporaryFolder
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class LogReading:
         schemas.tell(encoder.schemas)
         encoder.tables.unlogged = schemas.unlogged
         self._expected = ExpectedChanges(
-            prefix, encoder, comparison, schemas, standing, transactions, span.delivered
+            encoder, comparison, schemas, standing, transactions, span.delivered
         )
         point = source.point
         self._decoder = EventDecoder(

@@ -11,27 +11,34 @@ from kafka.errors import (
     TopicAuthorizationFailedError,
 )
 
-from connector.contract import row_topic
 from connector.sink import attempts
 from connector.sink.connection import client_settings, connector_error
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from connector.changes.table_filter import TableFilter
+    from connector.envelope.debezium.outbox_form import OutboxForm
+    from connector.envelope.topics import Topics
     from connector.settings.sections import KafkaSettings
     from connector.sink.clients import KafkaClients
 
 _POLICY = "cleanup.policy"
 
 
-def own_topics(
-    prefix: str, existing: dict[str, bool], tables: TableFilter, names: set[str]
-) -> list[str]:
-    """Return the topics of followed tables, and that of DDL."""
-    known = {
-        row_topic(prefix, database, table)
+def topics_with_rows(topics: Topics, tables: TableFilter, names: Iterable[str]) -> set[str]:
+    """Return the topics of the followed tables among `names`, which have had rows."""
+    return {
+        topics.of(database, table)
         for database, _, table in (name.partition(".") for name in names)
         if tables.follows(database, table)
     }
+
+
+def own_topics(
+    prefix: str, existing: dict[str, bool], tables: TableFilter, known: set[str]
+) -> list[str]:
+    """Return the topics of followed tables, and that of DDL; `known` as `topics_with_rows`."""
     found = [prefix] if prefix in existing else []
     for topic in existing:
         database, _, table = topic.removeprefix(f"{prefix}.").partition(".")
@@ -40,8 +47,15 @@ def own_topics(
     return found
 
 
-def topics_of(settings: KafkaSettings, clients: KafkaClients) -> dict[str, bool]:
-    """Return the topics of the prefix, and whether Kafka compacts them.
+def topics_of(
+    settings: KafkaSettings,
+    clients: KafkaClients,
+    known: set[str],
+    outbox: OutboxForm | None = None,
+) -> dict[str, bool]:
+    """Return the topics of the prefix and those of `known`, and whether Kafka compacts them.
+
+    Those of the events of `outbox` are among them, and are added to `known`.
 
     Raises SinkUnavailable or SinkRefused.
     """
@@ -49,7 +63,12 @@ def topics_of(settings: KafkaSettings, clients: KafkaClients) -> dict[str, bool]
     try:
         admin = clients.open_admin(**client_settings(settings))
         try:
-            names = [name for name in admin.list_topics() if f"{name}.".startswith(f"{prefix}.")]
+            existing = admin.list_topics()
+            if outbox is not None:
+                known.update(filter(outbox.may_have, existing))
+            names = [
+                name for name in existing if name in known or f"{name}.".startswith(f"{prefix}.")
+            ]
             return _compacted(admin, names)
         finally:
             admin.close()

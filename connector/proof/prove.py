@@ -24,7 +24,7 @@ from connector.proof.kept_back import KeptBack
 from connector.proof.known_schemas import KnownSchemas
 from connector.proof.log_reading import LogReading
 from connector.proof.outcome import PROGRESS, SCHEMA, EpochOutcome, Example, Outcome
-from connector.proof.pipeline_topics import own_topics, topics_of
+from connector.proof.pipeline_topics import own_topics, topics_of, topics_with_rows
 from connector.proof.readable_values import ReadableValues
 from connector.proof.spans import find_spans
 from connector.proof.topic_records import TopicRecords
@@ -32,6 +32,8 @@ from connector.proof.transaction_topic import TransactionTopic
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.sink.recovery import reading, reading_since
 from connector.sink.schema_registry import open_registry
+from connector.source.server.outbox_form import outbox_form
+from connector.source.server.table_topics import table_topics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -92,12 +94,15 @@ class _Proof:
         flavour = delivered.newest.flavour
         start = None if first is None else End.parse("--from", first, flavour)
         end = None if until is None else End.parse("--to", until, flavour)
-        self._existing = topics_of(settings.kafka, clients)
         mariadb = flavour == "mariadb"
         with reading(settings.kafka, schema_topic(prefix), clients) as (_, records):
             self._schemas = KnownSchemas(records, settings.name, mariadb=mariadb)
         self._tables = TableFilter(settings.source.tables, settings.source.exclude_tables)
-        own = own_topics(prefix, self._existing, self._tables, self._schemas.names)
+        self._table_topics = table_topics(settings)
+        known = topics_with_rows(self._table_topics, self._tables, self._schemas.names)
+        outbox = outbox_form(settings.envelope.outbox)
+        self._existing = topics_of(settings.kafka, clients, known, outbox)
+        own = own_topics(prefix, self._existing, self._tables, known)
         self._topics = opened.enter_context(TopicRecords(settings.kafka, own, clients))
         self._outcome = outcome = Outcome()
         # Without a beginning, the range begins with the first record.
@@ -140,7 +145,11 @@ class _Proof:
         return Comparison(
             self._outcome,
             self._topics,
-            KeptBack(settings, exists=control_topic(prefix, QUARANTINE_TOPIC_SUFFIX) in existing),
+            KeptBack(
+                settings,
+                self._table_topics,
+                exists=control_topic(prefix, QUARANTINE_TOPIC_SUFFIX) in existing,
+            ),
             transactions,
             frozenset(topic for topic, compacted in existing.items() if compacted),
             prefix,

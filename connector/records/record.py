@@ -9,7 +9,7 @@ https://kafka.apache.org/documentation/#record
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from mypy_extensions import i64, mypyc_attr
 
@@ -27,7 +27,7 @@ class Record(NamedTuple):
     topic: str
     key: bytes | None
     value: bytes | None
-    headers: list[tuple[str, bytes]]
+    headers: list[tuple[str, Any]]  # bytes, or None for NULL
     timestamp_ms: int  # time of the source's commit
 
 
@@ -58,14 +58,17 @@ def put_header(out: BytesWriter, name: bytes, value: bytes) -> None:
     out.write(value)
 
 
-def decode_headers(headers: bytes) -> list[tuple[str, bytes]]:
-    """Return the headers of a record as names and values."""
+def decode_headers(headers: bytes) -> list[tuple[str, Any]]:
+    """Return the headers of a record as names and values; a value may be NULL."""
     count, at = read_varint(headers, 0)
-    decoded: list[tuple[str, bytes]] = []
+    decoded: list[tuple[str, Any]] = []
     for _ in range(count):
         length, at = read_varint(headers, at)
         name = headers[at : at + length].decode()
         length, at = read_varint(headers, at + length)
+        if length < 0:
+            decoded.append((name, None))
+            continue
         decoded.append((name, headers[at : at + length]))
         at += length
     return decoded

@@ -25,9 +25,9 @@ from connector.run.notices import Notices
 from connector.sink.commands import Commands
 from connector.snapshot.cascaded_copies import CascadedCopies
 from connector.snapshot.output import CopyOutput
+from connector.snapshot.record_options import record_options
 from connector.snapshot.recovered_copies import open_copies, request_copy
 from connector.snapshot.wanted_copies import WantedCopies
-from connector.source.server.record_options import record_options
 from connector.system.temporary_folder import TemporaryFolder
 
 if TYPE_CHECKING:
@@ -97,6 +97,7 @@ def assemble(
     encoder = _record_encoder(options, standing, transactions or target, recovered)
     encoder.anchored = _anchored_tables(settings, recovered, source, notices)
     encoder.tables.unlogged = source.unlogged_columns()
+    encoder.tables.listener = notices
     tables = TableFilter(settings.source.tables, settings.source.exclude_tables, notices)
     cascaded, cascades = open_cascades(settings, source, tables, last)
     decoder = EventDecoder(file=point.file, position=point.position, mariadb=mariadb)

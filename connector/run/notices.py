@@ -65,6 +65,13 @@ class Notices(StreamListener):
             table=f"{database}.{table}",
         )
 
+    def event_updated(self, database: str, table: str) -> None:
+        """Say that nobody hears of the updates."""
+        self._log.warning(
+            "not published: updates of an outbox; each event is a row of its own",
+            table=f"{database}.{table}",
+        )
+
     def resync_wanted(self, database: str, table: str, reason: str) -> None:
         """Have the table copied."""
         self._wanted.want(database, table, reason)

@@ -15,11 +15,13 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 from pydantic_settings import SettingsConfigDict
 
+from connector.contract import CONTROL_TOPIC_SUFFIXES, control_topic
 from connector.contract.record_formats import REGISTERED, RecordFormat, SubjectStrategy
 from connector.errors import ConfigError, SourceUnavailable
 from connector.errors import settings as codes
 from connector.settings.files import FileSettings, UnfitValueError
 from connector.settings.kafka_login import KafkaLogin
+from connector.settings.routing import FilterSettings, OutboxSettings, RouteSettings
 from connector.settings.secrets import command_secret, read_secret
 from connector.settings.values import (
     ColumnPattern,
@@ -190,13 +192,19 @@ class EnvelopeSettings(Section):
     skipped_operations: list[Literal["c", "u", "d", "t"]] = ["t"]
     # message.key.columns, as database.table:column,column
     message_keys: list[MessageKey] = []
+    # The transformation Filter; a row must meet all conditions of its table.
+    filters: list[FilterSettings] = []
+    # ByLogicalTableRouter; of several routes for a table, the first one counts.
+    routes: list[RouteSettings] = []
+    outbox: OutboxSettings = OutboxSettings()
 
     @model_validator(mode="after")
     def _fitting(self) -> EnvelopeSettings:
         if self.profile == "exact":
             for key, value in self:
                 if key != "profile" and value != type(self).model_fields[key].default:
-                    raise UnfitValueError(codes.OF_DEBEZIUM, key=key, value=json.dumps(value))
+                    shown = json.dumps(self.model_dump()[key])
+                    raise UnfitValueError(codes.OF_DEBEZIUM, key=key, value=shown)
         if self.shape == "envelope":
             for key in ("flat_deletes", "flat_fields"):
                 value = getattr(self, key)
@@ -209,7 +217,7 @@ class EnvelopeSettings(Section):
         """Return the fields of `DebeziumForm`; None for the profile `exact`."""
         if self.profile == "exact":
             return None
-        return self.model_dump(exclude={"profile"}) | {
+        return self.model_dump(exclude={"profile", "filters", "outbox", "routes"}) | {
             "skipped_operations": tuple(self.skipped_operations),
             "message_keys": tuple(self.message_keys),
             "flat_fields": tuple(self.flat_fields),
@@ -383,6 +391,16 @@ class Settings(FileSettings):
                 raise UnfitValueError(
                     codes.NO_REGISTRY_URLS, key=f"envelope.{key}", value=json.dumps(value)
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _topics_of_rows(self) -> Settings:
+        """Check that no row goes to a topic of the connector's own."""
+        prefix = self.kafka.topic_prefix
+        own = {prefix, *(control_topic(prefix, suffix) for suffix in CONTROL_TOPIC_SUFFIXES)}
+        for route in self.envelope.routes:
+            if route.topic in own:
+                raise UnfitValueError(codes.OWN_TOPIC, topic=route.topic)
         return self
 
     @model_validator(mode="after")

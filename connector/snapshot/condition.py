@@ -77,6 +77,11 @@ class Condition:
             refuse(conditions.TWO_WAYS)
         return cls(tree)
 
+    @property
+    def tree(self) -> Expr:
+        """The tree of the expression, which groups as MySQL does; columns are not checked."""
+        return self._tree
+
     def sql(self, database: str, table: str, columns: Sequence[str]) -> str:
         """Return the SQL to put after WHERE, for a table that has `columns`.
 

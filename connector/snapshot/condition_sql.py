@@ -33,6 +33,8 @@ FUNCTIONS: Final = frozenset(
     "FIND_IN_SET DATE YEAR QUARTER MONTH DAY HOUR MINUTE SECOND TO_DAYS TO_SECONDS DAYOFMONTH "
     "DAYOFWEEK DAYOFYEAR WEEKDAY DATEDIFF UNIX_TIMESTAMP JSON_EXTRACT JSON_UNQUOTE".split()
 )
+# The printer calls itself for each level of a tree; a chain of operators of one level is one.
+LEVELS_MAX: Final = 150
 
 
 class _Rule(NamedTuple):
@@ -100,6 +102,7 @@ class Printer:
         # The number of printed names, functions and constants, and of parentheses in the tree.
         self.words = 0
         self.parentheses = 0
+        self._level = 0
 
     def whole(self, tree: exp.Expr) -> str:
         """Return the SQL of a condition. Raises ConfigError for a tree that is not allowed."""
@@ -109,6 +112,14 @@ class Printer:
         """Return the SQL of a node, for a position where the grammar needs at least a level."""
         if _level(node) < least:
             refuse(conditions.TWO_WAYS)
+        self._level += 1
+        if self._level > LEVELS_MAX:
+            refuse(conditions.DEPTH, limit=LEVELS_MAX)
+        printed = self._node(node)
+        self._level -= 1
+        return printed
+
+    def _node(self, node: exp.Expr) -> str:
         rule = _BINARY.get(type(node))
         if rule is not None:
             return f"({self._chain(node, rule.level)})"

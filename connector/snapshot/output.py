@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from connector.contract import Sequence
+from connector.envelope.copied.outbox_chunk import publish_events
 from connector.envelope.copied.selected_chunk import CopyPosition
 from connector.envelope.copied.taken_back import put_taken_back
 from connector.envelope.rows_gone import put_rows_gone
@@ -121,7 +122,11 @@ class CopyOutput:
         self._announce(schema, first, read_us)
         read_at = self._read_at(first, read_us)
         now_us = self.now_us
-        rows = chunk.publish(self._target, self._options, read_at, left_out, now_us)
+        events = self._encoder.tables.outbox_events(schema)
+        if events is None:
+            rows = chunk.publish(self._target, self._options, read_at, left_out, now_us)
+        else:
+            rows = publish_events(chunk, events, self._target, read_at, left_out)
         refused = [row for row in chunk.refused if row.key not in left_out]
         self._copied_rows.keep(schema, refused, read_at, _sequence(first), now_us)
         return rows, len(refused)
@@ -131,6 +136,9 @@ class CopyOutput:
 
         Returns how many were written. Raises as `CopiedRows` does.
         """
+        if self._encoder.tables.outbox_events(schema) is not None:
+            # Deletes have no events.
+            return 0
         fenced = self._copied_rows.fenced_keys(schema)
         gone = [key for key in keys if key not in fenced]
         if gone:

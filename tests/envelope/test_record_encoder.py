@@ -304,9 +304,9 @@ def test_a_rows_event_with_more_rows_than_a_sequence_counts_is_refused() -> None
     )
 
 
-def changed(kind: RowsKind, *ids: int) -> RowsChange:
+def changed(kind: RowsKind, *ids: int, of: TableMapEvent | None = None) -> RowsChange:
     """Return a delete of rows, or an update of pairs of them."""
-    change = inserted(table(), *ids)
+    change = inserted(of or table(), *ids)
     rows = change.rows
     rows.kind = kind
     rows.before_columns_present = rows.after_columns_present

@@ -16,9 +16,12 @@ from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.framing.event_types import EventType
 from connector.codec.payload import PayloadReader
-from connector.errors import ConfigError, DecodeError
+from connector.envelope.filters.row_filter import FilteredTable
+from connector.errors import ConfigError, DecodeError, UnsupportedChange
 from connector.gtid import GtidSet, MariadbGtidSet
 from connector.reader import open_binlog
+from connector.settings.routing import FilterSettings
+from connector.snapshot.row_filters import ConditionFilters
 from connector.wire.event_stream import EventStream
 from tests.binlog.log_bytes import FORMAT_DESCRIPTION, event, table_map_of_every_type
 
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from connector.binlog.event import Event
+    from connector.contract import SchemaColumn
 
 TESTS = Path(__file__).parents[1]
 FOLDERS = (TESTS / "golden" / "files", TESTS.parents[1] / "shared" / "binlogs")
@@ -139,6 +143,39 @@ def _packets(data: bytes, chunk: int) -> Iterator[str]:
         yield error.text
 
 
+def filters(data: bytes) -> None:
+    """Read a condition, and judge a row of a table with a column of every kind by it."""
+    where = data.decode("utf-8", "replace")
+    with suppress(ConfigError, UnsupportedChange):
+        chosen = ConditionFilters([FilterSettings(tables="*.*", where=where)])
+        found = chosen.of(FilteredTable("d", "t", list(FILTERED), range(len(FILTERED)), {"masked"}))
+        assert found is not None
+        for values in (list(FILTERED_VALUES), [None] * len(FILTERED)):
+            assert found.keeps_logged(values) in (True, False)
+
+
+FILTERED: tuple[SchemaColumn, ...] = tuple(
+    {"name": name, "type": kind, "nullable": True, "key": 0}
+    for name, kind in (
+        ("n", "int"),
+        ("m", "decimal"),
+        ("s", "varchar"),
+        ("b", "blob"),
+        ("d", "date"),
+        ("t", "datetime"),
+        ("f", "double"),
+        ("masked", "text"),
+    )
+)
+FILTERED_VALUES = (7, "7.50", "a", b"a", "2026-01-31", "2026-01-31 08:15:00", 1.5, "x")
+CONDITIONS = (
+    "n = 7 AND m <> -7.5 OR NOT (s = 'a' XOR b = X'41')",
+    "d BETWEEN '2026-01-01' AND '2026-01-31' && t >= '2026-01-31 08:15:00.25'",
+    "s LIKE 'a|%' ESCAPE '|' AND s NOT IN ('a', \"b\", NULL) IS NOT TRUE",
+    "f IS NULL OR `masked` <=> 'a' OR t.n < 1 OR d.t.m >= .5 OR n",
+)
+
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "log_file": log_file,
     "one_event": one_event,
@@ -147,11 +184,15 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "json": json,
     "gtid_sets": gtid_sets,
     "packets": packets,
+    "filters": filters,
 }
 
 
 def seeds(target: str) -> Iterator[bytes]:
-    """Yield inputs for a target out of the real files that are at hand."""
+    """Yield inputs for a target: conditions, or parts of the real files that are at hand."""
+    if target == "filters":
+        yield from (where.encode() for where in CONDITIONS)
+        return
     for folder in FOLDERS:
         for path in sorted(folder.rglob("*")):
             if _is_log(path) and path.stat().st_size <= SEED_BYTES_MAX:

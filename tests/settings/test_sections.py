@@ -15,6 +15,7 @@ from connector.errors import settings as codes
 from connector.settings.loader import load_settings, log_format, readable_by_all
 from connector.settings.sections import Settings
 from connector.sink.connection import client_settings
+from connector.source.server.outbox_form import outbox_form
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -224,6 +225,65 @@ def test_an_envelope_has_no_choices_of_flat_records(config: Path, line: str, tex
     assert message_of(config) == text
     config.write_text(f'{MINIMAL}[envelope]\nprofile = "debezium"\nshape = "flat"\n{line}\n')
     assert load_settings(config).envelope.shape == "flat"
+
+
+@pytest.mark.parametrize(
+    ("topic", "text"),
+    [
+        (
+            "shop/orders",
+            (
+                "envelope.routes.0.topic: 'shop/orders' cannot name a topic: it takes up to 249 "
+                "letters, digits, dots, _ and -"
+            ),
+        ),
+        (
+            "..",
+            (
+                "envelope.routes.0.topic: '..' cannot name a topic: it takes up to 249 letters, "
+                "digits, dots, _ and -"
+            ),
+        ),
+        (
+            "shop.schema",
+            "rows cannot go to topic shop.schema, which holds records of the connector's own",
+        ),
+    ],
+)
+def test_a_route_leads_to_a_topic_of_rows(config: Path, topic: str, text: str) -> None:
+    route = f'routes = [{{ tables = "shop_*.orders", topic = "{topic}" }}]\n'
+    config.write_text(f'{MINIMAL}[envelope]\nprofile = "debezium"\n{route}')
+    assert text in message_of(config)
+
+
+@pytest.mark.parametrize("header", ["type:", ":type", "", "id"])
+def test_a_header_of_an_event_names_a_column(config: Path, header: str) -> None:
+    config.write_text(
+        f'{MINIMAL}[envelope]\nprofile = "debezium"\n[envelope.outbox]\nheaders = ["{header}"]\n'
+    )
+    assert message_of(config) == (
+        f"FILE: envelope.outbox.headers.0: {header!r} is no header of an event: write column or "
+        "column:header, as in type:eventType; `binlog-connector config` explains the key"
+    )
+
+
+def test_exact_topics_have_no_events(config: Path) -> None:
+    outbox = '[envelope.outbox]\ntables = ["shop.outbox"]\nheaders = ["type:eventType", "n"]\n'
+    config.write_text(MINIMAL + outbox)
+    assert 'outbox = {"tables": ["shop.outbox"], ' in message_of(config)
+    config.write_text(f'{MINIMAL}[envelope]\nprofile = "debezium"\n{outbox}')
+    form = outbox_form(load_settings(config).envelope.outbox)
+    assert form is not None
+    assert form.headers == (("type", "eventType"), ("n", "n"))
+
+
+def test_exact_topics_have_no_routes(config: Path) -> None:
+    route = 'routes = [{ tables = "a.b", topic = "{database}.{table}" }]\n'
+    config.write_text(f"{MINIMAL}[envelope]\n{route}")
+    assert 'routes = [{"tables": "a.b", "topic": "{database}.{table}"' in message_of(config)
+    config.write_text(f'{MINIMAL}[envelope]\nprofile = "debezium"\n{route}')
+    (found,) = load_settings(config).envelope.routes
+    assert found.key_field == "__dbz__physicalTableIdentifier"
 
 
 @pytest.mark.parametrize(

@@ -203,7 +203,8 @@ def _state(record: Record) -> tuple[str, str, str]:
 
 def sequence_of(record: Record) -> bytes:
     """Return where a record of a row stands in the order of changes."""
-    return dict(record.headers)[HEADER_SEQ]
+    found: bytes = dict(record.headers)[HEADER_SEQ]
+    return found
 
 
 def check_rising(records: list[Record]) -> None:

@@ -10,7 +10,7 @@ from sqlglot.expressions import Anonymous, Literal
 from connector.errors import ConfigError, conditions
 from connector.errors.message import Message
 from connector.snapshot.condition import CHARACTERS_MAX, DEPTH_MAX, Condition
-from connector.snapshot.condition_sql import FUNCTIONS, Printer
+from connector.snapshot.condition_sql import FUNCTIONS, LEVELS_MAX, Printer
 from tests.errors.texts import text_of
 
 COLUMNS = ("id", "date", "Name", "and", "v", "été", "a`b")
@@ -180,6 +180,11 @@ def test_what_is_no_condition_is_refused(where: str, why: Message) -> None:
 )
 def test_depth_is_bounded(where: str) -> None:
     assert refusal(where) == text_of(conditions.DEPTH, limit=DEPTH_MAX)
+
+
+def test_a_chain_of_predicates_is_bounded() -> None:
+    where = "v" + " IS NULL" * (LEVELS_MAX + 1)
+    assert refusal(where) == text_of(conditions.DEPTH, limit=LEVELS_MAX)
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from connector.envelope.cells.selected_stored_cells import (
     Utf8Cell,
     VectorCell,
 )
+from connector.envelope.cells.uncertain_labels import has_uncertain_labels
 from connector.envelope.debezium.choice import STRINGS
 from connector.envelope.debezium.selected_forms import debezium_cell
 from connector.envelope.debezium.text_cells import EscapedCell
@@ -84,14 +85,6 @@ def _exact_cell(column: SchemaColumn) -> SelectedCell:
     if kind in _BYTES:
         return BytesCell()
     return _rare_cell(column)
-
-
-def has_uncertain_labels(column: SchemaColumn) -> bool:
-    """Return whether two labels may look the same: servers show some characters as `?`.
-
-    The cells of such an ENUM or SET are labels, as UTF-8, instead of numbers.
-    """
-    return any("?" in label for label in column.get("labels", ()))
 
 
 def _rare_cell(column: SchemaColumn) -> SelectedCell:

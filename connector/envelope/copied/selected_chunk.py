@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from librt.strings import BytesWriter, read_i64_le
 
-from connector.contract import OP_READ, SEQ_ROW_DIGITS, row_topic
+from connector.contract import OP_READ, SEQ_ROW_DIGITS
 from connector.envelope.flat_fields import FlatFields
 from connector.envelope.record_form import NO_BEFORE, RecordForm
 from connector.envelope.record_headers import RecordHeaders, schema_header
@@ -115,7 +115,7 @@ class Chunk:
         too large joins those that are `refused`.
         """
         schema = self.schema
-        topic = row_topic(options.prefix, schema.database, schema.table)
+        topic = options.topics.of(schema.database, schema.table)
         form = RecordForm(options, schema)
         is_flat = options.debezium is not None and options.debezium.is_flat
         # A row without an envelope is taken out of one, without its last brace.
@@ -203,6 +203,24 @@ class Chunk:
             found.append(data[start:at] + b"}")
             if key_length != NO_KEY:
                 at += key_length
+        return found
+
+    def rows(self) -> list[tuple[bytes | None, bytes]]:
+        """Return the key and the JSON object of each row that is not refused."""
+        found: list[tuple[bytes | None, bytes]] = []
+        data = self._data
+        size: i64 = len(data)
+        at: i64 = 0
+        while at < size:
+            key_length = read_i64_le(data, at + 8)
+            start = at + LENGTHS
+            at = start + read_i64_le(data, at)
+            row = data[start + len(NO_BEFORE) : at]
+            key: bytes | None = None
+            if key_length != NO_KEY:
+                key = data[at : at + key_length]
+                at += key_length
+            found.append((self._row_keys[len(found)] if self._row_keys else key, row))
         return found
 
     def _end_of_value(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from connector.envelope.cells.selected_cell import SelectedCell
     from connector.envelope.columns.changes import TextChange
     from connector.envelope.debezium.form import DebeziumForm
+    from connector.envelope.filters.row_filter import RowFilter
     from connector.envelope.schemas.table_schema import TableSchema
 
 _OPEN: Final = 0x7B
@@ -58,7 +59,9 @@ class SelectedRowWriter(RowTaker):
 
     __slots__ = (
         "_count",
+        "_filter",
         "_has_message_key",
+        "_judged",
         "_key",
         "_keyed",
         "_last",
@@ -74,7 +77,8 @@ class SelectedRowWriter(RowTaker):
     def __init__(self, schema: TableSchema, debezium: DebeziumForm | None = None) -> None:
         """Choose a writer for each column, in the profile `exact` or in the form `debezium`.
 
-        Raises UnsupportedChange for a column that the envelope cannot hold.
+        Raises UnsupportedChange for a column that the envelope cannot hold, and as
+        `RowFilters.of`.
         """
         self.schema = schema
         names = field_names(schema.columns, debezium)
@@ -91,6 +95,12 @@ class SelectedRowWriter(RowTaker):
         record_key = record_key_indexes(schema, debezium)
         self._record_key: list[RowMember] = [self._members[index] for index in record_key]
         self._has_message_key = record_key != schema.key_indexes
+        self._filter: RowFilter | None = None
+        self._judged: list[_Member] = []
+        if debezium is not None and debezium.filters is not None:
+            self._filter = debezium.filters.of(schema.for_filters)
+        if self._filter is not None:
+            self._judged = [self._members[index] for index in self._filter.indexes]
         # The keys of the rows, if they are not those of the records.
         self._row_keys: list[bytes] = []
         self._out = BytesWriter()
@@ -102,7 +112,8 @@ class SelectedRowWriter(RowTaker):
     def put_row(self, data: bytes, start: i64, end: i64) -> None:
         """Take the row in `data[start:end]`.
 
-        A row with a value that the envelope cannot hold becomes a `RefusedRow` of the chunk.
+        A row that the filter leaves out is counted, but has no record. A row with a value that the
+        envelope cannot hold becomes a `RefusedRow` of the chunk.
         Raises ProtocolError if the cells do not fill the row.
         """
         out = self._out
@@ -113,6 +124,9 @@ class SelectedRowWriter(RowTaker):
         self._count += 1
         self._last = data
         try:
+            if self._filter is not None and not self._keeps(self._filter, data, start, end):
+                out.truncate(head)
+                return
             self._put_members(out, data, start, end)
         except UnsupportedChange as error:
             out.truncate(head)
@@ -177,6 +191,23 @@ class SelectedRowWriter(RowTaker):
         if at != end:
             self._refuse_shape()
 
+    def _keeps(self, row_filter: RowFilter, data: bytes, start: i64, end: i64) -> bool:
+        """Return whether the row has a record; its cells are found then."""
+        self._find_cells(data, start, end)
+        return row_filter.keeps_selected(
+            [
+                None if member.is_null else data[member.cell_start : member.cell_end]
+                for member in self._judged
+            ]
+        )
+
+    def _find_cells(self, data: bytes, start: i64, end: i64) -> None:
+        at = start
+        for member in self._members:
+            at = self._enter_cell(member, data, at, end)
+        if at != end:
+            self._refuse_shape()
+
     def _enter_cell(self, member: _Member, data: bytes, at: i64, end: i64) -> i64:
         """Set the bounds of the member's cell, which begins at `at`; return the cell's end."""
         if at >= end:
@@ -200,11 +231,7 @@ class SelectedRowWriter(RowTaker):
 
     def _refuse(self, data: bytes, start: i64, end: i64, error: UnsupportedChange) -> None:
         """Keep a row that cannot be written, with its key where that can."""
-        at = start
-        for member in self._members:
-            at = self._enter_cell(member, data, at, end)
-        if at != end:
-            self._refuse_shape()
+        self._find_cells(data, start, end)
         self._refused.append(RefusedRow(self._key_alone(data), data[start:end], error))
         self._refused_bytes += end - start
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from librt.strings import BytesWriter
 
-from connector.contract import OP_DELETE, SEQ_ROW_DIGITS, row_topic
+from connector.contract import OP_DELETE, SEQ_ROW_DIGITS
 from connector.envelope.flat_fields import FlatFields
 from connector.envelope.record_form import RecordForm
 from connector.envelope.record_headers import RecordHeaders, schema_header
@@ -52,7 +52,7 @@ def put_taken_back(
     if values.are_dropped:
         return
     form = RecordForm(options, schema)
-    topic = row_topic(options.prefix, schema.database, schema.table)
+    topic = options.topics.of(schema.database, schema.table)
     headers = RecordHeaders()
     header = schema_header(schema.schema_id)
     transaction_id = f"{read_at.file}:{read_at.position}".encode()

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from connector.contract.record_formats import RecordFormat
+    from connector.envelope.filters.row_filter import RowFilters
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class DebeziumForm:
     flat_fields: tuple[str, ...] = ()  # add.fields
     skipped_operations: tuple[str, ...] = (OP_TRUNCATE,)  # skipped.operations
     message_keys: tuple[str, ...] = ()  # message.key.columns
+    filters: RowFilters | None = None  # the transformation Filter
 
     @property
     def is_flat(self) -> bool:

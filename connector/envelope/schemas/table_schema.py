@@ -18,6 +18,7 @@ from connector.contract import (
     SchemaRecord,
     UnloggedColumn,
 )
+from connector.envelope.filters.row_filter import FilteredTable
 from connector.errors import UnsupportedChange, table_schemas
 
 if TYPE_CHECKING:
@@ -118,6 +119,13 @@ class TableSchema:
     def name(self) -> str:
         """`database.table`."""
         return f"{self.database}.{self.table}"
+
+    @property
+    def for_filters(self) -> FilteredTable:
+        """What a filter of rows has to know."""
+        return FilteredTable(
+            self.database, self.table, self.columns, self.places, self.changes.keys()
+        )
 
     def record_key(self) -> bytes:
         """Return the key of the record in `<prefix>.schema`."""

@@ -15,7 +15,7 @@ from connector.binlog.framing.event_types import EventType
 from connector.binlog.framing.log_position import FIRST_POSITION
 from connector.changes.statement_classifier import classify
 from connector.codec.sql_text import quoted_name
-from connector.envelope.copied.cell_choice import has_uncertain_labels
+from connector.envelope.cells.uncertain_labels import has_uncertain_labels
 from connector.envelope.schemas.anchored_tables import Definition, DefinitionSource
 from connector.errors import SourceRefused, UnsupportedChange, table_definitions
 from connector.progress.order import file_number

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from connector.codec.sql_text import quoted_identifier, quoted_name
-from connector.envelope.copied.cell_choice import has_uncertain_labels
+from connector.envelope.cells.uncertain_labels import has_uncertain_labels
 from connector.envelope.copied.selected_rows import SelectedRowWriter
 from connector.envelope.schemas.table_schema import TableSchema
 from connector.errors import UnsupportedChange, table_definitions

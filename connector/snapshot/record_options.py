@@ -5,9 +5,11 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from connector.envelope.debezium.form import DebeziumForm
 from connector.envelope.options import EnvelopeOptions
+from connector.snapshot.row_filters import debezium_form
 from connector.source.server.column_choice import column_choice
+from connector.source.server.outbox_form import outbox_form
+from connector.source.server.table_topics import table_topics
 
 if TYPE_CHECKING:
     from connector.envelope.registered.schema_ids import SchemaIds
@@ -23,8 +25,10 @@ def record_options(
         connector=flavour,
         version=version("binlog-connector"),
         tombstones=settings.kafka.tombstones,
-        debezium=DebeziumForm.of_options(settings.envelope.of_debezium),
+        debezium=debezium_form(settings.envelope),
         columns=column_choice(settings.source),
+        routes=table_topics(settings).routes,
+        outbox=outbox_form(settings.envelope.outbox),
         schema_ids=schema_ids,
         subjects=settings.registry.subject_strategy,
     )

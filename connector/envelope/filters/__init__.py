@@ -1,0 +1,1 @@
+"""Rows that have no records: conditions on their columns."""

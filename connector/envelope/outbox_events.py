@@ -1,0 +1,199 @@
+"""The rows of an outbox table become events, as Debezium's EventRouter makes them.
+
+::
+
+    topic    outbox.event.order         by the column `aggregatetype`
+    key      "42"                       the column `aggregateid`
+    headers  cdc.…, id                  the column `id`
+    value    "the text of an order"     the column `payload`
+
+https://debezium.io/documentation/reference/stable/transformations/outbox-event-router.html
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from typing import TYPE_CHECKING, Any, Final, final
+
+from connector.changes.stream_listener import StreamListener
+from connector.codec.json_strings import quoted
+from connector.contract import CONTROL_TOPIC_SUFFIXES, control_topic, is_topic_name
+from connector.envelope.connect_types import column_field
+from connector.envelope.debezium.choice import BINARY, STRINGS
+from connector.envelope.debezium.field_names import field_names
+from connector.envelope.debezium.text_cells import with_escapes
+from connector.errors import UnsupportedChange, table_outboxes
+
+if TYPE_CHECKING:
+    from connector.contract import SchemaColumn
+    from connector.envelope.debezium.form import DebeziumForm
+    from connector.envelope.options import EnvelopeOptions
+    from connector.envelope.schemas.table_schema import TableSchema
+
+_INTEGERS: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
+_PLAIN: Final = "plain"
+_WITH_SCHEMA: Final = "json_with_schema"
+
+
+@final
+class OutboxEvent:
+    """The parts of a record that its row decides."""
+
+    __slots__ = ("headers", "key", "topic", "value")
+
+    def __init__(
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        headers: list[tuple[bytes, bytes | None]],
+    ) -> None:
+        """Hold the parts; `headers` come after those of every record."""
+        self.topic = topic
+        self.key = key
+        self.value = value
+        self.headers = headers
+
+
+@final
+class OutboxEvents:
+    """Makes the events of one column list."""
+
+    def __init__(
+        self,
+        options: EnvelopeOptions,
+        schema: TableSchema,
+        names: dict[str, str],
+        listener: StreamListener | None = None,
+    ) -> None:
+        """Add each topic to `names`, under its own name; `listener` hears of updates.
+
+        Raises UnsupportedChange for a column that records do not have, or that no event can have.
+        """
+        form, values = options.outbox, options.debezium
+        assert form is not None
+        assert values is not None
+        self._form = form
+        self._table = schema.name
+        self._place = schema.database, schema.table
+        self._names = names
+        self._listener = listener or StreamListener()
+        self._told = False
+        prefix = options.prefix
+        self._own = {prefix, *(control_topic(prefix, each) for each in CONTROL_TOPIC_SUFFIXES)}
+        columns = _Columns(schema, values)
+        self._route = columns.of(form.route_by)
+        self._key = columns.of(form.key)
+        self._payload = columns.of(form.payload)
+        self._headers = [
+            (name.encode(), columns.of(column)) for column, name in ((form.id, "id"), *form.headers)
+        ]
+        self._key_head = columns.head(form.key, form.key_format)
+        self._value_head = columns.head(form.payload, form.value_format)
+
+    def event(self, row: bytes) -> OutboxEvent:
+        """Return the event of a row, which is a JSON object.
+
+        Raises UnsupportedChange if it names no topic.
+        """
+        cells: dict[str, Any] = json.loads(row)
+        return OutboxEvent(
+            self._topic(cells[self._route.name]),
+            _written(cells, self._key, self._form.key_format, self._key_head),
+            _written(cells, self._payload, self._form.value_format, self._value_head),
+            [(name, _text(cells[cell.name])) for name, cell in self._headers],
+        )
+
+    def updated(self) -> None:
+        """Note an update, which has no event; raises UnsupportedChange if that stops the stream."""
+        if self._form.stops_at_updates:
+            raise UnsupportedChange(table_outboxes.UPDATED, table=self._table)
+        if not self._told:
+            self._told = True
+            self._listener.event_updated(*self._place)
+
+    def _topic(self, value: object) -> str:
+        topic = "" if value is None else self._form.topic.replace("{value}", str(value))
+        if (
+            not is_topic_name(topic)
+            or topic in self._own
+            or self._names.setdefault(topic, topic) != topic
+        ):
+            raise UnsupportedChange(
+                table_outboxes.NO_TOPIC, table=self._table, column=self._form.route_by
+            )
+        return topic
+
+
+@final
+class _Cell:
+    """A column of events."""
+
+    def __init__(self, name: str, *, is_bytes: bool) -> None:
+        self.name = name  # in records
+        self.is_bytes = is_bytes  # whether JSON has base64 of its values
+
+
+@final
+class _Columns:
+    """The columns of a column list by their names, which have no case."""
+
+    def __init__(self, schema: TableSchema, form: DebeziumForm) -> None:
+        self._schema = schema
+        self._form = form
+        self._names = field_names(schema.columns, form)
+        self._places = {column["name"].lower(): n for n, column in enumerate(schema.columns)}
+
+    def of(self, name: str) -> _Cell:
+        """Return a column; raises UnsupportedChange if there is none, or if its type does not fit.
+
+        Connect has bytes for a BLOB; the other forms of bytes are texts.
+        """
+        place = self._places.get(name.lower())
+        if place is None:
+            raise UnsupportedChange(table_outboxes.NO_COLUMN, table=self._schema.name, column=name)
+        column = self._schema.columns[place]
+        kind = column["type"]
+        if not (kind in STRINGS or kind in BINARY or _is_integer(column)):
+            raise UnsupportedChange(
+                table_outboxes.TYPE,
+                column=f"{self._schema.name}.{column['name']}",
+                type=kind.upper(),
+            )
+        return _Cell(self._names[place], is_bytes=kind in BINARY and self._form.binary == "bytes")
+
+    def head(self, name: str, chosen: str) -> bytes:
+        """Return what comes before the JSON of a column in a format."""
+        if chosen != _WITH_SCHEMA:
+            return b""
+        place = self._places[name.lower()]
+        field = column_field("", self._schema.columns[place], self._schema, self._form)
+        del field["field"]
+        text = json.dumps(field, ensure_ascii=False, separators=(",", ":"))
+        return f'{{"schema":{with_escapes(text)},"payload":'.encode()
+
+
+def _is_integer(column: SchemaColumn) -> bool:
+    # An unsigned BIGINT is a wrapped number, or bytes.
+    is_wide = column["type"] == "bigint" and column.get("unsigned", False)
+    return column["type"] in _INTEGERS and not is_wide
+
+
+def _written(cells: dict[str, Any], cell: _Cell, chosen: str, head: bytes) -> bytes | None:
+    """Return a column as the key or the value of a record."""
+    value = cells[cell.name]
+    if chosen == _PLAIN:
+        return b64decode(value) if cell.is_bytes and value is not None else _text(value)
+    if value is None:
+        text = b"null"
+    elif isinstance(value, str):
+        text = with_escapes(quoted(value).decode()).encode()
+    else:
+        text = str(value).encode()
+    return head + text + b"}" if head else text
+
+
+def _text(value: object) -> bytes | None:
+    """Return a value without quotes; bytes are base64."""
+    return None if value is None else str(value).encode()
