@@ -15,6 +15,7 @@ from librt.strings import BytesWriter
 
 from connector.binlog.events.rows_head import DELETE, INSERT
 from connector.contract import OP_CREATE, OP_DELETE, OP_TRUNCATE, OP_UPDATE
+from connector.envelope.cloud_events import EVENT_END, CloudEvents
 from connector.envelope.flat_fields import FlatFields
 from connector.envelope.key_watch import KEYS_MAX
 from connector.envelope.record_form import RecordForm
@@ -58,6 +59,7 @@ class EventEncoder:
     """Writes the records of events, one after the other."""
 
     __slots__ = (
+        "_cloud",
         "_deletes",
         "_exact",
         "_flat",
@@ -83,6 +85,7 @@ class EventEncoder:
         self._exact = options.debezium is None
         self._source = SourceBlock(options)
         self._flat: FlatFields | None = None
+        self._cloud: CloudEvents | None = None
         self._deletes = ""
         form = options.debezium
         if form is not None and form.is_flat:
@@ -90,6 +93,8 @@ class EventEncoder:
             self._deletes = form.flat_deletes
             # The other ways drop them.
             self._tombstones = options.tombstones and form.flat_deletes == "rewrite-with-tombstone"
+        elif form is not None and form.is_cloud_event:
+            self._cloud = CloudEvents(options)
         self._form = RecordForm(options, None)
         self._headers = RecordHeaders()
         self._out = BytesWriter()
@@ -130,7 +135,9 @@ class EventEncoder:
             keys = None
         self._keys = keys
         self._form = table.form
-        if self._flat is None:
+        if self._cloud is not None:
+            self._cloud.begin(transaction, self._transaction_id, event, table.source)
+        elif self._flat is None:
             self._source.begin(transaction, self._transaction_id, event, table.source, now_us)
         else:
             self._flat.begin(transaction, self._transaction_id, event, table.source, now_us)
@@ -268,8 +275,16 @@ class EventEncoder:
         out = self._out
         flat = self._flat
         if flat is None:
-            self._source.put(out, op, number)
-            return self._form.value(out.getvalue())
+            cloud = self._cloud
+            if cloud is None:
+                self._source.put(out, op, number)
+                return self._form.value(out.getvalue())
+            written = out.getvalue()
+            out.truncate(0)
+            cloud.put(out, op, number)
+            out.write(written)
+            out.write(EVENT_END)
+            return out.getvalue()
         written = out.getvalue()
         out.truncate(0)
         out.write(self._form.flat_head)

@@ -407,6 +407,12 @@ EVENT_HEADER = ErrorCode(
     cause="The value of a column is in the header of that name. The header id is always there.",
     example={"value": "type:"},
 )
+FLAT_EVENT = ErrorCode(
+    "C192",
+    'value_format = "cloudevents" needs shape = "envelope"',
+    end=_CONFIGURATION,
+    cause="A CloudEvent has the envelope as its data.",
+)
 OF_FLAT = ErrorCode(
     "C149",
     '{key} = {value} needs shape = "flat"',

@@ -128,7 +128,6 @@ JSON_CONVERTER: Final = "org.apache.kafka.connect.json.JsonConverter"
 # Those without a counterpart, by the last part of the name: what they would need.
 CONVERTERS: Final[dict[str, str]] = {
     "ProtobufConverter": f"Protobuf and a schema registry: {_LATER}",
-    "CloudEventsConverter": f"CloudEvents: {_LATER}",
     "StringConverter": "text that is not JSON",
     "ByteArrayConverter": "bytes that are not JSON",
 }

@@ -80,6 +80,8 @@ def _convert_converter(draft: Draft, side: str) -> None:
     elif converter is None:
         draft.say(key, f"{name} is that of the worker: if it has schemas, write json_with_schema")
         draft.no_counterpart(name, "it is that of the worker, and JSON without schemas is assumed")
+    elif side == "value" and converter.endswith(".CloudEventsConverter"):
+        draft.take(name, key, "cloudevents", converter)
     elif not convert_registry(draft, side, converter):
         needs = CONVERTERS.get(converter.rpartition(".")[2], "a converter that is unknown here")
         draft.no_counterpart(name, f"records are JSON without schemas; it would need: {needs}")

@@ -58,7 +58,8 @@ def _without_times(value: bytes, values: ReadableValues) -> object:
 
 
 def _flat_without_times(record: object, row: dict[str, object]) -> object:
-    """Return a row without an envelope, and without the fields of the time and the version."""
+    """Return a row without an envelope, or a CloudEvent, without its time and its version."""
+    row.pop("iodebeziumversion", None)
     for name in (*_TIME_FIELDS, "version", "source_version"):
         row.pop(f"__{name}", None)
     return record

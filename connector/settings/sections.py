@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from connector.contract import CONTROL_TOPIC_SUFFIXES, control_topic
-from connector.contract.record_formats import REGISTERED, RecordFormat, SubjectStrategy
+from connector.contract.record_formats import REGISTERED, KeyFormat, SubjectStrategy, ValueFormat
 from connector.errors import ConfigError, SourceUnavailable
 from connector.errors import settings as codes
 from connector.settings.files import FileSettings, UnfitValueError
@@ -178,9 +178,10 @@ class EnvelopeSettings(Section):
     field_names: Literal["none", "avro", "avro_unicode"] = "none"
     # schema.name.adjustment.mode
     schema_names: Literal["none", "avro", "avro_unicode"] = "none"
-    # Connect's JsonConverter, without and with schemas.enable; Confluent's converters.
-    key_format: RecordFormat = "json"
-    value_format: RecordFormat = "json"
+    # Connect's JsonConverter, without and with schemas.enable; Confluent's converters; Debezium's
+    # CloudEventsConverter.
+    key_format: KeyFormat = "json"
+    value_format: ValueFormat = "json"
     # flat stands for ExtractNewRecordState, flat_deletes for delete.tombstone.handling.mode,
     # flat_fields for add.fields.
     shape: Literal["envelope", "flat"] = "envelope"
@@ -205,6 +206,8 @@ class EnvelopeSettings(Section):
                 if key != "profile" and value != type(self).model_fields[key].default:
                     shown = json.dumps(self.model_dump()[key])
                     raise UnfitValueError(codes.OF_DEBEZIUM, key=key, value=shown)
+        if self.shape == "flat" and self.value_format == "cloudevents":
+            raise UnfitValueError(codes.FLAT_EVENT)
         if self.shape == "envelope":
             for key in ("flat_deletes", "flat_fields"):
                 value = getattr(self, key)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from connector.contract import Sequence
+from connector.envelope.copied.copy_position import CopyPosition
 from connector.envelope.copied.outbox_chunk import publish_events
-from connector.envelope.copied.selected_chunk import CopyPosition
 from connector.envelope.copied.taken_back import put_taken_back
 from connector.envelope.rows_gone import put_rows_gone
 from connector.gtid import GtidSet

@@ -23,10 +23,12 @@ _TIMES = re.compile(rb',"ts_ms":\d+,"ts_us":\d+,"ts_ns":\d+(?=\}\}?$)')
 _WITH_SCHEMA = b'{"schema":'
 _AVRO_DEFAULTS = ("default", "connect.default")
 _IN_AVRO = b'{"schema":{"type":"record"'
-_COPIED = re.compile(rb'"(__)?op":"r"')
+# Where a value has the prefix.
+_NAMES = (b'name":"%b"', b'"name:%b;', b'"/debezium/mysql/%b"', b'"/debezium/mariadb/%b"')
+_COPIED = re.compile(rb'"(__|iodebezium)?op":"r"')
 # Of an ANNOTATE_ROWS event on MariaDB, and here of the rows.
-_POSITION = re.compile(rb'(?<=,)"(__)?pos":\d+,')
-_WRITER = re.compile(rb'"version":"[^"]*"')
+_POSITION = re.compile(rb'(?<=,)"(__)?pos":\d+,|;pos:\d+(?=",)|"iodebeziumpos":"\d+",')
+_WRITER = re.compile(rb'version":"[^"]*"')
 
 # For cells of the log: what Debezium writes, and what we write instead.
 _KNOWN: dict[tuple[str, str], dict[str | None, str | None]] = {
@@ -76,7 +78,11 @@ _COPIED_OTHERWISE = {
 # What the log does not tell of columns: the digits of a FLOAT.
 _KNOWN_SCHEMAS = {("floats", name): {"type": "float"} for name in ("c1", "c2")}
 # Fields of a flat record that are those of a chunk.
-_OF_COPIES = {"__pos", "__source_ts_ms", "__source_ts_us", "__source_ts_ns", "__snapshot", "__file"}
+_OF_COPIES = {
+    *("__pos", "__source_ts_ms", "__source_ts_us", "__source_ts_ns", "__snapshot", "__file"),
+    *("id", "time", "iodebeziumpos", "iodebeziumfile", "iodebeziumsnapshot"),
+    *("iodebeziumtsms", "iodebeziumtsus", "iodebeziumtsns"),
+}
 # Debezium takes the unique key for a key.
 WITHOUT_THEIR_KEY = "unique_key"
 
@@ -102,10 +108,16 @@ def seen(
     """Return the parts of a record that two programs can have alike."""
     prefix, _, rest = topic.partition(".")
     if value is not None:
-        value = _WRITER.sub(b'"version":""', _TIMES.sub(b"", value))
+        value = _WRITER.sub(b'version":""', _TIMES.sub(b"", value))
         if b'connector":"mariadb"' in value:
             value = _POSITION.sub(b"", value)
-        value = value.replace(b'name":"%b"' % prefix.encode(), b'name":""', 1)
+        for name in (
+            b'name":"%b"',
+            b'"name:%b;',
+            b'"/debezium/mysql/%b"',
+            b'"/debezium/mariadb/%b"',
+        ):
+            value = value.replace(name % prefix.encode(), name % b"", 1)
     key, value = (None if each is None else _without_prefix(each, prefix) for each in (key, value))
     known = [(name, text.decode()) for name, text in headers if _is_common(name)]
     return Seen(rest.partition(".")[2], key, value, known)
@@ -168,6 +180,8 @@ def _same_value(own: Seen, other: Seen) -> bool:
             mine["source"] = their["source"] = None
     else:
         rows = [(mine, their)]
+        if "specversion" in their:
+            rows = [(mine["data"][image], their["data"][image]) for image in ("before", "after")]
         if own.copied:
             mine.update({name: their[name] for name in _OF_COPIES if name in their})
     for row, wanted in rows:

@@ -130,6 +130,11 @@ SETS = (
     ),
     OptionSet("schemas", _SCHEMAS, _WITH_SCHEMAS),
     OptionSet(
+        "cloudevents",
+        {"value.converter": "io.debezium.converters.CloudEventsConverter"},
+        {"value_format": "cloudevents"},
+    ),
+    OptionSet(
         "texts",
         {
             "decimal.handling.mode": "string",

@@ -302,6 +302,13 @@ def test_rows_that_records_have_not_whole_cannot_be_kept(
     )
 
 
+def test_a_cloud_event_has_an_envelope(config: Path) -> None:
+    config.write_text(
+        f'{MINIMAL}[envelope]\nprofile = "debezium"\nvalue_format = "cloudevents"\nshape = "flat"'
+    )
+    assert 'value_format = "cloudevents" needs shape = "envelope"' in message_of(config)
+
+
 def test_a_file_that_is_not_toml_is_explained(config: Path) -> None:
     config.write_text("name = \n")
     assert message_of(config) == (

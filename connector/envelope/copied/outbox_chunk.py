@@ -12,7 +12,8 @@ from connector.errors import RecordTooLarge, UnsupportedChange
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-    from connector.envelope.copied.selected_chunk import Chunk, CopyPosition
+    from connector.envelope.copied.copy_position import CopyPosition
+    from connector.envelope.copied.selected_chunk import Chunk
     from connector.envelope.outbox_events import OutboxEvents
     from connector.records.record import RecordTarget
 

@@ -9,18 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
-from librt.strings import BytesWriter, read_i64_le
+from librt.strings import read_i64_le
 
 from connector.contract import OP_READ, SEQ_ROW_DIGITS
-from connector.envelope.flat_fields import FlatFields
+from connector.envelope.copied.copied_parts import copied_parts
 from connector.envelope.record_form import NO_BEFORE, RecordForm
 from connector.envelope.record_headers import RecordHeaders, schema_header
-from connector.envelope.source_block import SourceBlock, SourceTable
 
 # A compiled dataclass looks the types of its fields up.
 from connector.errors import (
     ConnectorError,
     RecordTooLarge,
+    UnsupportedChange,
 )
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from mypy_extensions import i64
 
+    from connector.envelope.copied.copy_position import CopyPosition
     from connector.envelope.options import EnvelopeOptions
     from connector.envelope.schemas.table_schema import TableSchema
     from connector.records.record import RecordTarget
@@ -39,22 +40,6 @@ NO_KEY: Final = -1
 _READ: Final = ord(OP_READ)
 _ROWS_PER_EVENT: Final = 10**SEQ_ROW_DIGITS
 _US_PER_MS: Final = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class CopyPosition:
-    """Where the rows of a chunk stand in the log and in the order of changes.
-
-    Their sequences are (epoch, number of `file`, position - 1, n // 10^8, n % 10^8), n counting
-    from `first_row`: after every change that was delivered before, and before all that follow.
-    """
-
-    epoch: int
-    file: str
-    file_number: int
-    position: int  # first byte after the last delivered transaction
-    first_row: int  # number of copied rows that were written at this position before
-    read_us: int  # time of the SELECT, in microseconds since 1970
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,17 +97,16 @@ class Chunk:
         """Give `target` the record of each row whose key is not in `touched`.
 
         `now_us` is the time of encoding. Returns how many records there were. A row whose record is
-        too large joins those that are `refused`.
+        too large, or that its form cannot express, joins those that are `refused`.
         """
         schema = self.schema
         topic = options.topics.of(schema.database, schema.table)
         form = RecordForm(options, schema)
         is_flat = options.debezium is not None and options.debezium.is_flat
         # A row without an envelope is taken out of one, without its last brace.
-        head = form.flat_head if is_flat else form.no_before[: -len(NO_BEFORE)]
+        head, end_of_value = copied_parts(options, form, schema, read_at, _READ, now_us)
         skipped: i64 = len(NO_BEFORE) if is_flat else 0
         dropped: i64 = 1 if is_flat else 0
-        end_of_value = self._end_of_value(options, read_at, now_us, is_flat=is_flat)
         headers = RecordHeaders()
         schema_id = schema_header(schema.schema_id)
         transaction_id = f"{read_at.file}:{read_at.position}".encode()
@@ -166,7 +150,7 @@ class Chunk:
             row_headers = headers.encode(_READ, row - event * _ROWS_PER_EVENT)
             try:
                 target.take(topic, form.key(key), form.value(value), row_headers, timestamp_ms)
-            except RecordTooLarge as error:
+            except (RecordTooLarge, UnsupportedChange) as error:
                 self.refused.append(RefusedRow(row_key, value, error))
                 continue
             row += 1
@@ -222,20 +206,3 @@ class Chunk:
                 at += key_length
             found.append((self._row_keys[len(found)] if self._row_keys else key, row))
         return found
-
-    def _end_of_value(
-        self, options: EnvelopeOptions, read_at: CopyPosition, now_us: i64, *, is_flat: bool
-    ) -> bytes:
-        """Return what follows the row in each value."""
-        table = SourceTable(self.schema.database, self.schema.table, copied=True)
-        file, position, read_us = read_at.file, read_at.position, read_at.read_us
-        out = BytesWriter()
-        if is_flat:
-            fields = FlatFields(options)
-            fields.begin_copy(file, position, read_us, table, now_us)
-            fields.put(out, _READ, 0)
-        else:
-            source = SourceBlock(options)
-            source.begin_copy(file, position, read_us, table, now_us)
-            source.put(out, _READ, 0)
-        return out.getvalue()

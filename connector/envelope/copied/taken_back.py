@@ -13,20 +13,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from librt.strings import BytesWriter
-
 from connector.contract import OP_DELETE, SEQ_ROW_DIGITS
-from connector.envelope.flat_fields import FlatFields
-from connector.envelope.record_form import RecordForm
+from connector.envelope.copied.copied_parts import copied_parts
+from connector.envelope.record_form import BEFORE, RecordForm
 from connector.envelope.record_headers import RecordHeaders, schema_header
-from connector.envelope.source_block import SourceBlock, SourceTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mypy_extensions import i64
 
-    from connector.envelope.copied.selected_chunk import CopyPosition
+    from connector.envelope.copied.copy_position import CopyPosition
     from connector.envelope.options import EnvelopeOptions
     from connector.envelope.schemas.table_schema import TableSchema
     from connector.records.record import RecordTarget
@@ -86,22 +83,13 @@ class _Values:
     ) -> None:
         self._form = RecordForm(options, schema)
         self.have_tombstones = options.tombstones
-        table = SourceTable(schema.database, schema.table, copied=True)
-        file, position, read_us = read_at.file, read_at.position, read_at.read_us
         form = options.debezium
         self._has_schema = form is not None and form.value_has_schema
         self._deletes = form.flat_deletes if form is not None and form.is_flat else ""
-        out = BytesWriter()
         if self._deletes:
             self.have_tombstones &= self._deletes == "rewrite-with-tombstone"
-            fields = FlatFields(options)
-            fields.begin_copy(file, position, read_us, table, now_us)
-            fields.put(out, _DELETE, 0)
-        else:
-            source = SourceBlock(options)
-            source.begin_copy(file, position, read_us, table, now_us)
-            source.put(out, _DELETE, 0)
-        self._end = out.getvalue()
+        parts = copied_parts(options, self._form, schema, read_at, _DELETE, now_us)
+        self._head, self._end = parts
 
     @property
     def are_dropped(self) -> bool:
@@ -112,7 +100,8 @@ class _Values:
         """Return the value of the record of `key`."""
         if not self._deletes:
             before = b"null" if self._has_schema else key
-            return self._form.value(self._form.before + before + b',"after":null' + self._end)
+            text = self._head + BEFORE + before + b',"after":null' + self._end
+            return self._form.value(text)
         if self._deletes == "tombstone":
             return self._form.gone
         if self._has_schema or self._deletes == "delete-to-tombstone":

@@ -10,7 +10,7 @@ from connector.contract import OP_TRUNCATE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from connector.contract.record_formats import RecordFormat
+    from connector.contract.record_formats import KeyFormat, ValueFormat
     from connector.envelope.filters.row_filter import RowFilters
 
 
@@ -34,8 +34,8 @@ class DebeziumForm:
     # schema.name.adjustment.mode
     schema_names: Literal["none", "avro", "avro_unicode"] = "none"
     # Connect's JsonConverter, without and with schemas.enable; Confluent's converters
-    key_format: RecordFormat = "json"
-    value_format: RecordFormat = "json"
+    key_format: KeyFormat = "json"
+    value_format: ValueFormat = "json"
     shape: Literal["envelope", "flat"] = "envelope"  # flat: ExtractNewRecordState
     # delete.tombstone.handling.mode
     flat_deletes: Literal[
@@ -64,7 +64,12 @@ class DebeziumForm:
     @property
     def value_has_schema(self) -> bool:
         """Whether each value begins with its schema, or with the id of its schema."""
-        return self.value_format != "json"
+        return self.value_format not in ("json", "cloudevents")
+
+    @property
+    def is_cloud_event(self) -> bool:
+        """Whether values are CloudEvents, with the envelope as their data."""
+        return self.value_format == "cloudevents"
 
     @property
     def value_close(self) -> bytes:

@@ -17,7 +17,8 @@ from connector.quarantine.core.guard import FENCE_KEY, STOP
 
 if TYPE_CHECKING:
     from connector.contract import Sequence
-    from connector.envelope.copied.selected_chunk import CopyPosition, RefusedRow
+    from connector.envelope.copied.copy_position import CopyPosition
+    from connector.envelope.copied.selected_chunk import RefusedRow
     from connector.envelope.schemas.table_schema import TableSchema
     from connector.quarantine.core.fences import Fences
     from connector.quarantine.core.store import QuarantineStore

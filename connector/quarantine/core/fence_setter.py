@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from connector.changes.transaction import RowsChange, StatementChange
-    from connector.envelope.copied.selected_chunk import CopyPosition
+    from connector.envelope.copied.copy_position import CopyPosition
     from connector.envelope.record_encoder import RecordEncoder
     from connector.envelope.schemas.table_schema import TableSchema
     from connector.quarantine.core.fences import Fences

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from connector.binlog.event import Event
     from connector.changes.transaction import RowsChange, SourceTransaction, StatementChange
     from connector.contract import QuarantinedRow, QuarantineRecord
-    from connector.envelope.copied.selected_chunk import CopyPosition, RefusedRow
+    from connector.envelope.copied.copy_position import CopyPosition
+    from connector.envelope.copied.selected_chunk import RefusedRow
     from connector.envelope.options import EnvelopeOptions
     from connector.envelope.record_encoder import RecordEncoder
     from connector.envelope.schemas.table_schema import TableSchema

@@ -12,7 +12,7 @@ import pytest
 
 from connector.codec.payload import encode_lenenc
 from connector.contract import Sequence
-from connector.envelope.copied.selected_chunk import Chunk, CopyPosition
+from connector.envelope.copied.copy_position import CopyPosition
 from connector.envelope.copied.selected_rows import SelectedRowWriter
 from connector.envelope.options import EnvelopeOptions
 from connector.envelope.schemas.table_schema import TableSchema
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from connector.contract import SchemaColumn
+    from connector.envelope.copied.selected_chunk import Chunk
     from connector.records.record import Record
 
 OPTIONS = EnvelopeOptions("p", "mysql", "1.2.3")

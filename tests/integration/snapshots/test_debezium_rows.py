@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.envelope.copied.selected_chunk import CopyPosition
+from connector.envelope.copied.copy_position import CopyPosition
 from connector.source.server.select_session import SelectSession
 from connector.source.tables.selected_table import SelectedTable
 from local_stack import MysqlServer, connect

@@ -13,7 +13,7 @@ import pytest
 from librt.strings import BytesWriter
 
 from connector.binlog.events.rows import RowsEvent
-from connector.envelope.copied.selected_chunk import CopyPosition
+from connector.envelope.copied.copy_position import CopyPosition
 from connector.envelope.key_watch import WatchedTable
 from connector.envelope.options import EnvelopeOptions
 from connector.envelope.published_table import PublishedTable

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.contract import Sequence
-from connector.envelope.copied.selected_chunk import CopyPosition, RefusedRow
+from connector.envelope.copied.copy_position import CopyPosition
+from connector.envelope.copied.selected_chunk import RefusedRow
 from connector.envelope.schemas.table_schema import TableSchema
 from connector.errors import RecordTooLarge, UnsupportedChange, copies, quarantine, table_rows
 from connector.errors import kafka as kafka_codes
