@@ -4,6 +4,7 @@
 
     python -m tests.debezium.takeover                       ten rounds on MySQL
     python -m tests.debezium.takeover mariadb --rounds 2    on MariaDB
+    python -m tests.debezium.takeover by-position           on MySQL without GTIDs
 
 A writer changes rows without a pause, in transactions of several statements and many rows. The
 worker of Kafka Connect writes exactly once; every second round kills it, the others stop the
@@ -20,22 +21,20 @@ import argparse
 import json
 import random
 import tempfile
-import threading
 import time
 from collections import Counter, defaultdict
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from benchmarks import debezium
 from benchmarks.builds import Builds
-from benchmarks.debezium import FAIR, MARIADB, MEMORY, DebeziumConnector
+from benchmarks.debezium import FAIR, MARIADB
 from benchmarks.home import Home
-from benchmarks.process import start
 from benchmarks.stack import PASSWORD, USER, Stack
 from local_stack import KafkaBroker, MariadbServer, MysqlServer, connect
-from local_stack.java import java_runtime
 from tests import forked_command
+from tests.debezium.exactly_once_worker import ExactlyOnceWorker
+from tests.debezium.writer import END, Change, Writer
 from tests.integration.harness import (
     ConnectorProcess,
     Seen,
@@ -45,13 +44,9 @@ from tests.integration.harness import (
     wait_until,
 )
 
-if TYPE_CHECKING:
-    from local_stack import Endpoint
-
 _PATIENCE_SECONDS = 120.0
-_JSON = "org.apache.kafka.connect.json.JsonConverter"
-# The table's last row, and the records among which it is looked for.
-_END, _TAIL = -1, 100
+# The latest records of a topic, among which a row is looked for.
+_TAIL = 100
 # So that batches end within transactions, and a killed worker's transaction ends soon.
 _SMALL = {
     "max.batch.size": "97",
@@ -61,14 +56,14 @@ _SMALL = {
 }
 _SETTINGS = {"binlog_row_event_max_size": "1024"}
 
-# Operation, id and number of a change: no two are equal.
-Change = tuple[str, int, int]
+_WITHOUT_GTIDS = {"gtid_mode": "OFF", "enforce_gtid_consistency": "OFF"}
+_SERVERS = ("mysql-9", "mariadb", "by-position")
 
 
 def main() -> None:
     """Play the rounds; exit with 1 if a change is missing or comes twice."""
     parser = argparse.ArgumentParser(prog="python -m tests.debezium.takeover", description=__doc__)
-    parser.add_argument("server", nargs="?", default="mysql-9", choices=("mysql-9", "mariadb"))
+    parser.add_argument("server", nargs="?", default="mysql-9", choices=_SERVERS)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
@@ -85,7 +80,8 @@ def main() -> None:
         if is_mariadb:
             server = MariadbServer(folder / "data", settings=_SETTINGS)
         else:
-            server = MysqlServer(folder / "data", version="9", settings=_SETTINGS)
+            others = _WITHOUT_GTIDS if arguments.server == "by-position" else {}
+            server = MysqlServer(folder / "data", version="9", settings=_SETTINGS | others)
         started.enter_context(server)
         kafka = started.enter_context(KafkaBroker(folder / "kafka"))
         with connect(server.endpoint) as connection, connection.cursor() as cursor:
@@ -98,122 +94,6 @@ def main() -> None:
             print("\n".join(found) or "  each change once, in order", flush=True)
     print(f"{arguments.rounds - failed} of {arguments.rounds} rounds are right")
     raise SystemExit(bool(failed))
-
-
-class _Worker(DebeziumConnector):
-    """One connector in a distributed worker, which writes exactly once."""
-
-    def __init__(
-        self, stack: Stack, name: str, class_path: str, settings: dict[str, str], server_id: int
-    ) -> None:
-        super().__init__(stack, name, name, class_path, settings)
-        self._server_id = server_id
-
-    def follow(self) -> None:
-        """Start the worker and the connector, without a snapshot."""
-        self._history.unlink(missing_ok=True)
-        self._start_worker()
-        self._call("POST", "/connectors", {"name": self.prefix, "config": self._config()})
-        self._wait_until("RUNNING")
-
-    def stop_connector(self) -> None:
-        """Stop the connector as its operator would."""
-        self._call("PUT", f"/connectors/{self.prefix}/stop")
-        self._wait_until("STOPPED")
-
-    def go_on_after(self, offset: dict[str, object]) -> None:
-        """Let the stopped connector go on at an offset."""
-        entry = {"partition": {"server": self.prefix}, "offset": offset}
-        self._call("PATCH", f"/connectors/{self.prefix}/offsets", {"offsets": [entry]})
-        self._call("PUT", f"/connectors/{self.prefix}/resume")
-        self._wait_until("RUNNING")
-
-    def kill(self) -> None:
-        """End the worker as the kernel would."""
-        assert self._process is not None
-        self._process.kill()
-        self._process.wait()
-
-    def json(self) -> str:
-        """Return what GET /connectors/NAME answers."""
-        return json.dumps({"name": self.prefix, "config": self._config()})
-
-    def _config(self) -> dict[str, str]:
-        return super()._config() | {"database.server.id": str(self._server_id)}
-
-    def _start_worker(self) -> None:
-        names = {
-            f"{topic}.storage.topic": f"connect-{topic}-{self.prefix}"
-            for topic in ("config", "offset", "status")
-        }
-        settings = {
-            "bootstrap.servers": self.stack.bootstrap,
-            "group.id": f"connect-{self.prefix}",
-            "key.converter": _JSON,
-            "value.converter": _JSON,
-            "exactly.once.source.support": "enabled",
-            "offset.storage.partitions": "3",
-            "listeners": self._rest,
-            **names,
-            **{
-                f"{topic}.storage.replication.factor": "1"
-                for topic in ("config", "offset", "status")
-            },
-        }
-        properties = self.folder / f"{self.prefix}.properties"
-        properties.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
-        java = str(java_runtime(self.stack.home.cache))
-        quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
-        main_class = "org.apache.kafka.connect.cli.ConnectDistributed"
-        command = [java, *MEMORY, quiet, "-cp", self._class_path, main_class, str(properties)]
-        self._process = start(command, self.log)
-        self._wait(self._answers)
-
-
-class _Writer(threading.Thread):
-    """Changes rows until it is told to end; knows all changes in their order."""
-
-    def __init__(self, source: Endpoint, database: str, seed: int) -> None:
-        super().__init__()
-        self._source, self._database = source, database
-        self._chance = random.Random(seed)
-        self._rows: dict[int, int] = {}
-        self._number = 0
-        self._next_id = 1
-        self.changes: list[Change] = []
-        self.ending = threading.Event()
-
-    def run(self) -> None:
-        """Commit one transaction after the other, and a last row."""
-        with connect(self._source, self._database) as connection, connection.cursor() as cursor:
-            while not self.ending.is_set():
-                cursor.execute("BEGIN")
-                for _ in range(self._chance.randint(1, 6)):
-                    cursor.execute(self._statement())
-                cursor.execute("COMMIT")
-                time.sleep(self._chance.choice((0, 0.01, 0.02, 0.1)))
-            cursor.execute(f"INSERT INTO t VALUES ({_END}, 0)")
-        self.changes.append(("c", _END, 0))
-
-    def _statement(self) -> str:
-        self._number += 1
-        number, size = self._number, self._chance.choice((1, 20, 200, 500))
-        kind = self._chance.random()
-        if kind < 0.5 or len(self._rows) < 1000:
-            ids = list(range(self._next_id, self._next_id + size))
-            self._next_id += size
-            self._rows |= dict.fromkeys(ids, number)
-            self.changes += [("c", each, number) for each in ids]
-            return "INSERT INTO t VALUES " + ",".join(f"({each}, {number})" for each in ids)
-        first = self._chance.randrange(self._next_id)
-        ids = [each for each in range(first, first + size) if each in self._rows]
-        where = f"WHERE id BETWEEN {first} AND {first + size - 1} ORDER BY id"
-        if kind < 0.8:
-            self._rows |= dict.fromkeys(ids, number)
-            self.changes += [("u", each, number) for each in ids]
-            return f"UPDATE t SET n = {number} {where}"
-        self.changes += [("d", each, self._rows.pop(each)) for each in ids]
-        return f"DELETE FROM t {where}"
 
 
 class _Round:
@@ -231,12 +111,12 @@ class _Round:
         self._number = number
         self._stack, self._source, self._folder = stack, stack.source, folder
         settings = {**FAIR, **(MARIADB if is_mariadb else {}), **_SMALL}
-        self._theirs = _Worker(stack, name, class_path, settings, 5700 + number)
+        self._theirs = ExactlyOnceWorker(stack, name, class_path, settings, 5700 + number)
         with connect(self._source) as connection, connection.cursor() as cursor:
             cursor.execute(f"CREATE DATABASE {name}")
             cursor.execute(f"CREATE TABLE {name}.t (id INT PRIMARY KEY, n INT)")
             cursor.execute(f"CREATE TABLE {name}.begun (id INT AUTO_INCREMENT PRIMARY KEY)")
-        self._writer = _Writer(self._source, name, number)
+        self._writer = Writer(self._source, name, number)
 
     def play(self, chance: random.Random) -> list[str]:
         """Play the round; return what is wrong."""
@@ -283,7 +163,7 @@ class _Round:
         start_line = next(line for line in text.splitlines() if line.startswith("start = "))
         with ConnectorProcess(config, environment={"BINLOG_CONNECTOR_LOG__FORMAT": "json"}) as ours:
             wait_until(
-                lambda: self._has_come(_END),
+                lambda: self._has_come(END),
                 lambda: f"the last row does not arrive\n{ours.output()}",
                 _PATIENCE_SECONDS,
             )
@@ -305,7 +185,9 @@ class _Round:
             each for each in map(json.loads, log.splitlines()) if each["event"] == "stopped"
         )
         file, _, position = said["position"].rpartition(":")
-        offset = {"file": file, "pos": int(position), "gtids": said["gtid_set"]}
+        offset = {"file": file, "pos": int(position)}
+        if said["gtid_set"]:
+            offset["gtids"] = said["gtid_set"]
         self._theirs.go_on_after(offset)
         with connect(self._source, self._name) as connection, connection.cursor() as cursor:
             cursor.execute("INSERT INTO t VALUES (-2, 0), (-3, 0)")

@@ -1,11 +1,8 @@
 """How far another replication client has read becomes a `source.start`, also in a transaction.
 
-The client counts the events of an open transaction, and the rows of the event after them. It is
-Debezium's count: the first event is BEGIN on MySQL, and the GTID event on MariaDB; the events of a
-compressed transaction count like others. A start counts rows events and statements instead, as
-the assembler does, because nothing else of a transaction reaches the encoder.
-
-The log of the server is read from the start of the file, so the counts are those of real events.
+The position of the client is that of BEGIN, or comes after a transaction. Its set of GTIDs decides
+where the stream begins; the log shows whether both mean the same. The log is read from the start of
+the file, because SQL does not show every event as a client gets it.
 
 https://debezium.io/documentation/reference/stable/connectors/mysql.html
 """
@@ -16,20 +13,17 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.gtid_tagged import GtidTaggedEvent
 from connector.binlog.events.mariadb import MariadbGtidEvent
-from connector.binlog.events.rows import RowsEvent
-from connector.binlog.events.statement import NO_BEGIN, QueryEvent
+from connector.binlog.events.statement import NO_BEGIN
 from connector.binlog.events.transaction import AnonymousGtidEvent, GtidEvent
-from connector.binlog.framing.event_types import ANNOTATE_ROWS, EventType
-from connector.changes.event_meaning import GTID, MEANING_OF_TYPE, ROWS, XID
-from connector.changes.statement import StatementKind
-from connector.changes.statement_classifier import classify
+from connector.binlog.framing.event_types import EventType
+from connector.changes.event_meaning import GTID, MEANING_OF_TYPE
 from connector.errors import SourceRefused, source_start
 from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
 from connector.gtid.either import parse_gtid_set
 from connector.source.server.binary_logs import binary_logs, no_event
+from connector.source.start.begun_transaction import counted_as_here
 from connector.source.start.start_validation import require_position
 from connector.source.stream.log_search import dumped
 
@@ -51,9 +45,6 @@ _BETWEEN = frozenset(
         EventType.START_ENCRYPTION_EVENT,
     }
 )
-# Statements that the assembler does not count.
-_UNCOUNTED = (StatementKind.BEGIN, StatementKind.SAVEPOINT, StatementKind.ROLLBACK_TO)
-_ENDS = (StatementKind.COMMIT, StatementKind.ROLLBACK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +98,11 @@ def start_after(server: MysqlServer, read: ReadPosition) -> str:
                 raise _other_log(server, read)
             start = f"gtid:{gtids}"
         if read.is_inside:
-            counted, rows = _counted(server, read, rest)
-            if counted or rows:
-                start += f"+{counted}+{rows}"
+            counted = counted_as_here(rest, read.events, read.rows, annotated=read.annotated)
+            if counted is None:
+                raise _other_log(server, read)
+            if any(counted):
+                start += f"+{counted[0]}+{counted[1]}"
     return start
 
 
@@ -183,50 +176,6 @@ def _walked(
     if end != read.position:
         raise no_event(server.name, read.file, read.position)
     return group, opened, None
-
-
-def _counted(server: MysqlServer, read: ReadPosition, events: Iterator[Event]) -> tuple[int, int]:
-    """Return what was read of a transaction: whole rows events and statements, and rows."""
-    counted = 0
-    sent = _as_sent(events, annotated=read.annotated)
-    for _ in range(read.events):
-        event = next(sent, None)
-        if event is None or _ends(event):
-            raise _other_log(server, read)
-        counted += _is_counted(event)
-    if not read.rows:
-        return counted, 0
-    event = next(sent, None)
-    body = None if event is None else event.body
-    if not isinstance(body, RowsEvent) or body.count() < read.rows:
-        raise _other_log(server, read)
-    return (counted + 1, 0) if body.count() == read.rows else (counted, read.rows)
-
-
-def _as_sent(events: Iterator[Event], *, annotated: bool) -> Iterator[Event]:
-    """Yield the events that the client counts."""
-    for event in events:
-        if event.type_code == ANNOTATE_ROWS and not annotated:
-            continue
-        if event.type_code == EventType.TRANSACTION_PAYLOAD_EVENT:
-            body = event.body
-            assert isinstance(body, TransactionPayloadEvent)
-            yield from body.opened()
-        yield event
-
-
-def _is_counted(event: Event) -> bool:
-    body = event.body
-    if isinstance(body, QueryEvent):
-        return classify(body.query).kind not in _UNCOUNTED
-    return MEANING_OF_TYPE[event.type_code] == ROWS
-
-
-def _ends(event: Event) -> bool:
-    body = event.body
-    if isinstance(body, QueryEvent):
-        return classify(body.query).kind in _ENDS
-    return MEANING_OF_TYPE[event.type_code] == XID
 
 
 def _gtid(event: Event) -> Gtid | MariadbGtid | None:
