@@ -20,7 +20,7 @@ TOOLS := $(BUILD)/.installed
 TOOL_NAMES := mypy mypy-extensions ast-serialize librt pathspec typing-extensions setuptools isal orjson zstandard
 PIP := -m pip install --disable-pip-version-check
 
-.PHONY: setup ready demo test test-interpreted test-all kill-test chaos mirror-chaos snapshot-proof fuzz bench golden coverage-table errors-page schema-changes debezium-compare logging-rules lint lock wheel clean
+.PHONY: setup ready demo test test-interpreted test-all kill-test chaos mirror-chaos snapshot-proof fuzz bench golden coverage-table errors-page configuration-page schema-changes debezium-compare logging-rules lint lock wheel clean
 
 setup:
 	@$(MAKE) --no-print-directory --jobs 2 ready
@@ -121,6 +121,10 @@ coverage-table: setup
 # Writes docs/errors.md from the table of failure texts, which the tests compare with what is said.
 errors-page: $(INSTALLED)
 	$(VENV)/bin/python -m tests.errors.page
+
+# Writes docs/configuration.md from the types of the settings, and the comments in configs/.
+configuration-page: $(INSTALLED)
+	$(VENV)/bin/python -m tests.settings.page
 
 # Tries every schema change on every server, and writes docs/schema-changes.md: some minutes.
 # ARGS="'MySQL 9'" chooses one of them.

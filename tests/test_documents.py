@@ -27,8 +27,8 @@ def _name(page: Path) -> str:
 
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-# Written by `make`, from the catalogue of errors, the golden files, and runs on servers.
-GENERATED = {"coverage.md", "errors.md", "schema-changes.md"}
+# Written by `make`, from the settings, the catalogue of errors, the golden files, and runs on servers.
+GENERATED = {"configuration.md", "coverage.md", "errors.md", "schema-changes.md"}
 WRITTEN = [
     *(page for page in PAGES if page.name not in GENERATED),
     *sorted(ROOT.glob("configs/*.toml")),
