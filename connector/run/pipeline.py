@@ -36,7 +36,6 @@ from connector.errors import (
 )
 from connector.run.assembly import assemble
 from connector.run.commit_schedule import CommitSchedule
-from connector.run.delivery_report import DeliveryReport
 from connector.run.peers import PEERS, Peers
 from connector.run.silence import check_silence
 from connector.run.successor import look_for_successor
@@ -88,7 +87,6 @@ class Pipeline:
         self._instance = instance
         self._figures = figures
         self._single_transactions = single_transactions
-        self._report = DeliveryReport(figures, clock)
         with ExitStack() as opened:
             self._sink = peers.open_sink(settings, instance)
             opened.callback(self._sink.close)
@@ -315,7 +313,5 @@ class Pipeline:
                 self._figures.count_rows(name, sent.records, sent.bytes, sent.latest_ms)
         now = self._clock.monotonic()
         self._schedule.committed(now)
-        self._report.add(records, delivery.waiting)
         self._single_transactions = max(0, self._single_transactions - delivery.waiting)
         delivery.waiting = 0
-        self._report.write_if_due(progress, delivery.committed_us)

@@ -51,7 +51,6 @@ from connector.errors import (
 from connector.metrics.figures import Figures
 from connector.progress.stream_position import Instance
 from connector.run.next_run import NextRun
-from connector.run.notices import abbreviated
 from connector.run.peers import PEERS, Peers
 from connector.run.pipeline import Pipeline
 from connector.run.systemd import telling_systemd
@@ -59,6 +58,7 @@ from connector.sink.connection import servers_of
 from connector.source.server.hosts import candidates
 from connector.status.recent_events import RecentEvents
 from connector.status.server import serving
+from connector.status.words import abbreviated
 from connector.system.signals import StopSignals
 
 if TYPE_CHECKING:
