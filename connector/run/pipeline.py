@@ -312,6 +312,10 @@ class Pipeline:
             if name is not None:
                 self._figures.count_rows(name, sent.records, sent.bytes, sent.latest_ms)
         now = self._clock.monotonic()
+        if self._figures.batches is not None:
+            self._figures.batches.delivered(
+                now - self._batch_started, progress, records, delivery.waiting, size
+            )
         self._schedule.committed(now)
         self._single_transactions = max(0, self._single_transactions - delivery.waiting)
         delivery.waiting = 0

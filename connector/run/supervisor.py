@@ -54,6 +54,7 @@ from connector.run.next_run import NextRun
 from connector.run.peers import PEERS, Peers
 from connector.run.pipeline import Pipeline
 from connector.run.systemd import telling_systemd
+from connector.run.telemetry import telling_collector
 from connector.sink.connection import servers_of
 from connector.source.server.hosts import candidates
 from connector.status.recent_events import RecentEvents
@@ -112,6 +113,7 @@ def supervise(
         closing(figures),
         serving(settings, instance, figures, events or RecentEvents()),
         telling_systemd(figures),
+        telling_collector(figures, settings.metrics, instance),
         signals or StopSignals() as stop,
     ):
         runs = _Runs(settings.retry, figures, peers.clock)

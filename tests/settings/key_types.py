@@ -33,6 +33,7 @@ _FORMS = {
     values.StartSetting: "start point",
     values.ServerAddress: "address, `HOST` or `HOST:PORT`",
     values.ListenAddress: "address, `HOST:PORT`",
+    values.CollectorAddress: "address, `http://HOST:PORT`",
     values.PipelineName: "text of letters, digits, `.`, `_` and `-`",
     values.TopicPrefix: "text of letters, digits, `_` and `-`",
 }
