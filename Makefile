@@ -20,7 +20,7 @@ TOOLS := $(BUILD)/.installed
 TOOL_NAMES := mypy mypy-extensions ast-serialize librt pathspec typing-extensions setuptools isal orjson zstandard
 PIP := -m pip install --disable-pip-version-check
 
-.PHONY: setup ready demo test test-interpreted test-all kill-test chaos mirror-chaos snapshot-proof fuzz bench golden coverage-table errors-page configuration-page man-pages schema-changes debezium-compare logging-rules lint lock wheel sdist clean
+.PHONY: setup ready demo test test-interpreted test-all kill-test chaos mirror-chaos snapshot-proof fuzz bench golden coverage-table errors-page configuration-page man-pages status-pictures schema-changes debezium-compare logging-rules lint lock wheel sdist clean
 
 setup:
 	@$(MAKE) --no-print-directory --jobs 2 ready
@@ -129,6 +129,10 @@ configuration-page: $(INSTALLED)
 # Writes docs/man/ from the help of the commands.
 man-pages: $(INSTALLED)
 	$(VENV)/bin/python -m tests.cli.man_pages
+
+# Draws docs/status-page.png and docs/status-terminal.png; needs Chromium.
+status-pictures: $(INSTALLED)
+	$(VENV)/bin/python -m tests.status.pictures
 
 # Tries every schema change on every server, and writes docs/schema-changes.md: some minutes.
 # ARGS="'MySQL 9'" chooses one of them.
