@@ -20,7 +20,7 @@ TOOLS := $(BUILD)/.installed
 TOOL_NAMES := mypy mypy-extensions ast-serialize librt pathspec typing-extensions setuptools isal orjson zstandard
 PIP := -m pip install --disable-pip-version-check
 
-.PHONY: setup ready demo test test-interpreted test-all kill-test chaos mirror-chaos snapshot-proof fuzz bench golden coverage-table errors-page schema-changes debezium-compare debezium-takeover logging-rules lint lock wheel clean
+.PHONY: setup ready demo test test-interpreted test-all kill-test chaos mirror-chaos snapshot-proof fuzz bench golden coverage-table errors-page configuration-page man-pages status-pictures schema-changes debezium-compare debezium-takeover logging-rules lint lock wheel sdist clean
 
 setup:
 	@$(MAKE) --no-print-directory --jobs 2 ready
@@ -126,6 +126,18 @@ coverage-table: setup
 errors-page: $(INSTALLED)
 	$(VENV)/bin/python -m tests.errors.page
 
+# Writes docs/configuration.md from the types of the settings, and the comments in configs/.
+configuration-page: $(INSTALLED)
+	$(VENV)/bin/python -m tests.settings.page
+
+# Writes docs/man/ from the help of the commands.
+man-pages: $(INSTALLED)
+	$(VENV)/bin/python -m tests.cli.man_pages
+
+# Draws docs/status-page.png and docs/status-terminal.png; needs Chromium.
+status-pictures: $(INSTALLED)
+	$(VENV)/bin/python -m tests.status.pictures
+
 # Tries every schema change on every server, and writes docs/schema-changes.md: some minutes.
 # ARGS="'MySQL 9'" chooses one of them.
 schema-changes: setup
@@ -150,7 +162,19 @@ wheel: setup
 	$(PYTHON) -m venv --clear build/empty
 	build/empty/bin/python $(PIP) --quiet build/dist/*.whl
 	cd build/empty && bin/binlog-connector --version && bin/binlog-connector config > connector.toml
-	ls -l build/dist
+	ls -l build/dist build/empty/share/man/man1
+
+# The same from the sources, where there is no C compiler: it must install, and read a log interpreted.
+# pip brings what builds it, so this needs the package index.
+sdist: export CONNECTOR_COMPILED := auto
+sdist: $(TOOLS)
+	rm -rf build/sdist
+	$(BUILD)/bin/python -c 'from setuptools.build_meta import build_sdist; build_sdist("build/sdist")' > /dev/null
+	$(PYTHON) -m venv --clear build/bare
+	PATH=$(CURDIR)/build/bare/bin build/bare/bin/python $(PIP) --quiet build/sdist/*.tar.gz
+	build/bare/bin/binlog-connector --version
+	build/bare/bin/binlog-connector stat $(firstword $(wildcard tests/golden/files/mysql-8.0.31/*.000001))
+	ls -l build/sdist build/bare/share/man/man1
 
 lock:
 	uv lock

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from connector.errors import arguments, local_demo, verification
+from connector.errors import arguments, local_demo, settings, verification
 from tests.errors.texts import shown
 
 ROOT = Path(__file__).parents[1]
@@ -18,7 +18,7 @@ WITHOUT = """
 import sys
 class Without:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {"deltalake", "py4j", "pyarrow", "pyspark"}:
+        if name.partition(".")[0] in {"deltalake", "opentelemetry", "py4j", "pyarrow", "pyspark"}:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Without())
 """
@@ -71,6 +71,30 @@ def test_the_comparison_names_its_extra() -> None:
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"error: {shown(verification.EXTRA, said=NO_ARROW)}\n"
+
+
+TO_COLLECTOR = """
+name = "shop"
+[source]
+server_id = 5800
+[kafka]
+bootstrap_servers = ["127.0.0.1:1"]
+topic_prefix = "shop"
+[metrics]
+otlp = "http://127.0.0.1:4318"
+"""
+
+
+def test_figures_for_a_collector_name_their_extra(tmp_path: Path) -> None:
+    config = tmp_path / "c.toml"
+    config.write_text(TO_COLLECTOR)
+    done = without_extras(
+        f"sys.argv = ['binlog-connector', 'run', {str(config)!r}]\n"
+        "from connector.cli import main\nmain()"
+    )
+    said = "No module named 'opentelemetry'"
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == f"error: {shown(settings.OTLP_EXTRA, said=said)}"
 
 
 TO_ARROW = """

@@ -176,7 +176,8 @@ class _Check:
         tables = base_tables(server)
         findings = [*found, *_check_tables(server, settings, tables)]
         identity = server.identity
-        self._print(f"Source {address_of(settings)}: {identity.flavour} {identity.version}")
+        on = "" if server.cloud is None else f" on {server.cloud.value}"
+        self._print(f"Source {address_of(settings)}: {identity.flavour} {identity.version}{on}")
         self._console.print(_table(findings))
         for finding in findings:
             # The error says what is missing.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -60,17 +61,18 @@ def run(
     from connector.settings.loader import log_format  # noqa: PLC0415  # keeps --help fast
 
     if log_format(config) == "json":
-        exit_code_of(lambda: _stream(config, verbose=verbose), _failing_in_log)
+        exit_code_of(lambda: _stream(config, verbose=verbose), partial(_failing_in_log, config))
     else:
         exit_code_of(lambda: _stream(config, verbose=verbose))
 
 
-def _failing_in_log(error: ConnectorError, code: int) -> NoReturn:
+def _failing_in_log(config: Path, error: ConnectorError, code: int) -> NoReturn:
     """Log the failure, even an error of the configuration that would have set up the log."""
     from connector.cli.logs import configure_logging  # noqa: PLC0415  # keeps --help fast
+    from connector.settings.loader import pipeline_name  # noqa: PLC0415  # keeps --help fast
     from connector.settings.sections import LogSettings  # noqa: PLC0415  # keeps --help fast
 
-    configure_logging(LogSettings(format="json"))
+    configure_logging(LogSettings(format="json"), pipeline=pipeline_name(config))
     log_failure(error, code)
 
 
@@ -91,7 +93,8 @@ def _stream(config: Path, *, verbose: bool) -> None:
         settings = load_settings(config)
         log: LogSettings = settings.log
         events = RecentEvents()
-        configure_logging(log.model_copy(update={"level": "debug"}) if verbose else log, events)
+        wanted = log.model_copy(update={"level": "debug"}) if verbose else log
+        configure_logging(wanted, events, pipeline=settings.name)
         if warning := readable_by_all(config):
             get_logger().warning("readable password", **fields(warning))
         _tell_start(config, settings)
@@ -111,7 +114,7 @@ def _tell_start(config: Path, settings: Settings) -> None:
     structlog.get_logger().info(
         "starting",
         version=version("binlog-connector"),
-        code=mode(),
+        build=mode(),
         config=str(config),
         name=settings.name,
         source=f"{source.host}:{source.port}",
@@ -134,7 +137,7 @@ def check(config: ConfigPath) -> None:
         from connector.cli.logs import configure_logging  # noqa: PLC0415  # keeps --help fast
 
         settings = loaded(config)
-        configure_logging(settings.log)
+        configure_logging(settings.log, command="check", pipeline=settings.name)
         console = Console()
         problems = check_pipeline(settings, console, errors())
         if not problems:

@@ -9,27 +9,40 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from connector.cli.ecs import as_ecs
+
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
+
+    from structlog.typing import Processor
 
     from connector.settings.sections import LogSettings
     from connector.status.recent_events import RecentEvents
 
 
-def configure_logging(settings: LogSettings, events: RecentEvents | None = None) -> None:
-    """Send the log to standard error, one line for each entry; `events` keeps the last ones."""
+def configure_logging(
+    settings: LogSettings,
+    events: RecentEvents | None = None,
+    *,
+    command: str = "run",
+    pipeline: str | None = None,
+) -> None:
+    """Send the log to standard error, one line for each entry; `events` keeps the last ones.
+
+    If the log is JSON, each line names `command` and, if it is known, `pipeline`.
+    """
     level = logging.getLevelNamesMapping()[settings.level.upper()]
-    renderer = (
-        structlog.processors.JSONRenderer()
+    renderers: tuple[Processor, ...] = (
+        (as_ecs(command, pipeline), structlog.processors.JSONRenderer(ensure_ascii=False))
         if settings.format == "json"
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        else (structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),)
     )
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             *(() if events is None else (events.keep, partial(_drop_below, level))),
-            renderer,
+            *renderers,
         ],
         # What is kept does not depend on what is written.
         wrapper_class=structlog.make_filtering_bound_logger(

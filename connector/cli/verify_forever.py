@@ -40,7 +40,7 @@ def verify_forever(
     except ImportError as error:
         raise ConfigError(verification.EXTRA, said=error) from error
     settings = loaded(config)
-    configure_logging(settings.log)
+    configure_logging(settings.log, command="verify", pipeline=settings.name)
     own = settings.verify
     speed = own.rows_per_second if rows_per_second is None else rows_per_second
     limits = Limits(speed, max_differences, patience, own.repair or repair)

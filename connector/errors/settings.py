@@ -207,6 +207,20 @@ LISTEN = ErrorCode(
     end=_CONFIGURATION,
     cause=_FORM,
 )
+COLLECTOR = ErrorCode(
+    "C117",
+    "give the address of an OTLP receiver over HTTP, such as http://127.0.0.1:4318",
+    end=_CONFIGURATION,
+    cause=_FORM,
+)
+OTLP_EXTRA = ErrorCode(
+    "C118",
+    "{metrics.otlp} needs more packages ({said})",
+    "pip install 'binlog-connector[otel]'",
+    end=_CONFIGURATION,
+    cause="Figures and spans are exported with packages of the extra `otel`.",
+    example={"said": "No module named 'opentelemetry'"},
+)
 NAME = ErrorCode(
     "C124",
     "a name has ASCII letters, digits, dots, _ and - alone",

@@ -89,6 +89,16 @@ class Watch(Protocol):
         ...
 
 
+class Batches(Protocol):
+    """Is told of each batch."""
+
+    def delivered(
+        self, seconds: float, progress: Progress, records: int, transactions: int, size: int
+    ) -> None:
+        """Take a batch that is committed now, `seconds` after it began."""
+        ...
+
+
 @dataclass(slots=True)
 class Figures:
     """All figures; counters rise from the start of the process."""
@@ -129,6 +139,7 @@ class Figures:
     failed_copies: Callable[[], Mapping[str, str]] = field(default=dict)
     fences: Callable[[], int] = field(default=int)
     fenced_tables: Callable[[], Mapping[str, FencedFigures]] = field(default=dict)
+    batches: Batches | None = None
     # Tables with rows that foreign keys have changed and whose copies have not begun.
     cascaded_tables: Callable[[], int] = field(default=int)
     _watch: Watch | None = field(default=None, init=False, repr=False)

@@ -11,14 +11,9 @@ from connector.changes.stream_listener import StreamListener
 from connector.errors import line, stream_order
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from connector.binlog.event import Event
     from connector.changes.transaction import SourceTransaction, StatementChange
     from connector.snapshot.wanted_copies import WantedCopies
-
-_GTID_CHARACTERS_MAX = 120
-_TABLES_SHOWN_MAX = 3
 
 
 class Notices(StreamListener):
@@ -42,8 +37,7 @@ class Notices(StreamListener):
         self._log.warning(
             **line(stream_order.IGNORED_EVENT),
             type=event_name(event.header.type_code),
-            file=event.file,
-            position=event.position,
+            position=f"{event.file}:{event.position}",
         )
 
     def statement_seen(self, change: StatementChange) -> None:
@@ -103,36 +97,6 @@ class Notices(StreamListener):
             since=since,
             reason=reason,
         )
-
-
-def abbreviated(gtid_set: str | None) -> str | None:
-    """Return a GTID set that fits into a line: its first members, and how many more there are."""
-    if gtid_set is None or len(gtid_set) <= _GTID_CHARACTERS_MAX:
-        return gtid_set
-    members = gtid_set.split(",")
-    kept: list[str] = []
-    for member in members:
-        if kept and len(",".join([*kept, member])) > _GTID_CHARACTERS_MAX:
-            break
-        kept.append(_shortened(member))
-    more = len(members) - len(kept)
-    return ",".join(kept) + (f", … {more} more" if more else "")
-
-
-def _shortened(member: str) -> str:
-    """Return a member with its last interval, and of those before it what fits."""
-    if len(member) <= _GTID_CHARACTERS_MAX:
-        return member
-    last = member.rpartition(":")[2]
-    return f"{member[: _GTID_CHARACTERS_MAX - len(last)].rpartition(':')[0]}:…:{last}"
-
-
-def busiest_tables(tables: Mapping[str, int]) -> str:
-    """Return the tables with most records, with how many."""
-    busiest = sorted(tables.items(), key=lambda item: (-item[1], item[0]))[:_TABLES_SHOWN_MAX]
-    more = len(tables) - len(busiest)
-    shown = ", ".join(f"{table} ({count})" for table, count in busiest)
-    return shown + (f", … {more} more" if more else "")
 
 
 def _gtid(transaction: SourceTransaction) -> str | None:

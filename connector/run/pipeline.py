@@ -36,7 +36,6 @@ from connector.errors import (
 )
 from connector.run.assembly import assemble
 from connector.run.commit_schedule import CommitSchedule
-from connector.run.delivery_report import DeliveryReport
 from connector.run.peers import PEERS, Peers
 from connector.run.silence import check_silence
 from connector.run.successor import look_for_successor
@@ -92,7 +91,6 @@ class Pipeline:
         self._figures = figures
         self._single_transactions = single_transactions
         self._schema_ids = schema_ids
-        self._report = DeliveryReport(figures, clock)
         with ExitStack() as opened:
             self._sink = peers.open_sink(settings, instance)
             opened.callback(self._sink.close)
@@ -320,8 +318,10 @@ class Pipeline:
             if name is not None:
                 self._figures.count_rows(name, sent.records, sent.bytes, sent.latest_ms)
         now = self._clock.monotonic()
+        if self._figures.batches is not None:
+            self._figures.batches.delivered(
+                now - self._batch_started, progress, records, delivery.waiting, size
+            )
         self._schedule.committed(now)
-        self._report.add(records, delivery.waiting)
         self._single_transactions = max(0, self._single_transactions - delivery.waiting)
         delivery.waiting = 0
-        self._report.write_if_due(progress, delivery.committed_us)

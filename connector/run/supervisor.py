@@ -51,15 +51,16 @@ from connector.errors import (
 from connector.metrics.figures import Figures
 from connector.progress.stream_position import Instance
 from connector.run.next_run import NextRun
-from connector.run.notices import abbreviated
 from connector.run.peers import PEERS, Peers
 from connector.run.pipeline import Pipeline
 from connector.run.systemd import telling_systemd
+from connector.run.telemetry import telling_collector
 from connector.sink.connection import servers_of
 from connector.sink.schema_registry import open_registry
 from connector.source.server.hosts import candidates
 from connector.status.recent_events import RecentEvents
 from connector.status.server import serving
+from connector.status.words import abbreviated
 from connector.system.signals import StopSignals
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ def supervise(
         closing(figures),
         serving(settings, instance, figures, events or RecentEvents()),
         telling_systemd(figures),
+        telling_collector(figures, settings.metrics, instance),
         signals or StopSignals() as stop,
     ):
         runs = _Runs(settings.retry, figures, peers.clock)

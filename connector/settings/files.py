@@ -89,18 +89,19 @@ class FileSettings(BaseSettings):
 
     @classmethod
     def peek(cls, path: Path, key: str) -> object:
-        """Return the value of `key`, such as `log.format`; None if it is not given.
+        """Return the value of `key`, such as `log.format` or `name`; None if it is not given.
 
         The configuration may have mistakes: the errors about them need this value, too.
         """
         if (given := os.environ.get(cls.variable(key))) is not None:
             return given
-        section, _, name = key.partition(".")
         try:
-            found = cls.document(path).get(section)
+            found: object = cls.document(path)
         except ConfigError:
             return None
-        return found.get(name) if isinstance(found, dict) else None
+        for name in key.split("."):
+            found = found.get(name) if isinstance(found, dict) else None
+        return found
 
     @classmethod
     def variable(cls, key: str) -> str:

@@ -38,6 +38,12 @@ def log_format(path: Path) -> str:
     return "json" if Settings.peek(path, "log.format") == "json" else "console"
 
 
+def pipeline_name(path: Path) -> str | None:
+    """Return `name` of a configuration that may have other mistakes; None without one."""
+    found = Settings.peek(path, "name")
+    return found if isinstance(found, str) else None
+
+
 def readable_by_all(path: Path) -> Message | None:
     """Return a warning if the file holds a password and every user may read it, else None."""
     document = Settings.document(path)

@@ -24,6 +24,7 @@ from connector.settings.kafka_login import KafkaLogin
 from connector.settings.routing import FilterSettings, OutboxSettings, RouteSettings
 from connector.settings.secrets import command_secret, read_secret
 from connector.settings.values import (
+    CollectorAddress,
     ColumnPattern,
     FlatField,
     ListenAddress,
@@ -304,6 +305,8 @@ class MetricsSettings(Section):
     # Who gives it may change something by the page; without a token, the page only shows.
     token: SecretStr | None = None
     token_file: Path | None = None
+    # A collector of OpenTelemetry.
+    otlp: CollectorAddress | None = None
     # Other processes whose figures the status shows: the Spark job, and `verify --forever`.
     mirror: ListenAddress | None = None
     verify: ListenAddress | None = None

@@ -115,5 +115,6 @@ ServerAddress = Annotated[
 ListenAddress = Annotated[
     str, _matching(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+):[0-9]{1,5}", codes.LISTEN)
 ]
+CollectorAddress = Annotated[str, _matching(r"https?://[^\s?#]+", codes.COLLECTOR)]
 PipelineName = Annotated[str, _matching(r"[A-Za-z0-9._-]+", codes.NAME)]
 TopicPrefix = Annotated[str, _matching(r"[A-Za-z0-9_-]+", codes.PREFIX)]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from connector.status.facts import Happened
 from connector.status.state_report import REPORT
+from connector.status.summary import SUMMARY
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _KEPT = 100
 _CHARACTERS_MAX = 2000
 # Lines that say what the page shows anyway.
-_PERIODIC = frozenset({"delivered", "copying", REPORT})
+_PERIODIC = frozenset({"copying", REPORT, SUMMARY})
 _LEVELS = frozenset({"info", "warning", "error"})
 # Fields that are members of `Happened`, or only for machines.
 _OWN_FIELDS = frozenset({"event", "level", "timestamp", "code"})
@@ -60,9 +61,6 @@ class RecentEvents:
 
 
 def _happened(entry: MutableMapping[str, Any]) -> Happened:
-    code = entry.get("code")
-    # `starting` has a code of another kind: compiled or interpreted.
-    code = None if entry["event"] == "starting" else code
     return Happened(
         at=time.time(),
         level=entry["level"],
@@ -72,7 +70,7 @@ def _happened(entry: MutableMapping[str, Any]) -> Happened:
             for name, value in entry.items()
             if name not in _OWN_FIELDS and value is not None
         },
-        code=code,
+        code=entry.get("code"),
     )
 
 

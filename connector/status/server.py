@@ -16,6 +16,7 @@ from connector.status.live import LiveFacts
 from connector.status.mirror import MirrorWatch
 from connector.status.samples import Samples
 from connector.status.state_report import reporting
+from connector.status.summary import Summaries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,14 +38,19 @@ _NO_SNIFFING = ("X-Content-Type-Options", "nosniff")
 def serving(
     settings: Settings, instance: Instance, figures: Figures, events: RecentEvents
 ) -> Iterator[None]:
-    """Serve figures, health and status at `metrics.listen`, in threads; report on SIGUSR1.
+    """Serve figures, health and status at `metrics.listen`, and report to the log, in threads.
 
     Raises ConfigError if the address cannot be used or the token cannot be read.
     """
     with closing(Samples(figures)) as samples, closing(MirrorWatch(settings.metrics)) as mirror:
         live = LiveFacts(settings, instance, figures, samples, events, mirror)
         samples.start()
-        with reporting(live.facts), _listening(settings, figures, live):
+        with (
+            closing(Summaries(live.facts)) as summaries,
+            reporting(live.facts),
+            _listening(settings, figures, live),
+        ):
+            summaries.start()
             yield
 
 

@@ -82,7 +82,9 @@ def report(facts: Facts) -> dict[str, object]:
             "lag_transactions": lag.transactions,
         }
     if purge is not None:
-        found["purge_in_seconds"] = purge.seconds if purge.seconds is None else round(purge.seconds)
+        found["time_to_purge_seconds"] = (
+            purge.seconds if purge.seconds is None else round(purge.seconds)
+        )
     if done is not None:
         found |= {
             "records_per_second": round(done.now.records, 1),

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from itertools import pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _MINUTE = 60
 _HOUR = 60 * _MINUTE
@@ -12,6 +16,8 @@ _UNITS = ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min"), (1, "s"))
 _FEW = 10
 _BYTES = ("B", "kB", "MB", "GB", "TB", "PB")
 _STEP = 1000
+_GTID_CHARACTERS_MAX = 120
+_TABLES_SHOWN_MAX = 3
 
 
 def duration(seconds: float) -> str:
@@ -70,6 +76,36 @@ def visible(text: str) -> str:
         character if character.isprintable() else f"\\u{ord(character):04x}"
         for character in text.replace("\n", " ")
     )
+
+
+def abbreviated(gtid_set: str | None) -> str | None:
+    """Return a GTID set that fits into a line: its first members, and how many more there are."""
+    if gtid_set is None or len(gtid_set) <= _GTID_CHARACTERS_MAX:
+        return gtid_set
+    members = gtid_set.split(",")
+    kept: list[str] = []
+    for member in members:
+        if kept and len(",".join([*kept, member])) > _GTID_CHARACTERS_MAX:
+            break
+        kept.append(_shortened(member))
+    more = len(members) - len(kept)
+    return ",".join(kept) + (f", … {more} more" if more else "")
+
+
+def _shortened(member: str) -> str:
+    """Return a member with its last interval, and of those before it what fits."""
+    if len(member) <= _GTID_CHARACTERS_MAX:
+        return member
+    last = member.rpartition(":")[2]
+    return f"{member[: _GTID_CHARACTERS_MAX - len(last)].rpartition(':')[0]}:…:{last}"
+
+
+def busiest_tables(tables: Mapping[str, int]) -> str:
+    """Return the tables with most records, with how many."""
+    busiest = sorted(tables.items(), key=lambda item: (-item[1], item[0]))[:_TABLES_SHOWN_MAX]
+    more = len(tables) - len(busiest)
+    shown = ", ".join(f"{table} ({count})" for table, count in busiest)
+    return shown + (f", … {more} more" if more else "")
 
 
 def _decimals(value: float) -> int:

@@ -79,8 +79,8 @@ class Connector(DemoProcess):
         The value is returned once, so ask until there is one.
         """
         for line in self._lines.read():
-            if line.get("event") == "streaming":
-                return str(line["gtid_set"] or "")
+            if line.get("message") == "streaming":
+                return str(line.get("cdc.gtid_set", ""))
         return None
 
 

@@ -91,6 +91,19 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     given = list(arguments)
     if given and not given[0].startswith("-") and given[0] not in _COMMANDS:
         given.insert(0, "run")
+    parser, commands = parsers()
+    found = parser.parse_args(given)
+    if found.command == "resume":
+        resume = commands["resume"]
+        if bool(found.tables) == found.all:
+            resume.error("name the tables, or use --all")
+        if found.skip_record and len(found.tables) != 1:
+            resume.error("--skip-record needs exactly one table")
+    return found
+
+
+def parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
+    """Return the parser of the program, and those of its commands by their names."""
     parser = argparse.ArgumentParser(
         prog=_PROGRAM,
         description="Keeps Delta tables equal to the tables of a source. A configuration file "
@@ -126,13 +139,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     resume.add_argument(
         "--rebuild", action="store_true", help="throw the mirror away, and make it again"
     )
-    found = parser.parse_args(given)
-    if found.command == "resume":
-        if bool(found.tables) == found.all:
-            resume.error("name the tables, or use --all")
-        if found.skip_record and len(found.tables) != 1:
-            resume.error("--skip-record needs exactly one table")
-    return found
+    return parser, commands.choices
 
 
 def _command(

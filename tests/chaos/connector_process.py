@@ -37,7 +37,7 @@ class Connector:
 
     def streams(self) -> bool:
         """Return whether it has said so."""
-        self._streaming |= any(line.get("event") == "streaming" for line in self._lines.read())
+        self._streaming |= any(line.get("message") == "streaming" for line in self._lines.read())
         return self._streaming
 
     def send(self, number: signal.Signals) -> None:

@@ -125,15 +125,15 @@ class ConnectorProcess:
         """Return everything that it has said."""
         return self.log.read_text() if self.log.exists() else ""
 
-    def wait_for(self, text: str, seconds: float = PATIENCE_SECONDS) -> None:
-        """Wait until it has said `text`."""
+    def wait_for(self, text: str, seconds: float = PATIENCE_SECONDS, times: int = 1) -> None:
+        """Wait until it has said `text`, so many times."""
         assert self.process is not None
         wait_until(
-            lambda: text in self.output() or self.process.poll() is not None,
-            lambda: f"{text!r} was not said in\n{self.output()}",
+            lambda: self.output().count(text) >= times or self.process.poll() is not None,
+            lambda: f"{text!r} was not said {times} times in\n{self.output()}",
             seconds,
         )
-        assert text in self.output(), self.output()
+        assert self.output().count(text) >= times, self.output()
 
 
 def wait_until(
@@ -159,8 +159,8 @@ def run_to_end(config: Path, **environment: str) -> tuple[int, str]:
 def failure_of(output: str) -> str:
     """Return the error of the last line of a log for machines, which says that the run failed."""
     failed = json.loads(output.splitlines()[-1])
-    assert (failed["event"], failed["level"]) == ("failed", "error"), output
-    text: str = failed["error"]
+    assert (failed["message"], failed["log.level"]) == ("failed", "error"), output
+    text: str = failed["error.message"]
     return text
 
 

@@ -5,33 +5,24 @@ A server answers with pages of facts, one after the other.
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import threading
 from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
-import pytest
-
 from connector.status.facts import Condition, Level, State, TableFacts
 from connector.status.html import html, security_headers
+from tests.status.browser import browse, needs_browser
 from tests.status.examples import COPIED, FENCED, facts_with
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(
-    BROWSER is None, reason="there is no chromium: `apt-get install chromium` brings it"
-)
-OPTIONS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync",
-    "--disable-background-networking", "--disable-component-update", "--enable-logging=stderr",
-    "--virtual-time-budget=7000",
-)  # fmt: skip
+pytestmark = needs_browser
+# So the script looks again some times, and the browser does not wait.
+IN_SECONDS = "--virtual-time-budget=7000"
 HOSTILE = "<img src=x onerror=\"document.title='broken'\">"
 BEFORE = facts_with(tables=(replace(COPIED, name=HOSTILE),))
 AFTER = facts_with(
@@ -69,14 +60,7 @@ def serving(*pages: str) -> Iterator[str]:
 
 def browsed(address: str, folder: Path) -> tuple[str, str]:
     """Return the page after some seconds, and what the browser complained of."""
-    assert BROWSER is not None
-    done = subprocess.run(
-        [BROWSER, *OPTIONS, f"--user-data-dir={folder}", "--dump-dom", address],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )
+    done = browse(address, folder, "--dump-dom", IN_SECONDS)
     complaints = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
     return done.stdout, "\n".join(complaints)
 

@@ -26,7 +26,7 @@ def test_each_line_is_kept_with_its_fields(capsys: pytest.CaptureFixture[str]) -
     events = RecentEvents()
     configure_logging(LogSettings(format="json"), events)
     log = structlog.get_logger()
-    log.info("starting", name="shop", code="compiled")
+    log.info("starting", name="shop")
     log.info("DDL", table="shop.t", gtid=None)
     log.debug("a detail")
     error = SourceUnavailable(stream_positions.QUIET, address="db1:3306", seconds=4.0)
@@ -60,7 +60,7 @@ def test_repeats_are_one_event_and_periodic_lines_are_none(
     log = structlog.get_logger()
     for seconds in range(5):
         log.warning("interrupted", code="S702", retry_in_seconds=seconds)
-        log.info("delivered", records=1)
+        log.info("summary", records=1)
         log.info("copying", table="shop.t")
     log.warning("interrupted", code="S703")
     other, repeated = events.newest_first()

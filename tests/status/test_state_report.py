@@ -31,7 +31,12 @@ def test_a_line_tells_what_the_page_tells() -> None:
 
 def test_what_is_not_known_is_left_out() -> None:
     facts = replace(facts_with(), lag=None, purge=None, throughput=None, position=None)
-    assert not report(facts).keys() & {"lag_seconds", "purge_in_seconds", "records", "position"}
+    assert not report(facts).keys() & {
+        "lag_seconds",
+        "time_to_purge_seconds",
+        "records",
+        "position",
+    }
     many = replace(facts, tables=[TableFacts(f"shop.t{number}") for number in range(50)])
     said = report(many)
     assert said["more_tables"] == 30

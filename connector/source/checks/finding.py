@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from connector.errors import source_setup
+from connector.errors import source_cloud, source_setup
 from connector.errors.message import Message
+from connector.source.server.cloud import Cloud
 
 if TYPE_CHECKING:
     from connector.errors.code import ErrorCode
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
 # SET PERSIST came with 8.0. Before, and in MariaDB, the option file must say it as well.
 _PERSIST_SINCE = (8, 0, 0)
 _ABSENT = "absent"
+_IN_CLOUD = {
+    Cloud.RDS: source_cloud.RDS_PARAMETER,
+    Cloud.AURORA: source_cloud.AURORA_PARAMETER,
+    Cloud.CLOUD_SQL: source_cloud.CLOUD_SQL_FLAG,
+    Cloud.AZURE: source_cloud.AZURE_PARAMETER,
+}
 
 
 class Severity(StrEnum):
@@ -68,7 +75,9 @@ def check_setting(
 
 
 def set_global(server: MysqlServer, name: str, value: str) -> str | Message:
-    """Return the statement that gives a setting a value, also after a restart."""
+    """Return what gives a setting a value, also after a restart: mostly a statement."""
+    if server.cloud is not None:
+        return Message(_IN_CLOUD[server.cloud], {"name": name, "value": value})
     word = value if value.isdigit() else f"'{value}'"
     statement = f"SET {set_verb(server)} {name} = {word}"
     if _persists(server):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from connector.errors import SourceRefused, source_setup
 from connector.errors.message import Message
+from connector.source.checks.cloud_advice import check_rds_retention, check_reader, no_log
 from connector.source.checks.finding import Finding, Severity, check_setting, set_global, set_verb
 from connector.source.checks.grants import check_grants
 from connector.source.server.binary_logs import (
@@ -40,9 +41,10 @@ def check_source(server: MysqlServer, settings: SourceSettings) -> list[Finding]
     grants = list(check_grants(server, settings))
     return [
         *_check_server_id(server, settings),
+        *check_reader(server),
         *_check_rows(server),
         *(_check_mariadb(server) if mariadb else _check_mysql(server)),
-        *_check_keeping(server),
+        *_check_keeping(server, settings),
         *grants,
         # Without the grants the query is an error; a finding above already says that they are
         # missing.
@@ -99,7 +101,7 @@ def _finding(
 
 def _check_rows(server: MysqlServer) -> Iterator[Finding]:
     """Check that the log has every change, as rows, with all columns and their names."""
-    yield check_setting(server, "log_bin", "ON", source_setup.LOG_BIN)
+    yield check_setting(server, "log_bin", "ON", no_log(server.cloud))
     yield check_setting(
         server,
         "binlog_format",
@@ -121,20 +123,19 @@ def _check_rows(server: MysqlServer) -> Iterator[Finding]:
 
 
 def _check_mysql(server: MysqlServer) -> Iterator[Finding]:
-    verb = set_verb(server)
-    steps = [
-        f"SET {verb} enforce_gtid_consistency = ON",
-        *(f"SET {verb} gtid_mode = {mode}" for mode in ("OFF_PERMISSIVE", "ON_PERMISSIVE", "ON")),
-    ]
-    warning = Severity.WARNING
-    yield check_setting(server, "enforce_gtid_consistency", "ON", severity=warning, how=steps[0])
+    warning, consistency = Severity.WARNING, "enforce_gtid_consistency"
+    how: str | Message = set_global(server, "gtid_mode", "ON")
+    if server.cloud is None:
+        # A server changes the mode step by step.
+        verb = set_verb(server)
+        modes = ("OFF_PERMISSIVE", "ON_PERMISSIVE", "ON")
+        steps = [f"SET {verb} {consistency} = ON", *(f"SET {verb} gtid_mode = {m}" for m in modes)]
+        how = "; ".join(steps)
+        yield check_setting(server, consistency, "ON", severity=warning, how=steps[0])
+    else:
+        yield check_setting(server, consistency, "ON", severity=warning)
     yield check_setting(
-        server,
-        "gtid_mode",
-        "ON",
-        source_setup.GTID_MODE,
-        severity=warning,
-        how="; ".join(steps),
+        server, "gtid_mode", "ON", source_setup.GTID_MODE, severity=warning, how=how
     )
 
 
@@ -164,10 +165,14 @@ def _check_replica(server: MysqlServer) -> Iterator[Finding]:
         yield check_setting(server, name, "ON", source_setup.REPLICA_UPDATES)
 
 
-def _check_keeping(server: MysqlServer) -> Iterator[Finding]:
+def _check_keeping(server: MysqlServer, settings: SourceSettings) -> Iterator[Finding]:
     """Check that events have checksums, and that logs are kept long enough."""
     yield check_setting(server, "binlog_checksum", "CRC32", severity=Severity.WARNING)
     name, seconds = retention(server)
+    hidden = list(check_rds_retention(server, settings, name))
+    if hidden:
+        yield from hidden
+        return
     yield _finding(
         source_setup.KEEPING,
         name,

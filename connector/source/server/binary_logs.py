@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from connector.errors import SourceRefused, source_start
+from connector.source.server.cloud import Cloud
 from connector.wire.replication_commands import FIRST_POSITION
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _RDS_TABLE = (
 )
 _RDS_HOURS = "SELECT value FROM mysql.rds_configuration WHERE name = %s"
 # Without hours, RDS drops a file as soon as its backup has it, every five minutes.
-_RDS_AT_ONCE_SECONDS = 300
+_AT_ONCE_SECONDS = 300
 
 
 def binary_log_status(server: MysqlServer) -> dict[str, object] | None:
@@ -56,18 +57,20 @@ def binary_logs(server: MysqlServer) -> dict[str, int]:
 def retention(server: MysqlServer) -> tuple[str, int]:
     """Return the setting that keeps logs, and its seconds; 0 means for ever.
 
-    Amazon RDS and Aurora purge by a setting of their own and ignore the server's variables.
+    Amazon RDS and Aurora purge by a setting of their own and ignore the server's variables. Azure
+    purges at once what no replica of its own needs, unless a variable says otherwise.
     """
     hours = _rds_retention_hours(server)
     if hours is not None:
-        return RDS_RETENTION, hours * _HOUR_SECONDS or _RDS_AT_ONCE_SECONDS
+        return RDS_RETENTION, hours * _HOUR_SECONDS or _AT_ONCE_SECONDS
     seconds = int(server.variable("binlog_expire_logs_seconds") or 0)
     if seconds and server.variable("binlog_expire_logs_auto_purge") != "OFF":
         return "binlog_expire_logs_seconds", seconds
     days = float(server.variable("expire_logs_days") or 0)
     if days or server.variable("binlog_expire_logs_seconds") is None:
         return "expire_logs_days", int(days * _DAY_SECONDS)
-    return "binlog_expire_logs_seconds", 0
+    at_once = server.cloud is Cloud.AZURE
+    return "binlog_expire_logs_seconds", _AT_ONCE_SECONDS if at_once else 0
 
 
 def _rds_retention_hours(server: MysqlServer) -> int | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+from functools import cached_property
 from typing import TYPE_CHECKING, BinaryIO, NoReturn, Protocol, Self
 
 import pymysql
@@ -18,6 +19,7 @@ from pymysql.cursors import DictCursor
 
 from connector.errors import SourceRefused, SourceUnavailable, source_login, source_stream
 from connector.progress.server_identity import ServerIdentity
+from connector.source.server.cloud import Cloud, read_cloud
 from connector.source.server.identity import read_identity
 from connector.source.server.server_errors import UNKNOWN_SYSTEM_VARIABLE, server_error
 from connector.source.server.tls import context_of, unverified_context
@@ -155,6 +157,11 @@ class MysqlServer:
             self.query("SELECT 1")
         finally:
             self._connection._read_timeout = usual  # noqa: SLF001
+
+    @cached_property
+    def cloud(self) -> Cloud | None:
+        """The service that runs the server; None if there is none."""
+        return read_cloud(self)
 
     def variable(self, name: str) -> str | None:
         """Return a global variable as SHOW GLOBAL VARIABLES prints it; None if there is none.

@@ -32,23 +32,23 @@ class Watch:
     def take(self, lines: Iterable[Mapping[str, object]]) -> None:
         """Take new lines. Raises ChaosFailure for a row that differs without a bug."""
         for line in lines:
-            match line["event"]:
+            match line["message"]:
                 case "row differs":
                     self._found(line)
                 case "equal" | "different" | "not finished":
-                    self.verdicts[str(line["event"])] += 1
-                    rows = line["rows"]
+                    self.verdicts[str(line["message"])] += 1
+                    rows = line["cdc.rows"]
                     assert isinstance(rows, int)
                     self.rows += rows
-                    if "code" in line:
-                        self.codes[str(line["code"])] += 1
+                    if "error.code" in line:
+                        self.codes[str(line["error.code"])] += 1
                 case "round ended":
                     self.rounds += 1
-                    unfinished = line["not_finished"]
+                    unfinished = line["cdc.not_finished"]
                     assert isinstance(unfinished, int)
                     self.unfinished = unfinished
                 case "interrupted":
-                    self.codes[str(line["code"])] += 1
+                    self.codes[str(line["error.code"])] += 1
                 case "defect":
                     reason = f"verify has a defect: {json.dumps(line)}"
                     raise ChaosFailure(reason)

@@ -85,7 +85,7 @@ def test_every_change_arrives_once_and_in_order_through_kills(
         workload = pool.submit(count_up, source, database, seed, stop)
         try:
             for _ in range(ROUNDS):
-                connector.wait_for('"event": "streaming"')
+                connector.wait_for('"message": "streaming"')
                 time.sleep(chance.uniform(0.0, 1.5))
                 connector.kill()
                 connector.log.unlink()

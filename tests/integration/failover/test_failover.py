@@ -60,7 +60,7 @@ def address(server: Server) -> str:
 def logged(connector: ConnectorProcess, event: str) -> list[dict[str, object]]:
     """Return what the connector logged under `event`."""
     lines = [line for line in connector.output().splitlines() if line.startswith("{")]
-    return [entry for entry in map(json.loads, lines) if entry["event"] == event]
+    return [entry for entry in map(json.loads, lines) if entry["message"] == event]
 
 
 def assert_each_once_in_order(changes: list[Seen], count: int) -> None:
@@ -182,8 +182,8 @@ def test_a_server_that_refuses_to_go_on_with_its_log_is_passed_over(
         assert switched["source"] == address(pair.replica)
         (passed,) = logged(connector, "passed over a source")
         server_name = f"source {address(pair.source)}"
-        assert fits(str(passed["error"]), source_dump.DAMAGED, server=server_name)
-        assert passed["code"] == source_dump.DAMAGED.code
+        assert fits(str(passed["error.message"]), source_dump.DAMAGED, server=server_name)
+        assert passed["error.code"] == source_dump.DAMAGED.code
         # The source itself goes on, and the replica with it.
         insert(stream, 20)
         stream.wait_for_changes(30, connector)
@@ -294,7 +294,7 @@ def test_a_reset_under_an_open_stream_is_noticed(resettable: Stream, noticed_by:
         "the next file": (stream_positions.FILE_AFTER,),
         "the end of the log": (stream_positions.LOG_WENT_BACK, stream_positions.FILE_SHRANK),
     }
-    assert doubt["code"] in [code.code for code in doubts[noticed_by]], doubt
+    assert doubt["error.code"] in [code.code for code in doubts[noticed_by]], doubt
     assert sorted(change.key["id"] for change in stream.changes()) == list(range(10))
 
 

@@ -61,11 +61,11 @@ def test_the_older_process_says_first_who_took_over(
         second_config = first.config.with_name("second.toml")
         second_config.write_text(first.config.read_text())
         with traffic(stream), ConnectorProcess(second_config) as second:
-            second.wait_for('"event": "streaming"')
+            second.wait_for('"message": "streaming"')
             assert first.wait() == 3
             assert second.process is not None
             warnings = [
-                line for line in first.output().splitlines() if '"level": "info"' not in line
+                line for line in first.output().splitlines() if '"log.level": "info"' not in line
             ]
             assert (
                 f"pipeline {stream.prefix}: another instance took over "

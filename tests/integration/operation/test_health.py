@@ -50,7 +50,7 @@ def asked(port: int, path: str, method: str = "GET") -> tuple[int, str]:
 def interruptions(connector: ConnectorProcess) -> list[str]:
     """Return the errors that interrupted the stream; others were mended without that."""
     entries = [json.loads(line) for line in connector.output().splitlines()]
-    return [entry["error"] for entry in entries if entry["event"] == "interrupted"]
+    return [entry["error.message"] for entry in entries if entry["message"] == "interrupted"]
 
 
 @contextmanager
@@ -114,8 +114,8 @@ def test_a_broker_that_is_gone_is_told_while_the_stream_is_idle(
             wait_until(lambda: asked(port, "/readyz") == (200, READY), connector.output)
             assert connector.terminate() == 0
             said = connector.output()
-            assert said.count('"event": "Kafka was lost"') == 2
-            assert said.count('"event": "Kafka is back"') == 2
+            assert said.count('"message": "Kafka was lost"') == 2
+            assert said.count('"message": "Kafka is back"') == 2
         stream.execute(f"DROP DATABASE {stream.database}")
 
 
@@ -137,8 +137,8 @@ def test_a_source_that_is_gone_is_told_while_the_stream_is_idle(
         server.start()
         wait_until(lambda: asked(port, "/readyz") == (200, READY), connector.output)
         assert connector.terminate() == 0
-        assert connector.output().count('"event": "the source was lost"') == 1
-        assert connector.output().count('"event": "the source is back"') == 1
+        assert connector.output().count('"message": "the source was lost"') == 1
+        assert connector.output().count('"message": "the source is back"') == 1
 
 
 def test_a_source_that_hangs_is_told_before_the_read_timeout(
@@ -153,7 +153,7 @@ def test_a_source_that_hangs_is_told_before_the_read_timeout(
             wait_until(lambda: figures(port)["source_up"] == 0, connector.output)
         wait_until(lambda: asked(port, "/readyz") == (200, READY), connector.output)
         # The stream was never opened anew.
-        assert connector.output().count('"event": "streaming"') == 1
+        assert connector.output().count('"message": "streaming"') == 1
         assert connector.terminate() == 0
 
 
@@ -188,7 +188,7 @@ def test_a_connection_that_is_dead_is_made_again_before_the_read_timeout(
         with stream.connector(**settings) as connector:
             wait_until(lambda: sum(beats) > 1, connector.output)
             holds.append(True)
-            connector.wait_for('"event": "interrupted"')
+            connector.wait_for('"message": "interrupted"')
             address = f"127.0.0.1:{proxy.port}"
             are_dead = []
             for lost in interruptions(connector):
@@ -202,7 +202,7 @@ def test_a_connection_that_is_dead_is_made_again_before_the_read_timeout(
             # On a busy machine, the next connection was dead as well before anybody looked.
             streaming = are_dead.count(True) + 1
             wait_until(
-                lambda: connector.output().count('"event": "streaming"') >= streaming,
+                lambda: connector.output().count('"message": "streaming"') >= streaming,
                 connector.output,
             )
             assert connector.terminate() == 0

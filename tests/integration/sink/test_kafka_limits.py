@@ -106,7 +106,7 @@ def test_topics_that_take_smaller_records_are_told_at_the_start(
     with stream.connector(**SMALL, kafka__compression="none") as connector:
         stream.wait_for_changes(1, connector)
         connector.wait_for(text_of(kafka_limits.SMALL_TOPICS))
-        assert f'"topics": "{topic} (20000)"' in connector.output()
+        assert f'"cdc.topics": "{topic} (20000)"' in connector.output()
         stream.execute("INSERT INTO t VALUES (2, CONCAT(UUID(), REPEAT(RAND(), 5000)))")
         assert connector.wait() == 3
         said = failure_of(connector.output())

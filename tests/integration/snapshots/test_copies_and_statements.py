@@ -222,7 +222,10 @@ def test_a_request_that_cannot_be_done_any_more_fails_alone(stream: Stream) -> N
         why = Message(conditions.NO_COLUMN, {"table": orders, "column": "gone"})
         assert gone == shown(table_rows.IN_COPY, table=orders, why=why)
         assert other == shown(copies.COPY_NOT_FOLLOWED, table="other.t")
-        assert '"error": "it has unknown keys: table", "code": "R114"' in connector.output()
+        assert (
+            '"error.message": "it has unknown keys: table", "error.code": "R114"'
+            in connector.output()
+        )
         assert connector.terminate() == 0
 
 

@@ -131,7 +131,7 @@ def test_no_request_ends_the_stream(stream: Stream) -> None:
             copy_of(stream, "v = '\ud800'"),
         )
         wait_until(
-            lambda: connector.output().count('"event": "a copy failed"') == 2, connector.output
+            lambda: connector.output().count('"message": "a copy failed"') == 2, connector.output
         )
         # Nothing was taken back for a table that is not there.
         assert [record.op for record in stream.changes()] == ["u"]
@@ -139,8 +139,10 @@ def test_no_request_ends_the_stream(stream: Stream) -> None:
         stream.wait_for_changes(2, connector)
         assert connector.terminate() == 0
     lines = [json.loads(line) for line in connector.output().splitlines()]
-    refused = [line for line in lines if line["event"] == "a request is refused"]
-    assert [(line["offset"], line["error"]) for line in sorted(refused, key=offset_of)] == [
+    refused = [line for line in lines if line["message"] == "a request is refused"]
+    assert [
+        (line["cdc.offset"], line["error.message"]) for line in sorted(refused, key=offset_of)
+    ] == [
         (0, "it is not JSON"),
         (1, "it is not JSON"),
         (2, "it is not JSON"),
@@ -167,8 +169,8 @@ def test_no_request_ends_the_stream(stream: Stream) -> None:
         (26, "it has keys, and not one table and a condition"),
         (27, "where is not a text of 4096 characters at most"),
     ]
-    (unknown,) = [line for line in refused if line["code"] == requests.UNKNOWN_COMMAND.code]
-    assert (unknown["offset"], unknown["command"]) == (6, "reboot")
+    (unknown,) = [line for line in refused if line["error.code"] == requests.UNKNOWN_COMMAND.code]
+    assert (unknown["cdc.offset"], unknown["cdc.command"]) == (6, "reboot")
 
 
 def test_a_row_that_is_there_cannot_be_taken_back(either_stream: Stream) -> None:
@@ -263,7 +265,7 @@ def test_rows_are_taken_back_in_the_form_of_debezium(stream: Stream) -> None:
 
 
 def offset_of(line: dict[str, Any]) -> int:
-    offset: int = line["offset"]
+    offset: int = line["cdc.offset"]
     return offset
 
 

@@ -55,7 +55,7 @@ class Ended:
     def error(self) -> str:
         """The last error; a run says it as JSON, with its code as a field."""
         if self.said.startswith("{"):
-            code = json.loads(self.said.splitlines()[-1])["code"]
+            code = json.loads(self.said.splitlines()[-1])["error.code"]
             return f"[{code}] {failure_of(self.said)}"
         return self.said.rpartition("error: ")[2].strip()
 
@@ -318,7 +318,7 @@ def test_a_position_that_was_purged(stream: Stream, mysql_server: MysqlServer) -
 
 def test_a_progress_record_that_cannot_be_read(stream: Stream) -> None:
     with stream.connector() as connector:
-        connector.wait_for('"event": "streaming"')
+        connector.wait_for('"message": "streaming"')
         assert connector.terminate() == 0
     producer = KafkaProducer(bootstrap_servers=stream.broker.bootstrap)
     topic = f"{stream.prefix}.progress"

@@ -173,8 +173,8 @@ def test_no_right_to_create_topics_of_further_tables(
         stream.execute("INSERT INTO t VALUES (2)")
         denied.wait_for_changes(2, connector)
         lines = [json.loads(line) for line in connector.output().splitlines()]
-        (warning,) = (each for each in lines if each.get("code") == "K322")
-        assert warning["event"] == (
+        (warning,) = (each for each in lines if each.get("error.code") == "K322")
+        assert warning["message"] == (
             "the user may not create topics of tables; create those of followed tables "
             "beforehand, or allow CREATE and DESCRIBE on topics that start with kafka.topic_prefix"
         )

@@ -326,7 +326,7 @@ def test_a_transaction_is_delivered_although_the_next_one_always_has_begun(strea
         PacketProxy(stream.source, waits=ends_a_transaction) as proxy,
         stream.connector(source__port=proxy.port, **{"source.tls__mode": "disabled"}) as connector,
     ):
-        connector.wait_for('"event": "streaming"')
+        connector.wait_for('"message": "streaming"')
         numbers = count()
 
         def delivered() -> bool:
@@ -341,7 +341,7 @@ def test_a_transaction_is_delivered_although_the_next_one_always_has_begun(strea
 def test_a_signal_to_stop_ends_with_exit_code_0(stream: Stream, number: signal.Signals) -> None:
     stream.execute("CREATE TABLE t (id INT PRIMARY KEY)")
     with stream.connector() as connector:
-        connector.wait_for('"event": "streaming"')
+        connector.wait_for('"message": "streaming"')
         stream.execute("INSERT INTO t VALUES (1)")
         stream.wait_for_changes(1, connector)
         connector.signal(number)
@@ -356,7 +356,7 @@ def test_a_second_instance_fences_the_first(stream: Stream) -> None:
         second_config = config.with_name("second.toml")
         second_config.write_text(config.read_text())
         with type(first)(second_config) as second:
-            second.wait_for('"event": "streaming"')
+            second.wait_for('"message": "streaming"')
             stream.execute("INSERT INTO t VALUES (2)")
             assert first.wait() == 3
             said = failure_of(first.output())
@@ -393,7 +393,7 @@ def test_a_source_that_restarts_is_followed_again(
     with stream.connector() as connector:
         stream.wait_for_changes(1, connector)
         server.kill()  # type: ignore[attr-defined]
-        connector.wait_for('"event": "interrupted"')
+        connector.wait_for('"message": "interrupted"')
         server.start()  # type: ignore[attr-defined]
         stream.execute("INSERT INTO t VALUES (2)")
         seen = stream.wait_for_changes(2, connector)
@@ -433,7 +433,7 @@ def test_a_broker_that_is_killed_is_written_to_again(
             stream.wait_for_changes(1, connector)
             broker.kill()
             stream.execute("INSERT INTO t VALUES (2)")
-            connector.wait_for('"event": "interrupted"')
+            connector.wait_for('"message": "interrupted"')
             stream.execute("INSERT INTO t VALUES (3)")
             broker.start()
             seen = stream.wait_for_changes(3, connector)

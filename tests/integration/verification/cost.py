@@ -153,7 +153,7 @@ def main() -> None:
         f"{more / with_it.rows_per_second:.1%} of the rows"
     )
     print(f"verify: {share:.1%} of a core, {len(lines)} comparisons without a difference")
-    assert all(line["event"] == "equal" for line in lines)
+    assert all(line["message"] == "equal" for line in lines)
 
 
 if __name__ == "__main__":

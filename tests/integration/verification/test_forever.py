@@ -57,7 +57,7 @@ class Verification(ConnectorProcess):
     def lines(self, event: str) -> list[dict[str, Any]]:
         """Return the lines of its log about an event."""
         lines = [json.loads(line) for line in self.output().splitlines()]
-        return [line for line in lines if line["event"] == event]
+        return [line for line in lines if line["message"] == event]
 
     def wait_for_lines(self, event: str, count: int) -> list[dict[str, Any]]:
         """Wait until the log has so many lines about an event; return them."""
@@ -112,7 +112,7 @@ def test_a_row_that_differs_is_named_in_the_log_and_counted_until_it_is_repaired
             first, *_ = process.lines("equal")
             assert process.terminate() == 0
             repaired = process.lines("row differs")
-    assert {name: second[name] for name in ("tables", "different", "not_compared")} == {
+    assert {name: second[f"cdc.{name}"] for name in ("tables", "different", "not_compared")} == {
         "tables": 1,
         "different": 0,
         "not_compared": 1,
@@ -124,14 +124,14 @@ def test_a_row_that_differs_is_named_in_the_log_and_counted_until_it_is_repaired
     assert ready[1].splitlines()[0] == "ready"
     assert ready[1].splitlines()[-1] == "tables: 1, different: 0, not finished: 0"
     assert well[0] == 200
-    named = sorted((line["key"]["id"], line["kind"], line["columns"]) for line in found)
+    named = sorted((line["cdc.key"]["id"], line["cdc.kind"], line["cdc.columns"]) for line in found)
     assert named == [(1, "different", ["v"]), (2, "different", ["v"]), (3, "missing", [])]
-    assert all(line["level"] == "warning" and line["table"] == table for line in found)
-    assert all("which is in no cut yet" in line["since"] for line in found)
+    assert all(line["log.level"] == "warning" and line["cdc.table"] == table for line in found)
+    assert all("which is in no cut yet" in line["cdc.since"] for line in found)
     # Keys are in the log, and no other values.
     assert "secret" not in process.output()
-    assert [line["repaired"] for line in repaired] == [True] * 3
-    assert (first["table"], first["repaired"], first["differences"]) == (table, 3, 0)
+    assert [line["cdc.repaired"] for line in repaired] == [True] * 3
+    assert [first[f"cdc.{name}"] for name in ("table", "repaired", "differences")] == [table, 3, 0]
 
 
 def test_what_is_away_or_lags_is_not_the_end(stream: Stream) -> None:
@@ -160,12 +160,12 @@ def test_what_is_away_or_lags_is_not_the_end(stream: Stream) -> None:
                 wait_until(lambda: process.lines("equal"), process.output)
             assert process.terminate() == 0
     why = shown(verification.CONNECTOR_LAGS, table=table, pipeline=stream.prefix, seconds=0.2)
-    assert f"[{first['code']}] {first['error']}" == why
+    assert f"[{first['error.code']}] {first['error.message']}" == why
     assert lagging["verify_unfinished"] == 1
     assert "differences" not in lagging
     assert away[0] == 503
     assert away[1].startswith("not ready\nsource or Kafka does not answer: [")
-    assert process.lines("equal")[0]["rows"] == 2
+    assert process.lines("equal")[0]["cdc.rows"] == 2
 
 
 def test_updates_that_a_bug_of_the_job_drops_are_named(
@@ -186,5 +186,5 @@ def test_updates_that_a_bug_of_the_job_drops_are_named(
                 pair.catch_up(60)
             named = process.wait_for_lines("row differs", 3)
     assert len(drop_times(count)) == 3
-    assert len({line["key"]["id"] for line in named[:3]}) == 3
-    assert all((line["kind"], line["columns"]) == ("different", ["v"]) for line in named)
+    assert len({line["cdc.key"]["id"] for line in named[:3]}) == 3
+    assert all((line["cdc.kind"], line["cdc.columns"]) == ("different", ["v"]) for line in named)

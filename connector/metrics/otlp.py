@@ -1,0 +1,145 @@
+"""Exports figures and a span for each batch to a collector of OpenTelemetry, by OTLP over HTTP.
+
+What the collector needs besides its address is in OpenTelemetry's own variables, which the SDK
+reads: OTEL_EXPORTER_OTLP_HEADERS, OTEL_TRACES_SAMPLER, OTEL_RESOURCE_ATTRIBUTES and others. A
+collector that is away holds nothing up.
+
+https://opentelemetry.io/docs/specs/otel/protocol/exporter/
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from contextlib import contextmanager
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Final
+
+import structlog
+from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.metrics.export import MetricExportResult
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.trace import SpanKind
+
+from connector.metrics.exposition import FiguresCollector
+from connector.metrics.otlp_metrics import SCOPE, metrics_data
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from opentelemetry.trace import Tracer
+
+    from connector.metrics.figures import Figures
+    from connector.progress.progress_record import Progress
+
+_NS: Final = 1_000_000_000
+# An answer that takes longer counts as none; a clean stop waits for the last one.
+_TIMEOUT_SECONDS: Final = 5.0
+# Milliseconds between two exports, by OpenTelemetry's variable for them.
+_INTERVAL: Final = "OTEL_METRIC_EXPORT_INTERVAL"
+_INTERVAL_MS: Final = 60_000.0
+
+
+@contextmanager
+def exporting(figures: Figures, endpoint: str, instance: str) -> Iterator[None]:
+    """Export to `endpoint` from threads, for the last time at the end; `instance` names us."""
+    # The SDK's own log repeats what the line about the collector says.
+    logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
+    resource = Resource.create(
+        {
+            "service.name": SCOPE,
+            "service.version": version(SCOPE),
+            "service.instance.id": instance,
+        }
+    )
+    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+    exporter = OTLPSpanExporter(endpoint=f"{endpoint}/v1/traces", timeout=_TIMEOUT_SECONDS)
+    provider.add_span_processor(BatchSpanProcessor(exporter))
+    metrics = _MetricExport(figures, endpoint, resource)
+    figures.batches = Spans(provider.get_tracer(SCOPE), figures.pipeline)
+    metrics.start()
+    try:
+        yield
+    finally:
+        figures.batches = None
+        metrics.close()
+        provider.shutdown()
+
+
+class Spans:
+    """Makes a span of each batch, from its first record to its commit."""
+
+    def __init__(self, tracer: Tracer, pipeline: str) -> None:
+        """Make spans by `tracer`."""
+        self._tracer = tracer
+        self._pipeline = pipeline
+
+    def delivered(
+        self, seconds: float, progress: Progress, records: int, transactions: int, size: int
+    ) -> None:
+        """Tell of a batch that is committed now, `seconds` after it began."""
+        now_ns = time.time_ns()
+        span = self._tracer.start_span(
+            f"deliver {self._pipeline}",
+            kind=SpanKind.PRODUCER,
+            start_time=now_ns - int(seconds * _NS),
+            attributes={
+                "messaging.system": "kafka",
+                "messaging.operation.type": "send",
+                "messaging.batch.message_count": records,
+                "cdc.pipeline": self._pipeline,
+                "cdc.transactions": transactions,
+                "cdc.bytes": size,
+                "cdc.source": progress.source or "",
+                "cdc.position": f"{progress.file}:{progress.position}",
+            },
+        )
+        span.end(now_ns)
+
+
+class _MetricExport:
+    """A thread that exports the figures, and says when the collector does not take them."""
+
+    def __init__(self, figures: Figures, endpoint: str, resource: Resource) -> None:
+        self._collector = FiguresCollector(figures)
+        self._start_ns = int(figures.started_at * _NS)
+        self._endpoint = endpoint
+        self._resource = resource
+        self._exporter = OTLPMetricExporter(
+            endpoint=f"{endpoint}/v1/metrics", timeout=_TIMEOUT_SECONDS
+        )
+        self._pause_seconds = float(os.environ.get(_INTERVAL) or _INTERVAL_MS) / 1000
+        self._is_lost = False
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="otlp", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Export for the last time."""
+        self._closed.set()
+        self._thread.join()
+        self._exporter.shutdown()
+
+    def _run(self) -> None:
+        while not self._closed.wait(self._pause_seconds):
+            self._export()
+        self._export()
+
+    def _export(self) -> None:
+        families = self._collector.collect()
+        data = metrics_data(families, self._resource, self._start_ns, time.time_ns())
+        is_taken = self._exporter.export(data) is MetricExportResult.SUCCESS
+        log = structlog.get_logger()
+        if self._is_lost and is_taken:
+            log.info("the collector of OpenTelemetry takes figures again", endpoint=self._endpoint)
+        elif not self._is_lost and not is_taken:
+            log.warning("the collector of OpenTelemetry takes no figures", endpoint=self._endpoint)
+        self._is_lost = not is_taken

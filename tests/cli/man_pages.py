@@ -1,0 +1,151 @@
+"""Writes docs/man/ from the help of the two programs: `make man-pages`."""
+
+from __future__ import annotations
+
+import argparse
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from typer.main import get_command
+
+from stream_jobs.cli.arguments import parsers
+from tests.application import app
+from tests.cli import roff
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FOLDER = Path(__file__).parents[2] / "docs" / "man"
+_CONNECTOR, _MIRROR = "binlog-connector", "binlog-connector-mirror"
+# Of the page with all keys; a wheel holds no documents.
+_KEYS = "`binlog-connector config` prints a file with every key, its default and its meaning."
+_VARIABLES = (
+    "overrides a key of the configuration; lists and tables are JSON. An unknown key is an error."
+)
+
+
+def pages() -> dict[str, str]:
+    """Return the text of each page by the name of its file."""
+    return {
+        f"{_CONNECTOR}.1": "\n".join(_connector()) + "\n",
+        f"{_MIRROR}.1": "\n".join(_mirror()) + "\n",
+    }
+
+
+def _head(name: str, purpose: str, synopsis: str) -> Iterator[str]:
+    yield '.\\" Written by `make man-pages` from the help of the program.'
+    yield f'.TH {name.upper()} 1 "" "{_CONNECTOR} {version(_CONNECTOR)}" "User Commands"'
+    yield roff.section("Name")
+    yield f"{roff.escaped(name)} \\- {roff.escaped(purpose)}"
+    yield roff.section("Synopsis")
+    yield f"{roff.bold(name)} {synopsis}"
+
+
+def _connector() -> Iterator[str]:
+    root: Any = get_command(app)
+    purpose = "streams changes of MySQL and MariaDB into Kafka, and reads binlogs"
+    yield from _head(_CONNECTOR, purpose, "\\fICOMMAND\\fR [\\fIARGUMENT\\fR]...")
+    yield roff.section("Description")
+    yield from roff.paragraphs(root.help)
+    yield from roff.paragraphs(root.epilog)
+    yield roff.section("Options")
+    yield from _parameters(root)
+    yield roff.section("Commands")
+    for name, command in root.commands.items():
+        yield from _command(name, command)
+    yield roff.section("Exit status")
+    yield from roff.paragraphs(
+        "Of `run`; the others say theirs above.\n\n"
+        "`0` stopped on request; `1` gave up on a transient error, so that starting again may "
+        "help; `2` the configuration is wrong; `3` a restart cannot help, and the last line says "
+        "what can; `130` a second signal, or a clean stop took too long."
+    )
+    yield roff.section("Environment")
+    yield from roff.definition(roff.bold("BINLOG_CONNECTOR_SECTION__KEY"), f"{_VARIABLES} {_KEYS}")
+    yield from roff.definition(
+        roff.bold("CONNECTOR_COMPILED"),
+        "`off` runs the Python sources, `require` refuses to run them; else what is installed is "
+        "run. `binlog-connector --version` says which.",
+    )
+    yield roff.section("See also")
+    yield f"{roff.bold(_MIRROR)}(1), {roff.bold('mysqlbinlog')}(1)"
+
+
+def _command(name: str, command: Any) -> Iterator[str]:
+    if hasattr(command, "commands"):
+        for inner_name, inner in command.commands.items():
+            yield from _command(f"{name} {inner_name}", inner)
+        return
+    words = [_placeholder(each) for each in command.params if each.param_type_name == "argument"]
+    yield roff.subsection(f"{name} {' '.join(words)}")
+    yield from roff.paragraphs(command.help)
+    yield from _parameters(command)
+    if command.epilog:
+        yield from roff.paragraphs(command.epilog)
+
+
+def _parameters(command: Any) -> Iterator[str]:
+    for each in command.params:
+        if each.param_type_name == "argument":
+            yield from roff.definition(
+                f"\\fI{roff.escaped(_placeholder(each))}\\fR", each.help or ""
+            )
+            continue
+        names = ", ".join(roff.bold(name) for name in (*each.opts, *each.secondary_opts))
+        value = "" if each.is_flag else f" \\fI{roff.escaped(_placeholder(each))}\\fR"
+        text = each.help or ""
+        if not each.is_flag and each.default not in (None, "", (), []):
+            text += f" Default: `{each.default}`."
+        yield from roff.definition(names + value, text)
+
+
+def _placeholder(parameter: Any) -> str:
+    if parameter.metavar:
+        return str(parameter.metavar)
+    choices = getattr(parameter.type, "choices", None)
+    return "|".join(str(choice) for choice in choices) if choices else parameter.name.upper()
+
+
+def _mirror() -> Iterator[str]:
+    parser, commands = parsers()
+    purpose = "keeps Delta tables equal to the tables of a source"
+    yield from _head(_MIRROR, purpose, "[\\fICOMMAND\\fR] \\fICONFIG\\fR [\\fIARGUMENT\\fR]...")
+    yield roff.section("Description")
+    yield from roff.paragraphs(parser.description or "")
+    yield from _arguments(parser)
+    yield from roff.plain(_named(parser.epilog))
+    yield roff.section("Commands")
+    for name, command in commands.items():
+        yield roff.subsection(name)
+        yield from roff.paragraphs(command.description or "")
+        yield from _arguments(command)
+        yield from roff.plain(_named(command.epilog))
+    yield roff.section("Environment")
+    yield from roff.definition(
+        roff.bold("STREAM_JOB_SECTION__KEY"),
+        f"{_VARIABLES} {_KEYS.replace('config`', 'config stream_job.toml`')}",
+    )
+    yield roff.section("See also")
+    yield f"{roff.bold(_CONNECTOR)}(1)"
+
+
+def _named(text: str | None) -> str:
+    """Return a text with the command as it is installed."""
+    return (text or "").replace("python -m stream_jobs", _MIRROR)
+
+
+def _arguments(parser: argparse.ArgumentParser) -> Iterator[str]:
+    for each in parser._actions:
+        if isinstance(each, argparse._SubParsersAction) or each.dest == "help":
+            continue
+        names = ", ".join(roff.bold(name) for name in each.option_strings)
+        value = each.metavar if isinstance(each.metavar, str) else ""
+        term = " ".join(filter(None, (names, f"\\fI{roff.escaped(value)}\\fR" if value else "")))
+        yield from roff.definition(term, each.help or "")
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for file, text in pages().items():
+        (FOLDER / file).write_text(text, "utf-8")

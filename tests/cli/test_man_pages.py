@@ -1,0 +1,73 @@
+"""The pages for `man` are current, whole, and pages that `man` can show."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from tests.application import app
+from tests.cli.man_pages import FOLDER, pages
+
+ROOT = Path(__file__).parents[2]
+NAMES = sorted(pages())
+
+
+def shown(name: str) -> str:
+    """Return a page as it is on a wide terminal, without bold and italics."""
+    groff = shutil.which("groff")
+    if groff is None:
+        pytest.skip("there is no groff: `apt-get install groff` brings it")
+    done = subprocess.run(
+        [groff, "-man", "-ww", "-Tutf8", "-P-c", "-P-bou", "-rLL=400n", str(FOLDER / name)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+    return done.stdout
+
+
+def options_of(command: Any) -> set[str]:
+    """Return every option of a command and of those in it."""
+    found = {name for each in command.params for name in each.opts if name.startswith("-")}
+    for inner in getattr(command, "commands", {}).values():
+        found |= options_of(inner)
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_pages_are_current(name: str) -> None:
+    assert (FOLDER / name).read_text("utf-8") == pages()[name], "`make man-pages` writes them"
+
+
+def test_a_page_has_every_command_and_option() -> None:
+    page = shown("binlog-connector.1")
+    root: Any = get_command(app)
+    for name, command in root.commands.items():
+        inner = [f"{name} {each}" for each in getattr(command, "commands", ())]
+        for each in inner or [name]:
+            assert re.search(rf"(?m)^ +{each}( |$)", page), each
+    for option in options_of(root):
+        assert re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", page), option
+
+
+def test_examples_stand_as_they_are_typed() -> None:
+    assert "    binlog-connector snapshot my.toml 'shop.*' crm.users\n" in shown(
+        "binlog-connector.1"
+    )
+    mirror = shown("binlog-connector-mirror.1")
+    assert "    binlog-connector-mirror stream_job.toml " in mirror
+    assert "python -m" not in mirror
+
+
+def test_a_wheel_has_them_where_man_looks() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    files = project["tool"]["setuptools"]["data-files"]
+    assert files == {"share/man/man1": [f"docs/man/{name}" for name in NAMES]}

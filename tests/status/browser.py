@@ -1,0 +1,59 @@
+"""Chromium without a window: what it makes of a page, and pictures of it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser")
+needs_browser = pytest.mark.skipif(
+    PROGRAM is None, reason="there is no chromium: `apt-get install chromium` brings it"
+)
+_OPTIONS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update", "--enable-logging=stderr",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Screen:
+    """What somebody looks at: sizes in pixels."""
+
+    width: int
+    height: int
+    dark: bool
+
+
+def browse(address: str, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run the browser, which keeps its files in `folder`, with more `options`."""
+    assert PROGRAM is not None
+    return subprocess.run(
+        [PROGRAM, *_OPTIONS, f"--user-data-dir={folder}", *options, address],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+
+
+def picture(page: str, folder: Path, file: Path, screen: Screen) -> None:
+    """Write a picture of a page, as PNG; the browser keeps its files in `folder`."""
+    source = folder / "page.html"
+    source.write_text(page, "utf-8")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.unlink(missing_ok=True)
+    browse(
+        source.as_uri(),
+        folder,
+        f"--screenshot={file}",
+        f"--window-size={screen.width},{screen.height}",
+        "--hide-scrollbars",
+        f"--blink-settings=preferredColorScheme={0 if screen.dark else 1}",
+    )
