@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 from benchmarks.data import load_data
 from benchmarks.decode import check_counts, measure_decoders
+from benchmarks.formats import measure_formats
 from benchmarks.home import Home
 from benchmarks.large import measure_large
 from benchmarks.live import measure_live
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 QUICK_SCALE = 0.05
 # These need no server with data.
+# They print what they measure, and the documents do not have it.
+_PRINTED = ("replica", "formats")
 _WITHOUT_DATA = {"mirror", "replica", "report", "verify"}
 
 
@@ -48,7 +51,8 @@ def _arguments() -> argparse.Namespace:
         "subcommands",
         nargs="*",
         metavar="SUBCOMMAND",
-        help=f"data, {', '.join(SUBCOMMANDS)}, replica, report; without one, all but replica",
+        help=f"data, {', '.join(SUBCOMMANDS)}, {', '.join(_PRINTED)}, report; without one, all but "
+        f"{' and '.join(_PRINTED)}",
     )
     parser.add_argument("--scale", type=float, default=1.0, help="of the data; 1 is the full size")
     parser.add_argument("--runs", type=int, default=3, help="of each program")
@@ -68,7 +72,7 @@ def _arguments() -> argparse.Namespace:
         "--interpreted", action="store_true", help="measure ours without its compiled modules"
     )
     arguments = parser.parse_args()
-    unknown = set(arguments.subcommands) - {"data", "replica", "report", *SUBCOMMANDS}
+    unknown = set(arguments.subcommands) - {"data", "report", *_PRINTED, *SUBCOMMANDS}
     if unknown:
         parser.error(f"there is no subcommand {', '.join(sorted(unknown))}")
     if arguments.quick:
@@ -101,6 +105,8 @@ def main() -> int:
         data = {} if set(wanted) <= _WITHOUT_DATA else load_data(home)
         if "replica" in wanted:
             home.store("replica", measure_replica(home))
+        if "formats" in wanted:
+            home.store("formats", measure_formats(home, data, arguments.runs, compiled))
         for name in SUBCOMMANDS:
             if name in wanted:
                 started = time.monotonic()

@@ -69,11 +69,17 @@ class OurConnector(Connector):
     tombstones = True
 
     def __init__(
-        self, stack: Stack, prefix: str, database: str, compiled: Literal["require", "off"]
+        self,
+        stack: Stack,
+        prefix: str,
+        database: str,
+        compiled: Literal["require", "off"],
+        settings: str = "",
     ) -> None:
-        """Run compiled or interpreted."""
+        """Run compiled or interpreted, with further sections of the configuration."""
         super().__init__("binlog-connector", stack, prefix, database)
         self._compiled = compiled
+        self._settings = settings
 
     def start(self, file: str, *, again: bool = False) -> None:
         """Start the daemon; its progress is in Kafka."""
@@ -101,7 +107,7 @@ mode = "disabled"
 [kafka]
 bootstrap_servers = {json.dumps([self.stack.bootstrap])}
 topic_prefix = "{self.prefix}"
-"""
+{self._settings}"""
         config = self.folder / f"{self.prefix}.toml"
         config.write_text(text)
         command = [sys.executable, "-m", "connector", "run", str(config)]

@@ -70,14 +70,15 @@ def measure_replay(
             for key, make in chosen.items():
                 connector = make(f"{key}{number}", DATABASE)
                 say(f"end to end, run {number + 1}: {connector.name}")
-                run = _run_once(servers, connector, data, count=number == 0)
-                _merge(measured.setdefault(key, {"name": connector.name}), run)
+                run = run_once(servers, connector, data, count=number == 0)
+                merge(measured.setdefault(key, {"name": connector.name}), run)
     return {"connectors": measured, "compiled": compiled == "require"}
 
 
-def _run_once(
+def run_once(
     servers: Stack, connector: Connector, data: dict[str, DataFile], *, count: bool
 ) -> dict[str, Any]:
+    """Return the figures of one run over both files; `count` reads back what was written."""
     oltp, bulk = data["oltp"].counts, data["bulk"].counts
     names = connector.topics(TABLES)
     tombstones = oltp.deletes if connector.tombstones else 0
@@ -111,7 +112,7 @@ def _run_once(
     return result
 
 
-def _merge(measured: dict[str, Any], run: dict[str, Any]) -> None:
+def merge(measured: dict[str, Any], run: dict[str, Any]) -> None:
     """Add a run: the rate of the fastest and the median, the CPU time of the cheapest."""
     measured.setdefault("records", run.get("records"))
     measured["peak_mb"] = max(measured.get("peak_mb", 0.0), run["peak_mb"])

@@ -89,6 +89,7 @@ def _stream(config: Path, *, verbose: bool) -> None:
             readable_by_all,
         )
         from connector.status.recent_events import RecentEvents  # noqa: PLC0415  # keeps --help fast
+        from connector.system.core_files import forbid_core_files  # noqa: PLC0415  # as above
 
         settings = load_settings(config)
         log: LogSettings = settings.log
@@ -97,6 +98,8 @@ def _stream(config: Path, *, verbose: bool) -> None:
         configure_logging(wanted, events, pipeline=settings.name)
         if warning := readable_by_all(config):
             get_logger().warning("readable password", **fields(warning))
+        if settings.source.hides:
+            forbid_core_files()
         _tell_start(config, settings)
         gc.freeze()
     finally:

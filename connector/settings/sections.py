@@ -110,6 +110,11 @@ class SourceSettings(Section):
             raise UnfitValueError(codes.TWO_PASSWORDS)
         return self
 
+    @property
+    def hides(self) -> bool:
+        """Whether a part of the rows must not leave the process."""
+        return bool(self.columns or self.exclude_columns or self.masks)
+
     def read_password(self) -> str:
         """Return the password, from the file or command if there is one.
 
@@ -412,8 +417,7 @@ class Settings(FileSettings):
     @model_validator(mode="after")
     def _nothing_kept(self) -> Settings:
         """Check that no whole row goes to quarantine if a part of it must not leave."""
-        source = self.source
-        hides = bool(source.columns or source.exclude_columns or source.masks)
+        hides = self.source.hides
         if hides and self.quarantine.policy != "stop":
             raise UnfitValueError(
                 codes.KEEPS_ROWS, key="quarantine.policy", value=self.quarantine.policy

@@ -30,6 +30,7 @@ _FORMS = {
     values.ColumnPattern: "pattern of columns, `database.table.column`",
     values.MessageKey: "text, `database.table:column,column`",
     values.FlatField: "name of a field",
+    values.RegistryUrl: "URL, `http://HOST:PORT`",
     values.StartSetting: "start point",
     values.ServerAddress: "address, `HOST` or `HOST:PORT`",
     values.ListenAddress: "address, `HOST:PORT`",
@@ -38,8 +39,10 @@ _FORMS = {
     values.TopicPrefix: "text of letters, digits, `_` and `-`",
 }
 _CHECKS: dict[object, str] = {get_args(form)[1].func: words for form, words in _FORMS.items()}
-# Checks of the Spark job, by their names.
-_JOB_CHECKS = {
+# Checks without a form of their own, by their names.
+_NAMED_CHECKS = {
+    "_topic.<locals>.check": "name of a topic, in which names may stand in braces",
+    "_as_event_header": "text, `column` or `column:header`",
     "_as_mirror_name": "text, `database.name`",
     "_as_database": "name of a database",
 }
@@ -95,7 +98,7 @@ def _words(annotation: Any, checks: list[Any]) -> str:
     for check in checks:
         if isinstance(check, AfterValidator):
             function: Any = check.func
-            return _CHECKS.get(function) or _JOB_CHECKS[function.__name__]
+            return _CHECKS.get(function) or _NAMED_CHECKS[function.__qualname__]
     origin, members = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _words(members[0], list(members[1:]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -42,6 +44,9 @@ def test_a_masked_value_leaves_the_source_in_no_way(either_stream: Stream) -> No
             "DELETE FROM t WHERE id = 2",
         )
         copied, inserted, updated, deleted = stream.wait_for_changes(4, connector)
+        assert connector.process is not None
+        limits = Path(f"/proc/{connector.process.pid}/limits").read_text()
+        assert re.search(r"Max core file size +0 +0 ", limits)
         mail = copied.value["after"]["mail"]
         assert len(mail) == 64
         assert copied.value["after"] == {"id": 1, "mail": mail, "phone": "******", "name": "a"}
