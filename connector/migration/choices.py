@@ -51,7 +51,7 @@ def _convert_tables(draft: Draft) -> None:
     excluded += _list(draft, _TABLE, "table.exclude.list", "table.blacklist") or []
     if excluded:
         said = _said(draft, "database.exclude.list", "table.exclude.list")
-        draft.set("source.exclude_tables", excluded, *said)
+        draft.set("source.exclude_tables", excluded, *said, _CASE)
 
 
 def _of_databases(draft: Draft, tables: list[str], databases: list[str]) -> list[str]:
