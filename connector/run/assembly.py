@@ -25,10 +25,12 @@ from connector.run.delivery_stream import DeliveryStream
 from connector.run.heartbeat import Heartbeat
 from connector.run.notices import Notices
 from connector.sink.commands import Commands
+from connector.sink.signals import SignalListener, Signals
 from connector.snapshot.cascaded_copies import CascadedCopies
 from connector.snapshot.output import CopyOutput
 from connector.snapshot.recovered_copies import open_copies, request_copy
 from connector.snapshot.row_filters import debezium_form
+from connector.snapshot.signalled_copies import SignalledCopies
 from connector.snapshot.wanted_copies import WantedCopies
 from connector.source.server.column_choice import column_choice
 from connector.source.server.outbox_form import outbox_form
@@ -151,6 +153,11 @@ def _attendants(
     if interval:
         prefix = settings.kafka.topic_prefix
         attendants.append(Heartbeat(prefix, interval, target, peers.clock))
+    topic = settings.signals.kafka_topic
+    if topic is not None:
+        handlers = SignalledCopies(copies, tables).handlers
+        listener = SignalListener(settings.kafka, topic, standing.signals_offset)
+        attendants.append(Signals(listener, standing, handlers))
     # The last: it opens a connection, and no later step can fail.
     commands = Commands(
         peers.listen(settings.kafka, settings.name, standing.commands_offset),

@@ -238,6 +238,13 @@ class SnapshotSettings(Section):
     pause_query: str | None = None
 
 
+class SignalSettings(Section):
+    """Where the pipeline is asked for copies in the form of Debezium."""
+
+    # signal.kafka.topic
+    kafka_topic: str | None = None
+
+
 class QuarantineSettings(Section):
     """What happens to a change that cannot be published."""
 
@@ -339,6 +346,7 @@ class Settings(FileSettings):
     envelope: EnvelopeSettings = EnvelopeSettings()
     delivery: DeliverySettings = DeliverySettings()
     snapshot: SnapshotSettings = SnapshotSettings()
+    signals: SignalSettings = SignalSettings()
     quarantine: QuarantineSettings = QuarantineSettings()
     schema: SchemaSettings = SchemaSettings()  # type: ignore[assignment]  # as above
     metrics: MetricsSettings = MetricsSettings()
