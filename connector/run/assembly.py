@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from connector.binlog.decoder import EventDecoder
 from connector.changes.online_schema_change import OnlineChanges
+from connector.changes.signal_rows import SignalRows
 from connector.changes.table_filter import TableFilter
 from connector.contract import EXACT
 from connector.envelope.options import EnvelopeOptions
@@ -25,7 +26,7 @@ from connector.run.delivery_stream import DeliveryStream
 from connector.run.heartbeat import Heartbeat
 from connector.run.notices import Notices
 from connector.sink.commands import Commands
-from connector.sink.signals import SignalListener, Signals
+from connector.sink.signals import SignalListener, Signals, SourceSignals
 from connector.snapshot.cascaded_copies import CascadedCopies
 from connector.snapshot.output import CopyOutput
 from connector.snapshot.recovered_copies import open_copies, request_copy
@@ -102,6 +103,7 @@ def assemble(
     encoder.tables.unlogged = source.unlogged_columns()
     encoder.tables.listener = notices
     tables = TableFilter(settings.source.tables, settings.source.exclude_tables, notices)
+    signals = _signal_rows(settings, tables)
     cascaded, cascades = open_cascades(settings, source, tables, last)
     decoder = EventDecoder(file=point.file, position=point.position, mariadb=mariadb)
     guard, copied_rows, quarantine = open_quarantine(
@@ -122,6 +124,7 @@ def assemble(
         listener=notices,
         on_rewrite=settings.schema.on_rewrite,
         cascades=cascades,
+        signals=signals,
     )
     copies = open_copies(
         settings,
@@ -134,7 +137,7 @@ def assemble(
         wanted,
         CascadedCopies(cascaded, settings.schema.cascade_seconds, quarantine.fences),
     )
-    attendants = _attendants(settings, peers, target, standing, tables, quarantine, copies)
+    attendants = _attendants(settings, peers, target, standing, tables, quarantine, copies, signals)
     names = encoder.tables.names
     return PipelineParts(delivery, quarantine, copies, cascaded, names, attendants)
 
@@ -147,15 +150,18 @@ def _attendants(
     tables: TableFilter,
     quarantine: QuarantineKeeper,
     copies: Copies,
+    signals: SignalRows | None,
 ) -> tuple[Attendant, ...]:
     attendants: list[Attendant] = [quarantine, copies]
     interval = settings.delivery.heartbeat_interval_seconds
     if interval:
         prefix = settings.kafka.topic_prefix
         attendants.append(Heartbeat(prefix, interval, target, peers.clock))
+    handlers = SignalledCopies(copies, tables).handlers
+    if signals is not None:
+        attendants.append(SourceSignals(signals, handlers))
     topic = settings.signals.kafka_topic
     if topic is not None:
-        handlers = SignalledCopies(copies, tables).handlers
         listener = SignalListener(settings.kafka, topic, standing.signals_offset)
         attendants.append(Signals(listener, standing, handlers))
     # The last: it opens a connection, and no later step can fail.
@@ -165,6 +171,17 @@ def _attendants(
         {"snapshot": partial(request_copy, copies, tables), REPLAY: quarantine.request},
     )
     return (*attendants, commands)
+
+
+def _signal_rows(settings: Settings, tables: TableFilter) -> SignalRows | None:
+    """Return what takes signals from a table; raises ConfigError if the table is not followed."""
+    name = settings.signals.table
+    if name is None:
+        return None
+    database, _, table = name.partition(".")
+    if not tables.follows(database, table):
+        raise ConfigError(pipeline_settings.SIGNALS_NOT_FOLLOWED, table=name)
+    return SignalRows(database, table)
 
 
 def _envelope_options(settings: Settings, flavour: str) -> EnvelopeOptions:

@@ -243,6 +243,8 @@ class SignalSettings(Section):
 
     # signal.kafka.topic
     kafka_topic: str | None = None
+    # signal.data.collection
+    table: TablePattern | None = None
 
 
 class QuarantineSettings(Section):

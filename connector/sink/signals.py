@@ -1,18 +1,22 @@
-"""Signals to a running pipeline in the form of Debezium, from a topic of Kafka.
+"""Signals to a running pipeline in the form of Debezium, from a topic of Kafka or from a table.
 
 ::
 
     key    the prefix of the topics
     value  {"type": "execute-snapshot", "data": {"data-collections": ["shop.orders"]}}
 
+    INSERT INTO signals VALUES ('1', 'execute-snapshot', '{"data-collections": ["shop.orders"]}')
+
 As requests, signals are not trusted, and each is done once: the progress record holds the offset of
-the last one that was done. A pipeline that knows no offset begins at the end of the topic.
+the last one of the topic, and the position of those of the table. A pipeline that knows no offset
+begins at the end of the topic.
 https://debezium.io/documentation/reference/stable/configuration/signalling.html
 """
 
 from __future__ import annotations
 
 import json
+from math import inf
 from queue import Empty
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +29,7 @@ from connector.sink.request import REQUEST_BYTES_MAX, shown
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from connector.changes.signal_rows import SignalRows
     from connector.progress.stream_position import StreamPosition
     from connector.settings.sections import KafkaSettings
     from connector.sink.commands import Listener
@@ -38,18 +43,28 @@ _PATIENCE_SECONDS = 0.2
 
 def read_signal(value: bytes | None) -> dict[str, Any]:
     """Return the type and the data of a signal; raises RequestRefused for other bytes."""
-    data = value or b""
+    signal = _parsed(value or b"")
+    if not isinstance(signal, dict) or not isinstance(signal.get(_TYPE), str):
+        raise RequestRefused(requests.NO_SIGNAL)
+    return {_TYPE: signal[_TYPE], _DATA: _data(signal.get(_DATA))}
+
+
+def _parsed(data: bytes) -> object:
     if len(data) > REQUEST_BYTES_MAX:
         raise RequestRefused(requests.SIZE, size=len(data), limit=REQUEST_BYTES_MAX)
     try:
-        signal = json.loads(data)
+        parsed: object = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise RequestRefused(requests.NOT_JSON) from error
-    if isinstance(signal, dict) and isinstance(signal.get(_TYPE), str):
-        found = signal.get(_DATA) or {}
-        if isinstance(found, dict):
-            return {_TYPE: signal[_TYPE], _DATA: found}
-    raise RequestRefused(requests.NO_SIGNAL)
+    return parsed
+
+
+def _data(found: object) -> dict[str, Any]:
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise RequestRefused(requests.NO_SIGNAL)
+    return found
 
 
 class SignalListener(RecordListener):
@@ -93,23 +108,62 @@ class Signals:
             except Empty:
                 return
             if signal:
-                self._do(offset, signal[_TYPE], signal[_DATA])
+                _do(self._handlers, offset, signal[_TYPE], signal[_DATA])
             self._standing.signals_offset = offset + 1
-
-    def _do(self, offset: int, kind: str, data: Mapping[str, Any]) -> None:
-        log = structlog.get_logger().bind(signal=shown(kind), offset=offset)
-        handler = self._handlers.get(kind)
-        if handler is None:
-            refused = RequestRefused(requests.UNKNOWN_SIGNAL, known=sorted(self._handlers))
-            log.error("a signal is refused", **fields(refused))
-            return
-        log.info("a signal")
-        try:
-            handler(offset, data)
-        except RequestRefused as error:
-            # No traceback: the signal is wrong, not this code.
-            log.error("a signal is refused", **fields(error))  # noqa: TRY400
 
     def close(self) -> None:
         """Stop listening."""
         self._listener.close()
+
+
+class SourceSignals:
+    """An attendant that passes the signals of a table to their handlers."""
+
+    def __init__(self, rows: SignalRows, handlers: Mapping[str, Handler]) -> None:
+        """Take signals from `rows`; `handlers` as in `Signals`, with 0 for the offset.
+
+        The effect of a handler is committed together with the transaction of its row.
+        """
+        self._rows = rows
+        self._handlers = handlers
+
+    @property
+    def wants_turn(self) -> bool:
+        """Whether a signal has come."""
+        return bool(self._rows.seen)
+
+    @property
+    def patience_seconds(self) -> float:
+        """The stream itself brings signals."""
+        return inf
+
+    def step(self) -> None:
+        """Pass the new signals to their handlers."""
+        seen, self._rows.seen = self._rows.seen, []
+        for kind, text in seen:
+            try:
+                data = _data(_parsed(text.encode()) if text else None)
+            except RequestRefused as error:
+                log = structlog.get_logger()
+                # No traceback: the signal is wrong, not this code.
+                log.error("a signal is refused", signal=shown(kind), **fields(error))  # noqa: TRY400
+                continue
+            _do(self._handlers, 0, kind, data)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _do(handlers: Mapping[str, Handler], offset: int, kind: str, data: Mapping[str, Any]) -> None:
+    log = structlog.get_logger().bind(signal=shown(kind), offset=offset)
+    handler = handlers.get(kind)
+    if handler is None:
+        refused = RequestRefused(requests.UNKNOWN_SIGNAL, known=sorted(handlers))
+        log.error("a signal is refused", **fields(refused))
+        return
+    log.info("a signal")
+    try:
+        handler(offset, data)
+    except RequestRefused as error:
+        # No traceback: the signal is wrong, not this code.
+        log.error("a signal is refused", **fields(error))  # noqa: TRY400

@@ -52,7 +52,7 @@ class SignalledCopies:
     def execute(self, offset: int, data: Mapping[str, Any]) -> None:
         """Copy the tables of a signal."""
         for request in copy_requests(data):
-            request_copy(self._copies, self._tables, offset, request)
+            request_copy(self._copies, self._tables, offset, request, "signal")
 
     def stop(self, offset: int, data: Mapping[str, Any]) -> None:
         """End the copies of the tables of a signal; of all tables if it names none."""
