@@ -94,6 +94,9 @@ class ProgressRecord(TypedDict):
     between: int
     # Of the first request in `<prefix>.commands` that was not taken up.
     commands_offset: int
+    # Of the first record in `signals.kafka_topic` that was not taken up; None before the topic is
+    # known.
+    signals_offset: int | None
     prepared: list[PreparedXaRecord]  # in the order in which they were prepared
     instance: str  # id of the process that wrote it; tells a fenced process that it was fenced
     host: str

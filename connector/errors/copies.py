@@ -104,6 +104,12 @@ ENDED = ErrorCode(
     "ask for it by the name that it has now",
     cause="The state of a copy belongs to the name of its table, and is dropped with it.",
 )
+STOPPED = ErrorCode(
+    "R325",
+    "the copy was stopped by a signal",
+    "`binlog-connector snapshot` copies the table again",
+    cause="Consumers lack the rows that were not copied yet.",
+)
 WHOLE_TABLE_FENCED = ErrorCode(
     "R319",
     "copy of table {table}: the whole table is kept back ({why})",

@@ -55,3 +55,11 @@ PROFILE_CHANGED = ErrorCode(
     cause="Consumers of one topic cannot tell the values of two profiles apart.",
     example={"now": "debezium", "before": "exact", "prefix": "shop"},
 )
+SIGNALS_NOT_FOLLOWED = ErrorCode(
+    "C607",
+    "signals.table names {table}, which is not followed",
+    "name it in {source.tables}",
+    end=_END,
+    cause="The stream brings the rows of followed tables alone, and signals are such rows.",
+    example={"table": "shop.signals"},
+)

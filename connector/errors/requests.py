@@ -60,3 +60,36 @@ KEYS_ALONE = ErrorCode(
     "R121", "it has keys, and not one table and a condition", end=End.LOGGED, cause=_ANYBODY
 )
 UNKNOWN_COMMAND = ErrorCode("R119", "its command is not known", end=End.LOGGED, cause=_ANYBODY)
+NO_SIGNAL = ErrorCode(
+    "R122",
+    "it is not a JSON object with a type, and an object as its data",
+    end=End.LOGGED,
+    cause=_ANYBODY,
+)
+UNKNOWN_SIGNAL = ErrorCode(
+    "R123",
+    "its type is none of {known}",
+    end=End.LOGGED,
+    cause="Other signals of Debezium have no meaning here, such as those that change its offsets.",
+    example={"known": ("execute-snapshot", "log")},
+)
+SNAPSHOT_TYPE = ErrorCode(
+    "R124",
+    "it asks for a snapshot of type {type}, and copies are always INCREMENTAL",
+    end=End.LOGGED,
+    cause="Copies run beside the stream, and never hold it up.",
+    example={"type": "BLOCKING"},
+)
+DATA_COLLECTIONS = ErrorCode(
+    "R125",
+    "data-collections is not a list of names such as shop.orders",
+    end=End.LOGGED,
+    cause="Each table is named. Regular expressions of others are not evaluated here.",
+)
+ADDITIONAL_CONDITIONS = ErrorCode(
+    "R126",
+    "additional-conditions is not a list of objects with data-collection and filter",
+    end=End.LOGGED,
+    cause=_ANYBODY,
+)
+NO_MESSAGE = ErrorCode("R127", "its message is not a text", end=End.LOGGED, cause=_ANYBODY)

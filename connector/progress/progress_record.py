@@ -41,6 +41,7 @@ class Progress:
     cascaded_rows: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     between: int = 0
     commands_offset: int = 0
+    signals_offset: int | None = None
     prepared: list[PreparedXaRecord] = field(default_factory=list)
     file_created: int = 0
     source: str = ""

@@ -78,6 +78,8 @@ class StreamPosition:
         self._seq = last.seq if last is not None else ""
         # Offset of the first command that was not taken up.
         self.commands_offset = last.commands_offset if last is not None else 0
+        # The same of the first signal; None before the topic of signals is known.
+        self.signals_offset = last.signals_offset if last is not None else None
         self.prepared_xa = PreparedXa(last.prepared if last is not None else [])
         # Whether the stream has come to the file of its position. A part of that file was read; if
         # XA transactions are read again, so was a part of earlier files. MariaDB does not say
@@ -220,6 +222,7 @@ class StreamPosition:
             between=self._between.count_at(self._file, self._position),
             prepared=self.prepared_xa.records,
             commands_offset=self.commands_offset,
+            signals_offset=self.signals_offset,
             file_created=self._file_created,
             source=self._source,
             begun_events=int(self._begun_events),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from connector.binlog.decoder import EventDecoder
 from connector.changes.online_schema_change import OnlineChanges
+from connector.changes.signal_rows import SignalRows
 from connector.changes.table_filter import TableFilter
 from connector.contract import EXACT
 from connector.envelope.record_encoder import RecordEncoder
@@ -23,10 +24,12 @@ from connector.run.delivery_stream import DeliveryStream
 from connector.run.heartbeat import Heartbeat
 from connector.run.notices import Notices
 from connector.sink.commands import Commands
+from connector.sink.signals import SignalListener, Signals, SourceSignals
 from connector.snapshot.cascaded_copies import CascadedCopies
 from connector.snapshot.output import CopyOutput
 from connector.snapshot.record_options import record_options
 from connector.snapshot.recovered_copies import open_copies, request_copy
+from connector.snapshot.signalled_copies import SignalledCopies
 from connector.snapshot.wanted_copies import WantedCopies
 from connector.system.temporary_folder import TemporaryFolder
 
@@ -99,6 +102,7 @@ def assemble(
     encoder.tables.unlogged = source.unlogged_columns()
     encoder.tables.listener = notices
     tables = TableFilter(settings.source.tables, settings.source.exclude_tables, notices)
+    signals = _signal_rows(settings, tables)
     cascaded, cascades = open_cascades(settings, source, tables, last)
     decoder = EventDecoder(file=point.file, position=point.position, mariadb=mariadb)
     guard, copied_rows, quarantine = open_quarantine(
@@ -119,6 +123,7 @@ def assemble(
         listener=notices,
         on_rewrite=settings.schema.on_rewrite,
         cascades=cascades,
+        signals=signals,
     )
     copies = open_copies(
         settings,
@@ -131,7 +136,7 @@ def assemble(
         wanted,
         CascadedCopies(cascaded, settings.schema.cascade_seconds, quarantine.fences),
     )
-    attendants = _attendants(settings, peers, target, standing, tables, quarantine, copies)
+    attendants = _attendants(settings, peers, target, standing, tables, quarantine, copies, signals)
     names = encoder.tables.names
     return PipelineParts(delivery, quarantine, copies, cascaded, names, attendants)
 
@@ -144,12 +149,20 @@ def _attendants(
     tables: TableFilter,
     quarantine: QuarantineKeeper,
     copies: Copies,
+    signals: SignalRows | None,
 ) -> tuple[Attendant, ...]:
     attendants: list[Attendant] = [quarantine, copies]
     interval = settings.delivery.heartbeat_interval_seconds
     if interval:
         prefix = settings.kafka.topic_prefix
         attendants.append(Heartbeat(prefix, interval, target, peers.clock))
+    handlers = SignalledCopies(copies, tables).handlers
+    if signals is not None:
+        attendants.append(SourceSignals(signals, handlers))
+    topic = settings.signals.kafka_topic
+    if topic is not None:
+        listener = SignalListener(settings.kafka, topic, standing.signals_offset)
+        attendants.append(Signals(listener, standing, handlers))
     # The last: it opens a connection, and no later step can fail.
     commands = Commands(
         peers.listen(settings.kafka, settings.name, standing.commands_offset),
@@ -157,6 +170,17 @@ def _attendants(
         {"snapshot": partial(request_copy, copies, tables), REPLAY: quarantine.request},
     )
     return (*attendants, commands)
+
+
+def _signal_rows(settings: Settings, tables: TableFilter) -> SignalRows | None:
+    """Return what takes signals from a table; raises ConfigError if the table is not followed."""
+    name = settings.signals.table
+    if name is None:
+        return None
+    database, _, table = name.partition(".")
+    if not tables.follows(database, table):
+        raise ConfigError(pipeline_settings.SIGNALS_NOT_FOLLOWED, table=name)
+    return SignalRows(database, table)
 
 
 def _require_same_profile(settings: Settings, schemas: Mapping[str, bytes]) -> None:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from connector.changes.cascades import Cascades
     from connector.changes.receiver import Committed
     from connector.changes.row_spool import SpoolFolder
+    from connector.changes.signal_rows import SignalRows
     from connector.changes.statement import Statement
     from connector.changes.table_filter import TableFilter
     from connector.changes.transaction import RowsChange, SourceTransaction, StatementChange
@@ -79,6 +80,7 @@ class DeliveryStream(ChangeReceiver):
         listener: StreamListener | None = None,
         on_rewrite: str = COPY_REWRITTEN,
         cascades: Cascades | None = None,
+        signals: SignalRows | None = None,
     ) -> None:
         """Deliver changes of `tables`; `encoder` writes to `target`, in the order of `standing`.
 
@@ -86,14 +88,15 @@ class DeliveryStream(ChangeReceiver):
         without one they are an error. `transactions` gets the transaction of the next records,
         `listener` all other facts. `on_rewrite` says what to do if the log does not hold the rows
         after ALTER TABLE; a fence needs a guard. `cascades` gets the changes of tables that foreign
-        keys refer to; without it, what they cascade stays unknown. `lower_case_names`, `online` and
-        `rolled_back` as in `TransactionAssembler`.
+        keys refer to; without it, what they cascade stays unknown. `signals` gets all rows.
+        `lower_case_names`, `online` and `rolled_back` as in `TransactionAssembler`.
         """
         self._decoder = decoder
         self._encoder = encoder
         self._guard = guard
         self._on_rewrite = on_rewrite
         self._cascades = cascades
+        self._signals = signals
         self._transactions = transactions
         self._target = target
         self._standing = standing
@@ -220,6 +223,8 @@ class DeliveryStream(ChangeReceiver):
             cascades.take(change.rows)
         if not publishes or not named:
             return
+        if self._signals is not None:
+            self._signals.take(change.rows)
         if self._measured is not change.transaction:
             self._measured = change.transaction
             self._began_us = self._now_us

@@ -283,6 +283,15 @@ class SnapshotSettings(Section):
     pause_query: str | None = None
 
 
+class SignalSettings(Section):
+    """Where the pipeline is asked for copies in the form of Debezium."""
+
+    # signal.kafka.topic
+    kafka_topic: str | None = None
+    # signal.data.collection
+    table: TablePattern | None = None
+
+
 class QuarantineSettings(Section):
     """What happens to a change that cannot be published."""
 
@@ -387,6 +396,7 @@ class Settings(FileSettings):
     registry: RegistrySettings = RegistrySettings()
     delivery: DeliverySettings = DeliverySettings()
     snapshot: SnapshotSettings = SnapshotSettings()
+    signals: SignalSettings = SignalSettings()
     quarantine: QuarantineSettings = QuarantineSettings()
     schema: SchemaSettings = SchemaSettings()  # type: ignore[assignment]  # as above
     metrics: MetricsSettings = MetricsSettings()

@@ -16,18 +16,18 @@ pipeline was not running.
 
 from __future__ import annotations
 
-import threading
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from connector.contract import COMMANDS_TOPIC_SUFFIX, control_topic
 from connector.errors import RequestRefused, fields, requests
 from connector.sink import attempts
-from connector.sink.connection import client_settings, connector_error, consumer_settings
+from connector.sink.connection import client_settings, connector_error
+from connector.sink.record_listener import RecordListener
 from connector.sink.request import COMMAND, asked_by, new_request, read_request, shown
 from connector.sink.topics import TopicCreator
 
@@ -39,11 +39,6 @@ if TYPE_CHECKING:
 
     Handler = Callable[[int, Mapping[str, Any]], None]
 
-_POLL_MS = 1000
-# The broker answers at once if there is a record.
-_FETCH_WAIT_MS = 5000
-_MS = 1000
-_RETRY_SECONDS = 5.0
 _PATIENCE_SECONDS = 0.2
 
 
@@ -82,68 +77,13 @@ class Listener(Protocol):
         ...
 
 
-class CommandListener:
+class CommandListener(RecordListener):
     """Waits for requests in a thread of its own."""
 
     def __init__(self, settings: KafkaSettings, pipeline: str, offset: int) -> None:
         """Listen for requests to `pipeline`, beginning at `offset`."""
-        self.requests: SimpleQueue[tuple[int, dict[str, Any]]] = SimpleQueue()
-        self._settings = settings
-        self._key = pipeline.encode()
-        self._offset = offset
-        self._topic = commands_topic(settings.topic_prefix)
-        self._closing = threading.Event()
-        self._log = structlog.get_logger()
-        # A daemon: it may wait for the broker when the process ends.
-        threading.Thread(target=self._listen, name="commands", daemon=True).start()
-
-    def close(self) -> None:
-        """Stop listening; the thread is not waited for."""
-        self._closing.set()
-
-    def _listen(self) -> None:
-        while not self._closing.is_set():
-            try:
-                self._listen_until_it_breaks()
-            except (KafkaError, OSError) as error:
-                failed = connector_error(self._settings, attempts.reading(self._topic), error)
-                self._log.warning(
-                    "requests cannot be read; trying again",
-                    **fields(failed),
-                    retry_in_seconds=_RETRY_SECONDS,
-                )
-                self._closing.wait(_RETRY_SECONDS)
-
-    def _listen_until_it_breaks(self) -> None:
-        partition = TopicPartition(self._topic, 0)
-        consumer = KafkaConsumer(
-            **consumer_settings(self._settings),
-            auto_offset_reset="earliest",
-            # The client refuses to wait longer for a fetch than for any other response.
-            fetch_max_wait_ms=min(
-                _FETCH_WAIT_MS, int(self._settings.request_timeout_seconds * _MS) // 2
-            ),
-        )
-        try:
-            consumer.assign([partition])
-            consumer.seek(partition, self._offset)
-            while not self._closing.is_set():
-                for record in consumer.poll(timeout_ms=_POLL_MS).get(partition, ()):
-                    self._offset = record.offset + 1
-                    if record.key == self._key:
-                        self._take(record.offset, record.value)
-        finally:
-            consumer.close()
-
-    def _take(self, offset: int, value: bytes | None) -> None:
-        try:
-            request = read_request(value)
-        except RequestRefused as error:
-            self._log.error(
-                "a request is refused", topic=self._topic, offset=offset, **fields(error)
-            )
-            return
-        self.requests.put((offset, request))
+        topic = commands_topic(settings.topic_prefix)
+        super().__init__(settings, topic, pipeline.encode(), offset, read_request, "request")
 
 
 class Commands:

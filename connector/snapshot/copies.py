@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from connector.changes.statement import StatementKind
-from connector.errors import DefiniteError, UnsupportedChange, fields
+from connector.errors import DefiniteError, SourceRefused, UnsupportedChange, fields
+from connector.errors import copies as codes
 from connector.quarantine.core.copied_rows import TableFenced
 from connector.snapshot.copy_scheduler import CopyScheduler
 from connector.snapshot.table_copy import TableCopy
@@ -142,6 +143,18 @@ class Copies:
         self._log.error("a copy failed", table=state.name, **fields(error))
         self._output.put_state(state)
 
+    def stop(self, tables: Sequence[tuple[str, str]]) -> None:
+        """End the running copies of `tables`, or of all tables if there are none; they fail."""
+        for copy in list(self._copying.copies):
+            if not tables or (copy.state.database, copy.state.table) in tables:
+                self._end_failed(copy, SourceRefused(codes.STOPPED))
+
+    def pause(self, *, paused: bool) -> None:
+        """Read no more rows while `paused`; what was read before is written."""
+        if paused != self._copying.paused:
+            self._copying.paused = paused
+            self._log.info("copying pauses" if paused else "copying goes on")
+
     def forget(self, state: TableState) -> None:
         """Drop the state of a table, and its copy."""
         self._end(state)
@@ -251,6 +264,10 @@ class Copies:
             return
         if not isinstance(error, DefiniteError) or not (kept_back or asked_for):
             raise error
+        self._end_failed(copy, error)
+
+    def _end_failed(self, copy: TableCopy, error: DefiniteError) -> None:
+        state = copy.state
         self._log.error("a copy failed", table=state.name, **fields(error))
         self._end(state)
         state.phase = "failed"

@@ -66,6 +66,8 @@ class CopyScheduler:
         before a copy reads the first of its rows.
         """
         self.copies: list[TableCopy] = []
+        # Whether readers get no more jobs.
+        self.paused = False
         self._log = structlog.get_logger()
         self._output = output
         self._open_readers = open_readers
@@ -275,6 +277,8 @@ class CopyScheduler:
 
     def _ask(self) -> None:
         """Give the readers their next jobs."""
+        if self.paused:
+            return
         output, connections = self._output, self._settings.connections
         if self._readers is None and self.copies:
             self._readers = self._open_readers()

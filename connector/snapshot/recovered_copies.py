@@ -124,13 +124,17 @@ def copy_states(settings: Settings, recovered: Mapping[str, bytes]) -> list[Tabl
 
 
 def request_copy(
-    copies: Copies, tables: TableFilter, offset: int, request: Mapping[str, Any]
+    copies: Copies,
+    tables: TableFilter,
+    offset: int,
+    request: Mapping[str, Any],
+    noun: str = "request",
 ) -> None:
     """Copy the tables of a request: `{"tables": [[database, table], …], "where": …, "keys": […]}`.
 
     The copy of a table that is not in the followed `tables` fails: they may have changed since the
-    request. If the condition is none, all copies fail. Raises RequestRefused for a request of
-    another form.
+    request. If the condition is none, all copies fail. `noun` is what the log calls the request.
+    Raises RequestRefused for a request of another form.
     """
     arguments = arguments_of(request, "tables", "where", "keys")
     where = arguments.get("where", "")
@@ -152,7 +156,7 @@ def request_copy(
             refused = error
     # Each table once; if one of them is no name, nothing is done.
     for database, table in dict.fromkeys(table_name(*names) for names in listed):
-        name, asked = f"{database}.{table}", f"request {offset}"
+        name, asked = f"{database}.{table}", f"{noun} {offset}"
         failed: DefiniteError
         if not tables.follows(database, table):
             failed = SourceRefused(codes.COPY_NOT_FOLLOWED, table=name)

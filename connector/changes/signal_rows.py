@@ -1,0 +1,44 @@
+"""Rows of a table of signals: users ask the pipeline by INSERT.
+
+The first three columns are an id, the type and the data of a signal, whatever their names.
+https://debezium.io/documentation/reference/stable/configuration/signalling.html
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from connector.binlog.events.rows_head import INSERT
+
+if TYPE_CHECKING:
+    from connector.binlog.events.rows import RowsEvent
+
+_TYPE: Final = 1
+_DATA: Final = 2
+
+
+@final
+class SignalRows:
+    """Keeps the signals of the stream until they are done."""
+
+    def __init__(self, database: str, table: str) -> None:
+        """Take the new rows of a table."""
+        self._database = database
+        self._table = table
+        # Type and data of each signal; what is no text is "".
+        self.seen: list[tuple[str, str]] = []
+
+    def take(self, rows: RowsEvent) -> None:
+        """Keep the signals of an event; raises EventError for a row that cannot be read."""
+        table_map = rows.table_map
+        if (
+            rows.kind is not INSERT
+            or table_map.table != self._table
+            or table_map.schema != self._database
+        ):
+            return
+        for row in rows.rows():
+            values = row.after or []
+            texts = [value if isinstance(value, str) else "" for value in values]
+            if len(texts) > _DATA:
+                self.seen.append((texts[_TYPE], texts[_DATA]))

@@ -1,0 +1,146 @@
+"""What signals in the form of Debezium do to copies of tables.
+
+`execute-snapshot` with its `additional-conditions` is the request of `binlog-connector snapshot`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from connector.errors import RequestRefused, requests
+from connector.sink.request import arguments_of, shown, table_name
+from connector.snapshot.recovered_copies import request_copy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from connector.changes.table_filter import TableFilter
+    from connector.sink.signals import Handler
+    from connector.snapshot.copies import Copies
+
+_TABLES = "data-collections"
+_CONDITIONS = "additional-conditions"
+# Which has no meaning here: rows are read in the order of their key.
+_KEY = "surrogate-key"
+_INCREMENTAL = "INCREMENTAL"
+# Characters of regular expressions that names of tables hardly have.
+_EXPRESSION = re.compile(r"[\[\]*+?()|^\\{}]")
+
+
+class SignalledCopies:
+    """Starts, ends and pauses the copies of a pipeline."""
+
+    def __init__(self, copies: Copies, tables: TableFilter) -> None:
+        """Copy followed `tables` by `copies`."""
+        self._copies = copies
+        self._tables = tables
+
+    @property
+    def handlers(self) -> dict[str, Handler]:
+        """What does each signal; all raise RequestRefused for data that they cannot mean."""
+        return {
+            "execute-snapshot": self.execute,
+            "stop-snapshot": self.stop,
+            "pause-snapshot": self.pause,
+            "resume-snapshot": self.resume,
+            "log": self.log,
+        }
+
+    def execute(self, offset: int, data: Mapping[str, Any]) -> None:
+        """Copy the tables of a signal."""
+        for request in copy_requests(data):
+            request_copy(self._copies, self._tables, offset, request, "signal")
+
+    def stop(self, offset: int, data: Mapping[str, Any]) -> None:
+        """End the copies of the tables of a signal; of all tables if it names none."""
+        del offset
+        self._copies.stop(stopped_tables(data))
+
+    def pause(self, offset: int, data: Mapping[str, Any]) -> None:
+        """Read no more rows until `resume`, or a restart."""
+        del offset
+        _arguments(data)
+        self._copies.pause(paused=True)
+
+    def resume(self, offset: int, data: Mapping[str, Any]) -> None:
+        """Go on reading rows."""
+        del offset
+        _arguments(data)
+        self._copies.pause(paused=False)
+
+    def log(self, offset: int, data: Mapping[str, Any]) -> None:
+        """Write the message of a signal to the log; `{}` stands for the signal's offset."""
+        structlog.get_logger().info("a message", said=message_of(data, offset))
+
+
+def message_of(data: Mapping[str, Any], offset: int) -> str:
+    """Return the message of `log` as one short line; raises RequestRefused without one."""
+    message = arguments_of(data, "message").get("message")
+    if not isinstance(message, str):
+        raise RequestRefused(requests.NO_MESSAGE)
+    return shown(message.replace("{}", str(offset)))
+
+
+def copy_requests(data: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the requests of `execute-snapshot`, one for each filter of its tables.
+
+    Raises RequestRefused for data that it cannot mean.
+    """
+    arguments = _arguments(data, _TABLES, _CONDITIONS, _KEY)
+    tables = _names(arguments.get(_TABLES))
+    if not tables:
+        raise RequestRefused(requests.DATA_COLLECTIONS)
+    wheres = _conditions(arguments.get(_CONDITIONS) or [])
+    return [
+        {"tables": [[*each] for each in tables if wheres.get(each, "") == where], "where": where}
+        for where in dict.fromkeys(wheres.get(each, "") for each in tables)
+    ]
+
+
+def stopped_tables(data: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the tables of `stop-snapshot`, none for all; raises as `copy_requests`."""
+    return _names(_arguments(data, _TABLES).get(_TABLES) or [])
+
+
+def _arguments(data: Mapping[str, Any], *known: str) -> dict[str, Any]:
+    """Return the data of a signal about copies, which run beside the stream.
+
+    Raises RequestRefused for other keys than `known`, and for copies of another kind.
+    """
+    arguments = arguments_of(data, "type", *known)
+    kind = arguments.get("type", _INCREMENTAL)
+    if not isinstance(kind, str) or kind.upper() != _INCREMENTAL:
+        raise RequestRefused(requests.SNAPSHOT_TYPE, type=shown(kind))
+    return arguments
+
+
+def _names(listed: object) -> list[tuple[str, str]]:
+    """Return the tables of a list of `database.table`, each once."""
+    if not isinstance(listed, list):
+        raise RequestRefused(requests.DATA_COLLECTIONS)
+    return list(dict.fromkeys(map(_name, listed)))
+
+
+def _name(text: object) -> tuple[str, str]:
+    """Return a table of a signal; a dot may be escaped, as in a regular expression."""
+    plain = text.replace("\\.", ".") if isinstance(text, str) else ""
+    database, _, table = plain.partition(".")
+    if not (database and table) or _EXPRESSION.search(plain):
+        raise RequestRefused(requests.DATA_COLLECTIONS)
+    return table_name(database, table)
+
+
+def _conditions(listed: object) -> dict[tuple[str, str], str]:
+    """Return the filters of a signal by their tables."""
+    found: dict[tuple[str, str], str] = {}
+    if not isinstance(listed, list):
+        raise RequestRefused(requests.ADDITIONAL_CONDITIONS)
+    for each in listed:
+        if not isinstance(each, dict) or not isinstance(each.get("filter"), str):
+            raise RequestRefused(requests.ADDITIONAL_CONDITIONS)
+        arguments_of(each, "data-collection", "filter", _KEY)
+        found[_name(each.get("data-collection"))] = each["filter"]
+    return found

@@ -1,0 +1,97 @@
+"""Our records of routes and of an outbox, byte for byte those that Debezium wrote of a log."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from connector.changes.assembler import TransactionAssembler
+from connector.changes.table_filter import TableFilter
+from connector.envelope.options import EnvelopeOptions
+from connector.settings.sections import EnvelopeSettings, Settings
+from connector.snapshot.row_filters import debezium_form
+from connector.source.server.outbox_form import outbox_form
+from connector.source.server.table_topics import table_topics
+from connector.system.temporary_folder import TemporaryFolder
+from tests.debezium.comparison import LOG, seen
+from tests.debezium.test_golden_records import Encoding
+from tests.debezium.transformations import DATABASE, FOLDER, RECORDS, SETS, as_text
+from tests.golden.golden import decoded_events
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from tests.debezium.transformations import Transformed
+
+
+def options(chosen: Transformed) -> EnvelopeOptions:
+    settings = Settings.model_validate(
+        {
+            "name": "n",
+            "source": {"server_id": 1},
+            "kafka": {"bootstrap_servers": ["a:9092"], "topic_prefix": chosen.name},
+            "envelope": {"profile": "debezium", **chosen.envelope},
+        }
+    )
+    envelope: EnvelopeSettings = settings.envelope
+    return EnvelopeOptions(
+        chosen.name,
+        "mysql",
+        "1",
+        debezium=debezium_form(envelope),
+        routes=table_topics(settings).routes,
+        outbox=outbox_form(envelope.outbox),
+    )
+
+
+def comparable(records: Iterable[tuple[str, Any, Any, Any]]) -> list[Any]:
+    """Return topic, key, value and headers without what two programs cannot have alike."""
+    found = []
+    for topic, key, value, headers in records:
+        each = seen(topic, key, value, [(name, of or b"(null)") for name, of in headers])
+        found.append((topic, each.key, each.value, each.headers))
+    return found
+
+
+def as_bytes(text: str | None) -> bytes | None:
+    return None if text is None else text.encode("utf-8", "surrogateescape")
+
+
+def theirs(name: str) -> list[Any]:
+    lines = map(json.loads, lzma.decompress(RECORDS.read_bytes()).decode().split("\n"))
+    return comparable(
+        (topic, as_bytes(key), as_bytes(value), [(of, as_bytes(text)) for of, text in headers])
+        for owner, topic, key, value, headers in lines
+        if owner == name
+    )
+
+
+@pytest.mark.parametrize("chosen", SETS, ids=lambda each: each.name)
+def test_the_changes_of_a_log_become_debeziums_records(tmp_path: Path, chosen: Transformed) -> None:
+    log = tmp_path / "binlog.000001"
+    log.write_bytes(gzip.decompress((FOLDER / LOG).read_bytes()))
+    encoding = Encoding(options(chosen))
+    pattern = "outbox" if chosen.name.startswith("outbox") else "orders_*"
+    tables = TableFilter([f"{DATABASE}.{pattern}"])
+    assembler = TransactionAssembler(tables, encoding, TemporaryFolder())
+    for event in decoded_events(log, log.name):
+        assembler.receive(event)
+    own = comparable(
+        (record.topic, record.key, record.value, record.headers)
+        for record in encoding.target.records
+        if record.topic != f"{chosen.name}.schema"
+    )
+    wanted = theirs(chosen.name)
+    assert len(wanted) == chosen.records
+    for topic in {each[0] for each in wanted}:
+        # Debezium copied the first row.
+        first = 0 if topic.endswith(".customer") else 1
+        assert [each for each in own if each[0] == topic][first:] == [
+            each for each in wanted if each[0] == topic
+        ][first:]
+    assert as_text(b"\xff") == "\udcff"

@@ -1,0 +1,109 @@
+"""Signals in the form of Debezium, to a running pipeline."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+from kafka import KafkaAdminClient, KafkaProducer
+
+from tests.integration.harness import failure_of, run_to_end, wait_until
+
+if TYPE_CHECKING:
+    from tests.integration.database_stream import Stream
+
+pytestmark = pytest.mark.kafka
+
+PATIENCE_SECONDS = 30.0
+
+
+def copied(stream: Stream) -> list[int]:
+    """Return the ids of the rows that were copied."""
+    return [each.key["id"] for each in stream.changes() if each.op == "r"]
+
+
+def test_the_rows_of_a_table_are_signals(either_stream: Stream) -> None:
+    stream = either_stream
+    stream.execute(
+        "CREATE TABLE t (id INT PRIMARY KEY)",
+        "INSERT INTO t VALUES (1), (2)",
+        "CREATE TABLE signals (id VARCHAR(42) PRIMARY KEY, type VARCHAR(32), data VARCHAR(2048))",
+    )
+    table = f"{stream.database}.t"
+    data = json.dumps({"data-collections": [table]})
+    chosen = {"source__start": "latest", "signals__table": f"{stream.database}.signals"}
+    with stream.connector(**chosen) as connector:
+        connector.wait_for("streaming")
+        stream.execute(
+            "INSERT INTO signals VALUES ('a', 'log', '{\"message\": \"heard\"}')",
+            "INSERT INTO signals VALUES ('b', 'log', 'no JSON'), ('c', NULL, NULL)",
+            f"INSERT INTO signals VALUES ('d', 'execute-snapshot', '{data}')",
+            "UPDATE signals SET type = 'execute-snapshot' WHERE id = 'a'",
+            "DELETE FROM signals",
+        )
+        wait_until(lambda: sorted(copied(stream)) == [1, 2], connector.output)
+        output = connector.output()
+        assert '"said": "heard"' in output
+        assert [output.count(f'"code": "{code}"') for code in ("R112", "R123")] == [1, 1]
+        assert '"reason": "signal 0"' in output
+    code, output = run_to_end(stream.config(signals__table="other.signals"))
+    assert code == 2
+    assert failure_of(output) == (
+        "signals.table names other.signals, which is not followed; name it in source.tables"
+    )
+
+
+def test_signals_start_pause_and_stop_copies_once(either_stream: Stream) -> None:
+    stream = either_stream
+    topic, table = f"{stream.prefix}-signals", f"{stream.database}.t"
+    stream.execute("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1), (2), (3), (4)")
+    with closing(KafkaAdminClient(bootstrap_servers=stream.broker.bootstrap)) as admin:
+        admin.create_topics({topic: {"num_partitions": 1, "replication_factor": 1}})
+
+    def send(kind: str, key: str = stream.prefix, **data: object) -> None:
+        value = {"type": kind, "data": {name.replace("_", "-"): of for name, of in data.items()}}
+        producer.send(topic, json.dumps(value).encode(), key=key.encode()).get(PATIENCE_SECONDS)
+
+    chosen = {
+        "source__start": "latest",
+        "signals__kafka_topic": topic,
+        "envelope__profile": "debezium",
+    }
+    with closing(KafkaProducer(bootstrap_servers=stream.broker.bootstrap)) as producer:
+        # Before the pipeline knew the topic.
+        send("log", message="too early")
+        with stream.connector(**chosen) as connector:
+            connector.wait_for("streaming")
+            send("log", message="now at {}")
+            send("log", key="other", message="not for us")
+            connector.wait_for("now at 1")
+            send(
+                "execute-snapshot",
+                data_collections=[table],
+                additional_conditions=[{"data-collection": table, "filter": "id > 2"}],
+            )
+            stream.wait_for_changes(2, connector)
+            assert sorted(copied(stream)) == [3, 4]
+            send("execute-snapshot", type="BLOCKING", data_collections=[table])
+            connector.wait_for("R124")
+            send("pause-snapshot")
+            send("execute-snapshot", data_collections=[table])
+            connector.wait_for("copying pauses")
+            send("stop-snapshot")
+            connector.wait_for("the copy was stopped by a signal")
+            send("resume-snapshot")
+            connector.wait_for("copying goes on")
+            send("execute-snapshot", data_collections=[table])
+            stream.wait_for_changes(6, connector)
+            assert "too early" not in connector.output()
+            assert "not for us" not in connector.output()
+        with stream.connector(**chosen) as connector:
+            connector.wait_for('"resumed": true')
+            before = connector.output().count('"a signal"')
+            send("log", message="second run")
+            connector.wait_for("second run")
+            # What was done before is not done again.
+            assert connector.output().count('"a signal"') == before + 1
+    assert len(stream.changes()) == 6

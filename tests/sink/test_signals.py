@@ -1,0 +1,75 @@
+"""Signals are read, done once, or said to be refused."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from connector.errors import RequestRefused, requests
+from connector.gtid import GtidSet
+from connector.progress.server_identity import ServerIdentity
+from connector.progress.start_point import StartPoint
+from connector.progress.stream_position import StreamPosition
+from connector.sink.request import REQUEST_BYTES_MAX, arguments_of
+from connector.sink.signals import Signals, read_signal
+from tests.sink.test_request import Asked
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from connector.errors.code import ErrorCode
+
+
+def test_a_signal_has_a_type_and_data() -> None:
+    value = {"id": "x", "type": "log", "data": {"message": "a"}}
+    assert read_signal(json.dumps(value).encode()) == {"type": "log", "data": {"message": "a"}}
+    assert read_signal(b'{"type":"resume-snapshot"}') == {"type": "resume-snapshot", "data": {}}
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        (None, requests.NOT_JSON),
+        (b"execute-snapshot", requests.NOT_JSON),
+        (b"[" * 100_000, requests.NOT_JSON),
+        (b" " * (REQUEST_BYTES_MAX + 1), requests.SIZE),
+        (b"[]", requests.NO_SIGNAL),
+        (b'{"type":7,"data":{}}', requests.NO_SIGNAL),
+        (b'{"type":"log","data":"{}"}', requests.NO_SIGNAL),
+    ],
+)
+def test_other_bytes_are_no_signal(value: bytes | None, code: ErrorCode) -> None:
+    with pytest.raises(RequestRefused) as caught:
+        read_signal(value)
+    assert caught.value.code is code
+
+
+def test_each_signal_is_done_or_said_to_be_refused() -> None:
+    identity = ServerIdentity("mysql", "8.0.31", (8, 0, 31), "server", 1, gtid=True)
+    standing = StreamPosition(identity, StartPoint("mysql", GtidSet(), "binlog.000001", 4))
+    done: list[tuple[int, Mapping[str, Any]]] = []
+
+    def log(offset: int, data: Mapping[str, Any]) -> None:
+        arguments_of(data, "message")
+        done.append((offset, data))
+
+    asked = Asked(
+        # What the listener says of the end of the topic.
+        {},
+        {"type": "log", "data": {"message": "a"}},
+        {"type": "set-binlog-position", "data": {}},
+        {"type": "log", "data": {"message": "b", "level": "info"}},
+    )
+    signals = Signals(asked, standing, {"log": log})
+    with capture_logs() as lines:
+        signals.step()
+    assert not signals.wants_turn
+    assert done == [(1, {"message": "a"})]
+    assert standing.signals_offset == 4
+    assert [(line["signal"], line["error"]) for line in lines if line["log_level"] == "error"] == [
+        ("set-binlog-position", "its type is none of log"),
+        ("log", "it has unknown keys: level"),
+    ]

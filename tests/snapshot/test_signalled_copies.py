@@ -1,0 +1,75 @@
+"""Signals in the form of Debezium become requests of copies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from connector.errors import RequestRefused, requests
+from connector.snapshot.signalled_copies import copy_requests, message_of, stopped_tables
+
+if TYPE_CHECKING:
+    from connector.errors.code import ErrorCode
+
+ORDERS = {"data-collections": ["shop.orders"]}
+
+
+def test_tables_are_copied_by_their_filters() -> None:
+    data = {
+        "type": "incremental",
+        "data-collections": ["shop.orders", "shop\\.items", "shop.a b", "shop.orders"],
+        "additional-conditions": [
+            {"data-collection": "shop.orders", "filter": "id > 7"},
+            {"data-collection": "shop\\.a b", "filter": "id > 7", "surrogate-key": "n"},
+        ],
+        "surrogate-key": "n",
+    }
+    assert copy_requests(data) == [
+        {"tables": [["shop", "orders"], ["shop", "a b"]], "where": "id > 7"},
+        {"tables": [["shop", "items"]], "where": ""},
+    ]
+    assert copy_requests(ORDERS) == [{"tables": [["shop", "orders"]], "where": ""}]
+
+
+def test_copies_of_all_tables_or_of_some_are_stopped() -> None:
+    assert stopped_tables({}) == []
+    assert stopped_tables({**ORDERS, "type": "INCREMENTAL"}) == [("shop", "orders")]
+
+
+def test_a_message_is_one_short_line() -> None:
+    assert message_of({"message": "at {}\n"}, 7) == "at 7?"
+    with pytest.raises(RequestRefused) as caught:
+        message_of({}, 7)
+    assert caught.value.code is requests.NO_MESSAGE
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        ({}, requests.DATA_COLLECTIONS),
+        ({"data-collections": []}, requests.DATA_COLLECTIONS),
+        ({"data-collections": "shop.orders"}, requests.DATA_COLLECTIONS),
+        ({"data-collections": [7]}, requests.DATA_COLLECTIONS),
+        ({"data-collections": ["orders"]}, requests.DATA_COLLECTIONS),
+        ({"data-collections": ["shop.order.*"]}, requests.DATA_COLLECTIONS),
+        ({"data-collections": ["shop." + "x" * 65]}, requests.NO_TABLE),
+        ({**ORDERS, "type": "BLOCKING"}, requests.SNAPSHOT_TYPE),
+        ({**ORDERS, "type": 7}, requests.SNAPSHOT_TYPE),
+        ({**ORDERS, "additional-condition": "id > 7"}, requests.UNKNOWN_KEYS),
+        ({**ORDERS, "additional-conditions": {"filter": ""}}, requests.ADDITIONAL_CONDITIONS),
+        ({**ORDERS, "additional-conditions": ["id > 7"]}, requests.ADDITIONAL_CONDITIONS),
+        (
+            {**ORDERS, "additional-conditions": [{"data-collection": "a.b", "filter": 7}]},
+            requests.ADDITIONAL_CONDITIONS,
+        ),
+        (
+            {**ORDERS, "additional-conditions": [{"filter": "id > 7"}]},
+            requests.DATA_COLLECTIONS,
+        ),
+    ],
+)
+def test_what_a_signal_cannot_mean_is_refused(data: dict[str, Any], code: ErrorCode) -> None:
+    with pytest.raises(RequestRefused) as caught:
+        copy_requests(data)
+    assert caught.value.code is code
