@@ -22,6 +22,7 @@ from benchmarks.large import measure_large
 from benchmarks.live import measure_live
 from benchmarks.memory import measure_memory
 from benchmarks.mirror import PARTS, measure_mirror
+from benchmarks.page import measure_page
 from benchmarks.process import RunFailed, say
 from benchmarks.replay import measure_replay
 from benchmarks.replica import measure_replica
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from benchmarks.data import DataFile
 
 QUICK_SCALE = 0.05
+# They print what they have measured.
+_IN_NO_DOCUMENT = {"page", "replica"}
 # These need no server with data.
 _WITHOUT_DATA = {"mirror", "replica", "report", "verify"}
 
@@ -48,7 +51,8 @@ def _arguments() -> argparse.Namespace:
         "subcommands",
         nargs="*",
         metavar="SUBCOMMAND",
-        help=f"data, {', '.join(SUBCOMMANDS)}, replica, report; without one, all but replica",
+        help=f"data, {', '.join(SUBCOMMANDS)}, page, replica, report; without one, all but page "
+        "and replica",
     )
     parser.add_argument("--scale", type=float, default=1.0, help="of the data; 1 is the full size")
     parser.add_argument("--runs", type=int, default=3, help="of each program")
@@ -68,7 +72,7 @@ def _arguments() -> argparse.Namespace:
         "--interpreted", action="store_true", help="measure ours without its compiled modules"
     )
     arguments = parser.parse_args()
-    unknown = set(arguments.subcommands) - {"data", "replica", "report", *SUBCOMMANDS}
+    unknown = set(arguments.subcommands) - {"data", "page", "replica", "report", *SUBCOMMANDS}
     if unknown:
         parser.error(f"there is no subcommand {', '.join(sorted(unknown))}")
     if arguments.quick:
@@ -101,6 +105,9 @@ def main() -> int:
         data = {} if set(wanted) <= _WITHOUT_DATA else load_data(home)
         if "replica" in wanted:
             home.store("replica", measure_replica(home))
+        if "page" in wanted:
+            costs = measure_page(home, data, arguments.runs, arguments.seconds, compiled)
+            home.store("page", costs)
         for name in SUBCOMMANDS:
             if name in wanted:
                 started = time.monotonic()
@@ -109,6 +116,13 @@ def main() -> int:
     except (RunFailed, LocalStackError) as error:
         say(f"failed: {error}")
         return 1
+    return _tell(home, arguments, wanted)
+
+
+def _tell(home: Home, arguments: argparse.Namespace, wanted: list[str]) -> int:
+    """Write the documents of what was measured; returns 1 when a program read something else."""
+    if set(wanted) <= _IN_NO_DOCUMENT:
+        return 0
     problems = check_counts(home.load("decode"))
     for problem in problems:
         say(problem)

@@ -69,11 +69,18 @@ class OurConnector(Connector):
     tombstones = True
 
     def __init__(
-        self, stack: Stack, prefix: str, database: str, compiled: Literal["require", "off"]
+        self,
+        stack: Stack,
+        prefix: str,
+        database: str,
+        compiled: Literal["require", "off"],
+        *,
+        listen: str = "",
     ) -> None:
-        """Run compiled or interpreted."""
+        """Run compiled or interpreted; serve the status page at `listen` if it is given."""
         super().__init__("binlog-connector", stack, prefix, database)
         self._compiled = compiled
+        self._listen = listen
 
     def start(self, file: str, *, again: bool = False) -> None:
         """Start the daemon; its progress is in Kafka."""
@@ -102,6 +109,8 @@ mode = "disabled"
 bootstrap_servers = {json.dumps([self.stack.bootstrap])}
 topic_prefix = "{self.prefix}"
 """
+        if self._listen:
+            text += f'[metrics]\nlisten = "{self._listen}"\n'
         config = self.folder / f"{self.prefix}.toml"
         config.write_text(text)
         command = [sys.executable, "-m", "connector", "run", str(config)]
