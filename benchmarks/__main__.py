@@ -23,6 +23,7 @@ from benchmarks.large import measure_large
 from benchmarks.live import measure_live
 from benchmarks.memory import measure_memory
 from benchmarks.mirror import PARTS, measure_mirror
+from benchmarks.page import measure_page
 from benchmarks.process import RunFailed, say
 from benchmarks.replay import measure_replay
 from benchmarks.replica import measure_replica
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 QUICK_SCALE = 0.05
 # These need no server with data.
 # They print what they measure, and the documents do not have it.
-_PRINTED = ("replica", "formats")
+_PRINTED = ("replica", "formats", "page")
 _WITHOUT_DATA = {"mirror", "replica", "report", "verify"}
 
 
@@ -52,7 +53,7 @@ def _arguments() -> argparse.Namespace:
         nargs="*",
         metavar="SUBCOMMAND",
         help=f"data, {', '.join(SUBCOMMANDS)}, {', '.join(_PRINTED)}, report; without one, all but "
-        f"{' and '.join(_PRINTED)}",
+        f"{', '.join(_PRINTED)}",
     )
     parser.add_argument("--scale", type=float, default=1.0, help="of the data; 1 is the full size")
     parser.add_argument("--runs", type=int, default=3, help="of each program")
@@ -107,6 +108,9 @@ def main() -> int:
             home.store("replica", measure_replica(home))
         if "formats" in wanted:
             home.store("formats", measure_formats(home, data, arguments.runs, compiled))
+        if "page" in wanted:
+            costs = measure_page(home, data, arguments.runs, arguments.seconds, compiled)
+            home.store("page", costs)
         for name in SUBCOMMANDS:
             if name in wanted:
                 started = time.monotonic()
@@ -115,6 +119,13 @@ def main() -> int:
     except (RunFailed, LocalStackError) as error:
         say(f"failed: {error}")
         return 1
+    return _tell(home, arguments, wanted)
+
+
+def _tell(home: Home, arguments: argparse.Namespace, wanted: list[str]) -> int:
+    """Write the documents of what was measured; returns 1 when a program read something else."""
+    if set(wanted) <= {*_PRINTED}:
+        return 0
     problems = check_counts(home.load("decode"))
     for problem in problems:
         say(problem)

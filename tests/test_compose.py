@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,13 @@ def test_the_image_is_built_from_files_that_exist() -> None:
     kept = [line[1:] for line in ignore if line.startswith("!")]
     assert {"connector/", "stream_jobs/", "verification/"} <= set(kept)
     assert all((ROOT / name).exists() for name in kept)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    installed = [
+        path for paths in project["tool"]["setuptools"]["data-files"].values() for path in paths
+    ]
+    # The reference files are behind a link.
+    for path in [*installed, "configs/connector.toml"]:
+        assert any(path.startswith(name) for name in kept), path
 
 
 def test_the_connectors_configuration_loads_and_names_the_services(

@@ -221,6 +221,14 @@ OTLP_EXTRA = ErrorCode(
     cause="Figures and spans are exported with packages of the extra `otel`.",
     example={"said": "No module named 'opentelemetry'"},
 )
+OTLP_PAUSE = ErrorCode(
+    "C119",
+    "{variable} is {value!r}, wanted milliseconds above 0",
+    "correct or remove it",
+    end=_CONFIGURATION,
+    cause="OpenTelemetry's variable says how often figures are exported.",
+    example={"variable": "OTEL_METRIC_EXPORT_INTERVAL", "value": "60s"},
+)
 NAME = ErrorCode(
     "C124",
     "a name has ASCII letters, digits, dots, _ and - alone",

@@ -26,6 +26,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import SpanKind
 
+from connector.errors import ConfigError
+from connector.errors import settings as codes
 from connector.metrics.exposition import FiguresCollector
 from connector.metrics.otlp_metrics import SCOPE, metrics_data
 
@@ -38,16 +40,22 @@ if TYPE_CHECKING:
     from connector.progress.progress_record import Progress
 
 _NS: Final = 1_000_000_000
-# An answer that takes longer counts as none; a clean stop waits for the last one.
-_TIMEOUT_SECONDS: Final = 5.0
+# An answer that takes longer counts as none. A clean stop waits for two: of figures and of spans.
+_TIMEOUT_SECONDS: Final = 3.0
+# Spans that wait; they go in one request, so that a stop waits once. More are dropped.
+_SPANS_MAX: Final = 4096
 # Milliseconds between two exports, by OpenTelemetry's variable for them.
 _INTERVAL: Final = "OTEL_METRIC_EXPORT_INTERVAL"
-_INTERVAL_MS: Final = 60_000.0
+_INTERVAL_MS: Final = 60_000
+_MS: Final = 1000
 
 
 @contextmanager
 def exporting(figures: Figures, endpoint: str, instance: str) -> Iterator[None]:
-    """Export to `endpoint` from threads, for the last time at the end; `instance` names us."""
+    """Export to `endpoint` from threads, for the last time at the end; `instance` names us.
+
+    Raises ConfigError if OpenTelemetry's variable for the pause is no number.
+    """
     # The SDK's own log repeats what the line about the collector says.
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
     resource = Resource.create(
@@ -57,10 +65,12 @@ def exporting(figures: Figures, endpoint: str, instance: str) -> Iterator[None]:
             "service.instance.id": instance,
         }
     )
+    metrics = _MetricExport(figures, endpoint, resource)
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     exporter = OTLPSpanExporter(endpoint=f"{endpoint}/v1/traces", timeout=_TIMEOUT_SECONDS)
-    provider.add_span_processor(BatchSpanProcessor(exporter))
-    metrics = _MetricExport(figures, endpoint, resource)
+    provider.add_span_processor(
+        BatchSpanProcessor(exporter, max_queue_size=_SPANS_MAX, max_export_batch_size=_SPANS_MAX)
+    )
     figures.batches = Spans(provider.get_tracer(SCOPE), figures.pipeline)
     metrics.start()
     try:
@@ -69,6 +79,15 @@ def exporting(figures: Figures, endpoint: str, instance: str) -> Iterator[None]:
         figures.batches = None
         metrics.close()
         provider.shutdown()
+
+
+def _pause_seconds() -> float:
+    given = os.environ.get(_INTERVAL)
+    if not given:
+        return _INTERVAL_MS / _MS
+    if not given.isdecimal() or not int(given):
+        raise ConfigError(codes.OTLP_PAUSE, variable=_INTERVAL, value=given)
+    return int(given) / _MS
 
 
 class Spans:
@@ -113,7 +132,7 @@ class _MetricExport:
         self._exporter = OTLPMetricExporter(
             endpoint=f"{endpoint}/v1/metrics", timeout=_TIMEOUT_SECONDS
         )
-        self._pause_seconds = float(os.environ.get(_INTERVAL) or _INTERVAL_MS) / 1000
+        self._pause_seconds = _pause_seconds()
         self._is_lost = False
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="otlp", daemon=True)

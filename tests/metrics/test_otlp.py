@@ -11,6 +11,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import AGGREGATION_TEMPORALITY_C
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from structlog.testing import capture_logs
 
+from connector.errors import ConfigError, settings
 from connector.metrics.exposition import FiguresCollector
 from connector.metrics.figures import Figures, Lag
 from connector.metrics.otlp import exporting
@@ -126,3 +127,16 @@ def test_headers_come_from_the_variables_of_opentelemetry(
         pass
     assert collected.headers["x-tenant"] == "shop"
     assert collected.resource()["deployment.environment.name"] == "production"
+
+
+def test_a_pause_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_METRIC_EXPORT_INTERVAL", "60s")
+    with (
+        pytest.raises(ConfigError) as refused,
+        exporting(figures(), "http://127.0.0.1:1", "ab12"),
+    ):
+        pass
+    assert refused.value.code is settings.OTLP_PAUSE
+    assert refused.value.text == (
+        "OTEL_METRIC_EXPORT_INTERVAL is '60s', wanted milliseconds above 0; correct or remove it"
+    )
