@@ -20,7 +20,7 @@ TOOLS := $(BUILD)/.installed
 TOOL_NAMES := mypy mypy-extensions ast-serialize librt pathspec typing-extensions setuptools isal orjson zstandard
 PIP := -m pip install --disable-pip-version-check
 
-.PHONY: setup ready demo test test-interpreted test-all kill-test chaos mirror-chaos snapshot-proof fuzz bench golden coverage-table errors-page configuration-page man-pages status-pictures schema-changes debezium-compare debezium-takeover logging-rules lint lock wheel sdist clean
+.PHONY: setup ready demo test test-interpreted test-all kill-test chaos mirror-chaos snapshot-proof fuzz bench golden coverage-table errors-page configuration-page man-pages status-pictures schema-changes debezium-compare debezium-takeover debezium-clients logging-rules lint lock wheel sdist clean
 
 setup:
 	@$(MAKE) --no-print-directory --jobs 2 ready
@@ -118,6 +118,11 @@ debezium-compare: setup
 # Debezium runs, is stopped, and ours goes on from its offsets: ten rounds. ARGS="mariadb --rounds 2"
 debezium-takeover: setup
 	$(VENV)/bin/python -m tests.debezium.takeover $(ARGS)
+
+# Programs that were written for Debezium read our records, and have the rows of the source: minutes.
+# ARGS=jdbc tries one of them; needs Maven.
+debezium-clients: setup
+	$(VENV)/bin/python -m tests.debezium.clients $(ARGS)
 
 coverage-table: setup
 	$(VENV)/bin/python -m tests.golden.coverage

@@ -37,16 +37,23 @@ class Builds:
 
     def python(self) -> Path:
         """Return the interpreter of the rivals and probes in Python."""
+        return self.environment("python", SOURCES / "requirements.txt")
+
+    def environment(self, name: str, requirements: Path) -> Path:
+        """Return the interpreter of a virtual environment with the packages of a file."""
 
         def build(folder: Path) -> None:
             # The folder is renamed when it is done, which a virtual environment survives only
             # without scripts: pip is called as a module.
             _run([sys.executable, "-m", "venv", str(folder)], folder)
-            python = str(folder / "bin/python")
-            requirements = str(SOURCES / "requirements.txt")
-            _run([python, "-m", "pip", "install", "--quiet", "-r", requirements], folder)
+            python, named = str(folder / "bin/python"), str(requirements)
+            _run([python, "-m", "pip", "install", "--quiet", "-r", named], folder)
 
-        return self._built("python", SOURCES / "requirements.txt", build) / "bin/python"
+        return self._built(name, requirements, build) / "bin/python"
+
+    def class_path(self, name: str, source: Path) -> str:
+        """Return the class path of the jars that the pom.xml in the folder `source` names."""
+        return f"{self._maven(name, source)}/jars/*"
 
     def data_diff(self) -> Path:
         """Return the interpreter that has data-diff."""
@@ -89,14 +96,14 @@ class Builds:
 
     def connect(self) -> str:
         """Return the class path of Kafka Connect with Debezium."""
-        return f"{self._maven('connect', SOURCES / 'connect')}/jars/*"
+        return self.class_path("connect", SOURCES / "connect")
 
     def connect_mariadb(self) -> str:
         """Return the class path of Kafka Connect with Debezium's connector for MariaDB.
 
         Its newest version on Maven Central is older than that of the one for MySQL.
         """
-        return f"{self._maven('connect-mariadb', SOURCES / 'connect_mariadb')}/jars/*"
+        return self.class_path("connect-mariadb", SOURCES / "connect_mariadb")
 
     def mysqlbinlog(self) -> list[str]:
         """Return the command of the one that comes with the local stack's server."""
@@ -142,6 +149,6 @@ def _digest(source: Path) -> str:
     digest = hashlib.sha256()
     for file in files:
         if file.is_file():
-            digest.update(f"{file.relative_to(SOURCES)}\n".encode())
+            digest.update(f"{file.relative_to(source.parent)}\n".encode())
             digest.update(file.read_bytes())
     return digest.hexdigest()[:12]
