@@ -86,11 +86,11 @@ def test_the_replica_is_read_when_the_source_is_killed(
         insert(there, 10)
         there.wait_for_changes(20, connector)
         (switched,) = logged(connector, "another server goes on with the stream")
-        assert (switched["source"], switched["source_before"], switched["epoch"]) == (
+        assert [switched[f"cdc.{name}"] for name in ("source", "source_before", "epoch")] == [
             address(pair.replica),
             address(pair.source),
             2,
-        )
+        ]
         # Also by a new process, and though the first server is back.
         assert connector.terminate() == 0
         pair.source.start()
@@ -179,7 +179,7 @@ def test_a_server_that_refuses_to_go_on_with_its_log_is_passed_over(
         connector.start()
         stream.wait_for_changes(20, connector)
         (switched,) = logged(connector, "another server goes on with the stream")
-        assert switched["source"] == address(pair.replica)
+        assert switched["cdc.source"] == address(pair.replica)
         (passed,) = logged(connector, "passed over a source")
         server_name = f"source {address(pair.source)}"
         assert fits(str(passed["error.message"]), source_dump.DAMAGED, server=server_name)

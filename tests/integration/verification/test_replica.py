@@ -196,9 +196,10 @@ def test_a_row_that_differs_is_named_in_the_log_of_a_comparison_without_end(
             process.wait_for_lines("equal", 1)
             pair.sql("UPDATE t SET v = 2")
             (named, *_) = process.wait_for_lines("row differs", 1)
-            assert process.lines("starting")[0]["compared_with"] == "replica"
+            assert process.lines("starting")[0]["cdc.compared_with"] == "replica"
             assert process.terminate() == 0
-    assert (named["kind"], named["key"], named["columns"]) == ("different", {"id": 1}, ["v"])
+    found = [named[f"cdc.{name}"] for name in ("kind", "key", "columns")]
+    assert found == ["different", {"id": 1}, ["v"]]
 
 
 def test_what_the_replica_stores_in_another_form_on_purpose_is_equal(
