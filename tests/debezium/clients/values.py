@@ -24,8 +24,7 @@ def in_records(table: str, row: Row) -> Row:
 
     Numbers since 1970 for times, decimals as their digits, and bytes as hexadecimal text.
     """
-    columns = {name: kind for each in workload.TABLES[table] for name, (kind, _) in each.items()}
-    columns |= {name: kind for name, (kind, _) in workload.ADDED.items()}
+    columns = workload.columns(table)
     return {name: _in_records(columns[name], value) for name, value in row.items()}
 
 

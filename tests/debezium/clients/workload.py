@@ -64,10 +64,16 @@ TABLES: dict[str, tuple[Columns, Columns]] = {
     "grown": ({"id": ("INT", ())}, {"first": ("VARCHAR(20)", ("'a'", "'b'"))}),
 }
 # What the table `grown` has, too, after half of the changes.
-ADDED = {"later": ("DATETIME(3)", ("'2024-02-29 12:34:56.789'", "'2000-01-01'"))}
+_ADDED = {"later": ("DATETIME(3)", ("'2024-02-29 12:34:56.789'", "'2000-01-01'"))}
 _SESSION = "SET time_zone = '+00:00'"
 _COPIED_ROWS = 40
 _CHANGES = 120
+
+
+def columns(table: str) -> dict[str, str]:
+    """Return the types of the columns that a table has in the end, by their names."""
+    added = _ADDED if table == "grown" else {}
+    return {name: kind for each in (*TABLES[table], added) for name, (kind, _) in each.items()}
 
 
 def beginning(chance: random.Random) -> Iterator[str]:
@@ -99,9 +105,9 @@ def changes(chance: random.Random) -> Iterator[str]:
             yield _change(chance, table, live[table], number, others[table])
         yield "COMMIT"
         if half == 0:
-            (definition,) = (f"{name} {kind}" for name, (kind, _) in ADDED.items())
+            (definition,) = (f"{name} {kind}" for name, (kind, _) in _ADDED.items())
             yield f"ALTER TABLE grown ADD COLUMN {definition}"
-            others["grown"] = {**others["grown"], **ADDED}
+            others["grown"] = {**others["grown"], **_ADDED}
     yield f"INSERT INTO {LAST_TABLE} VALUES (2)"
 
 
