@@ -33,7 +33,16 @@ NO_BEFORE: Final = b'{"before":null,"after":'
 class RecordForm:
     """The constant parts of a column list's records."""
 
-    __slots__ = ("_key_end", "_key_head", "_key_tail", "before", "flat_head", "gone", "no_before")
+    __slots__ = (
+        "_has_plain_keys",
+        "_key_end",
+        "_key_head",
+        "_key_tail",
+        "before",
+        "flat_head",
+        "gone",
+        "no_before",
+    )
 
     def __init__(self, options: EnvelopeOptions, schema: TableSchema | None) -> None:
         """Compose the parts for the records of `schema`; None stands for an unknown column list.
@@ -46,6 +55,7 @@ class RecordForm:
         self.flat_head = b""
         # The value of a deleted row without an envelope: a NULL with the schema of the row.
         self.gone = b"null"
+        self._has_plain_keys = True
         self._key_head = b""
         self._key_tail = b""  # the last field of keys, which a route adds
         self._key_end = b""  # what closes the schema's object
@@ -59,6 +69,7 @@ class RecordForm:
         if form.key_has_schema:
             self._key_head = key_head(schema, options, form)
             self._key_end = b"}"
+        self._has_plain_keys = not self._key_tail and not self._key_head
         if form.value_has_schema and form.is_flat:
             self.flat_head = flat_head(schema, options, form)
             self.gone = row_head(schema, options, form) + b"null}"
@@ -69,8 +80,8 @@ class RecordForm:
 
     def key(self, key: bytes | None) -> bytes | None:
         """Return the key of a record, of its text without a schema and the field of a route."""
-        if key is None:
-            return None
+        if key is None or self._has_plain_keys:
+            return key
         if self._key_tail:
             key = key[:-1] + self._key_tail
         return self._key_head + key + self._key_end if self._key_head else key
