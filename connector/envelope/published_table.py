@@ -60,7 +60,6 @@ class PublishedTable:
         "_debezium",
         "_encoder",
         "_filter",
-        "_gate",
         "_writer",
         "announced",
         "parts",
@@ -75,9 +74,8 @@ class PublishedTable:
         topic: str,
         watched: WatchedTable,
         options: EnvelopeOptions,
-        gate: FilterGate | None = None,
     ) -> None:
-        """Compose the parts that all records share; `gate` is told which rows have records.
+        """Compose the parts that all records share.
 
         Raises UnsupportedChange for a column that the envelope cannot hold, and as
         `RowFilters.of`.
@@ -96,27 +94,15 @@ class PublishedTable:
         self._debezium = options.debezium
         self._encoder = RowEncoder(schema, options.debezium)
         self._writer: RowWriter | None = None
-        self._gate = gate
         self._filter: RowFilter | None = None
-        if gate is not None and options.debezium is not None and options.debezium.filters:
+        if options.debezium is not None and options.debezium.filters is not None:
             self._filter = options.debezium.filters.of(schema.for_filters)
 
     def images(self, rows: RowsEvent) -> RowImages:
-        """Return the images of an event, whose rows are judged if the table has a filter.
+        """Return the images of an event, written directly from their bytes if possible.
 
         Raises EventError for a column that cannot be read.
         """
-        images = self._written(rows)
-        gate = self._gate
-        if gate is None:
-            return images
-        if self._filter is None:
-            gate.open()
-            return images
-        return JudgedImages(images, rows, self._filter, gate)
-
-    def _written(self, rows: RowsEvent) -> RowImages:
-        """Return the images, written directly from their bytes if possible."""
         columns: i64 = len(self.table_map.columns)
         if (
             rows.partial
@@ -134,6 +120,17 @@ class PublishedTable:
                 raise rows.unreadable(error) from error
         writer.begin(rows)
         return writer
+
+    def judged_images(self, rows: RowsEvent, gate: FilterGate) -> RowImages:
+        """Return the images of an event, and tell `gate` which of its rows have records.
+
+        Raises as `images` does.
+        """
+        images = self.images(rows)
+        if self._filter is None:
+            gate.open()
+            return images
+        return JudgedImages(images, rows, self._filter, gate)
 
 
 def _leaves_out(columns_present: bytes | None, columns: i64) -> bool:

@@ -78,10 +78,11 @@ class RecordEncoder:
             skipped = options.debezium.skipped_operations
             self._skipped = tuple(kind for op, kind in _KINDS.items() if op in skipped)
             self._takes_back = OP_TRUNCATE not in skipped
-        gate: FilterGate | None = None
+        # Told which rows have records; None if all have.
+        self._gate: FilterGate | None = None
         if options.debezium is not None and options.debezium.filters is not None:
-            gate = FilterGate(target)
-        self._events = EventEncoder(options, target if gate is None else gate)
+            self._gate = FilterGate(target)
+        self._events = EventEncoder(options, target if self._gate is None else self._gate)
         self.schemas = SchemaRecords(
             options.prefix,
             target,
@@ -94,7 +95,7 @@ class RecordEncoder:
         # Tables whose rows show that they must be copied again: database, table, reason.
         self.doubts: list[tuple[str, str, str]] = []
         self.watch = KeyWatch()
-        self.tables = PublishedTables(options, self.watch, gate)
+        self.tables = PublishedTables(options, self.watch)
         # Tables that the log does not describe; None if it describes all.
         self.anchored: AnchoredTables | None = None
         self._transaction: SourceTransaction | None = None
@@ -114,7 +115,8 @@ class RecordEncoder:
         if rows.kind in self._skipped:
             return
         table = self.open_rows(change, now_us)
-        images = table.images(rows)
+        gate = self._gate
+        images = table.images(rows) if gate is None else table.judged_images(rows, gate)
         events = self._events
         kind = rows.kind
         number: i64 = 0
@@ -180,7 +182,8 @@ class RecordEncoder:
         """
         if row.kind in self._skipped:
             return
-        images = table.images(row)
+        gate = self._gate
+        images = table.images(row) if gate is None else table.judged_images(row, gate)
         images.next_row()
         self._events.row(row.kind, images, number)
 

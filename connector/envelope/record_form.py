@@ -48,6 +48,7 @@ class RecordForm:
     __slots__ = (
         "_avro_key",
         "_avro_value",
+        "_has_plain_keys",
         "_key_end",
         "_key_head",
         "_key_tail",
@@ -70,6 +71,7 @@ class RecordForm:
         # The value of a deleted row without an envelope: a NULL, with the schema of the row if
         # there is one; none with a registry.
         self.gone: bytes | None = b"null"
+        self._has_plain_keys = True
         self._key_head = b""
         self._key_tail = b""  # the last field of keys, which a route adds
         self._key_end = b""  # what closes the schema's object
@@ -84,6 +86,7 @@ class RecordForm:
             self._key_tail = b"," + quoted(route.key_field) + b":" + quoted(topic) + b"}"
         if form.key_has_schema:
             self._set_key_form(options, schema, form)
+        self._has_plain_keys = not self._key_tail and not form.key_has_schema
         if form.value_has_schema:
             self._set_value_form(options, schema, form)
 
@@ -126,8 +129,8 @@ class RecordForm:
 
         Raises UnsupportedChange as `AvroRecord.encoded` does.
         """
-        if key is None:
-            return None
+        if key is None or self._has_plain_keys:
+            return key
         if self._key_tail:
             key = key[:-1] + self._key_tail
         avro = self._avro_key

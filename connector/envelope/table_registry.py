@@ -14,7 +14,6 @@ from connector.errors import UnsupportedChange, table_columns, table_rows, table
 if TYPE_CHECKING:
     from connector.binlog.event import Event
     from connector.binlog.events.table_map import TableMapEvent
-    from connector.envelope.judged_images import FilterGate
     from connector.envelope.key_watch import KeyWatch
     from connector.envelope.options import EnvelopeOptions
     from connector.envelope.schemas.unlogged_columns import UnloggedColumns
@@ -27,11 +26,8 @@ _TABLES_MAX: Final = 10_000
 class PublishedTables:
     """The tables of one stream that have had rows."""
 
-    def __init__(
-        self, options: EnvelopeOptions, watch: KeyWatch, gate: FilterGate | None = None
-    ) -> None:
-        """Tell `watch` which tables have rows, and `gate` which rows have records."""
-        self._gate = gate
+    def __init__(self, options: EnvelopeOptions, watch: KeyWatch) -> None:
+        """Tell `watch` which tables have rows."""
         self._options = options
         self._topics = options.topics
         self._chosen = options.columns
@@ -63,7 +59,7 @@ class PublishedTables:
             topic = self.topic(schema.database, schema.table)
             watched = self._watch.table(schema.name)
             try:
-                table = PublishedTable(table_map, schema, topic, watched, self._options, self._gate)
+                table = PublishedTable(table_map, schema, topic, watched, self._options)
                 table.parts.outbox = self.outbox_events(schema)
             except UnsupportedChange as error:
                 raise in_event(event, schema.name, error) from error

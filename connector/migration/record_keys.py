@@ -82,6 +82,9 @@ def _convert_converter(draft: Draft, side: str) -> None:
         draft.no_counterpart(name, "it is that of the worker, and JSON without schemas is assumed")
     elif side == "value" and converter.endswith(".CloudEventsConverter"):
         draft.take(name, key, "cloudevents", converter)
+        option = f"{name}.json.schemas.enable"
+        if (draft.pop(option) or "true").lower() == "true":
+            draft.no_counterpart(option, "`data` has no schema")
     elif not convert_registry(draft, side, converter):
         needs = CONVERTERS.get(converter.rpartition(".")[2], "a converter that is unknown here")
         draft.no_counterpart(name, f"records are JSON without schemas; it would need: {needs}")

@@ -314,6 +314,15 @@ def test_avro_takes_its_registry_along(tmp_path: Path) -> None:
     assert "value.converter.schema.registry.url has no counterpart" in done.warnings
 
 
+def test_cloud_events_have_no_schema(tmp_path: Path) -> None:
+    options = {"value.converter": "io.debezium.converters.CloudEventsConverter"}
+    done = Imported(tmp_path, LEAST | options)
+    assert done.settings.envelope.value_format == "cloudevents"
+    assert "value.converter.json.schemas.enable has no counterpart" in done.warnings
+    options["value.converter.json.schemas.enable"] = "false"
+    assert Imported(tmp_path, LEAST | options).warnings == ""
+
+
 @pytest.mark.parametrize(
     ("confluent", "warned"),
     [({}, True), ({"headers.enabled": "false", "as-confluent": "true"}, False)],

@@ -131,7 +131,10 @@ SETS = (
     OptionSet("schemas", _SCHEMAS, _WITH_SCHEMAS),
     OptionSet(
         "cloudevents",
-        {"value.converter": "io.debezium.converters.CloudEventsConverter"},
+        {
+            "value.converter": "io.debezium.converters.CloudEventsConverter",
+            "value.converter.json.schemas.enable": "false",
+        },
         {"value_format": "cloudevents"},
     ),
     OptionSet(

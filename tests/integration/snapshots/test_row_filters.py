@@ -125,8 +125,8 @@ def test_the_rows_are_those_of_the_server(
     logged: set[int] = set()
     number = 0
     for event in events:
-        published = PublishedTable(event.table_map, schema, "t", WatchedTable(), options, gate)
-        images = published.images(event)
+        published = PublishedTable(event.table_map, schema, "t", WatchedTable(), options)
+        images = published.judged_images(event, gate)
         while images.next_row():
             number += 1
             if gate.keeps_after:
