@@ -78,8 +78,9 @@ _COPIED_OTHERWISE = {
 # What the log does not tell of columns: the digits of a FLOAT.
 _KNOWN_SCHEMAS = {("floats", name): {"type": "float"} for name in ("c1", "c2")}
 # Fields of a flat record that are those of a chunk.
-_OF_COPIES = {
-    *("__pos", "__source_ts_ms", "__source_ts_us", "__source_ts_ns", "__snapshot", "__file"),
+_OF_COPIES = {"__pos", "__source_ts_ms", "__source_ts_us", "__source_ts_ns", "__snapshot", "__file"}
+# The same of a CloudEvent.
+_OF_COPIED_EVENTS = {
     *("id", "time", "iodebeziumpos", "iodebeziumfile", "iodebeziumsnapshot"),
     *("iodebeziumtsms", "iodebeziumtsus", "iodebeziumtsns"),
 }
@@ -174,20 +175,24 @@ def _same_value(own: Seen, other: Seen) -> bool:
             return False
         mine, their = mine["payload"], their["payload"]
     all_known = _KNOWN_MARIADB if b'connector":"mariadb"' in other.value else _KNOWN
-    if their and "source" in their:
-        rows = [(mine[image], their[image]) for image in ("before", "after")]
+    rows, of_copies = [(mine, their)], _OF_COPIES
+    if their and "specversion" in their:
+        rows, of_copies = _images(mine["data"], their["data"]), _OF_COPIED_EVENTS
+    elif their and "source" in their:
+        rows, of_copies = _images(mine, their), set()
         if own.copied or mine["op"] == "t":
             mine["source"] = their["source"] = None
-    else:
-        rows = [(mine, their)]
-        if "specversion" in their:
-            rows = [(mine["data"][image], their["data"][image]) for image in ("before", "after")]
-        if own.copied:
-            mine.update({name: their[name] for name in _OF_COPIES if name in their})
+    if own.copied:
+        mine.update({name: their[name] for name in of_copies if name in their})
     for row, wanted in rows:
         _expect_known(own, all_known, row or {}, wanted or {})
     # As text, because the order counts.
     return json.dumps(mine) == json.dumps(their)
+
+
+def _images(mine: Any, their: Any) -> list[tuple[Any, Any]]:
+    """Return the rows of both, side by side."""
+    return [(mine[image], their[image]) for image in ("before", "after")]
 
 
 def _expect_known(own: Seen, all_known: Any, row: dict[str, Any], wanted: dict[str, Any]) -> None:
