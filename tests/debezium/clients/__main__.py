@@ -3,7 +3,7 @@
 ::
 
     python -m tests.debezium.clients         all of them
-    python -m tests.debezium.clients jdbc    one of them: jdbc, confluent or flink
+    python -m tests.debezium.clients jdbc    one of them: jdbc, confluent, flink or iceberg
 
 Pipelines in the profile `debezium` follow a MySQL server while rows change at random, each in a
 format of its own; then the clients read the topics, and what they have made is compared with a
@@ -18,10 +18,10 @@ from pathlib import Path
 
 from local_stack import KafkaBroker, MysqlServer
 from local_stack.schema_registry import SchemaRegistryServer
-from tests.debezium.clients import confluent, flink, jdbc
+from tests.debezium.clients import confluent, flink, iceberg, jdbc
 from tests.debezium.clients.servers import Servers
 
-_CLIENTS = {"jdbc": jdbc, "confluent": confluent, "flink": flink}
+_CLIENTS = {"jdbc": jdbc, "confluent": confluent, "flink": flink, "iceberg": iceberg}
 
 
 def main() -> None:

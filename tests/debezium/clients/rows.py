@@ -23,10 +23,15 @@ def select(endpoint: Endpoint, database: str, table: str) -> list[Row]:
     """Return all rows of a table, as PyMySQL reads them; times are in UTC."""
     with closing(connect(endpoint, database)) as connection, connection.cursor() as cursor:
         cursor.execute("SET time_zone = '+00:00'")
-        cursor.execute(f"SELECT * FROM `{table}`")
-        assert cursor.description is not None
-        names = [column[0] for column in cursor.description]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        cursor.execute(f"SHOW COLUMNS FROM `{table}`")
+        types = {column[0]: column[1] for column in cursor.fetchall()}
+        cells = [
+            # PyMySQL does not know the type.
+            f"CAST(`{name}` AS BINARY)" if kind.startswith("vector") else f"`{name}`"
+            for name, kind in types.items()
+        ]
+        cursor.execute(f"SELECT {', '.join(cells)} FROM `{table}`")
+        return [dict(zip(types, row, strict=True)) for row in cursor.fetchall()]
 
 
 def source_rows(endpoint: Endpoint, table: str) -> list[Row]:

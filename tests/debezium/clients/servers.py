@@ -68,9 +68,9 @@ class Servers:
                 started.enter_context(ConnectorProcess(self._config(prefix, number, envelope)))
                 for number, (prefix, envelope) in enumerate(formats.items())
             ]
-            self._wait_for_last(formats, 1)
+            self._wait_for_last(ours, 1)
             play(self.source, workload.changes(chance), workload.DATABASE)
-            self._wait_for_last(formats, _LAST_RECORDS)
+            self._wait_for_last(ours, _LAST_RECORDS)
             for each in ours:
                 each.terminate()
 
@@ -94,7 +94,8 @@ class Servers:
         return [record for each in found.values() for record in each]
 
     def _config(self, prefix: str, number: int, envelope: dict[str, object]) -> Path:
-        registry = {"registry__urls": [self.registry.url]} if "avro" in envelope.values() else {}
+        registered = envelope.get("value_format") in {"avro", "json_schema"}
+        registry = {"registry__urls": [self.registry.url]} if registered else {}
         return write_config(
             self.folder,
             self.source,
@@ -109,14 +110,14 @@ class Servers:
             **registry,
         )
 
-    def _wait_for_last(self, prefixes: Iterable[str], count: int) -> None:
+    def _wait_for_last(self, pipelines: Iterable[ConnectorProcess], count: int) -> None:
         deadline = time.monotonic() + PATIENCE_SECONDS
-        for prefix in prefixes:
-            topic = f"{prefix}.{workload.DATABASE}.{workload.LAST_TABLE}"
+        for each in pipelines:
+            topic = f"{each.config.stem}.{workload.DATABASE}.{workload.LAST_TABLE}"
             while len(self.records(topic)) < count:
-                if time.monotonic() > deadline:
-                    log = (self.folder / f"{prefix}.log").read_text()[-2000:]
-                    message = f"{topic} has not {count} records: {log}"
+                assert each.process is not None
+                if each.process.poll() is not None or time.monotonic() > deadline:
+                    message = f"{topic} has not {count} records: {each.output()[-2000:]}"
                     raise TimeoutError(message)
                 time.sleep(LOOK_SECONDS)
 

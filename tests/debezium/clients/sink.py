@@ -53,7 +53,7 @@ class Sink:
                 "value.converter": JSON,
                 "offset.storage.file.filename": str(self._servers.folder / f"{self._name}.offsets"),
                 "offset.flush.interval.ms": "500",
-                # The key in the headers of a key change, which the default would read as a map.
+                # The default reads the headers of a key change as maps, which a sink refuses.
                 "header.converter": "org.apache.kafka.connect.storage.StringConverter",
                 "listeners": self._rest,
                 "consumer.isolation.level": "read_committed",

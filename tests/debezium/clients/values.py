@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,8 @@ _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a DATETIME has no time zone
 _MICROSECOND = timedelta(microseconds=1)
 _MILLISECOND = timedelta(milliseconds=1)
 _DAY = timedelta(days=1)
+# Of a geometry: its reference system; the byte order and type of its WKB.
+_SRID_BYTES, _HEADER_BYTES = 4, 5
 
 
 def in_records(table: str, row: Row) -> Row:
@@ -26,6 +29,12 @@ def in_records(table: str, row: Row) -> Row:
     """
     columns = workload.columns(table)
     return {name: _in_records(columns[name], value) for name, value in row.items()}
+
+
+def unsigned(row: Row) -> Row:
+    """Return a row whose BIGINT UNSIGNED, which is signed in records, is that of the source."""
+    huge = row.get("huge")
+    return row if huge is None else row | {"huge": str(huge % 2**64)}
 
 
 def _in_records(kind: str, value: Any) -> Any:
@@ -39,6 +48,17 @@ def _in_records(kind: str, value: Any) -> Any:
     return value.hex() if isinstance(value, bytes) else value
 
 
+def _point(value: bytes) -> dict[str, Any]:
+    x, y = struct.unpack_from("<dd", value, _SRID_BYTES + _HEADER_BYTES)
+    return {"x": x, "y": y, **_geometry(value)}
+
+
+def _geometry(value: bytes) -> dict[str, Any]:
+    """Return a value of MySQL, which is the number of a reference system and WKB."""
+    system = int.from_bytes(value[:_SRID_BYTES], "little")
+    return {"wkb": value[_SRID_BYTES:].hex(), "srid": system or None}
+
+
 # What is not written as PyMySQL reads it.
 _FORMS: dict[str, Callable[[Any], Any]] = {
     "BIGINT UNSIGNED": str,
@@ -50,6 +70,9 @@ _FORMS: dict[str, Callable[[Any], Any]] = {
     "DATETIME(6)": lambda value: (value - _EPOCH) // _MICROSECOND,
     "TIMESTAMP": lambda value: f"{value.isoformat()}Z",
     "TIMESTAMP(6)": lambda value: f"{value.isoformat(timespec='microseconds')}Z",
+    "POINT": _point,
+    "GEOMETRY": _geometry,
+    "VECTOR(3)": lambda value: list(struct.unpack("<3f", value)),
     "TIME": lambda value: value // _MICROSECOND,
     "TIME(6)": lambda value: value // _MICROSECOND,
 }

@@ -52,10 +52,23 @@ _TIMES: Columns = {
     "hour": ("TIME", ("'00:00:00'", "'23:59:59'")),
     "hour_us": ("TIME(6)", ("'00:00:00.000001'", "'12:34:56.789'")),
 }
+_SHAPES: Columns = {
+    "place": ("POINT", ("POINT(1, 2)", "POINT(-1.5, 1e22)")),
+    "area": (
+        "GEOMETRY",
+        (
+            "ST_GeomFromText('POLYGON((0 0, 0 1, 1 1, 0 0))')",
+            "ST_GeomFromText('POINT(10 20)', 3857)",
+            "ST_GeomFromText('GEOMETRYCOLLECTION(POINT(1 1), LINESTRING(0 0, 1 1))')",
+        ),
+    ),
+    "embedding": ("VECTOR(3)", ("TO_VECTOR('[1,2.5,-0.5]')", "TO_VECTOR('[0,1000,0.25]')")),
+}
 TABLES: dict[str, tuple[Columns, Columns]] = {
     "numbers": ({"id": ("INT", ())}, _NUMBERS),
     "texts": ({"id": ("BIGINT", ())}, _TEXTS),
     "times": ({"id": ("INT UNSIGNED", ())}, _TIMES),
+    "shapes": ({"id": ("INT", ())}, _SHAPES),
     # A key of two columns.
     "order_lines": (
         {"number": ("INT", ()), "part": ("VARCHAR(20)", ("'x'", "'é\"'", "'z z'"))},

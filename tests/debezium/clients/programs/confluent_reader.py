@@ -1,6 +1,7 @@
-"""confluent_reader.py BROKER REGISTRY TOPIC: prints records in Avro as JSON, one a line.
+"""confluent_reader.py BROKER REGISTRY FORMAT TOPIC: prints records as JSON, one a line.
 
-It runs in an environment of its own. Bytes become hexadecimal text, decimals their digits.
+It runs in an environment of its own. FORMAT is avro, or json_schema: then the registered schema
+must allow each key and value. Bytes become hexadecimal text, decimals their digits.
 """
 
 import json
@@ -10,6 +11,7 @@ from decimal import Decimal
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer
+from confluent_kafka.schema_registry.json_schema import JSONDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 WAIT_SECONDS = 30.0
@@ -26,8 +28,13 @@ def plain(value: object) -> str:
 
 def main() -> None:
     """Read all partitions to their ends."""
-    broker, registry, topic = sys.argv[1:]
-    deserialize = AvroDeserializer(SchemaRegistryClient({"url": registry}))
+    broker, url, form, topic = sys.argv[1:]
+    registry = SchemaRegistryClient({"url": url})
+    deserialize = (
+        AvroDeserializer(registry)
+        if form == "avro"
+        else JSONDeserializer(None, schema_registry_client=registry)
+    )
     consumer = Consumer(
         {
             "bootstrap.servers": broker,

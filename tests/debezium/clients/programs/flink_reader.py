@@ -10,16 +10,19 @@ import sys
 from collections import Counter
 from decimal import Decimal
 
+from pyflink.common import Row
 from pyflink.table import EnvironmentSettings, TableEnvironment
 
 
 def plain(value: object) -> object:
-    """Return a value that JSON has.
+    """Return a value that JSON has; a ROW is a list.
 
     A document is written anew: a copied row has it with other spaces than a change of the row.
     """
     if isinstance(value, str) and value[:1] in {"[", "{"}:
         return json.dumps(json.loads(value), sort_keys=True)
+    if isinstance(value, Row):
+        return list(map(plain, value))
     if isinstance(value, bytes | bytearray):
         return bytes(value).hex()
     return f"{value:f}" if isinstance(value, Decimal) else value
