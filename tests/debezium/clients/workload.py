@@ -93,8 +93,9 @@ def beginning(chance: random.Random) -> Iterator[str]:
     """Yield the statements before the copy."""
     yield _SESSION
     for table, (keys, others) in TABLES.items():
-        columns = {**{name: (f"{kind} NOT NULL", ()) for name, (kind, _) in keys.items()}, **others}
-        defined = ", ".join(f"`{name}` {kind}" for name, (kind, _) in columns.items())
+        kinds = {name: f"{kind} NOT NULL" for name, (kind, _) in keys.items()}
+        kinds |= {name: kind for name, (kind, _) in others.items()}
+        defined = ", ".join(f"`{name}` {kind}" for name, kind in kinds.items())
         yield f"CREATE TABLE {table} ({defined}, PRIMARY KEY ({', '.join(keys)}))"
         for number in range(_COPIED_ROWS):
             yield _insert(chance, table, number, others)
@@ -118,8 +119,8 @@ def changes(chance: random.Random) -> Iterator[str]:
             yield _change(chance, table, live[table], number, others[table])
         yield "COMMIT"
         if half == 0:
-            (definition,) = (f"{name} {kind}" for name, (kind, _) in _ADDED.items())
-            yield f"ALTER TABLE grown ADD COLUMN {definition}"
+            for name, (kind, _) in _ADDED.items():
+                yield f"ALTER TABLE grown ADD COLUMN {name} {kind}"
             others["grown"] = {**others["grown"], **_ADDED}
     yield f"INSERT INTO {LAST_TABLE} VALUES (2)"
 
