@@ -177,6 +177,8 @@ def _same_value(own: Seen, other: Seen) -> bool:
     all_known = _KNOWN_MARIADB if b'connector":"mariadb"' in other.value else _KNOWN
     rows, of_copies = [(mine, their)], _OF_COPIES
     if their and "specversion" in their:
+        # On MariaDB, the data is the whole envelope.
+        their["data"] = {image: their["data"][image] for image in ("before", "after")}
         rows, of_copies = _images(mine["data"], their["data"]), _OF_COPIED_EVENTS
     elif their and "source" in their:
         rows, of_copies = _images(mine, their), set()
