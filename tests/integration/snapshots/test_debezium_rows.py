@@ -14,6 +14,7 @@ from local_stack import MysqlServer, connect
 from tests.debezium import story
 from tests.debezium.comparison import GOLDEN, RECORDS, by_table, differences, kept, seen
 from tests.debezium.option_sets import SETS
+from tests.debezium.registered import NumberedSchemas, readable
 from tests.envelope.collected import Collected
 from tests.integration.snapshots.chunks import whole_chunk
 from tests.integration.source_server import source_of
@@ -39,13 +40,21 @@ def copied(
     assert chunk.refused == []
     chunk.publish(target, options, READ_AT, set(), 0)
     return [
-        seen(each.topic, _moved(each.key, database), _moved(each.value, database), each.headers)
+        seen(
+            each.topic,
+            _moved(each.key, database, options),
+            _moved(each.value, database, options),
+            each.headers,
+        )
         for each in target.records
     ]
 
 
-def _moved(text: bytes | None, database: str) -> bytes | None:
+def _moved(text: bytes | None, database: str, options: EnvelopeOptions) -> bytes | None:
     """Return a key or value with the database of the story in the names of its schemas."""
+    ids = options.schema_ids
+    if text and isinstance(ids, NumberedSchemas) and text.startswith(b"\0"):
+        text = readable(text, ids.text)
     for name in (database, database.replace("_", "_u005f")):
         text = text and text.replace(name.encode(), story.DATABASE.encode())
     return text
@@ -66,7 +75,7 @@ def test_copied_rows_are_those_of_debezium(mysql_9: MysqlServer, chosen: OptionS
         for statement in story.beginning("mysql-9"):
             cursor.execute(statement)
     found: list[str] = []
-    options = chosen.options("mysql", database)
+    options = chosen.options("mysql", database, NumberedSchemas())
     with SelectSession(settings) as session:
         for table, records in by_table(kept(GOLDEN / "mysql-9" / RECORDS)[chosen.name]).items():
             wanted = [record for record in records if record.copied]

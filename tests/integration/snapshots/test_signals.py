@@ -45,9 +45,9 @@ def test_the_rows_of_a_table_are_signals(either_stream: Stream) -> None:
         )
         wait_until(lambda: sorted(copied(stream)) == [1, 2], connector.output)
         output = connector.output()
-        assert '"said": "heard"' in output
-        assert [output.count(f'"code": "{code}"') for code in ("R112", "R123")] == [1, 1]
-        assert '"reason": "signal 0"' in output
+        assert '"cdc.said": "heard"' in output
+        assert [output.count(f'"error.code": "{code}"') for code in ("R112", "R123")] == [1, 1]
+        assert '"cdc.reason": "signal 0"' in output
     code, output = run_to_end(stream.config(signals__table="other.signals"))
     assert code == 2
     assert failure_of(output) == (
@@ -100,7 +100,7 @@ def test_signals_start_pause_and_stop_copies_once(either_stream: Stream) -> None
             assert "too early" not in connector.output()
             assert "not for us" not in connector.output()
         with stream.connector(**chosen) as connector:
-            connector.wait_for('"resumed": true')
+            connector.wait_for('"cdc.resumed": true')
             before = connector.output().count('"a signal"')
             send("log", message="second run")
             connector.wait_for("second run")

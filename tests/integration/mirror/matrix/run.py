@@ -122,11 +122,13 @@ class MatrixRun:
             time.sleep(_LOOK_SECONDS)
             for line in self._log.read():
                 quiet = time.monotonic()
-                is_seen |= line.get("table") == f"{mark}.t" and line.get("kind") == "CREATE TABLE"
-                if line["event"] in _COPIES:
-                    self._copying.add(line["table"])
-                elif line["event"] in _COPIED:
-                    self._copying.discard(line["table"])
+                is_seen |= (
+                    line.get("cdc.table") == f"{mark}.t" and line.get("cdc.kind") == "CREATE TABLE"
+                )
+                if line["message"] in _COPIES:
+                    self._copying.add(line["cdc.table"])
+                elif line["message"] in _COPIED:
+                    self._copying.discard(line["cdc.table"])
 
     def _apply(self) -> dict[str, str]:
         """Apply what the topics hold; return the code of each database that could not go on."""
