@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 import time
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -30,6 +29,7 @@ from connector.errors import ConfigError
 from connector.errors import settings as codes
 from connector.metrics.exposition import FiguresCollector
 from connector.metrics.otlp_metrics import SCOPE, metrics_data
+from connector.system.background import Background
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,10 +121,11 @@ class Spans:
         span.end(now_ns)
 
 
-class _MetricExport:
+class _MetricExport(Background):
     """A thread that exports the figures, and says when the collector does not take them."""
 
     def __init__(self, figures: Figures, endpoint: str, resource: Resource) -> None:
+        super().__init__("otlp")
         self._collector = FiguresCollector(figures)
         self._start_ns = int(figures.started_at * _NS)
         self._endpoint = endpoint
@@ -134,17 +135,10 @@ class _MetricExport:
         )
         self._pause_seconds = _pause_seconds()
         self._is_lost = False
-        self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="otlp", daemon=True)
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
 
     def close(self) -> None:
         """Export for the last time."""
-        self._closed.set()
-        self._thread.join()
+        super().close()
         self._exporter.shutdown()
 
     def _run(self) -> None:

@@ -6,7 +6,6 @@ it but the names of their figures. So they are asked as Prometheus asks them.
 
 from __future__ import annotations
 
-import threading
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 from prometheus_client.parser import text_string_to_metric_families
 
 from connector.status.facts import MirrorFacts, MirrorTable
+from connector.system.background import Background
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,29 +50,21 @@ def ask_mirror(settings: MetricsSettings) -> MirrorFacts | None:
     )
 
 
-class MirrorWatch:
+class MirrorWatch(Background):
     """Asks every few seconds in a thread, until it is closed."""
 
     def __init__(self, settings: MetricsSettings) -> None:
         """Start the thread, if there is something to ask."""
+        super().__init__("mirror-watch")
         self._settings = settings
-        self._closed = threading.Event()
         self._facts: MirrorFacts | None = None
-        self._thread: threading.Thread | None = None
         if settings.mirror is not None or settings.verify is not None:
-            self._thread = threading.Thread(target=self._run, name="mirror-watch", daemon=True)
-            self._thread.start()
+            self.start()
 
     @property
     def facts(self) -> MirrorFacts | None:
         """What was said last; None before the first answer, and if nothing is configured."""
         return self._facts
-
-    def close(self) -> None:
-        """Stop the thread, and wait until it has ended."""
-        self._closed.set()
-        if self._thread is not None:
-            self._thread.join()
 
     def _run(self) -> None:
         while True:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 from connector.status.facts import RatePoint, Rates, Throughput
+from connector.system.background import Background
 
 if TYPE_CHECKING:
     from connector.metrics.figures import Figures
@@ -29,26 +29,15 @@ class Sample(NamedTuple):
     bytes: int
 
 
-class Samples:
+class Samples(Background):
     """Notes the counters of `figures` until it is closed."""
 
     def __init__(self, figures: Figures) -> None:
         """Begin with the counters as they are."""
+        super().__init__("status-samples")
         self._figures = figures
         self._ring: deque[Sample] = deque(maxlen=int(_HOUR_SECONDS / _PAUSE_SECONDS) + 1)
         self.note()
-        self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="status-samples", daemon=True)
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stop the thread, and wait until it has ended."""
-        self._closed.set()
-        if self._thread.is_alive():
-            self._thread.join()
 
     def note(self) -> None:
         """Note the counters now."""

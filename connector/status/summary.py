@@ -6,13 +6,13 @@ beside each other, and what happened at 03:12 lies between two of them.
 
 from __future__ import annotations
 
-import threading
 import time
 from typing import TYPE_CHECKING
 
 import structlog
 
 from connector.status.words import abbreviated, busiest_tables
+from connector.system.background import Background
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,26 +23,15 @@ SUMMARY = "summary"
 _MINUTE_SECONDS = 60.0
 
 
-class Summaries:
+class Summaries(Background):
     """Writes the line from a thread, so that there is one while the stream is stuck, too."""
 
     def __init__(self, facts: Callable[[], Facts], every_seconds: float = _MINUTE_SECONDS) -> None:
         """Count from the facts as they are now."""
+        super().__init__("summaries")
         self._facts = facts
         self._every_seconds = every_seconds
         self._before = facts()
-        self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="summaries", daemon=True)
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stop the thread, and wait until it has ended."""
-        self._closed.set()
-        if self._thread.is_alive():
-            self._thread.join()
 
     def _run(self) -> None:
         due = self._full(time.time()) + self._every_seconds
