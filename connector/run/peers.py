@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from connector.progress.progress_record import Progress
     from connector.progress.stream_position import Instance
     from connector.settings.sections import KafkaSettings, Settings, SourceSettings
-    from connector.sink.commands import Listener
+    from connector.sink.record_attendant import Listener
     from connector.snapshot.recovered_copies import CopyPeers
     from connector.source.choice import CheckedSource
 

@@ -16,30 +16,27 @@ pipeline was not running.
 
 from __future__ import annotations
 
-from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from connector.contract import COMMANDS_TOPIC_SUFFIX, control_topic
-from connector.errors import RequestRefused, fields, requests
+from connector.errors import RequestRefused, requests
 from connector.sink import attempts
 from connector.sink.connection import client_settings, connector_error
+from connector.sink.record_attendant import RecordAttendant, handle
 from connector.sink.record_listener import RecordListener
 from connector.sink.request import COMMAND, asked_by, new_request, read_request, shown
 from connector.sink.topics import TopicCreator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from connector.progress.stream_position import StreamPosition
     from connector.settings.sections import KafkaSettings
-
-    Handler = Callable[[int, Mapping[str, Any]], None]
-
-_PATIENCE_SECONDS = 0.2
+    from connector.sink.record_attendant import Handler, Listener
 
 
 def commands_topic(prefix: str) -> str:
@@ -67,16 +64,6 @@ def write_command(settings: KafkaSettings, pipeline: str, command: str, **argume
         raise connector_error(settings, attempts.writing(topic), error) from error
 
 
-class Listener(Protocol):
-    """A source of requests; a simulation has its own."""
-
-    requests: SimpleQueue[tuple[int, dict[str, Any]]]  # offset and bytes of each new request
-
-    def close(self) -> None:
-        """Stop listening."""
-        ...
-
-
 class CommandListener(RecordListener):
     """Waits for requests in a thread of its own."""
 
@@ -86,7 +73,7 @@ class CommandListener(RecordListener):
         super().__init__(settings, topic, pipeline.encode(), offset, read_request, "request")
 
 
-class Commands:
+class Commands(RecordAttendant):
     """An attendant that passes requests to their handlers."""
 
     def __init__(
@@ -96,46 +83,15 @@ class Commands:
 
         The effect of a handler is committed together with the request's offset.
         """
-        self._listener = listener
+        super().__init__(listener)
         self._standing = standing
         self._handlers = handlers
 
-    @property
-    def wants_turn(self) -> bool:
-        """Whether a request has arrived."""
-        return not self._listener.requests.empty()
-
-    @property
-    def patience_seconds(self) -> float:
-        """How long the stream may wait for the source before the next look."""
-        return _PATIENCE_SECONDS
-
-    def step(self) -> None:
-        """Pass the new requests to their handlers."""
-        while True:
-            try:
-                offset, request = self._listener.requests.get_nowait()
-            except Empty:
-                return
-            self._do(offset, request)
-            self._standing.commands_offset = offset + 1
-
-    def _do(self, offset: int, request: Mapping[str, Any]) -> None:
-        command = request[COMMAND]
+    def _take(self, offset: int, found: dict[str, Any]) -> None:
+        command = found[COMMAND]
         log = structlog.get_logger().bind(
-            command=shown(command), offset=offset, asked_by=asked_by(request)
+            command=shown(command), offset=offset, asked_by=asked_by(found)
         )
-        handler = self._handlers.get(command)
-        if handler is None:
-            log.error("a request is refused", **fields(RequestRefused(requests.UNKNOWN_COMMAND)))
-            return
-        log.info("a request")
-        try:
-            handler(offset, request)
-        except RequestRefused as error:
-            # No traceback: the request is wrong, not this code.
-            log.error("a request is refused", **fields(error))  # noqa: TRY400
-
-    def close(self) -> None:
-        """Stop listening."""
-        self._listener.close()
+        handler = self._handlers.get(command) or RequestRefused(requests.UNKNOWN_COMMAND)
+        handle(log, "a request", handler, offset, found)
+        self._standing.commands_offset = offset + 1

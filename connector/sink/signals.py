@@ -17,28 +17,25 @@ from __future__ import annotations
 
 import json
 from math import inf
-from queue import Empty
 from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from connector.errors import RequestRefused, fields, requests
+from connector.sink.record_attendant import RecordAttendant, handle
 from connector.sink.record_listener import RecordListener
 from connector.sink.request import REQUEST_BYTES_MAX, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from connector.changes.signal_rows import SignalRows
     from connector.progress.stream_position import StreamPosition
     from connector.settings.sections import KafkaSettings
-    from connector.sink.commands import Listener
-
-    Handler = Callable[[int, Mapping[str, Any]], None]
+    from connector.sink.record_attendant import Handler, Listener
 
 _TYPE = "type"
 _DATA = "data"
-_PATIENCE_SECONDS = 0.2
 
 
 def read_signal(value: bytes | None) -> dict[str, Any]:
@@ -76,7 +73,7 @@ class SignalListener(RecordListener):
         super().__init__(settings, topic, key, offset, read_signal, "signal")
 
 
-class Signals:
+class Signals(RecordAttendant):
     """An attendant that passes signals to their handlers."""
 
     def __init__(
@@ -86,34 +83,15 @@ class Signals:
 
         The effect of a handler is committed together with the signal's offset.
         """
-        self._listener = listener
+        super().__init__(listener)
         self._standing = standing
         self._handlers = handlers
 
-    @property
-    def wants_turn(self) -> bool:
-        """Whether a signal has arrived."""
-        return not self._listener.requests.empty()
-
-    @property
-    def patience_seconds(self) -> float:
-        """How long the stream may wait for the source before the next look."""
-        return _PATIENCE_SECONDS
-
-    def step(self) -> None:
-        """Pass the new signals to their handlers."""
-        while True:
-            try:
-                offset, signal = self._listener.requests.get_nowait()
-            except Empty:
-                return
-            if signal:
-                _do(self._handlers, offset, signal[_TYPE], signal[_DATA])
-            self._standing.signals_offset = offset + 1
-
-    def close(self) -> None:
-        """Stop listening."""
-        self._listener.close()
+    def _take(self, offset: int, found: dict[str, Any]) -> None:
+        # The end of the topic is told without a signal.
+        if found:
+            _do(self._handlers, offset, found[_TYPE], found[_DATA])
+        self._standing.signals_offset = offset + 1
 
 
 class SourceSignals:
@@ -156,14 +134,5 @@ class SourceSignals:
 
 def _do(handlers: Mapping[str, Handler], offset: int, kind: str, data: Mapping[str, Any]) -> None:
     log = structlog.get_logger().bind(signal=shown(kind), offset=offset)
-    handler = handlers.get(kind)
-    if handler is None:
-        refused = RequestRefused(requests.UNKNOWN_SIGNAL, known=sorted(handlers))
-        log.error("a signal is refused", **fields(refused))
-        return
-    log.info("a signal")
-    try:
-        handler(offset, data)
-    except RequestRefused as error:
-        # No traceback: the signal is wrong, not this code.
-        log.error("a signal is refused", **fields(error))  # noqa: TRY400
+    unknown = RequestRefused(requests.UNKNOWN_SIGNAL, known=sorted(handlers))
+    handle(log, "a signal", handlers.get(kind) or unknown, offset, data)

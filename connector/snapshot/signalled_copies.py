@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from connector.changes.table_filter import TableFilter
-    from connector.sink.signals import Handler
+    from connector.sink.record_attendant import Handler
     from connector.snapshot.copies import Copies
 
 _TABLES = "data-collections"
