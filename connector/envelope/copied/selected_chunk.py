@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final, final
 
 from librt.strings import read_i64_le
 
-from connector.contract import OP_READ, SEQ_ROW_DIGITS
+from connector.contract import OP_READ
+from connector.envelope.copied.copied_headers import CopiedHeaders
 from connector.envelope.copied.copied_parts import copied_parts
 from connector.envelope.record_form import NO_BEFORE, RecordForm
-from connector.envelope.record_headers import RecordHeaders, schema_header
 
 # A compiled dataclass looks the types of its fields up.
 from connector.errors import (
@@ -38,7 +38,6 @@ LENGTHS: Final = 16
 NO_KEY: Final = -1
 
 _READ: Final = ord(OP_READ)
-_ROWS_PER_EVENT: Final = 10**SEQ_ROW_DIGITS
 _US_PER_MS: Final = 1000
 
 
@@ -107,9 +106,7 @@ class Chunk:
         head, end_of_value = copied_parts(options, form, schema, read_at, _READ, now_us)
         skipped: i64 = len(NO_BEFORE) if is_flat else 0
         dropped: i64 = 1 if is_flat else 0
-        headers = RecordHeaders()
-        schema_id = schema_header(schema.schema_id)
-        transaction_id = f"{read_at.file}:{read_at.position}".encode()
+        headers = CopiedHeaders(read_at, schema.schema_id)
         timestamp_ms: i64 = read_at.read_us // _US_PER_MS
         some_touched = len(touched) > 0
         data = self._data
@@ -117,7 +114,6 @@ class Chunk:
         row: i64 = read_at.first_row
         row_keys = self._row_keys
         number: i64 = 0
-        event: i64 = -1
         written: i64 = 0
         at: i64 = 0
         while at < size:
@@ -134,20 +130,10 @@ class Chunk:
             number += 1
             if some_touched and row_key in touched:
                 continue
-            if row // _ROWS_PER_EVENT != event:
-                event = row // _ROWS_PER_EVENT
-                headers.begin(
-                    read_at.epoch,
-                    read_at.file_number,
-                    read_at.position - 1,
-                    event,
-                    schema_id,
-                    transaction_id,
-                )
             value = data[start + skipped : value_end - dropped] + end_of_value
             if head:
                 value = head + value
-            row_headers = headers.encode(_READ, row - event * _ROWS_PER_EVENT)
+            row_headers = headers.encode(_READ, row)
             try:
                 target.take(topic, form.key(key), form.value(value), row_headers, timestamp_ms)
             except (RecordTooLarge, UnsupportedChange) as error:
@@ -176,18 +162,7 @@ class Chunk:
 
     def values(self) -> list[bytes]:
         """Return the rows as values of records, which end after the row: without a source."""
-        found: list[bytes] = []
-        data = self._data
-        size: i64 = len(data)
-        at: i64 = 0
-        while at < size:
-            key_length = read_i64_le(data, at + 8)
-            start = at + LENGTHS
-            at = start + read_i64_le(data, at)
-            found.append(data[start:at] + b"}")
-            if key_length != NO_KEY:
-                at += key_length
-        return found
+        return [NO_BEFORE + row + b"}" for _, row in self.rows()]
 
     def rows(self) -> list[tuple[bytes | None, bytes]]:
         """Return the key and the JSON object of each row that is not refused."""

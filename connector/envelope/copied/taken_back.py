@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from connector.contract import OP_DELETE, SEQ_ROW_DIGITS
+from connector.contract import OP_DELETE
+from connector.envelope.copied.copied_headers import CopiedHeaders
 from connector.envelope.copied.copied_parts import copied_parts
 from connector.envelope.record_form import BEFORE, RecordForm
-from connector.envelope.record_headers import RecordHeaders, schema_header
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from connector.records.record import RecordTarget
 
 _DELETE: Final = ord(OP_DELETE)
-_ROWS_PER_EVENT: Final = 10**SEQ_ROW_DIGITS
 _US_PER_MS: Final = 1000
 
 
@@ -45,28 +44,15 @@ def put_taken_back(
 
     The column list `schema` was written before. Raises the target's errors.
     """
-    values = _Values(options, schema, read_at, now_us)
+    form = RecordForm(options, schema)
+    values = _Values(options, form, schema, read_at, now_us)
     if values.are_dropped:
         return
-    form = RecordForm(options, schema)
     topic = options.topics.of(schema.database, schema.table)
-    headers = RecordHeaders()
-    header = schema_header(schema.schema_id)
-    transaction_id = f"{read_at.file}:{read_at.position}".encode()
+    headers = CopiedHeaders(read_at, schema.schema_id)
     timestamp_ms = read_at.read_us // _US_PER_MS
-    event = -1
     for number, key in enumerate(keys, read_at.first_row):
-        if number // _ROWS_PER_EVENT != event:
-            event = number // _ROWS_PER_EVENT
-            headers.begin(
-                read_at.epoch,
-                read_at.file_number,
-                read_at.position - 1,
-                event,
-                header,
-                transaction_id,
-            )
-        encoded = headers.encode(_DELETE, number - event * _ROWS_PER_EVENT)
+        encoded = headers.encode(_DELETE, number)
         record_key = form.key(key)
         value = values.of(key)
         target.take(topic, record_key, value, encoded, timestamp_ms)
@@ -79,16 +65,21 @@ class _Values:
     """The values of the records of one table."""
 
     def __init__(
-        self, options: EnvelopeOptions, schema: TableSchema, read_at: CopyPosition, now_us: i64
+        self,
+        options: EnvelopeOptions,
+        form: RecordForm,
+        schema: TableSchema,
+        read_at: CopyPosition,
+        now_us: i64,
     ) -> None:
-        self._form = RecordForm(options, schema)
+        self._form = form
         self.have_tombstones = options.tombstones
-        form = options.debezium
-        self._has_schema = form is not None and form.value_has_schema
-        self._deletes = form.flat_deletes if form is not None and form.is_flat else ""
+        chosen = options.debezium
+        self._has_schema = chosen is not None and chosen.value_has_schema
+        self._deletes = chosen.flat_deletes if chosen is not None and chosen.is_flat else ""
         if self._deletes:
             self.have_tombstones &= self._deletes == "rewrite-with-tombstone"
-        parts = copied_parts(options, self._form, schema, read_at, _DELETE, now_us)
+        parts = copied_parts(options, form, schema, read_at, _DELETE, now_us)
         self._head, self._end = parts
 
     @property
