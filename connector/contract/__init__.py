@@ -44,7 +44,6 @@ from connector.contract.columns import (
 )
 from connector.contract.names import (
     COMMANDS_TOPIC_SUFFIX,
-    CONTROL_TOPIC_SUFFIXES,
     FENCES_TOPIC_SUFFIX,
     HEADER_OP,
     HEADER_SCHEMA,
@@ -63,6 +62,7 @@ from connector.contract.names import (
     TRANSACTION_TOPIC_SUFFIX,
     control_topic,
     is_topic_name,
+    own_topics,
     row_topic,
     topic_part,
 )
@@ -90,7 +90,6 @@ from connector.contract.sequence import (
 __all__ = [
     "COLUMN_TYPES",
     "COMMANDS_TOPIC_SUFFIX",
-    "CONTROL_TOPIC_SUFFIXES",
     "DEBEZIUM",
     "EXACT",
     "FENCES_TOPIC_SUFFIX",
@@ -129,6 +128,7 @@ __all__ = [
     "UnloggedColumn",
     "control_topic",
     "is_topic_name",
+    "own_topics",
     "row_topic",
     "topic_part",
 ]

@@ -28,7 +28,7 @@ HEARTBEAT_TOPIC_SUFFIX: Final = "heartbeat"
 # https://github.com/apache/kafka/blob/trunk/clients/src/main/java/org/apache/kafka/common/internals/Topic.java
 _TOPIC: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
 
-CONTROL_TOPIC_SUFFIXES: Final = (
+_CONTROL_TOPIC_SUFFIXES: Final = (
     SCHEMA_TOPIC_SUFFIX,
     PROGRESS_TOPIC_SUFFIX,
     SNAPSHOT_TOPIC_SUFFIX,
@@ -48,6 +48,11 @@ def control_topic(prefix: str, suffix: str) -> str:
 def row_topic(prefix: str, database: str, table: str) -> str:
     """Return the topic of a table's rows; characters that Kafka forbids become `_`."""
     return ".".join((prefix, topic_part(database), topic_part(table)))
+
+
+def own_topics(prefix: str) -> frozenset[str]:
+    """Return the topics that hold records of the connector's own: DDL, and the control topics."""
+    return frozenset({prefix, *(control_topic(prefix, each) for each in _CONTROL_TOPIC_SUFFIXES)})
 
 
 def is_topic_name(name: str) -> bool:

@@ -7,11 +7,13 @@ They depend on the column list alone::
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Final
 
 from connector.contract.flat_fields import OF_ENVELOPE
 from connector.envelope.connect_types import column_field
 from connector.envelope.debezium.field_names import field_names, schema_name
+from connector.envelope.debezium.text_cells import with_escapes
 from connector.envelope.flat_fields import added_name
 from connector.envelope.registered.connect_schema import field
 from connector.envelope.rows.record_key import record_key_indexes
@@ -37,6 +39,12 @@ _TRANSACTION: Final = {
     "version": 1,
     "field": "transaction",
 }
+
+
+def payload_head(schema: ConnectSchema) -> bytes:
+    """Return what comes before a key or value, as Connect's JsonConverter writes it."""
+    text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
+    return f'{{"schema":{with_escapes(text)},"payload":'.encode()
 
 
 def key_schema(schema: TableSchema, options: EnvelopeOptions, form: DebeziumForm) -> ConnectSchema:

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from connector.changes.stream_listener import StreamListener
 from connector.codec.json_strings import quoted
-from connector.contract import CONTROL_TOPIC_SUFFIXES, control_topic, is_topic_name
+from connector.contract import is_topic_name, own_topics
+from connector.envelope.connect_schemas import payload_head
 from connector.envelope.connect_types import column_field
 from connector.envelope.debezium.choice import BINARY, STRINGS
 from connector.envelope.debezium.field_names import field_names
@@ -80,8 +81,7 @@ class OutboxEvents:
         self._names = names
         self._listener = listener or StreamListener()
         self._told = False
-        prefix = options.prefix
-        self._own = {prefix, *(control_topic(prefix, each) for each in CONTROL_TOPIC_SUFFIXES)}
+        self._own = own_topics(options.prefix)
         columns = _Columns(schema, values)
         self._route = columns.of(form.route_by)
         self._key = columns.of(form.key)
@@ -170,8 +170,7 @@ class _Columns:
         place = self._places[name.lower()]
         field = column_field("", self._schema.columns[place], self._schema, self._form)
         del field["field"]
-        text = json.dumps(field, ensure_ascii=False, separators=(",", ":"))
-        return f'{{"schema":{with_escapes(text)},"payload":'.encode()
+        return payload_head(field)
 
 
 def _is_integer(column: SchemaColumn) -> bool:

@@ -11,7 +11,6 @@ and Avro makes bytes of it.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final, final
 
 from connector.codec.json_strings import quoted
@@ -20,19 +19,17 @@ from connector.envelope.connect_schemas import (
     envelope_schema,
     flat_schema,
     key_schema,
+    payload_head,
     row_schema,
 )
-from connector.envelope.debezium.text_cells import with_escapes
 from connector.envelope.registered.avro_schema import avro_schema
 from connector.envelope.registered.avro_values import AvroRecord
 from connector.envelope.registered.json_schema import json_schema
 from connector.envelope.registered.schema_ids import id_prefix, subject_name
 
 if TYPE_CHECKING:
-    from connector.envelope.debezium.form import DebeziumForm
     from connector.envelope.options import EnvelopeOptions
     from connector.envelope.registered.connect_schema import ConnectSchema
-    from connector.envelope.registered.schema_ids import SchemaType
     from connector.envelope.schemas.table_schema import TableSchema
 
 
@@ -84,45 +81,25 @@ class RecordForm:
         if route is not None and route.key_field:
             topic = row_topic(options.prefix, schema.database, schema.table)
             self._key_tail = b"," + quoted(route.key_field) + b":" + quoted(topic) + b"}"
-        if form.key_has_schema:
-            self._set_key_form(options, schema, form)
         self._has_plain_keys = not self._key_tail and not form.key_has_schema
+        if form.key_has_schema:
+            described = key_schema(schema, options, form)
+            framed = _framed(options, schema, described, form.key_format, is_key=True)
+            self._key_head, self._avro_key = framed
+            self._key_end = b"}" if form.key_format == "json_with_schema" else b""
         if form.value_has_schema:
-            self._set_value_form(options, schema, form)
-
-    def _set_key_form(
-        self, options: EnvelopeOptions, schema: TableSchema, form: DebeziumForm
-    ) -> None:
-        described = key_schema(schema, options, form)
-        if form.key_format == "avro":
-            prefix = _prefix(options, schema, described, "AVRO", is_key=True)
-            self._avro_key = AvroRecord(described, prefix)
-        elif form.key_format == "json_schema":
-            self._key_head = _prefix(options, schema, described, "JSON", is_key=True)
-        else:
-            self._key_head = _head(described)
-            self._key_end = b"}"
-
-    def _set_value_form(
-        self, options: EnvelopeOptions, schema: TableSchema, form: DebeziumForm
-    ) -> None:
-        make = flat_schema if form.is_flat else envelope_schema
-        described = make(schema, options, form)
-        head = b""
-        self.gone = None
-        if form.value_format == "avro":
-            prefix = _prefix(options, schema, described, "AVRO", is_key=False)
-            self._avro_value = AvroRecord(described, prefix)
-        elif form.value_format == "json_schema":
-            head = _prefix(options, schema, described, "JSON", is_key=False)
-        else:
-            head = _head(described)
-            self.gone = _head(row_schema(schema, options, form)) + b"null}"
-        if form.is_flat:
-            self.flat_head = head
-        else:
-            self.before = head + BEFORE
-            self.no_before = head + NO_BEFORE
+            make = flat_schema if form.is_flat else envelope_schema
+            described = make(schema, options, form)
+            framed = _framed(options, schema, described, form.value_format, is_key=False)
+            head, self._avro_value = framed
+            self.gone = None
+            if form.value_format == "json_with_schema":
+                self.gone = payload_head(row_schema(schema, options, form)) + b"null}"
+            if form.is_flat:
+                self.flat_head = head
+            else:
+                self.before = head + BEFORE
+                self.no_before = head + NO_BEFORE
 
     def key(self, key: bytes | None) -> bytes | None:
         """Return the key of a record, of its text without a schema and the field of a route.
@@ -147,24 +124,22 @@ class RecordForm:
         return text if avro is None else avro.encoded(text)
 
 
-def _head(schema: ConnectSchema) -> bytes:
-    """Return what comes before a key or value, as Connect's JsonConverter writes it."""
-    text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
-    return f'{{"schema":{with_escapes(text)},"payload":'.encode()
-
-
-def _prefix(
+def _framed(
     options: EnvelopeOptions,
     table: TableSchema,
     schema: ConnectSchema,
-    schema_type: SchemaType,
+    chosen: str,
     *,
     is_key: bool,
-) -> bytes:
-    """Return what comes before a key or value whose schema the registry has."""
+) -> tuple[bytes, AvroRecord | None]:
+    """Return what comes before a key or value in a format with schemas, or makes Avro of it."""
+    if chosen == "json_with_schema":
+        return payload_head(schema), None
     ids = options.schema_ids
     assert ids is not None, "formats of a registry come with one"
     topic = options.topics.of(table.database, table.table)
     subject = subject_name(options.subjects, topic, schema["name"], is_key=is_key)
-    text = avro_schema(schema) if schema_type == "AVRO" else json_schema(schema)
-    return id_prefix(ids.id_of(subject, schema_type, text))
+    if chosen == "avro":
+        prefix = id_prefix(ids.id_of(subject, "AVRO", avro_schema(schema)))
+        return b"", AvroRecord(schema, prefix)
+    return id_prefix(ids.id_of(subject, "JSON", json_schema(schema))), None

@@ -10,16 +10,13 @@ import json
 import struct
 from typing import TYPE_CHECKING, Any, Final, final
 
-from connector.envelope.registered.schema_ids import SchemaIds
+from connector.envelope.registered.schema_ids import PREFIX_BYTES, SchemaIds, prefix_id
 from connector.records.varint import read_varint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from connector.envelope.registered.schema_ids import SchemaType
-
-_MAGIC: Final = 0
-_PREFIX_BYTES: Final = 5
 
 
 @final
@@ -44,12 +41,13 @@ class ReadableValues(SchemaIds):
 
         Raises ValueError, IndexError, KeyError or struct.error for a value that cannot be read.
         """
-        if self._registry is None or value[0] != _MAGIC:
+        number = prefix_id(value)
+        if number is None:
             return json.loads(value)
-        schema = self._schemas[int.from_bytes(value[1:_PREFIX_BYTES], "big")]
+        schema = self._schemas[number]
         if schema is None:
-            return json.loads(value[_PREFIX_BYTES:])
-        found, at = _Reader(value, schema).read(schema, _PREFIX_BYTES)
+            return json.loads(value[PREFIX_BYTES:])
+        found, at = _Reader(value, schema).read(schema, PREFIX_BYTES)
         if at != len(value):
             raise ValueError(at)
         return found

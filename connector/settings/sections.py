@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 from pydantic_settings import SettingsConfigDict
 
-from connector.contract import CONTROL_TOPIC_SUFFIXES, control_topic
+from connector.contract import own_topics
 from connector.contract.record_formats import REGISTERED, KeyFormat, SubjectStrategy, ValueFormat
 from connector.errors import ConfigError, SourceUnavailable
 from connector.errors import settings as codes
@@ -417,8 +417,7 @@ class Settings(FileSettings):
     @model_validator(mode="after")
     def _topics_of_rows(self) -> Settings:
         """Check that no row goes to a topic of the connector's own."""
-        prefix = self.kafka.topic_prefix
-        own = {prefix, *(control_topic(prefix, suffix) for suffix in CONTROL_TOPIC_SUFFIXES)}
+        own = own_topics(self.kafka.topic_prefix)
         for route in self.envelope.routes:
             if route.topic in own:
                 raise UnfitValueError(codes.OWN_TOPIC, topic=route.topic)

@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import fastavro
 
-from connector.envelope.registered.schema_ids import SchemaIds
+from connector.envelope.registered.schema_ids import PREFIX_BYTES, SchemaIds, prefix_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from connector.envelope.registered.schema_ids import SchemaType
-
-_PREFIX_BYTES = 5
 
 
 class NumberedSchemas(SchemaIds):
@@ -45,11 +43,12 @@ class NumberedSchemas(SchemaIds):
 
 def readable(record: bytes, text_of: Callable[[int], str]) -> bytes:
     """Return a key or value in Avro as JSON; `text_of` returns the schema of an id."""
-    assert record[0] == 0
-    schema = json.loads(text_of(int.from_bytes(record[1:_PREFIX_BYTES], "big")))
+    number = prefix_id(record)
+    assert number is not None
+    schema = json.loads(text_of(number))
     # Logical types would become objects of Python.
     parsed = fastavro.parse_schema(_plain(schema))
-    data = io.BytesIO(record[_PREFIX_BYTES:])
+    data = io.BytesIO(record[PREFIX_BYTES:])
     payload = fastavro.schemaless_reader(data, parsed, None)
     assert not data.read()
     return json.dumps(

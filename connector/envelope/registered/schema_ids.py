@@ -16,6 +16,7 @@ SchemaType: TypeAlias = Literal["AVRO", "JSON"]
 # A record begins with it, and with the id in four bytes.
 _MAGIC: Final = b"\x00"
 _ID_BYTES: Final = 4
+PREFIX_BYTES: Final = 5
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -43,3 +44,10 @@ def subject_name(strategy: SubjectStrategy, topic: str, record_name: str, *, is_
 def id_prefix(schema_id: i64) -> bytes:
     """Return what each record with this schema begins with."""
     return _MAGIC + int(schema_id).to_bytes(_ID_BYTES, "big")
+
+
+def prefix_id(record: bytes) -> int | None:
+    """Return the id of the schema of a record; None if it does not begin with one."""
+    if not record.startswith(_MAGIC):
+        return None
+    return int.from_bytes(record[len(_MAGIC) : PREFIX_BYTES], "big")
