@@ -46,9 +46,9 @@ class FilterBinding:
         """Return a term that is True, False or unknown."""
         node = _bare(node)
         if isinstance(node, exp.And):
-            return terms.Every(self._chain(node, exp.And))
+            return terms.every(self._chain(node, exp.And))
         if isinstance(node, exp.Or):
-            return terms.Some(self._chain(node, exp.Or))
+            return terms.some(self._chain(node, exp.Or))
         if isinstance(node, exp.Xor):
             return terms.Xor(self.truth(node.this), self.truth(node.expression))
         if isinstance(node, exp.Not):
@@ -85,7 +85,7 @@ class FilterBinding:
             value, low, high = node.this, node.args["low"], node.args["high"]
             lowest = self._sides([value, low], ordered=True)
             highest = self._sides([value, high], ordered=True)
-            return terms.Every(
+            return terms.every(
                 [
                     terms.Comparison(terms.ABOVE | terms.EQUAL, *lowest),
                     terms.Comparison(terms.BELOW | terms.EQUAL, *highest),

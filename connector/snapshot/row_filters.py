@@ -71,7 +71,7 @@ class ConditionFilters(RowFilters):
             for database, name, tree in self._conditions
             if fnmatchcase(table.database, database) and fnmatchcase(table.name, name)
         ]
-        return RowFilter(table, binding.indexes, terms.Every(found)) if found else None
+        return RowFilter(table, binding.indexes, terms.every(found)) if found else None
 
 
 def _require_evaluable(tree: exp.Expr) -> None:

@@ -188,43 +188,34 @@ class Not(Term):
 
 
 @final
-class Every(Term):
-    """`AND` of any number of terms."""
+class Chain(Term):
+    """`AND` and `OR` of any number of terms."""
 
-    def __init__(self, terms: list[Term]) -> None:
-        """Ask the terms in their order."""
+    def __init__(self, terms: list[Term], decides: bool) -> None:
+        """Ask the terms in their order; one that `decides` is the whole: False for AND."""
         self._terms = terms
+        self._decides = decides
 
     def value(self, row: Sequence[Any]) -> Any:
-        """Return False if one is false, else None if one is unknown, else True."""
-        found: Any = True
+        """Return what decides if a term is that, else None if one is unknown, else the opposite."""
+        found: Any = not self._decides
         for term in self._terms:
             value = term.value(row)
             if value is None:
                 found = None
-            elif not value:
-                return False
+            elif bool(value) == self._decides:
+                return self._decides
         return found
 
 
-@final
-class Some(Term):
-    """`OR` of any number of terms."""
+def every(terms: list[Term]) -> Chain:
+    """Return `AND` of terms."""
+    return Chain(terms, decides=False)
 
-    def __init__(self, terms: list[Term]) -> None:
-        """Ask the terms in their order."""
-        self._terms = terms
 
-    def value(self, row: Sequence[Any]) -> Any:
-        """Return True if one is true, else None if one is unknown, else False."""
-        found: Any = False
-        for term in self._terms:
-            value = term.value(row)
-            if value is None:
-                found = None
-            elif value:
-                return True
-        return found
+def some(terms: list[Term]) -> Chain:
+    """Return `OR` of terms."""
+    return Chain(terms, decides=True)
 
 
 @final
