@@ -2,48 +2,20 @@
 
 from __future__ import annotations
 
-import gzip
 from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.changes.assembler import TransactionAssembler
-from connector.changes.receiver import ChangeReceiver
-from connector.changes.table_filter import TableFilter
-from connector.envelope.record_encoder import RecordEncoder
-from connector.progress.order import TransactionOrder
-from connector.system.temporary_folder import TemporaryFolder
 from tests.debezium import story
-from tests.debezium.comparison import GOLDEN, LOG, RECORDS, by_table, differences, kept, seen
+from tests.debezium.comparison import GOLDEN, RECORDS, by_table, differences, kept, seen
+from tests.debezium.encoded_log import encoded_log
 from tests.debezium.option_sets import SETS
 from tests.debezium.registered import NumberedSchemas, readable
-from tests.envelope.collected import Collected
-from tests.golden.golden import decoded_events
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from connector.changes.receiver import Committed
-    from connector.changes.transaction import RowsChange, StatementChange
-    from connector.envelope.options import EnvelopeOptions
     from tests.debezium.option_sets import OptionSet
-
-
-class Encoding(ChangeReceiver):
-    """Encodes changes."""
-
-    def __init__(self, options: EnvelopeOptions) -> None:
-        self.target = Collected()
-        self._encoder = RecordEncoder(options, TransactionOrder(), self.target)
-
-    def rows(self, change: RowsChange) -> None:
-        self._encoder.rows(change, 0)
-
-    def statement(self, change: StatementChange) -> None:
-        self._encoder.statement(change, 0)
-
-    def committed(self, committed: Committed) -> None:
-        del committed
 
 
 def _as_json(
@@ -59,15 +31,9 @@ def _as_json(
 def test_the_changes_of_a_log_become_debeziums_records(
     tmp_path: Path, server: str, chosen: OptionSet
 ) -> None:
-    log = tmp_path / "binlog.000001"
-    log.write_bytes(gzip.decompress((GOLDEN / server / LOG).read_bytes()))
     ids = NumberedSchemas()
     flavour = "mariadb" if server == "mariadb" else "mysql"
-    encoding = Encoding(chosen.options(flavour, schema_ids=ids))
-    tables = TableFilter([f"{story.DATABASE}.*"])
-    assembler = TransactionAssembler(tables, encoding, TemporaryFolder())
-    for event in decoded_events(log, log.name):
-        assembler.receive(event)
+    options = chosen.options(flavour, schema_ids=ids)
     ours = by_table(
         seen(
             record.topic,
@@ -75,7 +41,7 @@ def test_the_changes_of_a_log_become_debeziums_records(
             _as_json(record.value, chosen, record.topic, ids),
             record.headers,
         )
-        for record in encoding.target.records
+        for record in encoded_log(tmp_path, GOLDEN / server, f"{story.DATABASE}.*", options)
     )
     theirs = by_table(kept(GOLDEN / server / RECORDS)[chosen.name])
     assert set(theirs) >= set(story.tables(server))

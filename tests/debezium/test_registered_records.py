@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import struct
 from dataclasses import replace
@@ -11,16 +10,12 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from connector.changes.assembler import TransactionAssembler
-from connector.changes.table_filter import TableFilter
 from connector.proof.readable_values import ReadableValues
-from connector.system.temporary_folder import TemporaryFolder
-from tests.debezium.comparison import GOLDEN, LOG
+from tests.debezium.comparison import GOLDEN
+from tests.debezium.encoded_log import encoded_log
 from tests.debezium.option_sets import SETS
 from tests.debezium.registered import NumberedSchemas, readable
 from tests.debezium.story import DATABASE, SERVERS
-from tests.debezium.test_golden_records import Encoding
-from tests.golden.golden import decoded_events
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,14 +49,8 @@ def narrow(value: Any) -> Any:
 
 def records(folder: Path, chosen: EnvelopeOptions) -> list[Record]:
     """Return our records of the story, without those of schemas."""
-    log = folder / "binlog.000001"
-    log.write_bytes(gzip.decompress((GOLDEN / SERVERS[0] / LOG).read_bytes()))
-    encoding = Encoding(chosen)
-    tables = TableFilter([f"{DATABASE}.*"])
-    assembler = TransactionAssembler(tables, encoding, TemporaryFolder())
-    for event in decoded_events(log, log.name):
-        assembler.receive(event)
-    return [each for each in encoding.target.records if each.topic.startswith(f"ours.{DATABASE}")]
+    found = encoded_log(folder, GOLDEN / SERVERS[0], f"{DATABASE}.*", chosen)
+    return [each for each in found if each.topic.startswith(f"ours.{DATABASE}")]
 
 
 @pytest.mark.parametrize("name", CHOSEN)

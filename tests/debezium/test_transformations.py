@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import lzma
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.changes.assembler import TransactionAssembler
-from connector.changes.table_filter import TableFilter
-from connector.envelope.options import EnvelopeOptions
-from connector.settings.sections import EnvelopeSettings, Settings
-from connector.snapshot.row_filters import debezium_form
-from connector.source.server.outbox_form import outbox_form
-from connector.source.server.table_topics import table_topics
-from connector.system.temporary_folder import TemporaryFolder
-from tests.debezium.comparison import LOG, seen
-from tests.debezium.test_golden_records import Encoding
+from connector.settings.sections import Settings
+from connector.snapshot.record_options import record_options
+from tests.debezium.comparison import seen
+from tests.debezium.encoded_log import encoded_log
 from tests.debezium.transformations import DATABASE, FOLDER, RECORDS, SETS, as_text
-from tests.golden.golden import decoded_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from connector.envelope.options import EnvelopeOptions
     from tests.debezium.transformations import Transformed
 
 
@@ -38,15 +31,7 @@ def options(chosen: Transformed) -> EnvelopeOptions:
             "envelope": {"profile": "debezium", **chosen.envelope},
         }
     )
-    envelope: EnvelopeSettings = settings.envelope
-    return EnvelopeOptions(
-        chosen.name,
-        "mysql",
-        "1",
-        debezium=debezium_form(envelope),
-        routes=table_topics(settings).routes,
-        outbox=outbox_form(envelope.outbox),
-    )
+    return record_options(settings, "mysql", None)
 
 
 def comparable(records: Iterable[tuple[str, Any, Any, Any]]) -> list[Any]:
@@ -73,17 +58,10 @@ def theirs(name: str) -> list[Any]:
 
 @pytest.mark.parametrize("chosen", SETS, ids=lambda each: each.name)
 def test_the_changes_of_a_log_become_debeziums_records(tmp_path: Path, chosen: Transformed) -> None:
-    log = tmp_path / "binlog.000001"
-    log.write_bytes(gzip.decompress((FOLDER / LOG).read_bytes()))
-    encoding = Encoding(options(chosen))
     pattern = "outbox" if chosen.name.startswith("outbox") else "orders_*"
-    tables = TableFilter([f"{DATABASE}.{pattern}"])
-    assembler = TransactionAssembler(tables, encoding, TemporaryFolder())
-    for event in decoded_events(log, log.name):
-        assembler.receive(event)
     own = comparable(
         (record.topic, record.key, record.value, record.headers)
-        for record in encoding.target.records
+        for record in encoded_log(tmp_path, FOLDER, f"{DATABASE}.{pattern}", options(chosen))
         if record.topic != f"{chosen.name}.schema"
     )
     wanted = theirs(chosen.name)

@@ -254,21 +254,21 @@ def read_with(
     """Return what `read_committed` does, with a consumer that reads more than once."""
     topics = _topics(consumer, prefix, control=control) + [prefix] * with_ddl
     partitions = [each for topic in topics for each in partitions_of(consumer, topic)]
-    return _read(consumer, partitions)
+    return list(map(_seen, records_of(consumer, partitions)))
 
 
-def _read(consumer: KafkaConsumer, partitions: list[TopicPartition]) -> list[Seen]:
+def records_of(consumer: KafkaConsumer, partitions: list[TopicPartition]) -> list[Any]:
     """Read all partitions at once, each to its present end; those of one follow each other."""
     if not partitions:
         return []
     consumer.assign(partitions)
     consumer.seek_to_beginning(*partitions)
     ends = consumer.end_offsets(partitions)
-    seen: dict[TopicPartition, list[Seen]] = {each: [] for each in partitions}
+    found: dict[TopicPartition, list[Any]] = {each: [] for each in partitions}
     while any(consumer.position(each) < ends[each] for each in partitions):
         for partition, records in consumer.poll(timeout_ms=200).items():
-            seen[partition] += map(_seen, records)
-    return [record for each in seen.values() for record in each]
+            found[partition] += records
+    return [record for each in found.values() for record in each]
 
 
 def _seen(record: Any) -> Seen:

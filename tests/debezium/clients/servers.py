@@ -12,7 +12,13 @@ from benchmarks.builds import Builds
 from benchmarks.home import Home
 from local_stack import KafkaBroker, MysqlServer, connect
 from tests.debezium.clients import workload
-from tests.integration.harness import ConnectorProcess, consumer_of, partitions_of, write_config
+from tests.integration.harness import (
+    ConnectorProcess,
+    consumer_of,
+    partitions_of,
+    records_of,
+    write_config,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -83,15 +89,7 @@ class Servers:
         with closing(consumer_of(self.broker)) as consumer:
             if topic not in consumer.topics():
                 return []
-            partitions = partitions_of(consumer, topic)
-            consumer.assign(partitions)
-            consumer.seek_to_beginning(*partitions)
-            ends = consumer.end_offsets(partitions)
-            found: dict[Any, list[Any]] = {each: [] for each in partitions}
-            while any(consumer.position(each) < ends[each] for each in partitions):
-                for partition, records in consumer.poll(timeout_ms=200).items():
-                    found[partition] += records
-        return [record for each in found.values() for record in each]
+            return records_of(consumer, partitions_of(consumer, topic))
 
     def _config(self, prefix: str, number: int, envelope: dict[str, object]) -> Path:
         registered = envelope.get("value_format") in {"avro", "json_schema"}

@@ -14,7 +14,14 @@ from connector.sink.schema_registry import SchemaRegistry
 from local_stack.schema_registry import SchemaRegistryServer
 from tests import forked_command
 from tests.debezium.registered import readable
-from tests.integration.harness import consumer_of, failure_of, partitions_of, run_to_end, wait_until
+from tests.integration.harness import (
+    consumer_of,
+    failure_of,
+    partitions_of,
+    records_of,
+    run_to_end,
+    wait_until,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,16 +67,8 @@ class Topic:
             def enough() -> bool:
                 if self._name not in consumer.topics():
                     return False
-                partitions = partitions_of(consumer, self._name)
-                consumer.assign(partitions)
-                consumer.seek_to_beginning(*partitions)
-                ends = consumer.end_offsets(partitions)
-                found.clear()
-                while any(consumer.position(each) < ends[each] for each in partitions):
-                    for records in consumer.poll(timeout_ms=200).values():
-                        found.extend(
-                            (self._read(each.key), self._read(each.value)) for each in records
-                        )
+                records = records_of(consumer, partitions_of(consumer, self._name))
+                found[:] = [(self._read(each.key), self._read(each.value)) for each in records]
                 return len(found) >= count
 
             wait_until(enough, lambda: f"{found}\n{connector.output()}")

@@ -1,0 +1,52 @@
+"""Our records of a log that Debezium has read."""
+
+from __future__ import annotations
+
+import gzip
+from typing import TYPE_CHECKING
+
+from connector.changes.assembler import TransactionAssembler
+from connector.changes.receiver import ChangeReceiver
+from connector.changes.table_filter import TableFilter
+from connector.envelope.record_encoder import RecordEncoder
+from connector.progress.order import TransactionOrder
+from connector.system.temporary_folder import TemporaryFolder
+from tests.debezium.comparison import LOG
+from tests.envelope.collected import Collected
+from tests.golden.golden import decoded_events
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from connector.changes.receiver import Committed
+    from connector.changes.transaction import RowsChange, StatementChange
+    from connector.envelope.options import EnvelopeOptions
+    from connector.records.record import Record
+
+
+class _Encoding(ChangeReceiver):
+    """Encodes changes."""
+
+    def __init__(self, options: EnvelopeOptions) -> None:
+        self.target = Collected()
+        self._encoder = RecordEncoder(options, TransactionOrder(), self.target)
+
+    def rows(self, change: RowsChange) -> None:
+        self._encoder.rows(change, 0)
+
+    def statement(self, change: StatementChange) -> None:
+        self._encoder.statement(change, 0)
+
+    def committed(self, committed: Committed) -> None:
+        del committed
+
+
+def encoded_log(folder: Path, kept: Path, tables: str, options: EnvelopeOptions) -> list[Record]:
+    """Return the records of `tables` in the log that `kept` has; unpack it in `folder`."""
+    log = folder / "binlog.000001"
+    log.write_bytes(gzip.decompress((kept / LOG).read_bytes()))
+    encoding = _Encoding(options)
+    assembler = TransactionAssembler(TableFilter([tables]), encoding, TemporaryFolder())
+    for event in decoded_events(log, log.name):
+        assembler.receive(event)
+    return encoding.target.records
