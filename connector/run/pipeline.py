@@ -5,6 +5,9 @@ progress. `commit_schedule` and the size of the batch say when. A commit happens
 transactions. A source transaction that is larger than a batch is in a single Kafka transaction, and
 the sink bounds the bytes in flight.
 
+*Commits.* While a large commit is on its way, the next batch is read and encoded. Attendants that
+have something to do wait for its end: they may read what it makes visible.
+
 *Attendants.* Copies of tables and requests have their turn between two source transactions; their
 records are committed like the stream's.
 
@@ -25,9 +28,11 @@ from connector.errors import (
     ConnectorError,
     DecodeError,
     EventError,
+    SinkRefused,
     SinkUnavailable,
     SourceRefused,
     SourceUnavailable,
+    Superseded,
     TransactionOutlasted,
     UnsupportedChange,
     kafka_limits,
@@ -36,6 +41,7 @@ from connector.errors import (
 )
 from connector.run.assembly import assemble
 from connector.run.commit_schedule import CommitSchedule
+from connector.run.committed_batch import CommittedBatch
 from connector.run.peers import PEERS, Peers
 from connector.run.silence import check_silence
 from connector.run.successor import look_for_successor
@@ -86,6 +92,7 @@ class Pipeline:
             settings.delivery.commit_interval_ms / _MS, clock.monotonic()
         )
         self._batch_started = clock.monotonic()
+        self._committing: CommittedBatch | None = None
         self._transaction_seconds_max = settings.kafka.transaction_timeout_seconds
         self._instance = instance
         self._figures = figures
@@ -112,7 +119,7 @@ class Pipeline:
     def run(self, stop: StopSignals) -> None:
         """Stream until a stop or a pause is requested. Raises TransientError or DefiniteError."""
         try:
-            self._stream_until(stop)
+            self._stream_and_settle(stop)
         except ConnectorError as error:
             seconds = self._clock.monotonic() - self._batch_started
             outlasted = seconds >= self._transaction_seconds_max
@@ -132,6 +139,16 @@ class Pipeline:
                 ) from error
             raise
 
+    def _stream_and_settle(self, stop: StopSignals) -> None:
+        """Stream; if the source or a change ends that, wait for the commit on its way."""
+        try:
+            self._stream_until(stop)
+        except (SinkUnavailable, SinkRefused, Superseded):
+            raise
+        except ConnectorError:
+            self._settle()
+            raise
+
     def _stream_until(self, stop: StopSignals) -> None:
         delivery = self._delivery
         drain_until: float | None = None
@@ -143,13 +160,17 @@ class Pipeline:
                     break
             self._take_turns(stop)
         if delivery.in_transaction:
+            self._settle()
             self._sink.abort()
             self._log.info("stopped inside a transaction; it is read again by the next run")
         elif delivery.waiting or self._sink.target.records:
             self._commit()
+        self._settle()
 
     def _attend(self) -> None:
         """Let the attendants write between two transactions."""
+        if self._committing is not None and self._wants_turn:
+            self._settle()
         for attendant in self._attendants:
             attendant.step()
 
@@ -159,9 +180,11 @@ class Pipeline:
             self._attend()
             if self._delivery.waiting or self._sink.target.records:
                 self._commit()
+        self._settle()
 
     def _hold(self, stop: StopSignals) -> None:
         """Let the attendants write while the stream waits."""
+        self._settle()
         self._attend()
         if self._sink.target.records:
             self._commit()
@@ -200,13 +223,21 @@ class Pipeline:
             raise delivery.passing(error) from error
         if not delivery.in_transaction:
             self._attend()
-        due = not all_taken or self._seconds_until(self._schedule.overdue) <= 0
-        if not due:
+        if not all_taken or self._seconds_until(self._schedule.overdue) <= 0:
+            self._commit()
+        else:
+            self._receive()
+
+    def _receive(self) -> None:
+        """Wait for more, or for the end of a commit; commit if nothing came in time."""
+        if self._committing is None:
             patience, poll = self._seconds_until(self._schedule.due), self._poll_seconds
             came = self._fill(max(0.0, min(patience, poll)))
-            due = not came and patience <= poll
-        if due:
-            self._commit()
+            if not came and patience <= poll:
+                self._commit()
+        elif not self._fill(0.0):
+            # There is nothing to encode meanwhile.
+            self._settle()
 
     def _fill(self, timeout_seconds: float) -> bool:
         """Receive once; return whether something came in time."""
@@ -252,6 +283,7 @@ class Pipeline:
         self._figures.turn()
         # The claim: now an older instance that still runs can see who fenced it.
         self._commit()
+        self._settle()
         self._instance.claimed = True
         try:
             self._stream = source.open_stream(settings.name)
@@ -309,19 +341,33 @@ class Pipeline:
         target = self._sink.target
         records, size = target.records, target.bytes
         progress = delivery.progress(self._instance, self._clock.time_ns() // _NS_PER_MS)
-        self._sink.commit(progress)
-        self._figures.committed(progress, delivery.committed_us, records, delivery.waiting, size)
-        self._figures.delivered(delivery.times.take(), self._clock.time_ns() // _NS_PER_MS)
-        for topic, sent in self._sink.take_topics_sent().items():
-            name = self._names.get(topic)
-            # The connector's own topics have no table.
-            if name is not None:
-                self._figures.count_rows(name, sent.records, sent.bytes, sent.latest_ms)
-        now = self._clock.monotonic()
-        if self._figures.batches is not None:
-            self._figures.batches.delivered(
-                now - self._batch_started, progress, records, delivery.waiting, size
-            )
-        self._schedule.committed(now)
+        self._settle()
+        self._sink.start_commit(progress)
+        self._committing = CommittedBatch(
+            started=self._batch_started,
+            progress=progress,
+            committed_us=delivery.committed_us,
+            records=records,
+            bytes=size,
+            transactions=delivery.waiting,
+            times_ms=delivery.times.take(),
+            topics=self._sink.take_topics_sent(),
+        )
+        if not self._sink.is_committing or self._single_transactions:
+            self._settle()
+        self._schedule.committed(self._clock.monotonic())
         self._single_transactions = max(0, self._single_transactions - delivery.waiting)
         delivery.waiting = 0
+
+    def _settle(self) -> None:
+        """Wait for the commit that is on its way, and count what it has delivered."""
+        batch, self._committing = self._committing, None
+        if batch is None:
+            return
+        try:
+            self._sink.settle()
+        except ConnectorError:
+            self._batch_started = batch.started
+            self._delivery.waiting += batch.transactions
+            raise
+        batch.count(self._figures, self._names, self._clock)

@@ -42,12 +42,23 @@ class Producer(Protocol):
         """Send what is queued."""
         ...
 
-    def commit_transaction(self) -> None:
-        """Commit; if it raises, the outcome is unknown."""
+    def start_commit(self) -> bool:
+        """Begin to commit, and return whether that is done; if not, `finish_commit` waits for it.
+
+        Batches that are delivered now belong to the next transaction. If it raises, the outcome is
+        unknown.
+        """
+        ...
+
+    def finish_commit(self) -> None:
+        """Wait for the end of a commit that has begun; if it raises, the outcome is unknown."""
         ...
 
     def abort_transaction(self) -> None:
-        """Abort; if it raises, Kafka aborts after the transaction timeout."""
+        """Abort; if it raises, Kafka aborts after the transaction timeout.
+
+        A commit that has begun is awaited, not aborted.
+        """
         ...
 
     def close_now(self) -> None:

@@ -46,14 +46,20 @@ class Delivery(Protocol):
 
     in_flight_bytes: int  # of batches that Kafka has not acknowledged yet
 
+    def records_of(self, batch: RecordBatch) -> SealedRecords:
+        """Return a batch as the client holds it, not compressed and numbered yet."""
+
+    def compress_ahead(self, records: SealedRecords) -> None:
+        """Compress records in another thread, before they are delivered."""
+
     def make_room(self, size: int, limit: int, timeout_seconds: float) -> None:
         """Wait until `size` more bytes in flight are at most `limit`, or are alone.
 
         Raises KafkaTimeoutError.
         """
 
-    def deliver(self, batch: RecordBatch) -> None:
-        """Queue a batch. Raises KafkaError."""
+    def deliver(self, records: SealedRecords) -> None:
+        """Queue the records of a batch. Raises KafkaError."""
 
     def settle(self, timeout_seconds: float) -> None:
         """Make sure that a commit fails if a batch did. Raises KafkaError."""
@@ -108,6 +114,14 @@ class BatchDelivery:
         self._fail_whole_transactions()
         threading.Thread(target=self._compress, name="compression", daemon=True).start()
 
+    def records_of(self, batch: RecordBatch) -> SealedRecords:
+        """Return a batch as the client holds it; see `Delivery`."""
+        return SealedRecords(batch, self._codec)
+
+    def compress_ahead(self, records: SealedRecords) -> None:
+        """Have the thread compress records."""
+        self._ahead.put(records)
+
     def make_room(self, size: int, limit: int, timeout_seconds: float) -> None:
         """Wait for acknowledgements; see `Delivery`."""
         deadline = time.monotonic() + timeout_seconds
@@ -125,12 +139,12 @@ class BatchDelivery:
             self._wake()
             self._acknowledged.wait(_LOOK_SECONDS)
 
-    def deliver(self, batch: RecordBatch) -> None:
+    def deliver(self, records: SealedRecords) -> None:
         """Put a batch into the accumulator, without waking the sender's thread."""
+        batch = records.batch
         partition = TopicPartition(batch.topic, batch.partition)
         self._manager.maybe_add_partition_to_transaction(partition)
-        records = self.records_of(batch)
-        self._ahead.put(records)
+        self.compress_ahead(records)
         queued = self._producer_batch(partition, records)
         with self._lock:
             self.in_flight_bytes += len(batch.data)
@@ -143,10 +157,6 @@ class BatchDelivery:
                 accumulator._incomplete.add(queued)
         finally:
             accumulator._appends_in_progress.decrement()
-
-    def records_of(self, batch: RecordBatch) -> SealedRecords:
-        """Return a batch as the client holds it, not compressed and numbered yet."""
-        return SealedRecords(batch, self._codec)
 
     def settle(self, timeout_seconds: float) -> None:
         """Nothing to do: if a batch fails, its transaction fails."""
@@ -230,14 +240,22 @@ class RecordDelivery:
         self._producer: Any = producer
         self._error: Exception | None = None
 
+    def records_of(self, batch: RecordBatch) -> SealedRecords:
+        """Return a batch, which is not compressed: the client has records of its own."""
+        return SealedRecords(batch, 0)
+
+    def compress_ahead(self, records: SealedRecords) -> None:
+        """Nothing to do; see `records_of`."""
+
     def make_room(self, size: int, limit: int, timeout_seconds: float) -> None:
         """Wait until everything is acknowledged; see `Delivery`."""
         if self.in_flight_bytes + size > limit:
             self._producer.flush(timeout=timeout_seconds)
             self.in_flight_bytes = 0
 
-    def deliver(self, batch: RecordBatch) -> None:
+    def deliver(self, records: SealedRecords) -> None:
         """Send the records of a batch."""
+        batch = records.batch
         for record in batch.records():
             self._producer.send(
                 record.topic,

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 # ruff: noqa: SLF001 - the client has no public way to read its numbers
 
 # A larger transaction goes to the client's thread, which compresses while this one encodes.
-BYTES_MAX = 256 * 1024
+_BYTES_MAX = 256 * 1024
 # The coordinator ends the transaction before within about this time.
 _CONCURRENT_SECONDS = 0.001
 # After a failure, the client's own requests are used for this time, which doubles each time.
@@ -77,6 +77,13 @@ class Reached(Enum):
     SENT = auto()  # partitions may be added, and records may be written
     ACKNOWLEDGED = auto()  # all records are written; it may be committed
     COMMITTED = auto()
+
+
+def is_small(batches: Sequence[RecordBatch]) -> bool:
+    """Return whether `DirectCommits` may commit these: few bytes, and one batch a partition."""
+    partitions = {(batch.topic, batch.partition) for batch in batches}
+    size = sum(len(batch.data) for batch in batches)
+    return size <= _BYTES_MAX and len(partitions) == len(batches)
 
 
 class DirectCommits:

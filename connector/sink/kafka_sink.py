@@ -13,6 +13,9 @@ it, and it stops.
 *Small commits.* A transaction that is complete before any of it was sent goes to Kafka without the
 client's thread (`direct_commits`). After any error there, the client goes on with it.
 
+*Large commits.* While the client's thread commits, the caller fills the next transaction; `settle`
+waits for the commit.
+
 *Memory.* Records are collected in batches, one open batch for each partition. The sink counts the
 bytes of open batches and of those that Kafka has not acknowledged. At the limit, the caller waits.
 """
@@ -122,7 +125,9 @@ class KafkaSink(BatchReceiver):
         open_bytes_max = in_flight_bytes_max // _OPEN_PART
         self._sent_bytes_max = in_flight_bytes_max - open_bytes_max
         self._in_transaction = False
-        self._committing = False
+        # Whether the last batches of a transaction are given to the client.
+        self._flushing = False
+        self._is_committing = False
         self._topics = TopicCreator(settings, clients)
         self._topics.ensure(*topics_at_start(settings))
         self._producer = self._start_producer()
@@ -157,33 +162,49 @@ class KafkaSink(BatchReceiver):
             self._before = last.instance
         return recovered
 
-    def commit(self, progress: Progress) -> None:
-        """Make all records since the last commit visible, together with `progress`.
+    @property
+    def is_committing(self) -> bool:
+        """Whether `settle` has to wait for a commit."""
+        return self._is_committing
 
-        The counts of `target` restart. Raises Superseded, SinkRefused or SinkUnavailable; then
-        either all or nothing is visible.
+    def start_commit(self, progress: Progress) -> None:
+        """Begin to make all records since the last commit visible, together with `progress`.
+
+        A small commit is done at the return, else `is_committing`. The counts of `target` restart.
+        Raises Superseded, SinkRefused or SinkUnavailable; then either all or nothing is visible.
         """
+        self.settle()
         record = progress.encode(self._settings.topic_prefix, self._name)
-        self._committing = True
+        self._flushing = True
         self.target.take(record.topic, record.key, record.value, NO_HEADERS, record.timestamp_ms)
         self.target.flush()
         try:
-            self._producer.commit_transaction()
+            self._is_committing = not self._producer.start_commit()
         except (KafkaError, OSError) as error:
             raise self._failure(attempts.committing(), error) from error
-        self._in_transaction = self._committing = False
+        self._in_transaction = self._flushing = False
         self.target.restart_counts()
 
-    def abort(self) -> None:
-        """Drop what was not committed; the counts of `target` restart.
+    def settle(self) -> None:
+        """Wait for the end of a commit; raises as `start_commit` does."""
+        if self._is_committing:
+            self._is_committing = False
+            try:
+                self._producer.finish_commit()
+            except (KafkaError, OSError) as error:
+                raise self._failure(attempts.committing(), error) from error
 
-        After an error of `take` or `commit`, the sink cannot be used any more, even if this
+    def abort(self) -> None:
+        """Drop what was not given to a commit; the counts of `target` restart.
+
+        After an error of `take` or `start_commit`, the sink cannot be used any more, even if this
         succeeds: the client's transaction may still hold the failed batch. Raises Superseded,
         SinkRefused or SinkUnavailable; then Kafka aborts after the transaction timeout.
         """
+        self.settle()
         self.target.drop()
         self._topics_sent = {}
-        self._committing = False
+        self._flushing = False
         if not self._in_transaction:
             return
         self._in_transaction = False
@@ -197,8 +218,8 @@ class KafkaSink(BatchReceiver):
 
         The sink cannot be used any more.
         """
-        if self._in_transaction:
-            self._in_transaction = False
+        if self._in_transaction or self._is_committing:
+            self._in_transaction = self._is_committing = False
             with suppress(KafkaError, OSError):
                 self._producer.abort_transaction()
 
@@ -227,7 +248,7 @@ class KafkaSink(BatchReceiver):
         sent.bytes += size
         sent.latest_ms = max(sent.latest_ms, batch.max_timestamp_ms)
         # The batches of a commit leave together, in fewer requests.
-        if not self._committing:
+        if not self._flushing:
             self._producer.wake()
 
     def take_topics_sent(self) -> dict[str, SentToTopic]:

@@ -5,7 +5,8 @@ first tries to deliver what is queued. This producer gives up after a timeout, a
 queued.
 
 A small transaction is committed without the client's thread (`direct_commits`), if it is complete
-before any of it was sent.
+before any of it was sent. While the client commits a larger one, this producer takes the batches of
+the next one, and has them compressed.
 
 This module, `network`, `listener`, `inspection`, `delivery` and the modules of direct commits use
 private names of kafka-python 3.0; `pyproject.toml` pins the minor version.
@@ -13,6 +14,7 @@ private names of kafka-python 3.0; `pyproject.toml` pins the minor version.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaProducer
@@ -20,13 +22,14 @@ from kafka.errors import KafkaError
 
 from connector.errors import kafka
 from connector.sink.delivery import BatchDelivery, delivery_of
-from connector.sink.direct_commits import BYTES_MAX, DirectCommits, Reached
+from connector.sink.direct_commits import DirectCommits, Reached, is_small
 from connector.sink.timeouts import TimedOut
 
 # ruff: noqa: SLF001 - the client has no public way to say what others have sent
 
 if TYPE_CHECKING:
     from connector.records.record_batch import RecordBatch
+    from connector.sink.sealed_records import SealedRecords
 
 # The end of a run waits this long.
 _ABORT_SECONDS = 10.0
@@ -43,8 +46,10 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
         super().__init__(**arguments)
         self._timeout_seconds = timeout_seconds
         # Batches that the client does not have yet, and whether its transaction has begun.
-        self._held: list[RecordBatch] = []
+        self._held: list[SealedRecords] = []
         self._begun = False
+        # The end of that transaction, if the client commits it now.
+        self._ending: Any = None
         self._direct: DirectCommits | None = None
         try:
             self._delivery = delivery_of(self)
@@ -62,7 +67,7 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
 
     def begin_transaction(self) -> None:
         """Begin; the client's transaction begins with the first batch that it is given."""
-        if self._begun:
+        if self._begun and self._ending is None:
             super().begin_transaction()
 
     def deliver(self, batch: RecordBatch, in_flight_bytes_max: int) -> None:
@@ -70,33 +75,63 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
 
         `wake`, a later batch or the commit sends it. Raises KafkaError.
         """
-        if self._holds(batch, in_flight_bytes_max):
-            self._held.append(batch)
+        size = len(batch.data)
+        records = self._delivery.records_of(batch)
+        if self._ending is not None:
+            has_room = self.in_flight_bytes + size <= in_flight_bytes_max
+            if has_room and not self._ending.is_done:
+                self._held.append(records)
+                self._delivery.compress_ahead(records)
+                return
+            self.finish_commit()
+        if not self._begun and self._holds(batch, in_flight_bytes_max):
+            self._held.append(records)
             return
         self._hand_over()
-        self._delivery.make_room(len(batch.data), in_flight_bytes_max, self._timeout_seconds)
-        self._delivery.deliver(batch)
+        self._delivery.make_room(size, in_flight_bytes_max, self._timeout_seconds)
+        self._delivery.deliver(records)
 
     def wake(self) -> None:
-        """Send what is queued."""
-        self._hand_over()
-        self._sender.wakeup()
+        """Send what is queued, unless the transaction before is still being committed."""
+        if self._ending is None:
+            self._hand_over()
+            self._sender.wakeup()
 
-    def commit_transaction(self) -> None:
-        """Commit; raises KafkaTimeoutError without a response, and the outcome is unknown."""
+    def start_commit(self) -> bool:
+        """Begin to commit, and return whether that is done; if not, `finish_commit` waits for it.
+
+        Batches that are delivered now belong to the next transaction. Raises KafkaError; after
+        KafkaTimeoutError, the outcome is unknown.
+        """
+        self.finish_commit()
         if not self._begun and self._commit_directly():
-            return
+            return True
         self._delivery.settle(self._timeout_seconds)
-        self._complete(self._transaction_manager.begin_commit(), self._timeout_seconds)
-        self._begun = False
+        self._ending = self._transaction_manager.begin_commit()
+        self._sender.wakeup()
+        return False
+
+    def finish_commit(self) -> None:
+        """Wait for the end of a commit that has begun; raises as `start_commit` does."""
+        ending, self._ending = self._ending, None
+        if ending is not None:
+            self._complete(ending, self._timeout_seconds)
+            self._begun = False
 
     def abort_transaction(self) -> None:
         """Abort; without a response, raises KafkaTimeoutError, and Kafka aborts later.
 
-        If the client itself has failed, this producer is of no use any more.
+        A commit that has begun is awaited, not aborted. If the client itself has failed, this
+        producer is of no use any more.
         """
         self._held.clear()
         seconds = min(_ABORT_SECONDS, self._timeout_seconds)
+        ending, self._ending = self._ending, None
+        if ending is not None:
+            # If that fails, it is aborted as well.
+            with suppress(KafkaError):
+                self._complete(ending, seconds)
+                self._begun = False
         if self._direct is not None and self._transaction_manager.has_fatal_error():
             # After a request without a response, the client sends no end of the transaction.
             self._direct.take_over(seconds)
@@ -119,20 +154,13 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
 
     @property
     def _held_bytes(self) -> int:
-        return sum(len(batch.data) for batch in self._held)
+        return sum(len(held.batch.data) for held in self._held)
 
     def _holds(self, batch: RecordBatch, in_flight_bytes_max: int) -> bool:
-        """Return whether `batch` may wait for a direct commit, which has one of each partition."""
-        size = self._held_bytes + len(batch.data)
-        return (
-            self._direct is not None
-            and not self._begun
-            and size <= min(BYTES_MAX, in_flight_bytes_max)
-            and all(
-                (held.topic, held.partition) != (batch.topic, batch.partition)
-                for held in self._held
-            )
-        )
+        """Return whether `batch` may wait for a direct commit."""
+        batches = [*(held.batch for held in self._held), batch]
+        fits = self._held_bytes + len(batch.data) <= in_flight_bytes_max
+        return self._direct is not None and fits and is_small(batches)
 
     def _begin(self) -> None:
         if not self._begun:
@@ -142,13 +170,16 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
     def _hand_over(self) -> None:
         """Give the client what waits for a direct commit; it is less than may be in flight."""
         self._begin()
-        for batch in self._held:
-            self._delivery.deliver(batch)
+        for records in self._held:
+            self._delivery.deliver(records)
         self._held.clear()
 
     def _commit_directly(self) -> bool:
         """Commit without the client; if that fails on the way, leave the rest to the client."""
-        reached = Reached.NOTHING if self._direct is None else self._direct.commit(self._held)
+        reached = Reached.NOTHING
+        batches = [held.batch for held in self._held]
+        if self._direct is not None and is_small(batches):
+            reached = self._direct.commit(batches)
         if reached is not Reached.COMMITTED:
             if reached is Reached.ACKNOWLEDGED:
                 self._held.clear()

@@ -45,19 +45,19 @@ class SealedRecords:
     """Has what kafka-python 3.0 asks of a batch's `records`, and is closed once."""
 
     __slots__ = (
-        "_batch",
         "_bytes",
         "_codec",
         "_compressed",
         "_compressing",
         "base_sequence",
+        "batch",
         "producer_epoch",
         "producer_id",
     )
 
     def __init__(self, batch: RecordBatch, codec: int) -> None:
         """Hold `batch`; `codec` is the number of its compression, 0 without."""
-        self._batch: RecordBatch = batch
+        self.batch: RecordBatch = batch
         self._codec = codec
         self._bytes: bytes | None = None
         self._compressed: bytes | memoryview | None = None
@@ -78,7 +78,7 @@ class SealedRecords:
         """Return the records, compressed unless that makes them larger; any thread may do it."""
         with self._compressing:
             if self._compressed is None:
-                records = memoryview(self._batch.data)[HEADER_BYTES:]
+                records = memoryview(self.batch.data)[HEADER_BYTES:]
                 encode = _ENCODERS.get(self._codec)
                 compressed = records if encode is None else encode(records)
                 self._compressed = compressed if len(compressed) < len(records) else records
@@ -88,7 +88,7 @@ class SealedRecords:
         """Compress the records, and write the header."""
         if self._bytes is not None:
             return
-        batch = self._batch
+        batch = self.batch
         records = self.compress()
         attributes = DefaultRecordBase.TRANSACTIONAL_MASK
         if len(records) < len(batch.data) - HEADER_BYTES:
@@ -118,11 +118,11 @@ class SealedRecords:
         if self._bytes is not None:
             return len(self._bytes)
         records = self._compressed
-        return len(self._batch.data) if records is None else HEADER_BYTES + len(records)
+        return len(self.batch.data) if records is None else HEADER_BYTES + len(records)
 
     def next_offset(self) -> int:
         """Return the number of records."""
-        return self._batch.count
+        return self.batch.count
 
     def is_full(self) -> bool:
         """Return that no record is added."""

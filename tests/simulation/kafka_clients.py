@@ -7,7 +7,8 @@ not acknowledged is sent again, with the number that it had.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka.errors import (
@@ -91,6 +92,14 @@ class _Queued:
     was_sent: bool = False  # also where it has to be sent again; then an abort waits for it
 
 
+@dataclass(slots=True)
+class _Ending:
+    """A commit that is on its way, and the batches of the next transaction."""
+
+    fault: Fault | None
+    held: list[RecordBatch] = field(default_factory=list)
+
+
 class SimulatedProducer:
     """A transactional, idempotent producer."""
 
@@ -106,6 +115,7 @@ class SimulatedProducer:
         self._sequences: dict[PartitionId, int] = {}
         self._added: set[PartitionId] = set()
         self._failure: KafkaError | None = None
+        self._ending: _Ending | None = None
         assert arguments["enable_idempotence"]
         fault = process.step(Call.TAKE_OVER)
         if fault is Fault.REFUSED:
@@ -130,16 +140,27 @@ class SimulatedProducer:
     def begin_transaction(self) -> None:
         """Begin a transaction."""
         self._raise_failure()
-        self._added.clear()
+        if self._ending is None:
+            self._added.clear()
 
     def deliver(self, batch: RecordBatch, in_flight_bytes_max: int) -> None:
         """Queue a batch, once there is room."""
         if self._process.step(Call.DELIVER) is Fault.REFUSED:
             raise self._fail(_no_answer())
         self._raise_failure()
+        ending = self._ending
+        if ending is not None:
+            size = self.in_flight_bytes + sum(len(held.data) for held in ending.held)
+            if size + len(batch.data) <= in_flight_bytes_max:
+                ending.held.append(batch)
+                return
+            self.finish_commit()
         while (flying := self.in_flight_bytes) and flying + len(batch.data) > in_flight_bytes_max:
             self._work()
             self._raise_failure()
+        self._queue(batch)
+
+    def _queue(self, batch: RecordBatch) -> None:
         partition_id = batch.topic, batch.partition
         if partition_id not in self._added:
             try:
@@ -157,12 +178,29 @@ class SimulatedProducer:
             for _ in range(self._process.world.random.randrange(4)):
                 self._work()
 
-    def commit_transaction(self) -> None:
-        """Commit, once everything is acknowledged."""
-        self._end(self._process.step(Call.COMMIT), commit=True)
+    def start_commit(self) -> bool:
+        """Commit at once, or leave that for later."""
+        self.finish_commit()
+        fault = self._process.step(Call.COMMIT)
+        if self._process.world.random.random() < 0.5:
+            self._end(fault, commit=True)
+            return True
+        self._ending = _Ending(fault)
+        return False
+
+    def finish_commit(self) -> None:
+        """Commit what was left for later; then the next transaction begins."""
+        ending, self._ending = self._ending, None
+        if ending is not None:
+            self._end(ending.fault, commit=True)
+            self._added.clear()
+            for batch in ending.held:
+                self._queue(batch)
 
     def abort_transaction(self) -> None:
         """Abort; what was not sent is not sent any more."""
+        with suppress(KafkaError):
+            self.finish_commit()
         fault = self._process.step(Call.ABORT)
         for queue in self._queues.values():
             queue[:] = [queued for queued in queue if queued.was_sent]

@@ -20,6 +20,7 @@ from connector.sink.delivery import BatchDelivery, RecordDelivery
 from connector.sink.kafka_sink import KafkaSink
 from connector.sink.recovery import Recovered
 from tests.integration.harness import read_committed, wait_until, wait_until_settled
+from tests.integration.sink.commits import commit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -108,7 +109,7 @@ def test_whole_batches_are_delivered_with_every_compression(
     assert not logs
     assert isinstance(client_of(sink)._delivery, BatchDelivery)
     publish(sink, prefix, range(500))
-    sink.commit(PROGRESS)
+    commit(sink, PROGRESS)
     assert delivered(kafka_broker, prefix) == list(range(500))
     assert sink.in_flight_bytes == 0
 
@@ -134,11 +135,11 @@ def test_records_go_one_by_one_where_the_client_lacks_a_name(
     assert isinstance(client_of(sink)._delivery, RecordDelivery)
     publish(sink, prefix, range(30), size=100_000)
     assert sink.in_flight_bytes <= 1 << 20
-    sink.commit(PROGRESS)
+    commit(sink, PROGRESS)
     publish(sink, prefix, range(30, 40))
     sink.abort()
     publish(sink, prefix, range(40, 50))
-    sink.commit(PROGRESS)
+    commit(sink, PROGRESS)
     wait_until_settled(kafka_broker.endpoint, prefix)
     seen = read_committed(kafka_broker.endpoint, prefix)
     assert sorted(one.key["id"] for one in seen) == [*range(30), *range(40, 50)]
@@ -161,7 +162,7 @@ def test_records_go_one_by_one_where_the_client_encodes_otherwise(
         (WARNING, "ValueError: it encodes a batch differently")
     ]
     publish(sink, prefix, range(10))
-    sink.commit(PROGRESS)
+    commit(sink, PROGRESS)
     assert delivered(kafka_broker, prefix) == list(range(10))
 
 
@@ -171,10 +172,10 @@ def test_batches_that_a_topic_does_not_take_are_split(
     create_topic(kafka_broker, f"{prefix}.db.t", record_bytes=2000)
     sink = open_sink(compression="none", in_flight_bytes_max=50_000)
     publish(sink, prefix, range(1000))
-    sink.commit(PROGRESS)
+    commit(sink, PROGRESS)
     assert delivered(kafka_broker, prefix) == list(range(1000))
     publish(sink, prefix, range(1000, 2000))
-    sink.commit(PROGRESS)
+    commit(sink, PROGRESS)
     assert delivered(kafka_broker, prefix) == list(range(2000))
 
 
@@ -186,7 +187,7 @@ def test_a_record_that_a_topic_does_not_take_is_refused(
     publish(sink, prefix, range(10))
     publish(sink, prefix, range(10, 11), size=3000)
     with pytest.raises(SinkRefused) as caught:
-        sink.commit(PROGRESS)
+        commit(sink, PROGRESS)
     assert caught.value.text.endswith(
         ": cannot commit a transaction: a record is larger than Kafka takes; raise "
         "kafka.record_bytes_max, and max.message.bytes of the topic if it existed before"
@@ -210,7 +211,7 @@ def test_what_was_not_committed_may_be_dropped_while_it_is_under_way(
     publish(sink, prefix, range(100), size=20_000)
     sink.abort()
     publish(sink, prefix, range(100, 110))
-    sink.commit(PROGRESS)
+    commit(sink, PROGRESS)
     assert delivered(kafka_broker, prefix) == list(range(100, 110))
 
 
@@ -232,7 +233,7 @@ def test_a_batch_whose_time_runs_out_takes_its_transaction_with_it(
     finally:
         os.kill(kafka_broker.pid, signal.SIGCONT)
     with pytest.raises(SinkUnavailable):
-        sink.commit(PROGRESS)
+        commit(sink, PROGRESS)
     sink.abandon()
     sink.close()
     wait_until_settled(kafka_broker.endpoint, prefix)
@@ -260,7 +261,7 @@ def test_a_sink_is_closed_although_its_broker_stands_still(
     finally:
         os.kill(kafka_broker.pid, signal.SIGCONT)
     # A broker that stood still leads nothing for a while, on a busy machine for long.
-    open_sink(request_timeout_seconds=60).commit(PROGRESS)
+    commit(open_sink(request_timeout_seconds=60), PROGRESS)
     assert keys(kafka_broker, prefix) == []
 
 

@@ -22,6 +22,7 @@ from connector.sink.direct_requests import ADD_PARTITIONS, END, PRODUCE, VERSION
 from connector.sink.kafka_sink import KafkaSink
 from connector.sink.recovery import Recovered
 from tests.integration.harness import consumer_of, partitions_of, wait_until, wait_until_settled
+from tests.integration.sink.commits import commit
 from tests.integration.sink.test_delivery import PROGRESS, keys, publish
 from tests.length import full_only
 
@@ -85,7 +86,7 @@ def warm(sink: KafkaSink, prefix: str, reached: list[Reached]) -> None:
 
     def goes_directly() -> bool:
         publish(sink, prefix, WARM)
-        sink.commit(PROGRESS)
+        commit(sink, PROGRESS)
         return reached[-1] is Reached.COMMITTED
 
     wait_until(goes_directly, lambda: f"no commit goes directly: {reached}")
@@ -139,16 +140,16 @@ def test_a_small_transaction_goes_directly_and_a_large_one_does_not(
     sink = open_sink()
     warm(sink, prefix, reached)
     publish(sink, prefix, range(3))
-    sink.commit(PROGRESS)
+    commit(sink, PROGRESS)
     # Of more bytes than go directly.
     publish(sink, prefix, range(3, 8), size=100_000)
-    sink.commit(PROGRESS)
+    commit(sink, PROGRESS)
     publish(sink, prefix, range(8, 10))
-    sink.commit(PROGRESS)
+    commit(sink, PROGRESS)
     publish(sink, prefix, range(10, 12))
     sink.abort()
     publish(sink, prefix, range(12, 14))
-    sink.commit(PROGRESS)
+    commit(sink, PROGRESS)
     assert reached == [Reached.COMMITTED] * 3
     assert delivered(kafka_broker, prefix) == [*range(10), 12, 13]
     assert sink.in_flight_bytes == 0
@@ -167,7 +168,7 @@ def test_a_connection_that_breaks_loses_and_repeats_nothing(
     sink = open_sink()
     warm(sink, prefix, reached)
     publish(sink, prefix, range(3))
-    sink.commit(PROGRESS)
+    commit(sink, PROGRESS)
     cable = cable_of(sink)
     cable.kind = kind
     if arrives:
@@ -175,9 +176,9 @@ def test_a_connection_that_breaks_loses_and_repeats_nothing(
     else:
         cable.before = cable.cut
     publish(sink, prefix, range(3, 6))
-    sink.commit(PROGRESS)
+    commit(sink, PROGRESS)
     publish(sink, prefix, range(6, 9))
-    sink.commit(PROGRESS)
+    commit(sink, PROGRESS)
     interrupted = Reached.ACKNOWLEDGED if kind == END else Reached.SENT
     assert reached == [Reached.COMMITTED, interrupted, Reached.COMMITTED]
     assert delivered(kafka_broker, prefix) == list(range(9))
@@ -195,10 +196,10 @@ def test_a_broker_that_does_not_know_the_requests_is_not_asked_again(
     monkeypatch.setitem(VERSIONS, END, 1000)
     sink = open_sink()
     publish(sink, prefix, range(3))
-    sink.commit(PROGRESS)
+    commit(sink, PROGRESS)
     monkeypatch.setitem(VERSIONS, END, newest)
     publish(sink, prefix, range(3, 5))
-    sink.commit(PROGRESS)
+    commit(sink, PROGRESS)
     assert reached == [Reached.NOTHING] * 2
     assert delivered(kafka_broker, prefix) == list(range(5))
 
@@ -209,16 +210,16 @@ def test_a_broker_that_is_not_known_is_found_by_the_client(
     sink = open_sink()
     warm(sink, prefix, reached)
     publish(sink, prefix, range(1))
-    sink.commit(PROGRESS)
+    commit(sink, PROGRESS)
     producer: Any = sink._producer
     cluster = producer._metadata
     # Metadata that name a broker which is not there.
     producer._direct._cluster = Elsewhere(cluster)
     publish(sink, prefix, range(1, 3))
-    sink.commit(PROGRESS)
+    commit(sink, PROGRESS)
     producer._direct._cluster = cluster
     publish(sink, prefix, range(3, 5))
-    sink.commit(PROGRESS)
+    commit(sink, PROGRESS)
     assert reached == [Reached.COMMITTED, Reached.NOTHING, Reached.COMMITTED]
     assert delivered(kafka_broker, prefix) == list(range(5))
 
@@ -242,7 +243,7 @@ def test_a_broker_that_is_killed_between_records_and_commit_loses_nothing(
     sink = open_sink(transaction_timeout_seconds=60)
     warm(sink, prefix, reached)
     publish(sink, prefix, range(3))
-    sink.commit(PROGRESS)
+    commit(sink, PROGRESS)
     # A broker that is alone and killed before it has marked a commit never marks it.
     wait_until_settled(kafka_broker.endpoint, prefix)
     cable = cable_of(sink)
@@ -261,7 +262,7 @@ def test_a_broker_that_is_killed_between_records_and_commit_loses_nothing(
     publish(sink, prefix, range(3, 6))
     with ThreadPoolExecutor(1) as pool:
         restarted = pool.submit(restart)
-        sink.commit(PROGRESS)
+        commit(sink, PROGRESS)
         restarted.result()
     assert reached == [Reached.COMMITTED, Reached.ACKNOWLEDGED]
     assert delivered(kafka_broker, prefix) == list(range(6))
@@ -288,7 +289,7 @@ def test_a_producer_that_is_fenced_on_the_way_commits_nothing_more(
     cable.before = take_over
     publish(sink, prefix, range(3))
     with pytest.raises((Superseded, SinkUnavailable)) as caught:
-        sink.commit(PROGRESS)
+        commit(sink, PROGRESS)
     error = caught.value
     assert isinstance(error, Superseded) or (
         isinstance(error, SinkUnavailable) and error.superseded
@@ -296,7 +297,7 @@ def test_a_producer_that_is_fenced_on_the_way_commits_nothing_more(
     sink.abandon()
     (successor,) = successors
     publish(successor, prefix, range(3, 5))
-    successor.commit(PROGRESS)
+    commit(successor, PROGRESS)
     assert delivered(kafka_broker, prefix) == [3, 4]
 
 
@@ -339,7 +340,7 @@ def test_a_broker_that_stands_still_leaves_no_transaction_open(
     publish(sink, prefix, range(3))
     try:
         with pytest.raises(SinkUnavailable):
-            sink.commit(PROGRESS)
+            commit(sink, PROGRESS)
     finally:
         os.kill(kafka_broker.pid, signal.SIGCONT)
     # If it is away for longer than a sink tries, only the successor or the time ends it.
@@ -350,5 +351,5 @@ def test_a_broker_that_stands_still_leaves_no_transaction_open(
     assert delivered(kafka_broker, prefix) in ([], [0, 1, 2])
     successor = open_sink("b")
     publish(successor, prefix, range(3, 5))
-    successor.commit(PROGRESS)
+    commit(successor, PROGRESS)
     assert delivered(kafka_broker, prefix) in ([3, 4], [0, 1, 2, 3, 4])

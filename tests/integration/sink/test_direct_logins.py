@@ -9,6 +9,7 @@ import pytest
 from connector.settings.sections import KafkaSettings
 from connector.sink.direct_commits import Reached
 from connector.sink.kafka_sink import KafkaSink
+from tests.integration.sink.commits import commit
 from tests.integration.sink.test_delivery import PROGRESS, publish
 from tests.integration.sink.test_direct_commits import delivered, prefix, reached, warm
 from tests.integration.start.kafka_doors import PASSWORD, USER, open_doors
@@ -56,7 +57,7 @@ def test_a_small_transaction_goes_directly_through_every_door(
         for number in range(3):
             # Of more bytes than one record of TLS, and than one receive.
             publish(sink, prefix, range(number, number + 1), size=50_000)
-            sink.commit(PROGRESS)
+            commit(sink, PROGRESS)
         assert reached == [Reached.COMMITTED] * 3
         assert delivered(doors.broker, prefix) == [0, 1, 2]
     finally:

@@ -31,6 +31,7 @@ from connector.sink.kafka_sink import KafkaSink
 from connector.sink.recovery import Recovered, read_progress, recover
 from local_stack.managed_server import free_port
 from tests.integration.harness import read_committed, wait_until, wait_until_settled
+from tests.integration.sink.commits import commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,7 +125,7 @@ def test_records_become_visible_with_their_progress(
         publish(sink, settings, number)
     assert keys(settings, kafka_broker) == []
     assert read_progress(settings, "pipe") is None
-    sink.commit(progress("a", 900))
+    commit(sink, progress("a", 900))
     assert delivered(settings, kafka_broker) == list(range(50))
     assert sink.recover() == Recovered(progress("a", 900), {}, {}, {})
 
@@ -150,7 +151,7 @@ def test_what_was_aborted_is_never_seen(
     publish(sink, settings, 1)
     sink.abort()
     publish(sink, settings, 2)
-    sink.commit(progress("a"))
+    commit(sink, progress("a"))
     assert delivered(settings, kafka_broker) == [2]
 
 
@@ -158,10 +159,10 @@ def test_the_last_progress_of_this_pipeline_is_found_among_others(
     settings: KafkaSettings, open_sink: Opener
 ) -> None:
     sink = open_sink("a")
-    sink.commit(progress("a", 111))
+    commit(sink, progress("a", 111))
     other = KafkaSink(settings, "other", "b", IN_FLIGHT_BYTES_MAX)
     for position in range(4, 250):
-        other.commit(progress("b", position))
+        commit(other, progress("b", position))
     other.close()
     found = read_progress(settings, "pipe")
     assert found is not None
@@ -174,7 +175,7 @@ def test_a_new_pipeline_begins_after_the_epochs_of_all_that_wrote_to_its_topics(
     for name, epochs in (("reset", [1, 3]), ("older", [2] * 250), ("removed", [4])):
         other = KafkaSink(settings, name, "b", IN_FLIGHT_BYTES_MAX)
         for epoch in epochs:
-            other.commit(replace(progress("b"), epoch=epoch))
+            commit(other, replace(progress("b"), epoch=epoch))
         other.close()
     remove_progress(settings, "removed")
     recovered = open_sink("a").recover()
@@ -184,7 +185,7 @@ def test_a_new_pipeline_begins_after_the_epochs_of_all_that_wrote_to_its_topics(
 def test_what_was_committed_after_what_another_pipeline_left_open_is_waited_for(
     settings: KafkaSettings, open_sink: Opener
 ) -> None:
-    open_sink("a").commit(progress("a", 111))
+    commit(open_sink("a"), progress("a", 111))
     other = KafkaSink(settings, "other", "b", IN_FLIGHT_BYTES_MAX)
     # As far as a process comes that dies within a commit.
     left = progress("b").encode(settings.topic_prefix, "other")
@@ -192,7 +193,7 @@ def test_what_was_committed_after_what_another_pipeline_left_open_is_waited_for(
     other.target.flush()
     while other.in_flight_bytes:
         time.sleep(0.01)
-    open_sink("a").commit(progress("a", 222))
+    commit(open_sink("a"), progress("a", 222))
 
     class Late(KafkaConsumer):  # type: ignore[misc]  # the library has no types
         """Reads, and only then the transaction ends."""
@@ -209,7 +210,7 @@ def test_what_was_committed_after_what_another_pipeline_left_open_is_waited_for(
 def test_progress_that_somebody_has_removed_is_none(
     settings: KafkaSettings, open_sink: Opener
 ) -> None:
-    open_sink("a").commit(progress("a", 50))
+    commit(open_sink("a"), progress("a", 50))
     remove_progress(settings, "pipe")
     recovered = open_sink("a").recover()
     assert (recovered.progress, recovered.first_epoch) == (None, 1)
@@ -243,7 +244,7 @@ def test_a_producer_does_not_make_a_topic_again_that_somebody_has_deleted(
     sink = open_sink("a")
     producer: Any = sink._producer
     publish(sink, settings, 0)
-    sink.commit(progress("a"))
+    commit(sink, progress("a"))
     topic = f"{settings.topic_prefix}.db.t"
     with closing(KafkaAdminClient(bootstrap_servers=settings.bootstrap_servers)) as admin:
         admin.delete_topics([topic])
@@ -261,21 +262,21 @@ def test_a_producer_does_not_make_a_topic_again_that_somebody_has_deleted(
 def test_what_fails_before_the_first_commit_is_no_other_instance(
     open_sink: Opener,
 ) -> None:
-    open_sink("old").commit(progress("old", 50))
+    commit(open_sink("old"), progress("old", 50))
     sink = open_sink("new")
     sink.recover()
     # It takes the id over, as Kafka itself does where a transaction takes too long.
     open_sink("other")
     with pytest.raises(SinkUnavailable) as caught:
-        sink.commit(progress("new", 50))
+        commit(sink, progress("new", 50))
     assert caught.value.superseded
     assert caught.value.code is kafka.SUPERSEDED
     assert f"transactional id {sink.transactional_id} and has not" in caught.value.text
 
 
 def test_an_instance_does_not_take_back_what_another_has_taken_over(open_sink: Opener) -> None:
-    open_sink("old").commit(progress("old", 50))
-    open_sink("new").commit(progress("new", 50))
+    commit(open_sink("old"), progress("old", 50))
+    commit(open_sink("new"), progress("new", 50))
     with pytest.raises(Superseded) as caught:
         open_sink("old").recover(claimed=True)
     assert caught.value.text == (
@@ -288,21 +289,21 @@ def test_a_new_instance_drops_what_the_old_one_left_open_and_fences_it(
     settings: KafkaSettings, open_sink: Opener, kafka_broker: KafkaBroker
 ) -> None:
     old = open_sink("old")
-    old.commit(progress("old", 50))
+    commit(old, progress("old", 50))
     publish(old, settings, 1)
     new = open_sink("new")
     last = new.recover().progress
     assert last is not None
     assert last.position == 50
-    new.commit(progress("new", 50))
+    commit(new, progress("new", 50))
     with pytest.raises(Superseded) as caught:
-        old.commit(progress("old", 99))
+        commit(old, progress("old", 99))
     assert caught.value.text == (
         "pipeline pipe: another instance took over (process 77 on there, instance new); stop one "
         "of the two, or give this one another name"
     )
     publish(new, settings, 2)
-    new.commit(progress("new", 99))
+    commit(new, progress("new", 99))
     assert delivered(settings, kafka_broker) == [2]
 
 
@@ -313,7 +314,7 @@ def test_memory_is_bounded_while_a_transaction_is_larger_than_the_limit(
     for number in range(60):
         publish(sink, settings, number, size=100_000)
         assert sink.in_flight_bytes <= IN_FLIGHT_BYTES_MAX
-    sink.commit(progress("a"))
+    commit(sink, progress("a"))
     assert delivered(settings, kafka_broker) == list(range(60))
 
 
@@ -342,7 +343,7 @@ def test_the_largest_record_that_is_not_refused_is_delivered(
     with pytest.raises(RecordTooLarge):
         sink.target.take(topic, key, b'"%b"' % text[: 2_000_001 - overhead], headers, 0)
     sink.target.take(topic, key, b'"%b"' % text[: 2_000_000 - overhead], headers, 0)
-    sink.commit(progress("a"))
+    commit(sink, progress("a"))
     assert delivered(settings, kafka_broker) == [1]
 
 
@@ -379,14 +380,14 @@ def test_a_commit_succeeds_across_a_restart_of_the_broker(
 ) -> None:
     sink = open_sink("a", transaction_timeout_seconds=30)
     publish(sink, settings, 1)
-    sink.commit(progress("a"))
+    commit(sink, progress("a"))
     # A broker that is alone and killed before it has marked a commit never marks it.
     wait_until_settled(kafka_broker.endpoint, settings.topic_prefix)
     kafka_broker.kill()
     with ThreadPoolExecutor(1) as pool:
         # Its partitions are to be added to the transaction while nobody answers.
         publish(sink, settings, 2)
-        committed = pool.submit(sink.commit, progress("a", 900))
+        committed = pool.submit(commit, sink, progress("a", 900))
         kafka_broker.start()
         committed.result()
 

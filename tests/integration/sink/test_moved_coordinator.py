@@ -17,6 +17,7 @@ from connector.sink.kafka_sink import KafkaSink
 from local_stack import KafkaBroker
 from tests.integration.harness import wait_until
 from tests.integration.second_broker import SecondBroker
+from tests.integration.sink.commits import commit
 from tests.integration.sink.test_delivery import PROGRESS, publish
 from tests.integration.sink.test_direct_commits import Cable, delivered, prefix, reached, warm
 
@@ -95,14 +96,14 @@ def test_a_coordinator_that_moves_on_the_way_loses_and_repeats_nothing(
     sink: KafkaSink, cluster: Cluster, prefix: str, reached: list[Reached], kind: int
 ) -> None:
     publish(sink, prefix, range(3))
-    sink.commit(PROGRESS)
+    commit(sink, PROGRESS)
     before(kind, sink, cluster)
     publish(sink, prefix, range(3, 6))
-    sink.commit(PROGRESS)
+    commit(sink, PROGRESS)
     if kind == END:
         assert reached[-1] is Reached.ACKNOWLEDGED
     publish(sink, prefix, range(6, 9))
-    sink.commit(PROGRESS)
+    commit(sink, PROGRESS)
     assert delivered(cluster.first, prefix) == list(range(9))
     warm(sink, prefix, reached)
 
@@ -112,9 +113,9 @@ def test_a_coordinator_that_has_moved_is_found(
 ) -> None:
     cluster.move()
     publish(sink, prefix, range(3))
-    sink.commit(PROGRESS)
+    commit(sink, PROGRESS)
     warm(sink, prefix, reached)
     publish(sink, prefix, range(3, 6))
-    sink.commit(PROGRESS)
+    commit(sink, PROGRESS)
     assert reached == [Reached.COMMITTED]
     assert delivered(cluster.first, prefix) == list(range(6))
