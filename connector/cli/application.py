@@ -15,6 +15,7 @@ from connector import compiled
 from connector.cli import examples
 from connector.cli.commands import Commands
 from connector.cli.log_commands import LogCommand
+from connector.system.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,9 +72,7 @@ def application(arguments: Sequence[str] = ()) -> typer.Typer:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version  # noqa: PLC0415  # takes longer than short commands
-
-        typer.echo(f"binlog-connector {version('binlog-connector')} ({compiled.description()})")
+        typer.echo(f"binlog-connector {VERSION} ({compiled.description()})")
         raise typer.Exit
 
 

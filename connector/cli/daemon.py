@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import sys
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +21,7 @@ from connector.errors import (
     pipeline_commands,
 )
 from connector.system.signals import StoppedHard
+from connector.system.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,7 +116,7 @@ def _tell_start(config: Path, settings: Settings) -> None:
     source, kafka = settings.source, settings.kafka
     structlog.get_logger().info(
         "starting",
-        version=version("binlog-connector"),
+        version=VERSION,
         build=mode(),
         config=str(config),
         name=settings.name,

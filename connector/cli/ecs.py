@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import socket
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
+
+from connector.system.version import VERSION
 
 if TYPE_CHECKING:
     from structlog.typing import EventDict, Processor
@@ -40,7 +41,7 @@ def as_ecs(command: str, pipeline: str | None) -> Processor:
     same = {
         "labels.pipeline": pipeline,
         "service.name": _SERVICE,
-        "service.version": version("binlog-connector"),
+        "service.version": VERSION,
         "event.dataset": f"{_SERVICE}.{command}",
         "host.name": socket.gethostname(),
         "process.pid": os.getpid(),

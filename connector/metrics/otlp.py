@@ -13,7 +13,6 @@ import logging
 import os
 import time
 from contextlib import contextmanager
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -30,6 +29,7 @@ from connector.errors import settings as codes
 from connector.metrics.exposition import FiguresCollector
 from connector.metrics.otlp_metrics import SCOPE, metrics_data
 from connector.system.background import Background
+from connector.system.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,7 +61,7 @@ def exporting(figures: Figures, endpoint: str, instance: str) -> Iterator[None]:
     resource = Resource.create(
         {
             "service.name": SCOPE,
-            "service.version": version(SCOPE),
+            "service.version": VERSION,
             "service.instance.id": instance,
         }
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from connector.envelope.options import EnvelopeOptions
@@ -10,6 +9,7 @@ from connector.snapshot.row_filters import debezium_form
 from connector.source.server.column_choice import column_choice
 from connector.source.server.outbox_form import outbox_form
 from connector.source.server.table_topics import table_topics
+from connector.system.version import VERSION
 
 if TYPE_CHECKING:
     from connector.envelope.registered.schema_ids import SchemaIds
@@ -23,7 +23,7 @@ def record_options(
     return EnvelopeOptions(
         prefix=settings.kafka.topic_prefix,
         connector=flavour,
-        version=version("binlog-connector"),
+        version=VERSION,
         tombstones=settings.kafka.tombstones,
         debezium=debezium_form(settings.envelope),
         columns=column_choice(settings.source),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from importlib.metadata import version
 from math import isinf
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from connector.status.facts import (
     Purge,
     TableFacts,
 )
+from connector.system.version import VERSION
 
 if TYPE_CHECKING:
     from connector.metrics.figures import (
@@ -73,7 +73,7 @@ class LiveFacts:
                 pid=self._instance.pid,
                 instance=self._instance.id,
                 started_at=figures.started_at,
-                version=version("binlog-connector"),
+                version=VERSION,
                 code=mode(),
             ),
             position=None if standing is None else position_of(standing),

@@ -14,7 +14,6 @@ standard input, is called NAME.000001, NAME.000002, … in the order in which su
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import TYPE_CHECKING, final
 
 from connector.binlog.events.format_description import FormatDescriptionEvent
@@ -29,6 +28,7 @@ from connector.envelope.record_encoder import RecordEncoder
 from connector.envelope.schemas.table_schema import schema_topic
 from connector.progress.order import TransactionOrder
 from connector.system.temporary_folder import TemporaryFolder
+from connector.system.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -90,7 +90,7 @@ class EnvelopeFormat(ByteFormat):
         options = EnvelopeOptions(
             prefix=self._prefix,
             connector="mariadb" if mariadb else "mysql",
-            version=version("binlog-connector"),
+            version=VERSION,
         )
         return RecordEncoder(options, TransactionOrder(), self._lines)
 
