@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, final
 
 from librt.strings import BytesWriter
 
@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from connector.codec.payload import PayloadReader
 
 
-_WRITERS: Final[list[BytesWriter]] = []
 # The memory of a large text must be freed.
 _KEPT_BYTES_MAX: Final = 64 * 1024
 
@@ -40,6 +39,19 @@ class ColumnReader:
         raise NotImplementedError
 
 
+@final
+class _Spare:
+    """A writer whose memory is used again."""
+
+    __slots__ = ("writer",)
+
+    def __init__(self) -> None:
+        self.writer: BytesWriter | None = None
+
+
+_SPARE: Final = _Spare()
+
+
 class PrintedReader(ColumnReader):
     """A column whose values are read as the server prints them: numbers, dates, documents."""
 
@@ -58,11 +70,15 @@ class PrintedReader(ColumnReader):
 
     def read_text(self, image: PayloadReader) -> str:
         """Return the text of the next value, and move past it; DecodeError as in `read`."""
-        # The memory of a writer is used again; meanwhile, another thread takes another one.
-        out = _WRITERS.pop() if _WRITERS else BytesWriter()
+        spare = _SPARE
+        out = spare.writer
+        # Meanwhile, another thread makes one of its own.
+        spare.writer = None
+        if out is None:
+            out = BytesWriter()
         self.put(image, out)
         text = out.getvalue().decode("utf-8")
         if len(out) <= _KEPT_BYTES_MAX:
             out.truncate(0)
-            _WRITERS.append(out)
+            spare.writer = out
         return text

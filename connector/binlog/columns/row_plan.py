@@ -193,42 +193,6 @@ class RowPlan:
         except DecodeError as error:
             raise in_column(self.columns[index], index, error) from error
 
-    def read_named_image(
-        self, image: PayloadReader, indexes: list[int], names: list[str]
-    ) -> dict[str, Value]:
-        """Read one row image as a dict by column names; absent columns are left out.
-
-        Raises DecodeError that names the column.
-        """
-        blank: dict[str, Value] = {names[index]: None for index in indexes}
-        return self.fill_named_image(image, indexes, names, blank)
-
-    def fill_named_image(
-        self,
-        image: PayloadReader,
-        indexes: list[int],
-        names: list[str],
-        values: dict[str, Value],
-    ) -> dict[str, Value]:
-        """Read one row image as `read_named_image` does into `values`, and return them.
-
-        They must have None for each column that the image holds, so that the dict does not grow.
-        """
-        readers = self.readers
-        data = image.data
-        nulls = image.take(bitmap_length(len(indexes)))
-        number: i64 = 0  # of the columns that the image holds
-        index = 0
-        try:
-            for index in indexes:
-                bits: i64 = data[nulls + (number >> 3)]  # `is_set`, without a call for each column
-                if not bits >> (number & 7) & 1:
-                    values[names[index]] = readers[index].read(image)
-                number += 1
-        except DecodeError as error:
-            raise in_column(self.columns[index], index, error) from error
-        return values
-
     def _read_image(
         self, image: PayloadReader, indexes: list[int], readers: list[ColumnReader]
     ) -> list[Value]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, final
 
-from connector.binlog.columns.update_images import fill_named_images
+from connector.binlog.columns.named_images import NamedImages
 from connector.binlog.columns.values import ABSENT
 from connector.binlog.events.rows_head import DELETE, INSERT
 from connector.binlog.framing.event_types import PARTIAL_ROW_DATA
@@ -53,13 +53,12 @@ class RowChanges:
         self._op = ""
         self._timestamp: datetime | None = None
         self._seconds = -1
-        self._plan: RowPlan | None = None
         self._images: PayloadReader | None = None
-        self._before: list[int] | None = None  # indexes of the columns that the images hold
-        self._after: list[int] | None = None
-        # What images are before they are read: None for each column that they hold.
-        self._blank_before: Image = {}
-        self._blank_after: Image = {}
+        # The latest readers of images, and those of the current event.
+        self._latest_before: NamedImages | None = None
+        self._latest_after: NamedImages | None = None
+        self._before: NamedImages | None = None
+        self._after: NamedImages | None = None
         self._lone = False  # there is one row, and its images take no bytes
         self._partial_rows: Iterator[Row] | None = None
 
@@ -107,7 +106,7 @@ class RowChanges:
         if table_map is not self._table_map:
             self._names = column_names(table_map, self._schemas)
             self._table_map = table_map
-            self._before = self._after = None
+            self._latest_before = self._latest_after = None
         seconds = event.header.timestamp
         if seconds != self._seconds:
             self._timestamp = datetime.fromtimestamp(seconds, UTC)
@@ -123,38 +122,29 @@ class RowChanges:
             plan = rows.plan
         except DecodeError as error:
             raise rows.unreadable(error) from error
-        before = _indexes(plan, rows.before_columns_present)
-        if before is not self._before:
-            self._before = before
-            self._blank_before = self._blank(before)
-        after = _indexes(plan, rows.after_columns_present)
-        if after is not self._after:
-            self._after = after
-            self._blank_after = self._blank(after)
-        self._plan = plan
+        self._before = self._after = None
+        present = rows.before_columns_present
+        if present is not None:
+            self._before = self._latest_before = self._reader(plan, present, self._latest_before)
+        present = rows.after_columns_present
+        if present is not None:
+            self._after = self._latest_after = self._reader(plan, present, self._latest_after)
         self._images = rows.images()
 
     def _read(self, images: PayloadReader) -> RowChange:
-        plan = self._plan
-        assert plan is not None
-        indexes = self._before
+        of_before, of_after = self._before, self._after
         before: Image | None = None
         after: Image | None = None
         try:
-            if indexes is not None and indexes is self._after:
-                before = self._blank_before.copy()
-                after = self._blank_after.copy()
-                fill_named_images(plan, images, indexes, self._names, before, after)
-                return self._change(before, after)
-            if indexes is not None:
-                before = plan.fill_named_image(
-                    images, indexes, self._names, self._blank_before.copy()
-                )
-            indexes = self._after
-            if indexes is not None:
-                after = plan.fill_named_image(
-                    images, indexes, self._names, self._blank_after.copy()
-                )
+            if of_before is None:
+                after = of_after.read(images) if of_after is not None else None
+            elif of_after is None:
+                before = of_before.read(images)
+            elif of_before.indexes is of_after.indexes:
+                before, after = of_before.read_update(images)
+            else:
+                before = of_before.read(images)
+                after = of_after.read(images)
         except DecodeError as error:
             rows = self._rows
             assert rows is not None
@@ -185,8 +175,12 @@ class RowChanges:
             seq,
         )
 
-    def _blank(self, indexes: list[int] | None) -> Image:
-        return {} if indexes is None else {self._names[index]: None for index in indexes}
+    def _reader(self, plan: RowPlan, present: bytes, latest: NamedImages | None) -> NamedImages:
+        """Return what reads images with the columns whose bit is set; mostly the latest one."""
+        indexes = plan.indexes(present)
+        if latest is not None and latest.indexes is indexes:
+            return latest
+        return NamedImages(plan, indexes, self._names)
 
     def _image_of(self, values: list[Value] | None) -> Image | None:
         """Return the row as a dict by column names, without absent columns."""
@@ -204,10 +198,6 @@ def rows_changed_by(event: Event) -> RowsEvent | None:
         return None
     rows = rows_of(event.body)
     return None if rows is None or rows.is_dummy else rows
-
-
-def _indexes(plan: RowPlan, columns_present: bytes | None) -> list[int] | None:
-    return None if columns_present is None else plan.indexes(columns_present)
 
 
 def _op(kind: RowsKind) -> str:

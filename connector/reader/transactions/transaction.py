@@ -54,7 +54,9 @@ def transactions_of(events: Iterable[Event]) -> Iterator[Transaction]:
     """Yield the transactions of `events`; each is read before the next one is yielded."""
     cursor = EventCursor(events)
     while (opened := cursor.next_span()) is not None:
-        transaction = Transaction(cursor, *opened)
+        # Not `*opened`: it would be a call by a list of arguments, for each transaction.
+        span, opening = opened
+        transaction = Transaction(cursor, span, opening)
         yield transaction
         transaction.pass_over()
 

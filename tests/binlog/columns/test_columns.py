@@ -19,6 +19,7 @@ from connector.binlog.columns.decimal import DecimalReader
 from connector.binlog.columns.floats import float32_text, put_float64
 from connector.binlog.columns.json_document import json_text
 from connector.binlog.columns.json_scalars import double_text
+from connector.binlog.columns.named_images import NamedImages
 from connector.binlog.columns.row_plan import RowPlan
 from connector.binlog.columns.values import ABSENT, EnumIndex, Geometry, Value
 from connector.codec.payload import PayloadReader
@@ -294,9 +295,10 @@ def test_an_image_marks_nulls_and_leaves_columns_out() -> None:
 def test_an_image_by_names_is_without_the_columns_that_are_left_out() -> None:
     plan = RowPlan([column(T.TINY), column(T.TINY), column(T.TINY)])
     image = PayloadReader(b"\x02\x07")
-    assert plan.read_named_image(image, [0, 2], ["a", "b", "c"]) == {"a": 7, "c": None}
+    images = NamedImages(plan, plan.indexes(b"\x05"), ["a", "b", "c"])
+    assert images.read(image) == {"a": 7, "c": None}
     with pytest.raises(DecodeError) as caught:
-        plan.read_named_image(PayloadReader(b"\x00\x07"), [0, 2], ["a", "b", "c"])
+        images.read(PayloadReader(b"\x00\x07"))
     assert caught.value.text == (
         "column c (TINY): need 1 bytes at offset 2, but the payload ends at 2"
     )

@@ -9,8 +9,8 @@ import pytest
 
 from connector.binlog.columns.column import Column
 from connector.binlog.columns.column_types import ColumnType
+from connector.binlog.columns.named_images import NamedImages
 from connector.binlog.columns.row_plan import RowPlan
-from connector.binlog.columns.update_images import fill_named_images
 from connector.codec.payload import PayloadReader
 from connector.errors import DecodeError
 from connector.reader import open_binlog
@@ -25,18 +25,15 @@ LOGS = sorted(path for path in GOLDEN.glob("*/types.000001"))
 Row = tuple[dict[str, "Value"], dict[str, "Value"]]
 
 
-def one_by_one(plan: RowPlan, images: PayloadReader, indexes: list[int], names: list[str]) -> Row:
+def one_by_one(named: NamedImages, images: PayloadReader) -> Row:
     """Read the two images of one update, one after the other."""
-    before = plan.read_named_image(images, indexes, names)
-    return before, plan.read_named_image(images, indexes, names)
+    before = named.read(images)
+    return before, named.read(images)
 
 
-def side_by_side(plan: RowPlan, images: PayloadReader, indexes: list[int], names: list[str]) -> Row:
+def side_by_side(named: NamedImages, images: PayloadReader) -> Row:
     """Read the two images of one update together."""
-    before: dict[str, Value] = {names[index]: None for index in indexes}
-    after = before.copy()
-    fill_named_images(plan, images, indexes, names, before, after)
-    return before, after
+    return named.read_update(images)
 
 
 def full_updates(path: Path) -> list[RowsEvent]:
@@ -61,10 +58,11 @@ def test_the_updates_of_a_server_are_read_alike(path: Path) -> None:
         assert rows.before_columns_present is not None
         indexes = rows.plan.indexes(rows.before_columns_present)
         names = [str(number) for number in range(len(rows.table_map.columns))]
+        named = NamedImages(rows.plan, indexes, names)
         alone, together = rows.images(), rows.images()
         while alone.remaining:
-            expected = one_by_one(rows.plan, alone, indexes, names)
-            found = side_by_side(rows.plan, together, indexes, names)
+            expected = one_by_one(named, alone)
+            found = side_by_side(named, together)
             assert repr(found) == repr(expected)  # a NaN is not equal to itself
             assert together.offset == alone.offset
             shared += sum(found[0][name] is found[1][name] for name in found[0])
@@ -78,7 +76,7 @@ PLAN = RowPlan(
         Column(ColumnType.NEWDECIMAL, 2 << 8 | 12, nullable=True, name="c"),
     ]
 )
-NAMES = ["a", "b", "c"]
+NAMED = NamedImages(PLAN, [0, 1, 2], ["a", "b", "c"])
 INT, TEXT, DECIMAL = "07000000", "03616263", "800000000132"
 SHORT_TEXT, NO_DECIMAL = "026162", "8000000001ff"
 
@@ -99,8 +97,8 @@ SHORT_TEXT, NO_DECIMAL = "026162", "8000000001ff"
 )
 def test_a_null_or_another_value_is_not_taken_from_the_other_image(before: str, after: str) -> None:
     data = bytes.fromhex(before + after)
-    whole = one_by_one(PLAN, PayloadReader(data), [0, 1, 2], NAMES)
-    assert side_by_side(PLAN, PayloadReader(data), [0, 1, 2], NAMES) == whole
+    whole = one_by_one(NAMED, PayloadReader(data))
+    assert side_by_side(NAMED, PayloadReader(data)) == whole
 
 
 def test_images_that_end_too_soon_are_an_error_of_the_column() -> None:
@@ -111,7 +109,7 @@ def test_images_that_end_too_soon_are_an_error_of_the_column() -> None:
         errors = []
         for read in (one_by_one, side_by_side):
             with pytest.raises(DecodeError) as caught:
-                read(PLAN, PayloadReader((image + image)[:end]), [0, 1, 2], NAMES)
+                read(NAMED, PayloadReader((image + image)[:end]))
             errors.append(caught.value.text)
         assert errors[0] == errors[1]
 
@@ -123,7 +121,7 @@ def test_bytes_that_are_no_value_are_an_error_in_either_image() -> None:
         errors = []
         for read in (one_by_one, side_by_side):
             with pytest.raises(DecodeError) as caught:
-                read(PLAN, PayloadReader(data), [0, 1, 2], NAMES)
+                read(NAMED, PayloadReader(data))
             errors.append(caught.value.text)
         assert errors[0] == errors[1]
         assert errors[0].startswith("column c (NEWDECIMAL): ")
