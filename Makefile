@@ -20,7 +20,7 @@ TOOLS := $(BUILD)/.installed
 TOOL_NAMES := mypy mypy-extensions ast-serialize librt pathspec typing-extensions setuptools isal orjson zstandard
 PIP := -m pip install --disable-pip-version-check
 
-.PHONY: setup ready demo test test-interpreted test-all kill-test chaos mirror-chaos snapshot-proof fuzz bench golden coverage-table errors-page configuration-page man-pages status-pictures schema-changes debezium-compare debezium-takeover debezium-clients logging-rules lint lock wheel sdist clean
+.PHONY: setup ready demo test test-interpreted test-all kill-test chaos mirror-chaos snapshot-proof fuzz bench golden coverage-table errors-page configuration-page man-pages status-pictures status-audit schema-changes debezium-compare debezium-takeover debezium-clients logging-rules lint lock wheel sdist clean
 
 setup:
 	@$(MAKE) --no-print-directory --jobs 2 ready
@@ -142,6 +142,16 @@ man-pages: $(INSTALLED)
 # Draws docs/status-page.png and docs/status-terminal.png; needs Chromium.
 status-pictures: $(INSTALLED)
 	$(VENV)/bin/python -m tests.status.pictures
+
+# Takes pictures of running pipelines in each state, into build/status-page/running, and lets axe-core look for what
+# keeps people from reading the page; needs Chromium and npm: some minutes.
+AXE := build/axe/package/axe.min.js
+status-audit: setup $(AXE)
+	AXE=$(AXE) $(VENV)/bin/python -m pytest -q tests/integration/operation/test_status.py $(ARGS)
+
+$(AXE):
+	mkdir -p build/axe
+	cd build/axe && npm pack --silent axe-core@4.14.1 && tar xzf axe-core-*.tgz
 
 # Tries every schema change on every server, and writes docs/schema-changes.md: some minutes.
 # ARGS="'MySQL 9'" chooses one of them.

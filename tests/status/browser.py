@@ -30,6 +30,23 @@ class Screen:
     height: int
     dark: bool
 
+    def options(self) -> tuple[str, ...]:
+        """Return the options of a browser with this screen."""
+        return (
+            f"--window-size={self.width},{self.height}",
+            "--hide-scrollbars",
+            f"--blink-settings=preferredColorScheme={0 if self.dark else 1}",
+        )
+
+
+# Wide and narrow, light and dark.
+SCREENS = {
+    "wide-light": Screen(1280, 1500, dark=False),
+    "wide-dark": Screen(1280, 1500, dark=True),
+    "narrow-light": Screen(390, 3600, dark=False),
+    "narrow-dark": Screen(390, 3600, dark=True),
+}
+
 
 def browse(address: str, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """Run the browser, which keeps its files in `folder`, with more `options`."""
@@ -49,11 +66,4 @@ def picture(page: str, folder: Path, file: Path, screen: Screen) -> None:
     source.write_text(page, "utf-8")
     file.parent.mkdir(parents=True, exist_ok=True)
     file.unlink(missing_ok=True)
-    browse(
-        source.as_uri(),
-        folder,
-        f"--screenshot={file}",
-        f"--window-size={screen.width},{screen.height}",
-        "--hide-scrollbars",
-        f"--blink-settings=preferredColorScheme={0 if screen.dark else 1}",
-    )
+    browse(source.as_uri(), folder, f"--screenshot={file}", *screen.options())

@@ -14,16 +14,10 @@ import pytest
 from connector.status.facts import State
 from connector.status.html import html
 from tests.length import FULL
-from tests.status.browser import Screen, needs_browser, picture
+from tests.status.browser import SCREENS, needs_browser, picture
 from tests.status.states import STATES, facts_in
 
 FOLDER = Path(__file__).parents[2] / "build" / "status-page"
-SCREENS = {
-    "wide-light": Screen(1280, 1500, dark=False),
-    "wide-dark": Screen(1280, 1500, dark=True),
-    "narrow-light": Screen(390, 3600, dark=False),
-    "narrow-dark": Screen(390, 3600, dark=True),
-}
 TAKEN = [
     (state, name)
     for number, state in enumerate(STATES)

@@ -20,6 +20,7 @@ from tests.integration.harness import ConnectorProcess, wait_until
 from tests.integration.operation.test_health import asked
 from tests.integration.operation.test_metrics import free_port
 from tests.integration.packet_proxy import TYPE_OFFSET, PacketProxy
+from tests.status.audit import AXE, audit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +38,8 @@ MARKUP = "<img src=x onerror=alert(1)>"
 EMOJI = "\u26a1" * 40
 RIGHT_TO_LEFT = "\u202e\u05e9\u05dc\u05d5\u05dd"
 WRITE_ROWS = 30
+# An audit looks at the copy for some seconds.
+COPIED_ROWS = 3000 if AXE is None else 60_000
 
 
 def facts_at(port: int) -> Facts | None:
@@ -123,6 +126,7 @@ def test_a_stream_that_keeps_up_is_shown_with_its_tables_and_its_position(
             connector,
         )
         assert states(facts) == [State.STREAMING]
+        audit(port, "streaming")
         assert facts.state.level is Level.GOOD
         assert facts.state.reason == "everything that the source has committed is delivered"
         assert facts.lag is not None
@@ -215,6 +219,7 @@ def test_hostile_names_are_harmless(stream: Stream) -> None:
         assert {f"{stream.database}.{name}" for name in names} <= {
             table.name for table in facts.tables
         }
+        audit(port, "hostile")
         page = page_at(port)
         assert not any(tag == "img" for tag, _ in page.elements)
         assert [tag for tag, _ in page.elements].count("script") == 1
@@ -233,7 +238,7 @@ def test_hostile_names_are_harmless(stream: Stream) -> None:
 
 
 def test_a_copy_is_shown_with_its_progress(stream: Stream) -> None:
-    rows = ", ".join(f"({number}, REPEAT('x', 200))" for number in range(3000))
+    rows = ", ".join(f"({number}, REPEAT('x', 200))" for number in range(COPIED_ROWS))
     stream.execute("CREATE TABLE t (id INT PRIMARY KEY, v TEXT)", f"INSERT INTO t VALUES {rows}")
     port = free_port()
     settings = {
@@ -249,6 +254,7 @@ def test_a_copy_is_shown_with_its_progress(stream: Stream) -> None:
             connector,
         )
         assert facts.state.state is State.COPYING
+        audit(port, "copying")
         assert facts.state.level is Level.GOOD
         copy = table_of(facts, f"{stream.database}.t").copy
         assert copy is not None
@@ -285,6 +291,7 @@ def test_a_stream_that_is_late_says_so(private_mysql_stream: tuple[Stream, Mysql
             stream.execute(*(f"INSERT INTO t VALUES ({number})" for number in range(60)))
             facts = wait_for(port, lambda facts: State.LAGGING in states(facts), connector)
             assert states(facts) == [State.LAGGING, State.STREAMING]
+            audit(port, "lagging")
             assert facts.worst is Level.WARNING
             assert facts.lag is not None
             assert facts.lag.seconds > 10
@@ -310,6 +317,7 @@ def test_a_source_that_is_away_is_named_with_the_code(
             lambda facts: states(facts)[:2] == [State.SOURCE_AWAY, State.INTERRUPTED],
             connector,
         )
+        audit(port, "source-away")
         assert facts.worst is Level.WARNING
         # Which one depends on the session that notices first.
         assert facts.state.code is not None
@@ -364,6 +372,7 @@ def test_a_broker_that_is_away_is_named_and_the_lag_is_known(
                 ),
                 connector,
             )
+            audit(port, "kafka-away")
             assert facts.state.code == kafka.NO_ANSWER.code
             assert facts.purge is not None
             assert status(connector)[0] == 1
@@ -396,6 +405,7 @@ def test_what_is_in_quarantine_needs_somebody(stream: Stream) -> None:
             connector,
         )
         assert facts.state.state is State.QUARANTINE
+        audit(port, "quarantine")
         assert facts.worst is Level.CRITICAL
         held = table_of(facts, f"{stream.database}.t").kept_back
         assert held is not None
