@@ -39,6 +39,8 @@ class SnapshotRecord(TypedDict):
     error: str  # of one that failed
     # Of records, until they are looked for: rows to take back if the source does not have them.
     keys: list[str]
+    # The id of the notifications of the snapshot that it belongs to; "" without notifications.
+    snapshot: str
 
 
 class PreparedXaRecord(TypedDict):

@@ -26,9 +26,11 @@ from connector.run.notices import Notices
 from connector.sink.commands import Commands
 from connector.sink.signals import SignalListener, Signals, SourceSignals
 from connector.snapshot.cascaded_copies import CascadedCopies
+from connector.snapshot.copy_orders import request_copy
+from connector.snapshot.notifications import Notifications
 from connector.snapshot.output import CopyOutput
 from connector.snapshot.record_options import record_options
-from connector.snapshot.recovered_copies import open_copies, request_copy
+from connector.snapshot.recovered_copies import open_copies
 from connector.snapshot.signalled_copies import SignalledCopies
 from connector.snapshot.wanted_copies import WantedCopies
 from connector.system.temporary_folder import TemporaryFolder
@@ -135,6 +137,7 @@ def assemble(
         quarantine.lift,
         wanted,
         CascadedCopies(cascaded, settings.schema.cascade_seconds, quarantine.fences),
+        Notifications(settings, target, clock),
     )
     attendants = _attendants(settings, peers, target, standing, tables, quarantine, copies, signals)
     names = encoder.tables.names

@@ -107,8 +107,11 @@ class KafkaSink(BatchReceiver):
         instance: str,
         in_flight_bytes_max: int,
         clients: KafkaClients = KAFKA_CLIENTS,
+        notifications: str | None = None,
     ) -> None:
         """Take over pipeline `name` as process `instance`; `clients` open every connection.
+
+        `notifications` is the topic of these.
 
         Raises SinkUnavailable or SinkRefused.
         """
@@ -123,7 +126,7 @@ class KafkaSink(BatchReceiver):
         self._sent_bytes_max = in_flight_bytes_max - open_bytes_max
         self._in_transaction = False
         self._committing = False
-        self._topics = TopicCreator(settings, clients)
+        self._topics = TopicCreator(settings, clients, notifications)
         self._topics.ensure(*topics_at_start(settings))
         self._producer = self._start_producer()
         self.target = BatchingTarget(

@@ -57,13 +57,14 @@ class CopyScheduler:
         settings: SnapshotSettings,
         take_back: Callable[[TableState], None],
         begins: Callable[[TableState], None],
+        goes_on: Callable[[TableCopy, ChunkRead], None],
         completed: Callable[[TableCopy], None],
         failed: Callable[[TableCopy, Exception], None],
     ) -> None:
         """Write to `output`; `completed` and `failed` are called to end a copy.
 
         `take_back` is called before the rows of a copy that replaces all earlier rows, `begins`
-        before a copy reads the first of its rows.
+        before a copy reads the first of its rows, `goes_on` when a chunk with rows was written.
         """
         self.copies: list[TableCopy] = []
         # Whether readers get no more jobs.
@@ -74,6 +75,7 @@ class CopyScheduler:
         self._settings = settings
         self._take_back = take_back
         self._begins = begins
+        self._goes_on = goes_on
         self._completed = completed
         self._failed = failed
         self._readers: ReaderPool | None = None
@@ -252,6 +254,8 @@ class CopyScheduler:
         if isinstance(result, ChunkRead):
             rows, kept_back = output.put_chunk(result.chunk, touched, result.read_us)
             copy.written(result, rows, kept_back, output.seconds)
+            if result.chunk.count:
+                self._goes_on(copy, result)
             return
         keys = dict.fromkeys(key.record_key for key in result.job.keys)
         gone = [key for key in keys if key not in result.found and key not in touched]
@@ -302,7 +306,14 @@ class CopyScheduler:
                     copy.is_asked = True
                     copy.asked_at = copy.watched.changes
                     state = copy.state
-                    readers.submit(PlanJob(copy.number, state.database, state.table, state.where))
+                    job = PlanJob(
+                        copy.number,
+                        state.database,
+                        state.table,
+                        state.where,
+                        with_maximum=bool(state.snapshot),
+                    )
+                    readers.submit(job)
             elif position is not None and position >= planned.end:
                 # Before that position, a window would collect the keys of everything that the
                 # stream has to catch up with.

@@ -22,6 +22,7 @@ class PlanJob:
     database: str
     table: str
     where: str = ""  # the user's text
+    with_maximum: bool = False  # whether `Planned.maximum` is wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class Planned:
     estimated_rows: int  # of the whole table; 0 if the server does not say
     row_bytes: int  # on average, as the server stores it
     end: LogPosition  # end of the log when the table was looked at
+    maximum: list[bytes]  # cells of the greatest key; empty if it is not wanted or not known
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from connector.contract import INTEGER_TYPES
 from connector.errors import ConfigError, table_rows
 from connector.snapshot.condition import Condition
 from connector.snapshot.jobs import PlanJob, Planned
-from connector.snapshot.keyset import can_be_paged
+from connector.snapshot.keyset import can_be_paged, select_rows
 from connector.snapshot.table_state import KeyRange
 from connector.snapshot.watermark import log_end
 from connector.source.tables.selected_table import SelectedTable
@@ -85,6 +85,7 @@ def plan(session: SelectSession, job: PlanJob, settings: SnapshotSettings) -> Pl
         estimated_rows,
         int(statistics.get("row_bytes") or 0),
         log_end(session),
+        _maximum(session, table) if job.with_maximum and ranges else [],
     )
 
 
@@ -118,6 +119,14 @@ def _has_rows(session: SelectSession, table: SelectedTable, count: int) -> bool:
             f"ORDER BY {column} LIMIT 1 OFFSET {count - 1}"
         )
     )
+
+
+def _maximum(session: SelectSession, table: SelectedTable) -> list[bytes]:
+    """Return the cells of the greatest key; none if the table is empty."""
+    order = ", ".join(f"{column.expression} DESC" for column in table.key_columns)
+    sql = f"{select_rows(table, (), '')} ORDER BY {order} LIMIT 1"
+    ((chunk, _),) = session.read_chunks(sql, table.writer(), 1)
+    return chunk.last_key if chunk.count else []
 
 
 def _parts(session: SelectSession, table: SelectedTable, count: int) -> list[KeyRange]:

@@ -12,13 +12,13 @@ import structlog
 
 from connector.errors import RequestRefused, requests
 from connector.sink.request import arguments_of, shown, table_name
-from connector.snapshot.recovered_copies import request_copy
+from connector.snapshot.copy_orders import CopyOrder, carry_out
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from connector.changes.table_filter import TableFilter
-    from connector.sink.record_attendant import Handler
+    from connector.sink.signal import Signal, SignalHandler
     from connector.snapshot.copies import Copies
 
 _TABLES = "data-collections"
@@ -39,7 +39,7 @@ class SignalledCopies:
         self._tables = tables
 
     @property
-    def handlers(self) -> dict[str, Handler]:
+    def handlers(self) -> dict[str, SignalHandler]:
         """What does each signal; all raise RequestRefused for data that they cannot mean."""
         return {
             "execute-snapshot": self.execute,
@@ -49,31 +49,28 @@ class SignalledCopies:
             "log": self.log,
         }
 
-    def execute(self, offset: int, data: Mapping[str, Any]) -> None:
+    def execute(self, signal: Signal) -> None:
         """Copy the tables of a signal."""
-        for request in copy_requests(data):
-            request_copy(self._copies, self._tables, offset, request, "signal")
+        orders = [CopyOrder.read(request) for request in copy_requests(signal.data)]
+        carry_out(self._copies, self._tables, signal.offset, orders, "signal", signal.id)
 
-    def stop(self, offset: int, data: Mapping[str, Any]) -> None:
+    def stop(self, signal: Signal) -> None:
         """End the copies of the tables of a signal; of all tables if it names none."""
-        del offset
-        self._copies.stop(stopped_tables(data))
+        self._copies.stop(stopped_tables(signal.data))
 
-    def pause(self, offset: int, data: Mapping[str, Any]) -> None:
+    def pause(self, signal: Signal) -> None:
         """Read no more rows until `resume`, or a restart."""
-        del offset
-        _arguments(data)
+        _arguments(signal.data)
         self._copies.pause(paused=True)
 
-    def resume(self, offset: int, data: Mapping[str, Any]) -> None:
+    def resume(self, signal: Signal) -> None:
         """Go on reading rows."""
-        del offset
-        _arguments(data)
+        _arguments(signal.data)
         self._copies.pause(paused=False)
 
-    def log(self, offset: int, data: Mapping[str, Any]) -> None:
+    def log(self, signal: Signal) -> None:
         """Write the message of a signal to the log; `{}` stands for the signal's offset."""
-        structlog.get_logger().info("a message", said=message_of(data, offset))
+        structlog.get_logger().info("a message", said=message_of(signal.data, signal.offset))
 
 
 def message_of(data: Mapping[str, Any], offset: int) -> str:

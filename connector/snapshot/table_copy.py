@@ -171,6 +171,17 @@ class TableCopy:
         self.state.keys = []
         self.listed = []
 
+    def told_keys(self, result: ChunkRead) -> dict[str, str]:
+        """Return the greatest key of the table and the last one of a chunk, as text."""
+        columns = result.job.table.key_columns
+        assert self.planned is not None
+        keys = {"maximum_key": self.planned.maximum, "last_processed_key": result.chunk.last_key}
+        return {
+            name: ",".join(column.shown(cell) for column, cell in zip(columns, key, strict=True))
+            for name, key in keys.items()
+            if key
+        }
+
     def count_rows(self, rows: int, kept_back: int, seconds: float) -> None:
         """Count rows that were written at a time, and those that went into quarantine."""
         if self._first_written is None:

@@ -43,6 +43,14 @@ class KeyColumn:
     packed_type: str  # MariaDB's UUID, INET4 or INET6, else ""
     declared: str  # name, type and collation: if they change, the order of the keys may change
 
+    def shown(self, cell: bytes) -> str:
+        """Return a value as text for a person, from its cell in `Chunk.last_key`."""
+        if self.packed_type or self.type in _BYTES:
+            return cell.hex().upper()
+        if self.type == "bit":
+            return str(int.from_bytes(cell, "big"))
+        return cell.decode("utf-8", "backslashreplace")
+
     def literal(self, cell: bytes) -> str:
         """Return the SQL literal of a value, from its cell in `Chunk.last_key`."""
         if self.packed_type:

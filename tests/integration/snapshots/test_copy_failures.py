@@ -116,7 +116,14 @@ def test_a_table_that_changes_again_and_again() -> None:
     failed: list[str] = []
     making: Any = CopyScheduler
     copying = making(
-        None, None, SnapshotSettings(), None, None, None, lambda _, error: failed.append(error.text)
+        None,
+        None,
+        SnapshotSettings(),
+        take_back=None,
+        begins=None,
+        goes_on=None,
+        completed=None,
+        failed=lambda _, error: failed.append(error.text),
     )
     state = TableState("shop", "t")
     copy = TableCopy(state, WatchedTable(), SnapshotSettings())
