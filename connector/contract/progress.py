@@ -99,6 +99,8 @@ class ProgressRecord(TypedDict):
     # Of the first record in `signals.kafka_topic` that was not taken up; None before the topic is
     # known.
     signals_offset: int | None
+    # The token in the name of the taken file of signals that was done last; "" before the first.
+    signals_file: str
     prepared: list[PreparedXaRecord]  # in the order in which they were prepared
     instance: str  # id of the process that wrote it; tells a fenced process that it was fenced
     host: str

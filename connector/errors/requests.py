@@ -92,4 +92,15 @@ ADDITIONAL_CONDITIONS = ErrorCode(
     end=End.LOGGED,
     cause=_ANYBODY,
 )
+SIGNAL_FILE = ErrorCode(
+    "R128",
+    "file of {signals.file} {path}: {said}",
+    "let the account of the pipeline rename and remove files in that folder",
+    end=End.LOGGED,
+    cause=(
+        "The pipeline renames the file, so that no signal is lost that is appended meanwhile. It "
+        "tries again, and the stream goes on."
+    ),
+    example={"path": "/var/lib/cdc/signals.txt", "said": "Permission denied"},
+)
 NO_MESSAGE = ErrorCode("R127", "its message is not a text", end=End.LOGGED, cause=_ANYBODY)

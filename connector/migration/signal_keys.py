@@ -13,6 +13,7 @@ _SIGNALS: Final = "signal.enabled.channels"
 _SIGNAL_TABLE: Final = "signal.data.collection"
 _SIGNAL_TOPIC: Final = "signal.kafka.topic"
 _SIGNAL_SERVERS: Final = "signal.kafka.bootstrap.servers"
+_SIGNAL_FILE: Final = "signal.file"
 _NOTIFICATIONS: Final = "notification.enabled.channels"
 _NOTIFICATION_TOPIC: Final = "notification.sink.topic.name"
 _OFF: Final = "its channel is not enabled"
@@ -36,8 +37,13 @@ def convert_signals(draft: Draft) -> None:
             draft.no_counterpart(_SIGNAL_SERVERS, "signals are read from kafka.bootstrap_servers")
     elif topic is not None:
         draft.not_needed(_SIGNAL_TOPIC, _OFF)
+    file = draft.pop(_SIGNAL_FILE)
+    if "file" in channels:
+        draft.take(_SIGNAL_FILE, "signals.file", file or "file-signals.txt")
+    elif file is not None:
+        draft.not_needed(_SIGNAL_FILE, _OFF)
     for channel in channels:
-        if channel not in ("source", "kafka"):
+        if channel not in ("source", "kafka", "file"):
             draft.no_counterpart(_SIGNALS, f"there is no channel {channel} here")
 
 

@@ -24,6 +24,7 @@ from connector.run.delivery_stream import DeliveryStream
 from connector.run.heartbeat import Heartbeat
 from connector.run.notices import Notices
 from connector.sink.commands import Commands
+from connector.sink.signal_file import FileSignals, SignalFile
 from connector.sink.signals import SignalListener, Signals, SourceSignals
 from connector.snapshot.cascaded_copies import CascadedCopies
 from connector.snapshot.copy_orders import request_copy
@@ -162,6 +163,9 @@ def _attendants(
     handlers = SignalledCopies(copies, tables).handlers
     if signals is not None:
         attendants.append(SourceSignals(signals, handlers))
+    if settings.signals.file is not None:
+        file = SignalFile(settings.signals.file, standing.signals_file)
+        attendants.append(FileSignals(file, standing, handlers))
     topic = settings.signals.kafka_topic
     if topic is not None:
         listener = SignalListener(settings.kafka, topic, standing.signals_offset)

@@ -290,6 +290,8 @@ class SignalSettings(Section):
     kafka_topic: str | None = None
     # signal.data.collection
     table: TablePattern | None = None
+    # signal.file
+    file: Path | None = None
 
 
 class NotificationSettings(Section):

@@ -99,3 +99,4 @@ class Commands(RecordAttendant):
         else:
             handle(log, "a request", partial(handler, offset, found))
         self._standing.commands_offset = offset + 1
+        self._standing.was_asked = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,8 +18,6 @@ from tests.application import app
 from tests.errors.texts import shown
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from connector.settings.sections import Settings
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
@@ -186,8 +185,15 @@ def test_signals_are_taken_over(tmp_path: Path) -> None:
     )
     assert "signals are read from kafka.bootstrap_servers" in of_topic.warnings
 
-    default = imported(tmp_path, signal__enabled__channels="kafka").settings
-    assert default.signals == SignalSettings(kafka_topic="shop-signal")
+    default = imported(tmp_path, signal__enabled__channels="kafka,file").settings
+    assert default.signals == SignalSettings(
+        kafka_topic="shop-signal", file=Path("file-signals.txt")
+    )
+    file = {"signal.file": "/run/signals"}
+    of_file = Imported(tmp_path, LEAST | file | {"signal.enabled.channels": "file"})
+    assert of_file.settings.signals == SignalSettings(file=Path("/run/signals"))
+    off = Imported(tmp_path, LEAST | file)
+    assert "#   signal.file = /run/signals: its channel is not enabled" in off.text
 
 
 def test_notifications_are_taken_over(tmp_path: Path) -> None:

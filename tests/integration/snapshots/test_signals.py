@@ -12,6 +12,8 @@ from kafka import KafkaAdminClient, KafkaProducer
 from tests.integration.harness import failure_of, run_to_end, wait_until
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.integration.database_stream import Stream
 
 pytestmark = pytest.mark.kafka
@@ -53,6 +55,34 @@ def test_the_rows_of_a_table_are_signals(either_stream: Stream) -> None:
     assert failure_of(output) == (
         "signals.table names other.signals, which is not followed; name it in source.tables"
     )
+
+
+def test_signals_of_a_file_are_done_once_also_after_a_kill(stream: Stream, tmp_path: Path) -> None:
+    rows = range(1, 31)
+    file = tmp_path / "signals" / "file-signals.txt"
+    file.parent.mkdir()
+    stream.execute(
+        "CREATE TABLE t (id INT PRIMARY KEY)",
+        "INSERT INTO t VALUES " + ",".join(f"({n})" for n in rows),
+    )
+    table = f"{stream.database}.t"
+    # By a condition, the rows are copied over those of consumers.
+    conditions = [{"data-collection": table, "filter": "id > 0"}]
+    data = {"data-collections": [table], "additional-conditions": conditions}
+    line = json.dumps({"id": "1", "type": "execute-snapshot", "data": data})
+    chosen = {"source__start": "latest", "signals__file": str(file), "snapshot__chunk_rows": 1}
+    with stream.connector(**chosen) as connector:
+        connector.wait_for("streaming")
+        with file.open("a") as opened:
+            opened.write(f"{line}\n")
+        stream.wait_for_changes(3, connector)
+        connector.kill()
+    with stream.connector(**chosen) as connector:
+        stream.wait_for_changes(len(rows), connector)
+        wait_until(lambda: not list(file.parent.iterdir()), connector.output)
+        file.write_text('{"type": "log", "data": {"message": "the last"}}')
+        connector.wait_for("the last")
+    assert sorted(copied(stream)) == [*rows]
 
 
 def test_signals_start_pause_and_stop_copies_once(either_stream: Stream) -> None:
