@@ -41,6 +41,7 @@ class SnapshotRecord(TypedDict):
     keys: list[str]
     # The id of the notifications of the snapshot that it belongs to; "" without notifications.
     snapshot: str
+    surrogate_key: str  # the column to read by, if a signal named one
 
 
 class PreparedXaRecord(TypedDict):

@@ -92,6 +92,9 @@ ADDITIONAL_CONDITIONS = ErrorCode(
     end=End.LOGGED,
     cause=_ANYBODY,
 )
+SURROGATE_KEY = ErrorCode(
+    "R129", "surrogate-key is not the name of a column", end=End.LOGGED, cause=_ANYBODY
+)
 SIGNAL_FILE = ErrorCode(
     "R128",
     "file of {signals.file} {path}: {said}",

@@ -126,20 +126,22 @@ class Copies:
         where: str = "",
         keys: Sequence[str] = (),
         snapshot: str | None = None,
+        surrogate_key: str = "",
     ) -> None:
         """Copy a table from the beginning; consumers drop the rows that they have of it.
 
         If a user asked for the copy, they drop them when the table was found. With `where`, only
         rows that meet it are copied, over those of the consumers; then they drop the rows with
         `keys` that the table does not have. The copy belongs to `snapshot`, an id of `told`; with
-        None, it is one of its own.
+        None, it is one of its own. The rows are read in the order of `surrogate_key`, if there is
+        one, else in that of the key.
         """
         if snapshot is None:
             snapshot = self.told.start([(database, table)], reason)
         fresh = TableState(
             database, table, reason=reason, request=request, where=where, keys=list(keys)
         )
-        fresh.snapshot = snapshot
+        fresh.snapshot, fresh.surrogate_key = snapshot, surrogate_key
         known = self._states.get(fresh.key_part)
         if known is not None:
             self._end(known)

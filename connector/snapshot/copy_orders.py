@@ -32,6 +32,7 @@ class CopyOrder:
     tables: list[tuple[str, str]]
     where: str
     keys: list[str]
+    surrogate_key: str = ""  # the column to read by; "" means the key
 
     @classmethod
     def read(cls, request: Mapping[str, Any]) -> CopyOrder:
@@ -103,6 +104,7 @@ def carry_out(
                     where=where,
                     keys=order.keys,
                     snapshot=snapshot,
+                    surrogate_key=order.surrogate_key,
                 )
                 continue
             state = TableState(database, table, "failed", asked, offset, where, error=str(failed))

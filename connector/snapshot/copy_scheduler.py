@@ -190,7 +190,7 @@ class CopyScheduler:
             except UnsupportedChange as error:
                 self._failed(copy, error)
                 return
-        key = [column.declared for column in planned.table.key_columns] if planned.ranges else []
+        key = [column.declared for column in planned.table.order_columns] if planned.ranges else []
         if state.phase != "copying" or not key or state.key != key:
             if state.rows and not state.where:
                 # The written rows have other keys, or were read in another order of them.
@@ -312,6 +312,7 @@ class CopyScheduler:
                         state.table,
                         state.where,
                         with_maximum=bool(state.snapshot),
+                        surrogate_key=state.surrogate_key,
                     )
                     readers.submit(job)
             elif position is not None and position >= planned.end:

@@ -22,6 +22,7 @@ class PlanJob:
     database: str
     table: str
     where: str = ""  # the user's text
+    surrogate_key: str = ""  # the column to read by, if it is not the key
     with_maximum: bool = False  # whether `Planned.maximum` is wanted
 
 

@@ -56,7 +56,7 @@ def plan(session: SelectSession, job: PlanJob, settings: SnapshotSettings) -> Pl
     Raises the errors of the session, as `SelectedTable.describe` does, and ConfigError for a
     condition that does not fit this table.
     """
-    table = SelectedTable.describe(session, job.database, job.table)
+    table = SelectedTable.describe(session, job.database, job.table, job.surrogate_key)
     condition = ""
     if job.where:
         try:
@@ -70,7 +70,7 @@ def plan(session: SelectSession, job: PlanJob, settings: SnapshotSettings) -> Pl
     ranges: list[KeyRange] = []
     if can_be_paged(table):
         ranges = [KeyRange()]
-        if table.key_columns[0].type in INTEGER_TYPES and settings.connections > 1:
+        if table.order_columns[0].type in INTEGER_TYPES and settings.connections > 1:
             wanted_rows = _CHUNKS_OF_A_PART_MIN * settings.connections * settings.chunk_rows
             if estimated_rows < wanted_rows and _has_rows(session, table, wanted_rows):
                 estimated_rows = wanted_rows
@@ -112,7 +112,7 @@ def _has_rows(session: SelectSession, table: SelectedTable, count: int) -> bool:
     The engine's own number may be old (STATS_AUTO_RECALC=0), so this counts in the key, and stops
     when there are enough rows.
     """
-    column = table.key_columns[0].expression
+    column = table.order_columns[0].expression
     return bool(
         session.query(
             f"SELECT {column} AS found FROM {table.quoted_name} "  # noqa: S608 - quoted names
@@ -123,7 +123,7 @@ def _has_rows(session: SelectSession, table: SelectedTable, count: int) -> bool:
 
 def _maximum(session: SelectSession, table: SelectedTable) -> list[bytes]:
     """Return the cells of the greatest key; none if the table is empty."""
-    order = ", ".join(f"{column.expression} DESC" for column in table.key_columns)
+    order = ", ".join(f"{column.expression} DESC" for column in table.order_columns)
     sql = f"{select_rows(table, (), '')} ORDER BY {order} LIMIT 1"
     ((chunk, _),) = session.read_chunks(sql, table.writer(), 1)
     return chunk.last_key if chunk.count else []
@@ -131,7 +131,7 @@ def _maximum(session: SelectSession, table: SelectedTable) -> list[bytes]:
 
 def _parts(session: SelectSession, table: SelectedTable, count: int) -> list[KeyRange]:
     """Split the values of the first key column evenly; the first and the last part are open."""
-    column = table.key_columns[0].expression
+    column = table.order_columns[0].expression
     (row,) = session.query(
         f"SELECT MIN({column}) AS low, MAX({column}) AS high FROM {table.quoted_name}"  # noqa: S608 - quoted names
     )

@@ -1,11 +1,12 @@
 """What signals in the form of Debezium do to copies of tables.
 
-`execute-snapshot` with its `additional-conditions` is the request of `binlog-connector snapshot`.
+`execute-snapshot` with its `additional-conditions` does what `binlog-connector snapshot` asks for.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 
 _TABLES = "data-collections"
 _CONDITIONS = "additional-conditions"
-# Which has no meaning here: rows are read in the order of their key.
 _KEY = "surrogate-key"
 _INCREMENTAL = "INCREMENTAL"
+_COLUMN_CHARACTERS_MAX = 64
 # Characters of regular expressions that names of tables hardly have.
 _EXPRESSION = re.compile(r"[\[\]*+?()|^\\{}]")
 
@@ -51,7 +52,7 @@ class SignalledCopies:
 
     def execute(self, signal: Signal) -> None:
         """Copy the tables of a signal."""
-        orders = [CopyOrder.read(request) for request in copy_requests(signal.data)]
+        orders = copy_orders(signal.data)
         carry_out(self._copies, self._tables, signal.offset, orders, "signal", signal.id)
 
     def stop(self, signal: Signal) -> None:
@@ -81,8 +82,8 @@ def message_of(data: Mapping[str, Any], offset: int) -> str:
     return shown(message.replace("{}", str(offset)))
 
 
-def copy_requests(data: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the requests of `execute-snapshot`, one for each filter of its tables.
+def copy_orders(data: Mapping[str, Any]) -> list[CopyOrder]:
+    """Return the orders of `execute-snapshot`, one for each way to copy its tables.
 
     Raises RequestRefused for data that it cannot mean.
     """
@@ -90,15 +91,20 @@ def copy_requests(data: Mapping[str, Any]) -> list[dict[str, Any]]:
     tables = _names(arguments.get(_TABLES))
     if not tables:
         raise RequestRefused(requests.DATA_COLLECTIONS)
-    wheres = _conditions(arguments.get(_CONDITIONS) or [])
+    every = _column(arguments.get(_KEY))
+    conditions = _conditions(arguments.get(_CONDITIONS) or [])
+    ways: dict[tuple[str, str], list[list[str]]] = {}
+    for table in tables:
+        where, key = conditions.get(table, ("", ""))
+        ways.setdefault((where, key or every), []).append([*table])
     return [
-        {"tables": [[*each] for each in tables if wheres.get(each, "") == where], "where": where}
-        for where in dict.fromkeys(wheres.get(each, "") for each in tables)
+        replace(CopyOrder.read({"tables": listed, "where": where}), surrogate_key=key)
+        for (where, key), listed in ways.items()
     ]
 
 
 def stopped_tables(data: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the tables of `stop-snapshot`, none for all; raises as `copy_requests`."""
+    """Return the tables of `stop-snapshot`, none for all; raises as `copy_orders`."""
     return _names(_arguments(data, _TABLES).get(_TABLES) or [])
 
 
@@ -130,14 +136,23 @@ def _name(text: object) -> tuple[str, str]:
     return table_name(database, table)
 
 
-def _conditions(listed: object) -> dict[tuple[str, str], str]:
-    """Return the filters of a signal by their tables."""
-    found: dict[tuple[str, str], str] = {}
+def _conditions(listed: object) -> dict[tuple[str, str], tuple[str, str]]:
+    """Return the filters and the surrogate keys of a signal by their tables."""
+    found: dict[tuple[str, str], tuple[str, str]] = {}
     if not isinstance(listed, list):
         raise RequestRefused(requests.ADDITIONAL_CONDITIONS)
     for each in listed:
         if not isinstance(each, dict) or not isinstance(each.get("filter"), str):
             raise RequestRefused(requests.ADDITIONAL_CONDITIONS)
         arguments_of(each, "data-collection", "filter", _KEY)
-        found[_name(each.get("data-collection"))] = each["filter"]
+        table = _name(each.get("data-collection"))
+        found[table] = (each["filter"], _column(each.get(_KEY)))
     return found
+
+
+def _column(name: object) -> str:
+    """Return the name of a column, "" without one."""
+    text = "" if name is None else name
+    if not isinstance(text, str) or len(text) > _COLUMN_CHARACTERS_MAX or not text.isprintable():
+        raise RequestRefused(requests.SURROGATE_KEY)
+    return text

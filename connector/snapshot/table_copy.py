@@ -173,7 +173,7 @@ class TableCopy:
 
     def told_keys(self, result: ChunkRead) -> dict[str, str]:
         """Return the greatest key of the table and the last one of a chunk, as text."""
-        columns = result.job.table.key_columns
+        columns = result.job.table.order_columns
         assert self.planned is not None
         keys = {"maximum_key": self.planned.maximum, "last_processed_key": result.chunk.last_key}
         return {

@@ -253,7 +253,7 @@ class TableReader:
         """Return `TableChanged` if the table is not the planned one, else None."""
         planned = job.table
         try:
-            table = SelectedTable.describe(session, *_table_of(job))
+            table = SelectedTable.describe(session, *_table_of(job), planned.surrogate_key)
         except SourceRefused as error:
             gone = not table_exists(session, *_table_of(job))
             return TableChanged(job, log_end(session), gone, error)

@@ -54,6 +54,7 @@ class TableState:
     error: str = ""
     keys: list[str] = field(default_factory=list)
     snapshot: str = ""
+    surrogate_key: str = ""
 
     @property
     def name(self) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 
+from connector.errors import copies
 from tests.integration.harness import failure_of, run_to_end, wait_until
 
 if TYPE_CHECKING:
@@ -35,6 +36,10 @@ def test_the_rows_of_a_table_are_signals(either_stream: Stream) -> None:
     )
     table = f"{stream.database}.t"
     data = json.dumps({"data-collections": [table]})
+
+    def by_column(name: str) -> str:
+        return json.dumps({"data-collections": [f"{stream.database}.u"], "surrogate-key": name})
+
     chosen = {"source__start": "latest", "signals__table": f"{stream.database}.signals"}
     with stream.connector(**chosen) as connector:
         connector.wait_for("streaming")
@@ -46,6 +51,14 @@ def test_the_rows_of_a_table_are_signals(either_stream: Stream) -> None:
             "DELETE FROM signals",
         )
         wait_until(lambda: sorted(copied(stream)) == [1, 2], connector.output)
+        stream.execute(
+            "CREATE TABLE u (id INT PRIMARY KEY, n INT NOT NULL UNIQUE, m INT UNIQUE)",
+            "INSERT INTO u VALUES (1, 30, 1), (2, 20, 2), (3, 10, 3)",
+            f"INSERT INTO signals VALUES ('e', 'execute-snapshot', '{by_column('n')}')",
+        )
+        wait_until(lambda: copied(stream)[2:] == [3, 2, 1], connector.output)
+        stream.execute(f"INSERT INTO signals VALUES ('f', 'execute-snapshot', '{by_column('m')}')")
+        connector.wait_for(f'"error.code": "{copies.SURROGATE_KEY.code}"')
         output = connector.output()
         assert '"cdc.said": "heard"' in output
         assert [output.count(f'"error.code": "{code}"') for code in ("R112", "R123")] == [1, 1]
