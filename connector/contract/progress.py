@@ -42,6 +42,8 @@ class SnapshotRecord(TypedDict):
     # The id of the notifications of the snapshot that it belongs to; "" without notifications.
     snapshot: str
     surrogate_key: str  # the column to read by, if a signal named one
+    # The tables with the same text are copied at one position, where the stream waits; "" for none.
+    together: str
 
 
 class PreparedXaRecord(TypedDict):

@@ -70,15 +70,26 @@ UNKNOWN_SIGNAL = ErrorCode(
     "R123",
     "its type is none of {known}",
     end=End.LOGGED,
-    cause="Other signals of Debezium have no meaning here, such as those that change its offsets.",
+    cause="Other signals of Debezium have no meaning here.",
     example={"known": ("execute-snapshot", "log")},
+)
+SET_POSITION = ErrorCode(
+    "R130",
+    "the position of a stream is not changed by a signal",
+    "give the pipeline another name, and the position as {source.start}",
+    end=End.LOGGED,
+    cause=(
+        "Changes would be left out or repeated, and each account that may write a signal could do "
+        "that."
+    ),
 )
 SNAPSHOT_TYPE = ErrorCode(
     "R124",
-    "it asks for a snapshot of type {type}, and copies are always INCREMENTAL",
+    "its snapshot type is {type}, and not {known}",
     end=End.LOGGED,
-    cause="Copies run beside the stream, and never hold it up.",
-    example={"type": "BLOCKING"},
+    cause="Copies run beside the stream (INCREMENTAL), or the stream waits for them (BLOCKING). "
+    "Both are stopped by a signal of type INCREMENTAL, and only INCREMENTAL ones pause.",
+    example={"type": "FULL", "known": ("INCREMENTAL", "BLOCKING")},
 )
 DATA_COLLECTIONS = ErrorCode(
     "R125",

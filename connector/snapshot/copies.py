@@ -12,7 +12,7 @@ from connector.errors import copies as codes
 from connector.quarantine.core.copied_rows import TableFenced
 from connector.snapshot.copy_scheduler import CopyScheduler
 from connector.snapshot.table_copy import TableCopy
-from connector.snapshot.table_state import NO_REQUEST, TableState
+from connector.snapshot.table_state import AT_START, NO_REQUEST, TableState
 from connector.snapshot.told_snapshots import FAILED, SKIPPED, ToldSnapshots
 
 if TYPE_CHECKING:
@@ -127,6 +127,7 @@ class Copies:
         keys: Sequence[str] = (),
         snapshot: str | None = None,
         surrogate_key: str = "",
+        together: str = "",
     ) -> None:
         """Copy a table from the beginning; consumers drop the rows that they have of it.
 
@@ -134,14 +135,16 @@ class Copies:
         rows that meet it are copied, over those of the consumers; then they drop the rows with
         `keys` that the table does not have. The copy belongs to `snapshot`, an id of `told`; with
         None, it is one of its own. The rows are read in the order of `surrogate_key`, if there is
-        one, else in that of the key.
+        one, else in that of the key; those of tables with the same text `together` are read at one
+        position, where the stream waits.
         """
         if snapshot is None:
-            snapshot = self.told.start([(database, table)], reason)
+            snapshot = self.told.start([(database, table)], initial=False)
         fresh = TableState(
             database, table, reason=reason, request=request, where=where, keys=list(keys)
         )
         fresh.snapshot, fresh.surrogate_key = snapshot, surrogate_key
+        fresh.together = together
         known = self._states.get(fresh.key_part)
         if known is not None:
             self._end(known)
@@ -160,7 +163,7 @@ class Copies:
 
     def copy_all(self, tables: Sequence[tuple[str, str]], reason: str) -> None:
         """Copy tables as one snapshot."""
-        snapshot = self.told.start(tables, reason)
+        snapshot = self.told.start(tables, initial=reason == AT_START)
         for database, table in tables:
             self.copy(database, table, reason, snapshot=snapshot)
         self.told.settle()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -78,14 +79,19 @@ def carry_out(
     orders: Sequence[CopyOrder],
     noun: str,
     id_: str = "",
+    *,
+    together: bool = False,
 ) -> None:
     """Copy the tables of `orders` as one snapshot, for which the notifications have `id_`.
 
     The copy of a table that is not in the followed `tables` fails: they may have changed since the
     request. If the condition is none, all copies fail. `noun` is what the log calls the request.
+    With `together`, the stream waits while all tables are copied at one position.
     """
     asked = f"{noun} {offset}"
-    snapshot = copies.told.start([table for each in orders for table in each.tables], asked, id_)
+    tables_of = [table for each in orders for table in each.tables]
+    snapshot = copies.told.start(tables_of, id_, initial=together)
+    group = uuid.uuid4().hex if together else ""
     for order in orders:
         refused = order.refusal()
         for database, table in order.tables:
@@ -105,10 +111,11 @@ def carry_out(
                     keys=order.keys,
                     snapshot=snapshot,
                     surrogate_key=order.surrogate_key,
+                    together=group,
                 )
                 continue
             state = TableState(database, table, "failed", asked, offset, where, error=str(failed))
-            state.snapshot = snapshot
+            state.snapshot, state.together = snapshot, group
             copies.refuse(state, failed, status)
     copies.told.settle()
 

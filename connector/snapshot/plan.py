@@ -68,7 +68,7 @@ def plan(session: SelectSession, job: PlanJob, settings: SnapshotSettings) -> Pl
     ) or ({},)
     estimated_rows = int(statistics.get("estimated") or 0)
     ranges: list[KeyRange] = []
-    if can_be_paged(table):
+    if can_be_paged(table) and not job.at_once:
         ranges = [KeyRange()]
         if table.order_columns[0].type in INTEGER_TYPES and settings.connections > 1:
             wanted_rows = _CHUNKS_OF_A_PART_MIN * settings.connections * settings.chunk_rows

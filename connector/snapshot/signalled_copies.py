@@ -26,6 +26,7 @@ _TABLES = "data-collections"
 _CONDITIONS = "additional-conditions"
 _KEY = "surrogate-key"
 _INCREMENTAL = "INCREMENTAL"
+_BLOCKING = "BLOCKING"
 _COLUMN_CHARACTERS_MAX = 64
 # Characters of regular expressions that names of tables hardly have.
 _EXPRESSION = re.compile(r"[\[\]*+?()|^\\{}]")
@@ -53,7 +54,16 @@ class SignalledCopies:
     def execute(self, signal: Signal) -> None:
         """Copy the tables of a signal."""
         orders = copy_orders(signal.data)
-        carry_out(self._copies, self._tables, signal.offset, orders, "signal", signal.id)
+        together = _type(signal.data) == _BLOCKING
+        carry_out(
+            self._copies,
+            self._tables,
+            signal.offset,
+            orders,
+            "signal",
+            signal.id,
+            together=together,
+        )
 
     def stop(self, signal: Signal) -> None:
         """End the copies of the tables of a signal; of all tables if it names none."""
@@ -87,7 +97,7 @@ def copy_orders(data: Mapping[str, Any]) -> list[CopyOrder]:
 
     Raises RequestRefused for data that it cannot mean.
     """
-    arguments = _arguments(data, _TABLES, _CONDITIONS, _KEY)
+    arguments = _arguments(data, _TABLES, _CONDITIONS, _KEY, types=(_INCREMENTAL, _BLOCKING))
     tables = _names(arguments.get(_TABLES))
     if not tables:
         raise RequestRefused(requests.DATA_COLLECTIONS)
@@ -108,16 +118,23 @@ def stopped_tables(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     return _names(_arguments(data, _TABLES).get(_TABLES) or [])
 
 
-def _arguments(data: Mapping[str, Any], *known: str) -> dict[str, Any]:
-    """Return the data of a signal about copies, which run beside the stream.
+def _arguments(
+    data: Mapping[str, Any], *known: str, types: tuple[str, ...] = (_INCREMENTAL,)
+) -> dict[str, Any]:
+    """Return the data of a signal about copies.
 
-    Raises RequestRefused for other keys than `known`, and for copies of another kind.
+    Raises RequestRefused for other keys than `known`, and for copies of other `types`.
     """
     arguments = arguments_of(data, "type", *known)
-    kind = arguments.get("type", _INCREMENTAL)
-    if not isinstance(kind, str) or kind.upper() != _INCREMENTAL:
-        raise RequestRefused(requests.SNAPSHOT_TYPE, type=shown(kind))
+    if _type(data) not in types:
+        raise RequestRefused(requests.SNAPSHOT_TYPE, type=shown(data["type"]), known=types)
     return arguments
+
+
+def _type(data: Mapping[str, Any]) -> str:
+    """Return the type of a snapshot in capitals; "" if it is no text."""
+    kind = data.get("type", _INCREMENTAL)
+    return kind.upper() if isinstance(kind, str) else ""
 
 
 def _names(listed: object) -> list[tuple[str, str]]:

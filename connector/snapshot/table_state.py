@@ -55,6 +55,7 @@ class TableState:
     keys: list[str] = field(default_factory=list)
     snapshot: str = ""
     surrogate_key: str = ""
+    together: str = ""
 
     @property
     def name(self) -> str:

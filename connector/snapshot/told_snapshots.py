@@ -1,7 +1,8 @@
 """Which notifications a snapshot has: one or more tables whose copies began together.
 
 STARTED, then for each table IN_PROGRESS and TABLE_SCAN_COMPLETED, and COMPLETED after the last
-table. The copies at the start of a pipeline are an initial snapshot, all others are incremental.
+table. The copies at the start of a pipeline are an initial snapshot, and so are those for which the
+stream waits, as with Debezium. All others are incremental.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ class ToldSnapshots:
         """Whether anything is told."""
         return self._notifications.wanted
 
-    def start(self, tables: Iterable[tuple[str, str]], reason: str, id_: str = "") -> str:
+    def start(self, tables: Iterable[tuple[str, str]], id_: str = "", *, initial: bool) -> str:
         """Tell that a snapshot of `tables` begins; return its id, "" if nothing is told."""
         if not self.wanted:
             return ""
         id_ = id_ or str(uuid.uuid4())
-        aggregate = _aggregate(reason)
+        aggregate = INITIAL if initial else INCREMENTAL
         names = ",".join(f"{database}.{table}" for database, table in tables)
         data = {"data_collections": names} if aggregate is INCREMENTAL else {}
         self._tell(id_, aggregate, "STARTED", data)
@@ -59,13 +60,13 @@ class ToldSnapshots:
 
     def begin(self, state: TableState) -> None:
         """Tell that the first rows of a table are read; incremental ones are told as they come."""
-        if state.snapshot and _aggregate(state.reason) is INITIAL:
+        if state.snapshot and _aggregate(state) is INITIAL:
             data = self._collections(state) | {"current_collection_in_progress": state.name}
             self._tell(state.snapshot, INITIAL, "IN_PROGRESS", data)
 
     def go_on(self, state: TableState, keys: Mapping[str, str]) -> None:
         """Tell that rows were written, with the `maximum_key` and the `last_processed_key`."""
-        if state.snapshot and _aggregate(state.reason) is INCREMENTAL:
+        if state.snapshot and _aggregate(state) is INCREMENTAL:
             data = self._collections(state) | {"current_collection_in_progress": state.name}
             self._tell(state.snapshot, INCREMENTAL, "IN_PROGRESS", data | dict(keys))
 
@@ -73,7 +74,7 @@ class ToldSnapshots:
         """Tell that the copy of a table has ended; without a `status`, all its rows were read."""
         if not state.snapshot:
             return
-        aggregate = _aggregate(state.reason)
+        aggregate = _aggregate(state)
         if not status:
             is_empty = aggregate is INCREMENTAL and not state.rows + state.kept_back
             status = "EMPTY" if is_empty else "SUCCEEDED"
@@ -94,14 +95,14 @@ class ToldSnapshots:
         for id_, members in stopped.items():
             names = ",".join(state.name for state in members)
             data = {"data_collections": names} if some else {}
-            self._tell(id_, _aggregate(members[0].reason), "ABORTED", data)
+            self._tell(id_, _aggregate(members[0]), "ABORTED", data)
 
     def pause(self, *, paused: bool) -> None:
         """Tell that incremental snapshots pause, or go on."""
         going: dict[str, TableState] = {
             state.snapshot: state
             for state in self._states.values()
-            if state.snapshot and state.under_way and _aggregate(state.reason) is INCREMENTAL
+            if state.snapshot and state.under_way and _aggregate(state) is INCREMENTAL
         }
         for id_, state in going.items():
             kind = "PAUSED" if paused else "RESUMED"
@@ -119,7 +120,7 @@ class ToldSnapshots:
 
     def _collections(self, state: TableState) -> dict[str, str]:
         """Return the tables of a snapshot; of an incremental one, those that have not ended."""
-        all_count = _aggregate(state.reason) is INITIAL
+        all_count = _aggregate(state) is INITIAL
         names = dict.fromkeys(
             each.name
             for each in self._states.values()
@@ -133,5 +134,5 @@ class ToldSnapshots:
         self._notifications.write(unique, aggregate, kind, data)
 
 
-def _aggregate(reason: str) -> str:
-    return INITIAL if reason == AT_START else INCREMENTAL
+def _aggregate(state: TableState) -> str:
+    return INITIAL if state.reason == AT_START or state.together else INCREMENTAL

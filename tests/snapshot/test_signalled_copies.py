@@ -43,6 +43,13 @@ def test_copies_of_all_tables_or_of_some_are_stopped() -> None:
     assert stopped_tables({**ORDERS, "type": "INCREMENTAL"}) == [("shop", "orders")]
 
 
+def test_only_incremental_snapshots_are_stopped_by_a_signal() -> None:
+    assert copy_orders({**ORDERS, "type": "blocking"}) == copy_orders(ORDERS)
+    with pytest.raises(RequestRefused) as caught:
+        stopped_tables({**ORDERS, "type": "BLOCKING"})
+    assert caught.value.code is requests.SNAPSHOT_TYPE
+
+
 def test_a_message_is_one_short_line() -> None:
     assert message_of({"message": "at {}\n"}, 7) == "at 7?"
     with pytest.raises(RequestRefused) as caught:
@@ -60,7 +67,7 @@ def test_a_message_is_one_short_line() -> None:
         ({"data-collections": ["orders"]}, requests.DATA_COLLECTIONS),
         ({"data-collections": ["shop.order.*"]}, requests.DATA_COLLECTIONS),
         ({"data-collections": ["shop." + "x" * 65]}, requests.NO_TABLE),
-        ({**ORDERS, "type": "BLOCKING"}, requests.SNAPSHOT_TYPE),
+        ({**ORDERS, "type": "FULL"}, requests.SNAPSHOT_TYPE),
         ({**ORDERS, "type": 7}, requests.SNAPSHOT_TYPE),
         ({**ORDERS, "surrogate-key": 7}, requests.SURROGATE_KEY),
         ({**ORDERS, "surrogate-key": "n" * 65}, requests.SURROGATE_KEY),

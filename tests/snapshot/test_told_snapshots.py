@@ -34,7 +34,8 @@ class Told:
         clock = Clock(lambda: 0.0, lambda: NOW_MS * 1_000_000)
         self.states: dict[str, TableState] = {}
         self.told = ToldSnapshots(Notifications(settings, self.target, clock), self.states)
-        snapshot = self.told.start([("shop", table) for table in tables], reason, id_)
+        names = [("shop", table) for table in tables]
+        snapshot = self.told.start(names, id_, initial=reason == "start")
         for table in tables:
             state = TableState("shop", table, "copying", reason, rows=5, snapshot=snapshot)
             self.states[table] = state
@@ -180,7 +181,7 @@ def test_notifications_go_to_the_log_alone_or_nowhere() -> None:
         )
         told = ToldSnapshots(Notifications(settings, target, clock), {})
         with capture_logs() as lines:
-            assert bool(told.start([("shop", "t")], "request 1")) == log
+            assert bool(told.start([("shop", "t")], initial=False)) == log
             told.end(TableState("shop", "t"))
             told.settle()
         assert [line["type"] for line in lines] == (["STARTED"] if log else [])

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 
-from connector.errors import copies
+from connector.errors import copies, requests
 from tests.integration.harness import failure_of, run_to_end, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.integration.database_stream import Stream
+    from tests.integration.harness import ConnectorProcess
 
 pytestmark = pytest.mark.kafka
 
@@ -109,6 +110,10 @@ def test_signals_start_pause_and_stop_copies_once(either_stream: Stream) -> None
         value = {"type": kind, "data": {name.replace("_", "-"): of for name, of in data.items()}}
         producer.send(topic, json.dumps(value).encode(), key=key.encode()).get(PATIENCE_SECONDS)
 
+    def heard(connector: ConnectorProcess) -> bool:
+        send("log", message="now at {}")
+        return "now at " in connector.output()
+
     chosen = {
         "source__start": "latest",
         "signals__kafka_topic": topic,
@@ -119,9 +124,9 @@ def test_signals_start_pause_and_stop_copies_once(either_stream: Stream) -> None
         send("log", message="too early")
         with stream.connector(**chosen) as connector:
             connector.wait_for("streaming")
-            send("log", message="now at {}")
+            # What was sent before the pipeline has found the end of the topic is not for it.
+            wait_until(lambda: heard(connector), connector.output)
             send("log", key="other", message="not for us")
-            connector.wait_for("now at 1")
             send(
                 "execute-snapshot",
                 data_collections=[table],
@@ -129,8 +134,8 @@ def test_signals_start_pause_and_stop_copies_once(either_stream: Stream) -> None
             )
             stream.wait_for_changes(2, connector)
             assert sorted(copied(stream)) == [3, 4]
-            send("execute-snapshot", type="BLOCKING", data_collections=[table])
-            connector.wait_for("R124")
+            send("execute-snapshot", type="FULL", data_collections=[table])
+            connector.wait_for(requests.SNAPSHOT_TYPE.code)
             send("pause-snapshot")
             send("execute-snapshot", data_collections=[table])
             connector.wait_for("copying pauses")
