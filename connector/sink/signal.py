@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     SignalHandler = Callable[["Signal"], None]
 
 _ID_CHARACTERS_MAX = 255
+_SET_POSITION = "set-binlog-position"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +51,14 @@ class Signal:
         log = structlog.get_logger().bind(signal=shown(self.type), offset=self.offset)
         handler = handlers.get(self.type)
         if handler is None:
-            unknown = RequestRefused(requests.UNKNOWN_SIGNAL, known=sorted(handlers))
-            handle(log, "a signal", unknown)
+            handle(log, "a signal", self._refusal(handlers))
         else:
             handle(log, "a signal", lambda: handler(self))
+
+    def _refusal(self, handlers: Mapping[str, SignalHandler]) -> RequestRefused:
+        if self.type == _SET_POSITION:
+            return RequestRefused(requests.SET_POSITION)
+        return RequestRefused(requests.UNKNOWN_SIGNAL, known=sorted(handlers))
 
 
 def _parsed(data: bytes) -> object:

@@ -16,6 +16,7 @@ from connector.progress.stream_position import StreamPosition
 from connector.sink.request import REQUEST_BYTES_MAX, arguments_of
 from connector.sink.signal import Signal
 from connector.sink.signals import Signals, read_signal
+from tests.errors.texts import text_of
 from tests.sink.test_request import Asked
 
 if TYPE_CHECKING:
@@ -63,7 +64,8 @@ def test_each_signal_is_done_or_said_to_be_refused() -> None:
         # What the listener says of the end of the topic.
         {},
         {"type": "log", "data": {"message": "a"}, "id": "7"},
-        {"type": "set-binlog-position", "data": {}, "id": ""},
+        {"type": "schema-changes", "data": {}, "id": ""},
+        {"type": "set-binlog-position", "data": {"binlog_filename": "b"}, "id": ""},
         {"type": "log", "data": {"message": "b", "level": "info"}, "id": ""},
     )
     signals = Signals(asked, standing, {"log": log})
@@ -71,8 +73,9 @@ def test_each_signal_is_done_or_said_to_be_refused() -> None:
         signals.step()
     assert not signals.wants_turn
     assert done == [Signal("log", {"message": "a"}, "7", 1)]
-    assert standing.signals_offset == 4
+    assert standing.signals_offset == 5
     assert [(line["signal"], line["error"]) for line in lines if line["log_level"] == "error"] == [
-        ("set-binlog-position", "its type is none of log"),
+        ("schema-changes", "its type is none of log"),
+        ("set-binlog-position", text_of(requests.SET_POSITION)),
         ("log", "it has unknown keys: level"),
     ]
