@@ -13,8 +13,7 @@ from connector.binlog.events.rows_head import INSERT
 if TYPE_CHECKING:
     from connector.binlog.events.rows import RowsEvent
 
-_TYPE: Final = 1
-_DATA: Final = 2
+_COLUMNS: Final = 3
 
 
 @final
@@ -25,8 +24,8 @@ class SignalRows:
         """Take the new rows of a table."""
         self._database = database
         self._table = table
-        # Type and data of each signal; what is no text is "".
-        self.seen: list[tuple[str, str]] = []
+        # Id, type and data of each signal; what is no text is "".
+        self.seen: list[tuple[str, str, str]] = []
 
     def take(self, rows: RowsEvent) -> None:
         """Keep the signals of an event; raises EventError for a row that cannot be read."""
@@ -40,5 +39,5 @@ class SignalRows:
         for row in rows.rows():
             values = row.after or []
             texts = [value if isinstance(value, str) else "" for value in values]
-            if len(texts) > _DATA:
-                self.seen.append((texts[_TYPE], texts[_DATA]))
+            if len(texts) >= _COLUMNS:
+                self.seen.append((texts[0], texts[1], texts[2]))

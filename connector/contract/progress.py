@@ -39,6 +39,11 @@ class SnapshotRecord(TypedDict):
     error: str  # of one that failed
     # Of records, until they are looked for: rows to take back if the source does not have them.
     keys: list[str]
+    # The id of the notifications of the snapshot that it belongs to; "" without notifications.
+    snapshot: str
+    surrogate_key: str  # the column to read by, if a signal named one
+    # The tables with the same text are copied at one position, where the stream waits; "" for none.
+    together: str
 
 
 class PreparedXaRecord(TypedDict):
@@ -97,6 +102,8 @@ class ProgressRecord(TypedDict):
     # Of the first record in `signals.kafka_topic` that was not taken up; None before the topic is
     # known.
     signals_offset: int | None
+    # The token in the name of the taken file of signals that was done last; "" before the first.
+    signals_file: str
     prepared: list[PreparedXaRecord]  # in the order in which they were prepared
     instance: str  # id of the process that wrote it; tells a fenced process that it was fenced
     host: str

@@ -108,7 +108,7 @@ class CloudEvents:
             connector.encode(),
             prefix.encode(),
             time_us // _US_PER_MS,
-            b"true" if table.copied else b"false",
+            table.snapshot,
             table.quoted_database,
             time_us,
             int(time_us) * _US_PER_MS,

@@ -147,7 +147,7 @@ class FlatFields:
             return table.quoted_table
         if name == "source.snapshot":
             # `false` is the default, which Debezium does not take over.
-            return b'"true"' if table.copied else _NULL
+            return _NULL if table.snapshot == b"false" else b'"%b"' % table.snapshot
         if name == "source.version":
             return quoted(self._options.version)
         if name == "source.connector":

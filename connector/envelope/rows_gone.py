@@ -41,7 +41,7 @@ def put_rows_gone(
         return
     position = sequence.position + 1
     source = SourceBlock(options)
-    source.begin_copy(file, position, now_us, SourceTable(database, table, copied=True), now_us)
+    source.begin_copy(file, position, now_us, SourceTable(database, table, "true"), now_us)
     out = BytesWriter()
     out.write(b'{"before":null,"after":null')
     source.put(out, _TRUNCATE, 0)

@@ -29,16 +29,15 @@ _UNKNOWN: Final = -1  # the thread number of an unknown session
 class SourceTable:
     """The table's part of the source block."""
 
-    __slots__ = ("copied", "database", "quoted_database", "quoted_table", "table")
+    __slots__ = ("database", "quoted_database", "quoted_table", "snapshot", "table")
 
-    def __init__(self, database: str, table: str, *, copied: bool = False) -> None:
-        """Compose the parts; rows are `copied` if they come from a SELECT, not from the log."""
-        snapshot = b"true" if copied else b"false"
-        self.copied = copied
+    def __init__(self, database: str, table: str, snapshot: str = "false") -> None:
+        """Compose the parts; `snapshot` is another text if rows come from a SELECT."""
+        self.snapshot = snapshot.encode()
         self.quoted_database = quoted(database)
         self.quoted_table = quoted(table)
         self.database = b',"snapshot":"%b","db":%b,"sequence":null,"ts_us":' % (
-            snapshot,
+            self.snapshot,
             self.quoted_database,
         )
         self.table = b',"table":%b,"server_id":' % self.quoted_table

@@ -169,6 +169,17 @@ NOT_A_KEY = ErrorCode(
     ),
     example={**_TABLE, "place": 0},
 )
+SURROGATE_KEY = ErrorCode(
+    "R326",
+    "copy of table {table}: surrogate-key {column} is not one of the columns of its records that "
+    "are NOT NULL and alone a unique key",
+    "name another column, or leave surrogate-key out",
+    cause=(
+        "The table is read in the order of that column, each chunk after the last row of the one "
+        "before. Rows with the same value, or without one, would be left out."
+    ),
+    example={**_TABLE, "column": "created_at"},
+)
 THREADS_RUNNING = ErrorCode(
     "R331",
     "{running} running threads, above {snapshot.threads_running_max}",

@@ -70,15 +70,26 @@ UNKNOWN_SIGNAL = ErrorCode(
     "R123",
     "its type is none of {known}",
     end=End.LOGGED,
-    cause="Other signals of Debezium have no meaning here, such as those that change its offsets.",
+    cause="Other signals of Debezium have no meaning here.",
     example={"known": ("execute-snapshot", "log")},
+)
+SET_POSITION = ErrorCode(
+    "R130",
+    "the position of a stream is not changed by a signal",
+    "give the pipeline another name, and the position as {source.start}",
+    end=End.LOGGED,
+    cause=(
+        "Changes would be left out or repeated, and each account that may write a signal could do "
+        "that."
+    ),
 )
 SNAPSHOT_TYPE = ErrorCode(
     "R124",
-    "it asks for a snapshot of type {type}, and copies are always INCREMENTAL",
+    "its snapshot type is {type}, and not {known}",
     end=End.LOGGED,
-    cause="Copies run beside the stream, and never hold it up.",
-    example={"type": "BLOCKING"},
+    cause="Copies run beside the stream (INCREMENTAL), or the stream waits for them (BLOCKING). "
+    "Both are stopped by a signal of type INCREMENTAL, and only INCREMENTAL ones pause.",
+    example={"type": "FULL", "known": ("INCREMENTAL", "BLOCKING")},
 )
 DATA_COLLECTIONS = ErrorCode(
     "R125",
@@ -91,5 +102,19 @@ ADDITIONAL_CONDITIONS = ErrorCode(
     "additional-conditions is not a list of objects with data-collection and filter",
     end=End.LOGGED,
     cause=_ANYBODY,
+)
+SURROGATE_KEY = ErrorCode(
+    "R129", "surrogate-key is not the name of a column", end=End.LOGGED, cause=_ANYBODY
+)
+SIGNAL_FILE = ErrorCode(
+    "R128",
+    "file of {signals.file} {path}: {said}",
+    "let the account of the pipeline rename and remove files in that folder",
+    end=End.LOGGED,
+    cause=(
+        "The pipeline renames the file, so that no signal is lost that is appended meanwhile. It "
+        "tries again, and the stream goes on."
+    ),
+    example={"path": "/var/lib/cdc/signals.txt", "said": "Permission denied"},
 )
 NO_MESSAGE = ErrorCode("R127", "its message is not a text", end=End.LOGGED, cause=_ANYBODY)

@@ -422,6 +422,13 @@ OWN_TOPIC = ErrorCode(
     ),
     example={"topic": "shop.schema"},
 )
+TOPIC_IN_USE = ErrorCode(
+    "C153",
+    "notifications cannot go to topic {topic}, which holds other records of the connector",
+    end=_CONFIGURATION,
+    cause=OWN_TOPIC.cause,
+    example={"topic": "shop.heartbeat"},
+)
 EVENT_HEADER = ErrorCode(
     "C152",
     "{value!r} is no header of an event: write column or column:header, as in type:eventType",

@@ -10,6 +10,7 @@ from connector.migration.draft import Draft
 from connector.migration.kafka_keys import convert_kafka
 from connector.migration.known_properties import NO_COUNTERPART, NOT_NEEDED
 from connector.migration.record_keys import convert_records
+from connector.migration.signal_keys import convert_notifications, convert_signals
 from connector.migration.source_keys import convert_source
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ def converted(
     convert_kafka(draft, bootstrap_servers, secrets=secrets)
     convert_records(draft)
     _convert_delivery(draft)
+    convert_signals(draft)
+    convert_notifications(draft)
     for name in list(draft.left):
         _convert_rest(draft, name)
     return draft

@@ -31,6 +31,8 @@ _SECTIONS: Final = (
     "registry",
     "delivery",
     "snapshot",
+    "signals",
+    "notifications",
 )
 
 

@@ -42,6 +42,7 @@ class Progress:
     between: int = 0
     commands_offset: int = 0
     signals_offset: int | None = None
+    signals_file: str = ""
     prepared: list[PreparedXaRecord] = field(default_factory=list)
     file_created: int = 0
     source: str = ""

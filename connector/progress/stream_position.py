@@ -80,6 +80,10 @@ class StreamPosition:
         self.commands_offset = last.commands_offset if last is not None else 0
         # The same of the first signal; None before the topic of signals is known.
         self.signals_offset = last.signals_offset if last is not None else None
+        # The token of the last signal file that was done.
+        self.signals_file = last.signals_file if last is not None else ""
+        # Whether a command or a signal was taken up since the last progress record.
+        self.was_asked = False
         self.prepared_xa = PreparedXa(last.prepared if last is not None else [])
         # Whether the stream has come to the file of its position. A part of that file was read; if
         # XA transactions are read again, so was a part of earlier files. MariaDB does not say
@@ -203,6 +207,7 @@ class StreamPosition:
         `seq` is that of the last published transaction; "" if there is none since the start.
         """
         self._seq = seq or self._seq
+        self.was_asked = False
         return Progress(
             flavour=self._identity.flavour,
             gtid_set=None if self._gtid_set is None else str(self._gtid_set),
@@ -223,6 +228,7 @@ class StreamPosition:
             prepared=self.prepared_xa.records,
             commands_offset=self.commands_offset,
             signals_offset=self.signals_offset,
+            signals_file=self.signals_file,
             file_created=self._file_created,
             source=self._source,
             begun_events=int(self._begun_events),

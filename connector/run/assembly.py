@@ -24,11 +24,14 @@ from connector.run.delivery_stream import DeliveryStream
 from connector.run.heartbeat import Heartbeat
 from connector.run.notices import Notices
 from connector.sink.commands import Commands
+from connector.sink.signal_file import FileSignals, SignalFile
 from connector.sink.signals import SignalListener, Signals, SourceSignals
 from connector.snapshot.cascaded_copies import CascadedCopies
+from connector.snapshot.copy_orders import request_copy
+from connector.snapshot.notifications import Notifications
 from connector.snapshot.output import CopyOutput
 from connector.snapshot.record_options import record_options
-from connector.snapshot.recovered_copies import open_copies, request_copy
+from connector.snapshot.recovered_copies import open_copies
 from connector.snapshot.signalled_copies import SignalledCopies
 from connector.snapshot.wanted_copies import WantedCopies
 from connector.system.temporary_folder import TemporaryFolder
@@ -135,6 +138,7 @@ def assemble(
         quarantine.lift,
         wanted,
         CascadedCopies(cascaded, settings.schema.cascade_seconds, quarantine.fences),
+        Notifications(settings, target, clock),
     )
     attendants = _attendants(settings, peers, target, standing, tables, quarantine, copies, signals)
     names = encoder.tables.names
@@ -159,6 +163,9 @@ def _attendants(
     handlers = SignalledCopies(copies, tables).handlers
     if signals is not None:
         attendants.append(SourceSignals(signals, handlers))
+    if settings.signals.file is not None:
+        file = SignalFile(settings.signals.file, standing.signals_file)
+        attendants.append(FileSignals(file, standing, handlers))
     topic = settings.signals.kafka_topic
     if topic is not None:
         listener = SignalListener(settings.kafka, topic, standing.signals_offset)

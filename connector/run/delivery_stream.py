@@ -192,6 +192,11 @@ class DeliveryStream(ChangeReceiver):
         elif isinstance(body, MariadbGtidListEvent):
             self._standing.opened_after(event.file, MariadbGtidSet.of(body.gtids))
 
+    @property
+    def has_news(self) -> bool:
+        """Whether the next progress record differs from the last one."""
+        return self.waiting > 0 or self._standing.was_asked
+
     def progress(self, instance: Instance, now_ms: int) -> Progress:
         """Return the progress record for the current position, which is between transactions."""
         published = self._published

@@ -55,7 +55,11 @@ def _open_sink(settings: Settings, instance: Instance) -> KafkaSink:
         if last is not None and last.instance != instance.id:
             raise superseded_by(settings.name, last)
     return KafkaSink(
-        settings.kafka, settings.name, instance.id, settings.delivery.in_flight_bytes_max
+        settings.kafka,
+        settings.name,
+        instance.id,
+        settings.delivery.in_flight_bytes_max,
+        notifications=settings.notifications.kafka_topic,
     )
 
 

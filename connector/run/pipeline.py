@@ -163,7 +163,7 @@ class Pipeline:
             self._settle()
             self._sink.abort()
             self._log.info("stopped inside a transaction; it is read again by the next run")
-        elif delivery.waiting or self._sink.target.records:
+        elif delivery.has_news or self._sink.target.records:
             self._commit()
         self._settle()
 
@@ -178,7 +178,7 @@ class Pipeline:
         """Commit whole delivered transactions: the source may never send them again."""
         if not self._delivery.in_transaction:
             self._attend()
-            if self._delivery.waiting or self._sink.target.records:
+            if self._delivery.has_news or self._sink.target.records:
                 self._commit()
         self._settle()
 
@@ -186,7 +186,7 @@ class Pipeline:
         """Let the attendants write while the stream waits."""
         self._settle()
         self._attend()
-        if self._sink.target.records:
+        if self._delivery.has_news or self._sink.target.records:
             self._commit()
         else:
             stop.sleep(self._poll_seconds)
@@ -331,7 +331,7 @@ class Pipeline:
     def _seconds_until(self, when: Callable[..., float]) -> float:
         """Return the seconds until then; infinite if there is nothing to commit."""
         if self._delivery.in_transaction or not (
-            self._delivery.waiting or self._sink.target.records
+            self._delivery.has_news or self._sink.target.records
         ):
             return inf
         return when(records=self._sink.target.records > 0) - self._clock.monotonic()

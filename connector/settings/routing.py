@@ -17,11 +17,14 @@ def _topic(*names: str) -> AfterValidator:
     """Return a check of a topic's name, in which other names may stand in braces."""
 
     def check(value: str) -> str:
-        if not is_topic_name(re.sub(rf"\{{({'|'.join(names)})\}}", "x", value)):
+        if not is_topic_name(re.sub(rf"\{{({'|'.join(names) or '(?!)'})\}}", "x", value)):
             raise UnfitValueError(codes.TOPIC, value=value)
         return value
 
     return AfterValidator(check)
+
+
+Topic = Annotated[str, _topic()]
 
 
 def _as_event_header(value: str) -> str:

@@ -21,7 +21,7 @@ from connector.errors import ConfigError, SourceUnavailable
 from connector.errors import settings as codes
 from connector.settings.files import FileSettings, UnfitValueError
 from connector.settings.kafka_login import KafkaLogin
-from connector.settings.routing import FilterSettings, OutboxSettings, RouteSettings
+from connector.settings.routing import FilterSettings, OutboxSettings, RouteSettings, Topic
 from connector.settings.secrets import command_secret, read_secret
 from connector.settings.values import (
     CollectorAddress,
@@ -290,6 +290,17 @@ class SignalSettings(Section):
     kafka_topic: str | None = None
     # signal.data.collection
     table: TablePattern | None = None
+    # signal.file
+    file: Path | None = None
+
+
+class NotificationSettings(Section):
+    """Where the pipeline tells how copies go, in the form of Debezium."""
+
+    # notification.sink.topic.name
+    kafka_topic: Topic | None = None
+    # The channel `log`.
+    log: bool = False
 
 
 class QuarantineSettings(Section):
@@ -397,6 +408,7 @@ class Settings(FileSettings):
     delivery: DeliverySettings = DeliverySettings()
     snapshot: SnapshotSettings = SnapshotSettings()
     signals: SignalSettings = SignalSettings()
+    notifications: NotificationSettings = NotificationSettings()
     quarantine: QuarantineSettings = QuarantineSettings()
     schema: SchemaSettings = SchemaSettings()  # type: ignore[assignment]  # as above
     metrics: MetricsSettings = MetricsSettings()
@@ -415,12 +427,14 @@ class Settings(FileSettings):
         return self
 
     @model_validator(mode="after")
-    def _topics_of_rows(self) -> Settings:
-        """Check that no row goes to a topic of the connector's own."""
+    def _topics_of_records(self) -> Settings:
+        """Check that no row and no notification goes to a topic of the connector's own."""
         own = own_topics(self.kafka.topic_prefix)
         for route in self.envelope.routes:
             if route.topic in own:
                 raise UnfitValueError(codes.OWN_TOPIC, topic=route.topic)
+        if self.notifications.kafka_topic in own:
+            raise UnfitValueError(codes.TOPIC_IN_USE, topic=self.notifications.kafka_topic)
         return self
 
     @model_validator(mode="after")

@@ -16,6 +16,7 @@ pipeline was not running.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -92,6 +93,10 @@ class Commands(RecordAttendant):
         log = structlog.get_logger().bind(
             command=shown(command), offset=offset, asked_by=asked_by(found)
         )
-        handler = self._handlers.get(command) or RequestRefused(requests.UNKNOWN_COMMAND)
-        handle(log, "a request", handler, offset, found)
+        handler = self._handlers.get(command)
+        if handler is None:
+            handle(log, "a request", RequestRefused(requests.UNKNOWN_COMMAND))
+        else:
+            handle(log, "a request", partial(handler, offset, found))
         self._standing.commands_offset = offset + 1
+        self._standing.was_asked = True

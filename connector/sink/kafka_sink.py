@@ -110,8 +110,11 @@ class KafkaSink(BatchReceiver):
         instance: str,
         in_flight_bytes_max: int,
         clients: KafkaClients = KAFKA_CLIENTS,
+        notifications: str | None = None,
     ) -> None:
         """Take over pipeline `name` as process `instance`; `clients` open every connection.
+
+        `notifications` is the topic of these.
 
         Raises SinkUnavailable or SinkRefused.
         """
@@ -128,7 +131,7 @@ class KafkaSink(BatchReceiver):
         # Whether the last batches of a transaction are given to the client.
         self._flushing = False
         self._is_committing = False
-        self._topics = TopicCreator(settings, clients)
+        self._topics = TopicCreator(settings, clients, notifications)
         self._topics.ensure(*topics_at_start(settings))
         self._producer = self._start_producer()
         self.target = BatchingTarget(

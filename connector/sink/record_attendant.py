@@ -64,13 +64,7 @@ class RecordAttendant(ABC):
         self._listener.close()
 
 
-def handle(
-    log: Any,
-    noun: str,
-    handler: Handler | RequestRefused,
-    offset: int,
-    arguments: Mapping[str, Any],
-) -> None:
+def handle(log: Any, noun: str, handler: Callable[[], None] | RequestRefused) -> None:
     """Call a handler, and say in `log` that `noun` has come; log a refusal."""
     refused = f"{noun} is refused"
     if isinstance(handler, RequestRefused):
@@ -78,7 +72,7 @@ def handle(
         return
     log.info(noun)
     try:
-        handler(offset, arguments)
+        handler()
     except RequestRefused as error:
         # No traceback: the record is wrong, not this code.
         log.error(refused, **fields(error))  # noqa: TRY400

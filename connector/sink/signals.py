@@ -15,16 +15,16 @@ https://debezium.io/documentation/reference/stable/configuration/signalling.html
 
 from __future__ import annotations
 
-import json
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from connector.errors import RequestRefused, fields, requests
-from connector.sink.record_attendant import RecordAttendant, handle
+from connector.errors import RequestRefused, fields
+from connector.sink.record_attendant import RecordAttendant
 from connector.sink.record_listener import RecordListener
-from connector.sink.request import REQUEST_BYTES_MAX, shown
+from connector.sink.request import shown
+from connector.sink.signal import Signal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,36 +32,14 @@ if TYPE_CHECKING:
     from connector.changes.signal_rows import SignalRows
     from connector.progress.stream_position import StreamPosition
     from connector.settings.sections import KafkaSettings
-    from connector.sink.record_attendant import Handler, Listener
-
-_TYPE = "type"
-_DATA = "data"
+    from connector.sink.record_attendant import Listener
+    from connector.sink.signal import SignalHandler
 
 
 def read_signal(value: bytes | None) -> dict[str, Any]:
-    """Return the type and the data of a signal; raises RequestRefused for other bytes."""
-    signal = _parsed(value or b"")
-    if not isinstance(signal, dict) or not isinstance(signal.get(_TYPE), str):
-        raise RequestRefused(requests.NO_SIGNAL)
-    return {_TYPE: signal[_TYPE], _DATA: _data(signal.get(_DATA))}
-
-
-def _parsed(data: bytes) -> object:
-    if len(data) > REQUEST_BYTES_MAX:
-        raise RequestRefused(requests.SIZE, size=len(data), limit=REQUEST_BYTES_MAX)
-    try:
-        parsed: object = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise RequestRefused(requests.NOT_JSON) from error
-    return parsed
-
-
-def _data(found: object) -> dict[str, Any]:
-    if found is None:
-        return {}
-    if not isinstance(found, dict):
-        raise RequestRefused(requests.NO_SIGNAL)
-    return found
+    """Return the fields of a signal but its offset; raises RequestRefused for other bytes."""
+    signal = Signal.read(value or b"")
+    return {"type": signal.type, "data": signal.data, "id": signal.id}
 
 
 class SignalListener(RecordListener):
@@ -77,9 +55,9 @@ class Signals(RecordAttendant):
     """An attendant that passes signals to their handlers."""
 
     def __init__(
-        self, listener: Listener, standing: StreamPosition, handlers: Mapping[str, Handler]
+        self, listener: Listener, standing: StreamPosition, handlers: Mapping[str, SignalHandler]
     ) -> None:
-        """Take signals from `listener`; `handlers` are called with the offset and the data.
+        """Take signals from `listener`; `handlers` are called with each signal.
 
         The effect of a handler is committed together with the signal's offset.
         """
@@ -90,15 +68,16 @@ class Signals(RecordAttendant):
     def _take(self, offset: int, found: dict[str, Any]) -> None:
         # The end of the topic is told without a signal.
         if found:
-            _do(self._handlers, offset, found[_TYPE], found[_DATA])
+            Signal(**found, offset=offset).do(self._handlers)
         self._standing.signals_offset = offset + 1
+        self._standing.was_asked = True
 
 
 class SourceSignals:
     """An attendant that passes the signals of a table to their handlers."""
 
-    def __init__(self, rows: SignalRows, handlers: Mapping[str, Handler]) -> None:
-        """Take signals from `rows`; `handlers` as in `Signals`, with 0 for the offset.
+    def __init__(self, rows: SignalRows, handlers: Mapping[str, SignalHandler]) -> None:
+        """Take signals from `rows`; `handlers` as in `Signals`.
 
         The effect of a handler is committed together with the transaction of its row.
         """
@@ -118,21 +97,15 @@ class SourceSignals:
     def step(self) -> None:
         """Pass the new signals to their handlers."""
         seen, self._rows.seen = self._rows.seen, []
-        for kind, text in seen:
+        for texts in seen:
             try:
-                data = _data(_parsed(text.encode()) if text else None)
+                signal = Signal.of_texts(*texts)
             except RequestRefused as error:
                 log = structlog.get_logger()
                 # No traceback: the signal is wrong, not this code.
-                log.error("a signal is refused", signal=shown(kind), **fields(error))  # noqa: TRY400
+                log.error("a signal is refused", signal=shown(texts[1]), **fields(error))  # noqa: TRY400
                 continue
-            _do(self._handlers, 0, kind, data)
+            signal.do(self._handlers)
 
     def close(self) -> None:
         """Nothing is open."""
-
-
-def _do(handlers: Mapping[str, Handler], offset: int, kind: str, data: Mapping[str, Any]) -> None:
-    log = structlog.get_logger().bind(signal=shown(kind), offset=offset)
-    unknown = RequestRefused(requests.UNKNOWN_SIGNAL, known=sorted(handlers))
-    handle(log, "a signal", handlers.get(kind) or unknown, offset, data)

@@ -64,8 +64,13 @@ _CONTROL_TOPICS = {
 class TopicCreator:
     """Creates missing topics; asks the cluster only about topics that it has not seen yet."""
 
-    def __init__(self, settings: KafkaSettings, clients: KafkaClients = KAFKA_CLIENTS) -> None:
-        """Create topics in the cluster of `settings`."""
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        clients: KafkaClients = KAFKA_CLIENTS,
+        notifications: str | None = None,
+    ) -> None:
+        """Create topics in the cluster of `settings`; `notifications` is the topic of these."""
         self._settings = settings
         self._clients = clients
         self._known: set[str] = set()
@@ -73,6 +78,8 @@ class TopicCreator:
         self._control = {
             control_topic(prefix, suffix): config for suffix, config in _CONTROL_TOPICS.items()
         } | {prefix: _KEPT_FOR_EVER}
+        if notifications is not None:
+            self._control[notifications] = _KEPT_A_WEEK
 
     def ensure(self, *topics: str) -> None:
         """Create the missing ones of `topics`; raises SinkRefused or SinkUnavailable."""

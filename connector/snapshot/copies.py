@@ -12,7 +12,8 @@ from connector.errors import copies as codes
 from connector.quarantine.core.copied_rows import TableFenced
 from connector.snapshot.copy_scheduler import CopyScheduler
 from connector.snapshot.table_copy import TableCopy
-from connector.snapshot.table_state import NO_REQUEST, TableState
+from connector.snapshot.table_state import AT_START, NO_REQUEST, TableState
+from connector.snapshot.told_snapshots import FAILED, SKIPPED, ToldSnapshots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from connector.metrics.figures import CopyFigures
     from connector.settings.sections import SnapshotSettings
     from connector.snapshot.cascaded_copies import CascadedCopies
+    from connector.snapshot.jobs import ChunkRead
+    from connector.snapshot.notifications import Notifications
     from connector.snapshot.output import CopyOutput
     from connector.snapshot.reader_pool import ReaderPool
     from connector.snapshot.wanted_copies import WantedCopies
@@ -42,6 +45,7 @@ class Copies:
         lift_fences: Callable[[str, str], None],
         wanted: WantedCopies,
         cascaded: CascadedCopies,
+        notifications: Notifications,
         settings: SnapshotSettings,
         states: Iterable[TableState],
         *,
@@ -51,9 +55,9 @@ class Copies:
         """Continue `states`; `lift_fences` is called with a table whose rows are all copied again.
 
         `wanted` has the tables that the stream wants copied again, `cascaded` those with rows that
-        foreign keys have changed. With `keeps_new_tables`, a table that the stream sees created
-        needs no copy, and its state says so. With `goes_on_without`, a table whose rows have no
-        form in the envelope fails alone.
+        foreign keys have changed. `notifications` tell how the copies go. With `keeps_new_tables`,
+        a table that the stream sees created needs no copy, and its state says so. With
+        `goes_on_without`, a table whose rows have no form in the envelope fails alone.
         """
         self._log = structlog.get_logger()
         self._output = output
@@ -64,8 +68,16 @@ class Copies:
         self._keeps_new_tables = keeps_new_tables
         self._goes_on_without = goes_on_without
         self._states = {state.key_part: state for state in states}
+        self.told = ToldSnapshots(notifications, self._states)
         self._copying = CopyScheduler(
-            output, open_readers, settings, self._take_back, self._begin, self._complete, self._fail
+            output,
+            open_readers,
+            settings,
+            self._take_back,
+            self._begin,
+            self._go_on,
+            self._complete,
+            self._fail,
         )
         self._copying.copies += [
             self._copy(state) for state in self._states.values() if state.under_way
@@ -113,22 +125,33 @@ class Copies:
         request: int = NO_REQUEST,
         where: str = "",
         keys: Sequence[str] = (),
+        snapshot: str | None = None,
+        surrogate_key: str = "",
+        together: str = "",
     ) -> None:
         """Copy a table from the beginning; consumers drop the rows that they have of it.
 
         If a user asked for the copy, they drop them when the table was found. With `where`, only
         rows that meet it are copied, over those of the consumers; then they drop the rows with
-        `keys` that the table does not have.
+        `keys` that the table does not have. The copy belongs to `snapshot`, an id of `told`; with
+        None, it is one of its own. The rows are read in the order of `surrogate_key`, if there is
+        one, else in that of the key; those of tables with the same text `together` are read at one
+        position, where the stream waits.
         """
+        if snapshot is None:
+            snapshot = self.told.start([(database, table)], initial=False)
         fresh = TableState(
             database, table, reason=reason, request=request, where=where, keys=list(keys)
         )
+        fresh.snapshot, fresh.surrogate_key = snapshot, surrogate_key
+        fresh.together = together
         known = self._states.get(fresh.key_part)
         if known is not None:
             self._end(known)
             if known.under_way:
                 # The user of that request still waits.
                 fresh.request = max(request, known.request)
+                self.told.end(known, SKIPPED)
         self._states[fresh.key_part] = fresh
         copy = self._copy(fresh)
         copy.takes_back = request != NO_REQUEST and not where
@@ -138,26 +161,42 @@ class Copies:
         self._output.put_state(fresh)
         self._log.info("a table is to be copied", table=fresh.name, reason=reason)
 
-    def refuse(self, state: TableState, error: ConnectorError) -> None:
-        """Write that `error` ended a copy before it began."""
+    def copy_all(self, tables: Sequence[tuple[str, str]], reason: str) -> None:
+        """Copy tables as one snapshot."""
+        snapshot = self.told.start(tables, initial=reason == AT_START)
+        for database, table in tables:
+            self.copy(database, table, reason, snapshot=snapshot)
+        self.told.settle()
+
+    def refuse(self, state: TableState, error: ConnectorError, status: str) -> None:
+        """Write that `error` ended a copy before it began; `status` is what is told."""
         self._log.error("a copy failed", table=state.name, **fields(error))
         self._output.put_state(state)
+        self.told.end(state, status)
 
     def stop(self, tables: Sequence[tuple[str, str]]) -> None:
         """End the running copies of `tables`, or of all tables if there are none; they fail."""
-        for copy in list(self._copying.copies):
-            if not tables or (copy.state.database, copy.state.table) in tables:
-                self._end_failed(copy, SourceRefused(codes.STOPPED))
+        stopped = [
+            copy
+            for copy in self._copying.copies
+            if not tables or (copy.state.database, copy.state.table) in tables
+        ]
+        for copy in stopped:
+            self._end_failed(copy, SourceRefused(codes.STOPPED))
+        self.told.abort([copy.state for copy in stopped], some=bool(tables))
 
     def pause(self, *, paused: bool) -> None:
         """Read no more rows while `paused`; what was read before is written."""
         if paused != self._copying.paused:
             self._copying.paused = paused
             self._log.info("copying pauses" if paused else "copying goes on")
+            self.told.pause(paused=paused)
 
     def forget(self, state: TableState) -> None:
         """Drop the state of a table, and its copy."""
         self._end(state)
+        if state.under_way:
+            self.told.end(state, SKIPPED)
         self._states.pop(state.key_part, None)
         self._output.forget_state(state)
 
@@ -172,6 +211,7 @@ class Copies:
             for database, table, where in self._cascaded.due(self._output.seconds, copying):
                 self.copy(database, table, "foreign keys have changed rows", where=where)
         self._copying.step()
+        self.told.settle()
         if self._output.seconds - self._last_report >= _REPORT_SECONDS:
             self._report()
 
@@ -186,6 +226,7 @@ class Copies:
 
     def _begin(self, state: TableState) -> None:
         """Drop the wish for rows that foreign keys changed before the copy of all rows began."""
+        self.told.begin(state)
         table = state.database, state.table
         others = [copy for copy in self._copying.copies if copy.state is not state]
         if state.where or table in _tables(others):
@@ -193,6 +234,11 @@ class Copies:
         if self._cascaded.met(table):
             # Consumers have got rows from the stream that are gone since.
             self._output.put_rows_gone(state.database, state.table)
+
+    def _go_on(self, copy: TableCopy, read: ChunkRead) -> None:
+        """Tell that a chunk of a table was written."""
+        if self.told.wanted:
+            self.told.go_on(copy.state, copy.told_keys(read))
 
     def _copy(self, state: TableState) -> TableCopy:
         return TableCopy(state, self._output.watch.table(state.name), self._settings)
@@ -265,6 +311,7 @@ class Copies:
         if not isinstance(error, DefiniteError) or not (kept_back or asked_for):
             raise error
         self._end_failed(copy, error)
+        self.told.end(state, FAILED)
 
     def _end_failed(self, copy: TableCopy, error: DefiniteError) -> None:
         state = copy.state
@@ -282,6 +329,7 @@ class Copies:
         state.phase = "complete"
         state.ended_at_ms = self._output.now_ms
         state.ranges = []
+        self.told.end(state)
         self._log.info(
             "copied",
             table=state.name,

@@ -22,6 +22,7 @@ from connector.snapshot.jobs import (
     KeysRead,
     PassBusy,
     PassChunk,
+    PassJob,
     PassReady,
     PlanJob,
     Planned,
@@ -57,13 +58,14 @@ class CopyScheduler:
         settings: SnapshotSettings,
         take_back: Callable[[TableState], None],
         begins: Callable[[TableState], None],
+        goes_on: Callable[[TableCopy, ChunkRead], None],
         completed: Callable[[TableCopy], None],
         failed: Callable[[TableCopy, Exception], None],
     ) -> None:
         """Write to `output`; `completed` and `failed` are called to end a copy.
 
         `take_back` is called before the rows of a copy that replaces all earlier rows, `begins`
-        before a copy reads the first of its rows.
+        before a copy reads the first of its rows, `goes_on` when a chunk with rows was written.
         """
         self.copies: list[TableCopy] = []
         # Whether readers get no more jobs.
@@ -74,6 +76,7 @@ class CopyScheduler:
         self._settings = settings
         self._take_back = take_back
         self._begins = begins
+        self._goes_on = goes_on
         self._completed = completed
         self._failed = failed
         self._readers: ReaderPool | None = None
@@ -110,14 +113,21 @@ class CopyScheduler:
         self._ask()
 
     def drop(self, copy: TableCopy) -> None:
-        """Drop the chunks of a copy that are being read or not yet written."""
-        if self._readers is not None:
-            self._readers.cancel(copy.number)
-        if self._pass is not None and self._pass.copy is copy:
+        """Drop the chunks of a copy that are being read or not yet written.
+
+        Tables that are read at once with it are read again with it, too.
+        """
+        dropped = [copy]
+        if self._pass is not None and copy in self._pass.copies:
+            dropped = self._pass.copies
             self._pass.give_up()
             self._pass = None
-        self._read = [result for result in self._read if result.job.copy != copy.number]
-        copy.drop()
+        numbers = {each.number for each in dropped}
+        self._read = [result for result in self._read if result.job.copy not in numbers]
+        for each in dropped:
+            if self._readers is not None:
+                self._readers.cancel(each.number)
+            each.drop()
 
     def stop_reading(self) -> None:
         """Give up what was read, and end the connections."""
@@ -156,8 +166,9 @@ class CopyScheduler:
         elif isinstance(result, TableChanged):
             self._take_change(copy, result)
         elif isinstance(result, Failed):
-            self._failed(copy, result.error)
-        elif self._pass is not None and self._pass.copy is copy:
+            for each in self._together(copy) if isinstance(result.job, PassJob) else [copy]:
+                self._failed(each, result.error)
+        elif self._pass is not None and copy in self._pass.copies:
             if isinstance(result, PassBusy):
                 self._log.warning(
                     "the copy of a table that is read at once could not begin; trying again",
@@ -188,7 +199,7 @@ class CopyScheduler:
             except UnsupportedChange as error:
                 self._failed(copy, error)
                 return
-        key = [column.declared for column in planned.table.key_columns] if planned.ranges else []
+        key = [column.declared for column in planned.table.order_columns] if planned.ranges else []
         if state.phase != "copying" or not key or state.key != key:
             if state.rows and not state.where:
                 # The written rows have other keys, or were read in another order of them.
@@ -252,6 +263,8 @@ class CopyScheduler:
         if isinstance(result, ChunkRead):
             rows, kept_back = output.put_chunk(result.chunk, touched, result.read_us)
             copy.written(result, rows, kept_back, output.seconds)
+            if result.chunk.count:
+                self._goes_on(copy, result)
             return
         keys = dict.fromkeys(key.record_key for key in result.job.keys)
         gone = [key for key in keys if key not in result.found and key not in touched]
@@ -266,25 +279,27 @@ class CopyScheduler:
         try:
             outcome = table_pass.step()
         except (UnsupportedChange, RecordTooLarge) as error:
-            self._failed(table_pass.copy, error)
+            for copy in table_pass.copies:
+                self._failed(copy, error)
             return
         if outcome == "in vain":
-            self.drop(table_pass.copy)
+            self.drop(table_pass.copies[0])
         elif outcome == "complete":
             self._pass = None
-            self._completed(table_pass.copy)
-            self._output.put_state(table_pass.copy.state)
+            for copy in table_pass.copies:
+                self._completed(copy)
+                self._output.put_state(copy.state)
 
     def _ask(self) -> None:
         """Give the readers their next jobs."""
         if self.paused:
             return
-        output, connections = self._output, self._settings.connections
+        output = self._output
         if self._readers is None and self.copies:
             self._readers = self._open_readers()
         readers = self._readers
         position = output.position
-        for copy in self.copies[: connections + 1]:
+        for copy in self._worked_on():
             assert readers is not None
             planned = copy.planned
             if copy.gone_at is not None:
@@ -302,19 +317,47 @@ class CopyScheduler:
                     copy.is_asked = True
                     copy.asked_at = copy.watched.changes
                     state = copy.state
-                    readers.submit(PlanJob(copy.number, state.database, state.table, state.where))
+                    job = PlanJob(
+                        copy.number,
+                        state.database,
+                        state.table,
+                        state.where,
+                        with_maximum=bool(state.snapshot),
+                        surrogate_key=state.surrogate_key,
+                        at_once=bool(state.together),
+                    )
+                    readers.submit(job)
             elif position is not None and position >= planned.end:
                 # Before that position, a window would collect the keys of everything that the
                 # stream has to catch up with.
                 # catch up with.
                 self._ask_for_rows(copy, readers)
 
+    def _together(self, copy: TableCopy) -> list[TableCopy]:
+        """Return the copies that are made at one position with this one, which is among them."""
+        name = copy.state.together
+        return [
+            each for each in self.copies if each is copy or (name and each.state.together == name)
+        ]
+
+    def _worked_on(self) -> list[TableCopy]:
+        """Return the first copies, and those that are made together with them."""
+        found: dict[int, TableCopy] = {}
+        for copy in self.copies[: self._settings.connections + 1]:
+            found |= {each.number: each for each in self._together(copy)}
+        return list(found.values())
+
     def _ask_for_rows(self, copy: TableCopy, readers: ReaderPool) -> None:
         if copy.watched.key_count > KEYS_MAX:
             self.drop(copy)
         elif not copy.state.ranges:
-            if self._pass is None and self._output.seconds >= self._pass_not_before:
-                self._pass = TablePass(copy, self._output, readers)
+            position, copies = self._output.position, self._together(copy)
+            are_planned = position is not None and all(
+                each.planned is not None and position >= each.planned.end for each in copies
+            )
+            if are_planned and self._pass is None and self._output.seconds >= self._pass_not_before:
+                bytes_max = self._settings.chunk_bytes_max
+                self._pass = TablePass(copies, self._output, readers, bytes_max)
         else:
             while self._unread + len(self._read) <= self._settings.connections:
                 job = copy.next_job(self._output)

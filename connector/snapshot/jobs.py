@@ -22,6 +22,9 @@ class PlanJob:
     database: str
     table: str
     where: str = ""  # the user's text
+    surrogate_key: str = ""  # the column to read by, if it is not the key
+    at_once: bool = False  # whether the rows are to be read by one SELECT
+    with_maximum: bool = False  # whether `Planned.maximum` is wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,7 @@ class Planned:
     estimated_rows: int  # of the whole table; 0 if the server does not say
     row_bytes: int  # on average, as the server stores it
     end: LogPosition  # end of the log when the table was looked at
+    maximum: list[bytes]  # cells of the greatest key; empty if it is not wanted or not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +97,31 @@ class KeysRead:
 
 
 @dataclass(frozen=True, slots=True)
-class PassJob:
-    """Read all rows of a table at once, as they are at one position of the log."""
+class PassPart:
+    """A table of a `PassJob`."""
 
     copy: int
     table: SelectedTable
     transactional: bool
     where: str  # SQL of a `Condition`
+
+
+@dataclass(frozen=True, slots=True)
+class PassJob:
+    """Read all rows of tables at once, as they are at one position of the log."""
+
+    parts: tuple[PassPart, ...]
     bytes_max: int
+
+    @property
+    def copy(self) -> int:
+        """The copy of the first table, which stands for all of them."""
+        return self.parts[0].copy
+
+    @property
+    def names(self) -> str:
+        """The names of the tables."""
+        return ", ".join(part.table.name for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +145,16 @@ class PassChunk:
     """The next rows of a pass; the reader waits until they are written."""
 
     job: PassJob
+    part: PassPart
     chunk: Chunk
-    is_last: bool
+    is_last: bool  # of the part
 
 
 @dataclass(frozen=True, slots=True)
 class TableChanged:
     """The table is not the planned one; the log up to `end` says more."""
 
-    job: ChunkJob | KeysJob | PassJob | PlanJob
+    job: ChunkJob | KeysJob | PassPart | PlanJob
     end: LogPosition
     is_gone: bool
     error: ConnectorError

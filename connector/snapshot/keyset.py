@@ -1,5 +1,9 @@
 """The SELECT of a chunk: the next rows after a key, in the order of the key.
 
+The key is that of the records, or a column that a user named instead (surrogate-key). Rows are told
+from each other by the key of their records in both cases. If the named value of a row changes
+during the copy, the row may be left out, but then the stream has delivered it.
+
 For a key of several columns, the server's range optimiser accepts one condition on all of them::
 
     (a > 7 OR (a = 7 AND (b > 3)))
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
 
 def can_be_paged(table: SelectedTable) -> bool:
     """Return whether the rows have an order in which a SELECT can continue after a row."""
-    return bool(table.key_columns) and all(column.ordered for column in table.key_columns)
+    return bool(table.key_columns) and all(column.ordered for column in table.order_columns)
 
 
 def after_key(columns: Sequence[KeyColumn], key: Sequence[bytes]) -> str:
@@ -45,15 +49,15 @@ def select_chunk(
 
     An empty `after` is the beginning of the part. `where` is the SQL of a `Condition`.
     """
-    first = table.key_columns[0].expression
+    first = table.order_columns[0].expression
     conditions = []
     if after:
-        conditions.append(after_key(table.key_columns, after))
+        conditions.append(after_key(table.order_columns, after))
     elif part.low:
         conditions.append(f"{first} >= {part.low}")
     if part.high:
         conditions.append(f"{first} < {part.high}")
-    order = ", ".join(column.expression for column in table.key_columns)
+    order = ", ".join(column.expression for column in table.order_columns)
     return f"{select_rows(table, conditions, where, hint)} ORDER BY {order} LIMIT {limit}"
 
 

@@ -1,9 +1,12 @@
 """Tables without an order of rows are read by one SELECT, as they are at one position of the log.
 
+So are tables that a user wants copied while the stream stands still (BLOCKING), all at one
+position.
+
 Their rows can be written only while the stream is at that position: without a key, consumers could
 not know which rows are outdated. So the stream waits there until they are all written.
 
-*MariaDB* says which position its snapshot has. *MySQL* does not, so the table is locked against
+*MariaDB* says which position its snapshot has. *MySQL* does not, so tables are locked against
 writers for a moment, in which the snapshot is taken and the log's end is read. *Engines without
 snapshots*: the lock stays as long as the rows are read.
 """
@@ -51,9 +54,9 @@ def read_at_once(
     mariadb = session.identity.flavour == "mariadb"
     yield PassReady(job)
     read_us = time.time_ns() // _NS_PER_US
-    if not job.transactional:
+    if not all(part.transactional for part in job.parts):
         if not _lock(session, job):
-            yield PassBusy(job, SourceUnavailable(copies.NOT_LOCKED, table=job.table.name))
+            yield PassBusy(job, SourceUnavailable(copies.NOT_LOCKED, table=job.names))
             return
         position = log_end(session)
     elif mariadb:
@@ -61,15 +64,15 @@ def read_at_once(
     else:
         with open_session() as locking:
             if not _lock(locking, job):
-                yield PassBusy(job, SourceUnavailable(copies.NOT_LOCKED, table=job.table.name))
+                yield PassBusy(job, SourceUnavailable(copies.NOT_LOCKED, table=job.names))
                 return
             position = _snapshot_at(session, locking)
     yield PassOpened(job, position, read_us)
-    writer = job.table.writer(debezium)
-    for chunk, is_last in session.read_chunks(
-        select_rows(job.table, (), job.where), writer, job.bytes_max
-    ):
-        yield PassChunk(job, chunk, is_last)
+    for part in job.parts:
+        writer = part.table.writer(debezium)
+        sql = select_rows(part.table, (), part.where)
+        for chunk, is_last in session.read_chunks(sql, writer, job.bytes_max):
+            yield PassChunk(job, part, chunk, is_last)
     session.query("COMMIT")
     session.query("UNLOCK TABLES")
 
@@ -81,10 +84,11 @@ def _snapshot_at(session: SelectSession, locking: SelectSession) -> LogPosition:
 
 
 def _lock(session: SelectSession, job: PassJob) -> bool:
-    """Lock the table against writers; return whether that succeeded in time."""
+    """Lock the tables against writers; return whether that succeeded in time."""
     session.query(f"SET SESSION lock_wait_timeout = {_LOCK_SECONDS}")
     try:
-        session.query(f"LOCK TABLES {job.table.quoted_name} READ")
+        names = ", ".join(f"{part.table.quoted_name} READ" for part in job.parts)
+        session.query(f"LOCK TABLES {names}")
     except SourceUnavailable as error:
         if error.number != _LOCK_WAIT_TIMEOUT:
             raise

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from connector.contract import Sequence
-from connector.envelope.copied.copy_position import CopyPosition
+from connector.envelope.copied.copy_position import COPIED, CopyPosition
 from connector.envelope.copied.outbox_chunk import publish_events
 from connector.envelope.copied.taken_back import put_taken_back
 from connector.envelope.rows_gone import put_rows_gone
@@ -106,9 +107,16 @@ class CopyOutput:
         gtids = self._standing.gtid_set
         return Delivered(str(gtids) if isinstance(gtids, GtidSet) else None, self.position)
 
-    def put_chunk(self, chunk: Chunk, touched: AbstractSet[bytes], read_us: int) -> tuple[int, int]:
+    def put_chunk(
+        self,
+        chunk: Chunk,
+        touched: AbstractSet[bytes],
+        read_us: int,
+        marks: tuple[str, str] = (COPIED, COPIED),
+    ) -> tuple[int, int]:
         """Write the rows whose keys are not `touched`, and not kept back.
 
+        `marks` are what `source` says of the first and of the last row.
         Returns how many were written, and how many cannot be written and went to quarantine now.
         Raises as `CopiedRows` does.
         """
@@ -120,7 +128,7 @@ class CopyOutput:
         self._encoder.tables.topic(schema.database, schema.table)
         first = self._standing.between(chunk.count)
         self._announce(schema, first, read_us)
-        read_at = self._read_at(first, read_us)
+        read_at = replace(self._read_at(first, read_us), first=marks[0], last=marks[1])
         now_us = self.now_us
         events = self._encoder.tables.outbox_events(schema)
         if events is None:

@@ -10,7 +10,7 @@ from connector.contract import INTEGER_TYPES
 from connector.errors import ConfigError, table_rows
 from connector.snapshot.condition import Condition
 from connector.snapshot.jobs import PlanJob, Planned
-from connector.snapshot.keyset import can_be_paged
+from connector.snapshot.keyset import can_be_paged, select_rows
 from connector.snapshot.table_state import KeyRange
 from connector.snapshot.watermark import log_end
 from connector.source.tables.selected_table import SelectedTable
@@ -56,7 +56,7 @@ def plan(session: SelectSession, job: PlanJob, settings: SnapshotSettings) -> Pl
     Raises the errors of the session, as `SelectedTable.describe` does, and ConfigError for a
     condition that does not fit this table.
     """
-    table = SelectedTable.describe(session, job.database, job.table)
+    table = SelectedTable.describe(session, job.database, job.table, job.surrogate_key)
     condition = ""
     if job.where:
         try:
@@ -68,9 +68,9 @@ def plan(session: SelectSession, job: PlanJob, settings: SnapshotSettings) -> Pl
     ) or ({},)
     estimated_rows = int(statistics.get("estimated") or 0)
     ranges: list[KeyRange] = []
-    if can_be_paged(table):
+    if can_be_paged(table) and not job.at_once:
         ranges = [KeyRange()]
-        if table.key_columns[0].type in INTEGER_TYPES and settings.connections > 1:
+        if table.order_columns[0].type in INTEGER_TYPES and settings.connections > 1:
             wanted_rows = _CHUNKS_OF_A_PART_MIN * settings.connections * settings.chunk_rows
             if estimated_rows < wanted_rows and _has_rows(session, table, wanted_rows):
                 estimated_rows = wanted_rows
@@ -85,6 +85,7 @@ def plan(session: SelectSession, job: PlanJob, settings: SnapshotSettings) -> Pl
         estimated_rows,
         int(statistics.get("row_bytes") or 0),
         log_end(session),
+        _maximum(session, table) if job.with_maximum and ranges else [],
     )
 
 
@@ -111,7 +112,7 @@ def _has_rows(session: SelectSession, table: SelectedTable, count: int) -> bool:
     The engine's own number may be old (STATS_AUTO_RECALC=0), so this counts in the key, and stops
     when there are enough rows.
     """
-    column = table.key_columns[0].expression
+    column = table.order_columns[0].expression
     return bool(
         session.query(
             f"SELECT {column} AS found FROM {table.quoted_name} "  # noqa: S608 - quoted names
@@ -120,9 +121,17 @@ def _has_rows(session: SelectSession, table: SelectedTable, count: int) -> bool:
     )
 
 
+def _maximum(session: SelectSession, table: SelectedTable) -> list[bytes]:
+    """Return the cells of the greatest key; none if the table is empty."""
+    order = ", ".join(f"{column.expression} DESC" for column in table.order_columns)
+    sql = f"{select_rows(table, (), '')} ORDER BY {order} LIMIT 1"
+    ((chunk, _),) = session.read_chunks(sql, table.writer(), 1)
+    return chunk.last_key if chunk.count else []
+
+
 def _parts(session: SelectSession, table: SelectedTable, count: int) -> list[KeyRange]:
     """Split the values of the first key column evenly; the first and the last part are open."""
-    column = table.key_columns[0].expression
+    column = table.order_columns[0].expression
     (row,) = session.query(
         f"SELECT MIN({column}) AS low, MAX({column}) AS high FROM {table.quoted_name}"  # noqa: S608 - quoted names
     )

@@ -1,31 +1,33 @@
 """What signals in the form of Debezium do to copies of tables.
 
-`execute-snapshot` with its `additional-conditions` is the request of `binlog-connector snapshot`.
+`execute-snapshot` with its `additional-conditions` does what `binlog-connector snapshot` asks for.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from connector.errors import RequestRefused, requests
 from connector.sink.request import arguments_of, shown, table_name
-from connector.snapshot.recovered_copies import request_copy
+from connector.snapshot.copy_orders import CopyOrder, carry_out
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from connector.changes.table_filter import TableFilter
-    from connector.sink.record_attendant import Handler
+    from connector.sink.signal import Signal, SignalHandler
     from connector.snapshot.copies import Copies
 
 _TABLES = "data-collections"
 _CONDITIONS = "additional-conditions"
-# Which has no meaning here: rows are read in the order of their key.
 _KEY = "surrogate-key"
 _INCREMENTAL = "INCREMENTAL"
+_BLOCKING = "BLOCKING"
+_COLUMN_CHARACTERS_MAX = 64
 # Characters of regular expressions that names of tables hardly have.
 _EXPRESSION = re.compile(r"[\[\]*+?()|^\\{}]")
 
@@ -39,7 +41,7 @@ class SignalledCopies:
         self._tables = tables
 
     @property
-    def handlers(self) -> dict[str, Handler]:
+    def handlers(self) -> dict[str, SignalHandler]:
         """What does each signal; all raise RequestRefused for data that they cannot mean."""
         return {
             "execute-snapshot": self.execute,
@@ -49,31 +51,37 @@ class SignalledCopies:
             "log": self.log,
         }
 
-    def execute(self, offset: int, data: Mapping[str, Any]) -> None:
+    def execute(self, signal: Signal) -> None:
         """Copy the tables of a signal."""
-        for request in copy_requests(data):
-            request_copy(self._copies, self._tables, offset, request, "signal")
+        orders = copy_orders(signal.data)
+        together = _type(signal.data) == _BLOCKING
+        carry_out(
+            self._copies,
+            self._tables,
+            signal.offset,
+            orders,
+            "signal",
+            signal.id,
+            together=together,
+        )
 
-    def stop(self, offset: int, data: Mapping[str, Any]) -> None:
+    def stop(self, signal: Signal) -> None:
         """End the copies of the tables of a signal; of all tables if it names none."""
-        del offset
-        self._copies.stop(stopped_tables(data))
+        self._copies.stop(stopped_tables(signal.data))
 
-    def pause(self, offset: int, data: Mapping[str, Any]) -> None:
+    def pause(self, signal: Signal) -> None:
         """Read no more rows until `resume`, or a restart."""
-        del offset
-        _arguments(data)
+        _arguments(signal.data)
         self._copies.pause(paused=True)
 
-    def resume(self, offset: int, data: Mapping[str, Any]) -> None:
+    def resume(self, signal: Signal) -> None:
         """Go on reading rows."""
-        del offset
-        _arguments(data)
+        _arguments(signal.data)
         self._copies.pause(paused=False)
 
-    def log(self, offset: int, data: Mapping[str, Any]) -> None:
+    def log(self, signal: Signal) -> None:
         """Write the message of a signal to the log; `{}` stands for the signal's offset."""
-        structlog.get_logger().info("a message", said=message_of(data, offset))
+        structlog.get_logger().info("a message", said=message_of(signal.data, signal.offset))
 
 
 def message_of(data: Mapping[str, Any], offset: int) -> str:
@@ -84,37 +92,49 @@ def message_of(data: Mapping[str, Any], offset: int) -> str:
     return shown(message.replace("{}", str(offset)))
 
 
-def copy_requests(data: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the requests of `execute-snapshot`, one for each filter of its tables.
+def copy_orders(data: Mapping[str, Any]) -> list[CopyOrder]:
+    """Return the orders of `execute-snapshot`, one for each way to copy its tables.
 
     Raises RequestRefused for data that it cannot mean.
     """
-    arguments = _arguments(data, _TABLES, _CONDITIONS, _KEY)
+    arguments = _arguments(data, _TABLES, _CONDITIONS, _KEY, types=(_INCREMENTAL, _BLOCKING))
     tables = _names(arguments.get(_TABLES))
     if not tables:
         raise RequestRefused(requests.DATA_COLLECTIONS)
-    wheres = _conditions(arguments.get(_CONDITIONS) or [])
+    every = _column(arguments.get(_KEY))
+    conditions = _conditions(arguments.get(_CONDITIONS) or [])
+    ways: dict[tuple[str, str], list[list[str]]] = {}
+    for table in tables:
+        where, key = conditions.get(table, ("", ""))
+        ways.setdefault((where, key or every), []).append([*table])
     return [
-        {"tables": [[*each] for each in tables if wheres.get(each, "") == where], "where": where}
-        for where in dict.fromkeys(wheres.get(each, "") for each in tables)
+        replace(CopyOrder.read({"tables": listed, "where": where}), surrogate_key=key)
+        for (where, key), listed in ways.items()
     ]
 
 
 def stopped_tables(data: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the tables of `stop-snapshot`, none for all; raises as `copy_requests`."""
+    """Return the tables of `stop-snapshot`, none for all; raises as `copy_orders`."""
     return _names(_arguments(data, _TABLES).get(_TABLES) or [])
 
 
-def _arguments(data: Mapping[str, Any], *known: str) -> dict[str, Any]:
-    """Return the data of a signal about copies, which run beside the stream.
+def _arguments(
+    data: Mapping[str, Any], *known: str, types: tuple[str, ...] = (_INCREMENTAL,)
+) -> dict[str, Any]:
+    """Return the data of a signal about copies.
 
-    Raises RequestRefused for other keys than `known`, and for copies of another kind.
+    Raises RequestRefused for other keys than `known`, and for copies of other `types`.
     """
     arguments = arguments_of(data, "type", *known)
-    kind = arguments.get("type", _INCREMENTAL)
-    if not isinstance(kind, str) or kind.upper() != _INCREMENTAL:
-        raise RequestRefused(requests.SNAPSHOT_TYPE, type=shown(kind))
+    if _type(data) not in types:
+        raise RequestRefused(requests.SNAPSHOT_TYPE, type=shown(data["type"]), known=types)
     return arguments
+
+
+def _type(data: Mapping[str, Any]) -> str:
+    """Return the type of a snapshot in capitals; "" if it is no text."""
+    kind = data.get("type", _INCREMENTAL)
+    return kind.upper() if isinstance(kind, str) else ""
 
 
 def _names(listed: object) -> list[tuple[str, str]]:
@@ -133,14 +153,23 @@ def _name(text: object) -> tuple[str, str]:
     return table_name(database, table)
 
 
-def _conditions(listed: object) -> dict[tuple[str, str], str]:
-    """Return the filters of a signal by their tables."""
-    found: dict[tuple[str, str], str] = {}
+def _conditions(listed: object) -> dict[tuple[str, str], tuple[str, str]]:
+    """Return the filters and the surrogate keys of a signal by their tables."""
+    found: dict[tuple[str, str], tuple[str, str]] = {}
     if not isinstance(listed, list):
         raise RequestRefused(requests.ADDITIONAL_CONDITIONS)
     for each in listed:
         if not isinstance(each, dict) or not isinstance(each.get("filter"), str):
             raise RequestRefused(requests.ADDITIONAL_CONDITIONS)
         arguments_of(each, "data-collection", "filter", _KEY)
-        found[_name(each.get("data-collection"))] = each["filter"]
+        table = _name(each.get("data-collection"))
+        found[table] = (each["filter"], _column(each.get(_KEY)))
     return found
+
+
+def _column(name: object) -> str:
+    """Return the name of a column, "" without one."""
+    text = "" if name is None else name
+    if not isinstance(text, str) or len(text) > _COLUMN_CHARACTERS_MAX or not text.isprintable():
+        raise RequestRefused(requests.SURROGATE_KEY)
+    return text

@@ -6,7 +6,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from connector.metrics.figures import CopyFigures
-from connector.snapshot.jobs import ChunkJob, KeysJob, PassJob
+from connector.snapshot.jobs import ChunkJob, KeysJob, PassPart
 from connector.snapshot.table_state import NO_REQUEST
 
 if TYPE_CHECKING:
@@ -127,16 +127,11 @@ class TableCopy:
             self.watched.changes,
         )
 
-    def pass_job(self) -> PassJob:
-        """Return the job that reads all rows at once."""
-        assert self.planned is not None
-        return PassJob(
-            self.number,
-            self.planned.table,
-            self.planned.transactional,
-            self.planned.condition,
-            self._settings.chunk_bytes_max,
-        )
+    def pass_part(self) -> PassPart:
+        """Return what a pass reads of the table."""
+        planned = self.planned
+        assert planned is not None
+        return PassPart(self.number, planned.table, planned.transactional, planned.condition)
 
     def read(self, result: ChunkRead) -> None:
         """Record that a chunk was read: the next one follows it."""
@@ -170,6 +165,17 @@ class TableCopy:
         self.changed = 0
         self.state.keys = []
         self.listed = []
+
+    def told_keys(self, result: ChunkRead) -> dict[str, str]:
+        """Return the greatest key of the table and the last one of a chunk, as text."""
+        columns = result.job.table.order_columns
+        assert self.planned is not None
+        keys = {"maximum_key": self.planned.maximum, "last_processed_key": result.chunk.last_key}
+        return {
+            name: ",".join(column.shown(cell) for column, cell in zip(columns, key, strict=True))
+            for name, key in keys.items()
+            if key
+        }
 
     def count_rows(self, rows: int, kept_back: int, seconds: float) -> None:
         """Count rows that were written at a time, and those that went into quarantine."""

@@ -1,13 +1,16 @@
-"""The copy of a table that is read at once: the stream waits at the position of its rows."""
+"""Tables that are read at once: the stream waits at the position of their rows."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from connector.snapshot.jobs import PassOpened, PassReady
+from connector.envelope.copied.copy_position import COPIED
+from connector.snapshot.jobs import PassJob, PassOpened, PassReady
 
 if TYPE_CHECKING:
-    from connector.snapshot.jobs import PassChunk, PassResult
+    from collections.abc import Sequence
+
+    from connector.snapshot.jobs import PassChunk, PassPart, PassResult
     from connector.snapshot.output import CopyOutput
     from connector.snapshot.reader_pool import ReaderPool
     from connector.snapshot.table_copy import TableCopy
@@ -21,17 +24,25 @@ class TablePass:
     the stream's position or after it.
     """
 
-    def __init__(self, copy: TableCopy, output: CopyOutput, readers: ReaderPool) -> None:
-        """Ask for the rows."""
-        self.copy = copy
+    def __init__(
+        self, copies: Sequence[TableCopy], output: CopyOutput, readers: ReaderPool, bytes_max: int
+    ) -> None:
+        """Ask for the rows, table by table."""
+        self.copies = list(copies)
         self._output = output
         self._readers = readers
-        self._changes = copy.watched.changes
+        self._changes = [copy.watched.changes for copy in copies]
         self._stage: Literal["asked", "opening", "approaching", "writing"] = "asked"
         self._position: LogPosition | None = None
         self._read_us = 0
         self._chunks: list[PassChunk] = []
-        readers.submit(copy.pass_job())
+        self._copies = {copy.number: copy for copy in copies}
+        self._unread = len(copies)
+        # The last chunk with rows, which is written when it is known whether others follow, and the
+        # table of the chunk before it.
+        self._held: PassChunk | None = None
+        self._written: PassPart | None = None
+        readers.submit(PassJob(tuple(copy.pass_part() for copy in copies), bytes_max))
 
     @property
     def holds_stream(self) -> bool:
@@ -64,33 +75,67 @@ class TablePass:
     def step(self) -> Literal["going on", "in vain", "complete"]:
         """Write the rows that were read, if the stream is at their position.
 
-        Returns "in vain" if the table has changed by then, or the stream has passed the position.
+        Returns "in vain" if a table has changed by then, or the stream has passed the position.
         Raises as `CopyOutput.put_chunk` does.
         """
-        copy, output = self.copy, self._output
+        output = self._output
         if self._stage == "approaching":
             position = output.position
             if position is None or self._position is None or position < self._position:
                 return "going on"
-            if copy.watched.changes != self._changes:
+            if [copy.watched.changes for copy in self.copies] != self._changes:
                 return "in vain"
             delivered = output.transaction_end
             if delivered is not None and delivered > self._position:
                 # The position is the beginning of a file, where no transaction ends.
                 return "in vain"
             self._stage = "writing"
-            copy.state.rows = copy.state.kept_back = 0
-            if not copy.state.where:
-                assert copy.planned is not None
-                schema = copy.planned.table.schema
-                output.put_rows_gone(schema.database, schema.table, schema)
+            self._drop_earlier_rows()
         if self._stage == "writing":
             while self._chunks:
                 chunk = self._chunks.pop(0)
                 # The reader waits for this call also after the last chunk.
                 self._readers.go_on()
-                rows, kept_back = output.put_chunk(chunk.chunk, frozenset(), self._read_us)
-                copy.count_rows(rows, kept_back, output.seconds)
-                if chunk.is_last:
-                    return "complete"
+                self._unread -= chunk.is_last
+                if chunk.chunk.count:
+                    self._put_held(chunk)
+                    self._held = chunk
+            if not self._unread:
+                self._put_held(None)
+                return "complete"
         return "going on"
+
+    def _put_held(self, following: PassChunk | None) -> None:
+        """Write the chunk before `following`; its rows say which are the first and the last."""
+        held = self._held
+        if held is None:
+            return
+        copy = self._copies[held.part.copy]
+        marks = COPIED, COPIED
+        if copy.state.together:
+            marks = _first(self._written, held.part), _last(held.part, following)
+        rows, kept_back = self._output.put_chunk(held.chunk, frozenset(), self._read_us, marks)
+        copy.count_rows(rows, kept_back, self._output.seconds)
+        self._written = held.part
+
+    def _drop_earlier_rows(self) -> None:
+        for copy in self.copies:
+            copy.state.rows = copy.state.kept_back = 0
+            if not copy.state.where:
+                assert copy.planned is not None
+                schema = copy.planned.table.schema
+                self._output.put_rows_gone(schema.database, schema.table, schema)
+
+
+def _first(before: PassPart | None, part: PassPart) -> str:
+    """Return the mark of the first row of a chunk of `part`, which follows one of `before`."""
+    if before is None:
+        return "first"
+    return COPIED if before is part else "first_in_data_collection"
+
+
+def _last(part: PassPart, following: PassChunk | None) -> str:
+    """Return the mark of the last row of a chunk of `part`, which `following` follows."""
+    if following is None:
+        return "last"
+    return COPIED if following.part is part else "last_in_data_collection"

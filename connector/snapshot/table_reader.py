@@ -24,6 +24,7 @@ from connector.snapshot.jobs import (
     KeysRead,
     PassBusy,
     PassJob,
+    PassPart,
     PlanJob,
     Result,
     TableChanged,
@@ -146,12 +147,13 @@ class TableReader:
             else:
                 yield self._read_chunk(session, job)
         except SourceRefused as error:
-            database, name = _table_of(job)
+            part = job.parts[0] if isinstance(job, PassJob) else job
+            database, name = _table_of(part)
             # A missing table may have been created again since.
             changed = error.number in _CHANGED or isinstance(error, TableMissing)
             gone = (changed or not error.number) and not table_exists(session, database, name)
             if changed or gone:
-                yield TableChanged(job, log_end(session), gone, error)
+                yield TableChanged(part, log_end(session), gone, error)
                 return
             if error.number in _DENIED:
                 rights = ["SELECT", "LOCK TABLES"] if isinstance(job, PassJob) else ["SELECT"]
@@ -165,11 +167,12 @@ class TableReader:
             raise
 
     def _read_at_once(self, session: SelectSession, job: PassJob) -> Iterator[Result]:
-        changed = self._changed(session, job)
-        if changed is not None:
-            yield changed
-        else:
-            yield from read_at_once(session, self._open_session, job, self._closing, self._debezium)
+        for part in job.parts:
+            changed = self._changed(session, part)
+            if changed is not None:
+                yield changed
+                return
+        yield from read_at_once(session, self._open_session, job, self._closing, self._debezium)
 
     def _read_chunk(self, session: SelectSession, job: ChunkJob) -> Result:
         limit = job.limit
@@ -248,12 +251,12 @@ class TableReader:
         return "", f"/*+ MAX_EXECUTION_TIME({max(1, int(seconds * _MS))}) */ "
 
     def _changed(
-        self, session: SelectSession, job: ChunkJob | KeysJob | PassJob
+        self, session: SelectSession, job: ChunkJob | KeysJob | PassPart
     ) -> TableChanged | None:
         """Return `TableChanged` if the table is not the planned one, else None."""
         planned = job.table
         try:
-            table = SelectedTable.describe(session, *_table_of(job))
+            table = SelectedTable.describe(session, *_table_of(job), planned.surrogate_key)
         except SourceRefused as error:
             gone = not table_exists(session, *_table_of(job))
             return TableChanged(job, log_end(session), gone, error)
@@ -262,7 +265,7 @@ class TableReader:
         return TableChanged(job, log_end(session), False, SourceRefused(copies.OTHER_TABLE_NOW))
 
 
-def _table_of(job: Job) -> tuple[str, str]:
+def _table_of(job: ChunkJob | KeysJob | PassPart | PlanJob) -> tuple[str, str]:
     """Return the database and the table."""
     if isinstance(job, PlanJob):
         return job.database, job.table

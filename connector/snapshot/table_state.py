@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 Phase = Literal["waiting", "copying", "complete", "failed"]
 
 NO_REQUEST = -1
+# The reason of the copies at the start of a pipeline.
+AT_START = "start"
 
 
 @dataclass(slots=True)
@@ -51,6 +53,9 @@ class TableState:
     ended_at_ms: int = 0
     error: str = ""
     keys: list[str] = field(default_factory=list)
+    snapshot: str = ""
+    surrogate_key: str = ""
+    together: str = ""
 
     @property
     def name(self) -> str:

@@ -28,5 +28,5 @@ def test_only_new_rows_of_the_table_are_signals() -> None:
     assert rows.seen == []
     # What is no text stands for nothing.
     rows.take(inserted(signal_table(), 7, 8).rows)
-    assert rows.seen == [("", ""), ("", "")]
+    assert rows.seen == [("", "", ""), ("", "", "")]
     assert SignalRows("erp", "signals").seen == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,12 +13,11 @@ from typer.testing import CliRunner
 from connector.errors import migration
 from connector.errors import settings as codes
 from connector.settings.loader import load_settings
+from connector.settings.sections import NotificationSettings, SignalSettings
 from tests.application import app
 from tests.errors.texts import shown
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from connector.settings.sections import Settings
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
@@ -88,7 +88,7 @@ def test_the_least_configuration(tmp_path: Path) -> None:
 
 def test_the_text_says_what_each_property_became(tmp_path: Path) -> None:
     done = imported(
-        tmp_path, database__port=3307, tasks__max="1", signal__data__collection="shop.signals"
+        tmp_path, database__port=3307, tasks__max="1", incremental__snapshot__chunk__size="9"
     )
     assert "# database.port = 3307\nport = 3307\n" in done.text
     assert "#   tasks.max = 1: one process reads one log\n" in done.text
@@ -160,6 +160,51 @@ def test_a_property_becomes_a_key(
         setting = getattr(setting, part)
     assert setting == found
     assert done.warnings == ""
+
+
+def test_signals_are_taken_over(tmp_path: Path) -> None:
+    signals = {
+        "table.include.list": "shop.orders",
+        "signal.data.collection": "shop.signals",
+        "signal.kafka.topic": "asked",
+    }
+    of_table = Imported(tmp_path, LEAST | signals)
+    assert of_table.settings.signals == SignalSettings(table="shop.signals")
+    # Debezium reads its rows in any case.
+    assert of_table.settings.source.tables == ["shop.orders", "shop.signals"]
+    assert "#   signal.kafka.topic = asked: its channel is not enabled\n" in of_table.text
+
+    channels = {"signal.enabled.channels": "kafka, jmx", "signal.kafka.bootstrap.servers": "k3"}
+    of_topic = Imported(tmp_path, LEAST | signals | channels)
+    assert of_topic.settings.signals == SignalSettings(kafka_topic="asked")
+    assert of_topic.settings.source.tables == ["shop.orders"]
+    assert "#   signal.data.collection = shop.signals: its channel is not enabled" in of_topic.text
+    assert (
+        "signal.enabled.channels has no counterpart: there is no channel jmx here"
+        in of_topic.warnings
+    )
+    assert "signals are read from kafka.bootstrap_servers" in of_topic.warnings
+
+    default = imported(tmp_path, signal__enabled__channels="kafka,file").settings
+    assert default.signals == SignalSettings(
+        kafka_topic="shop-signal", file=Path("file-signals.txt")
+    )
+    file = {"signal.file": "/run/signals"}
+    of_file = Imported(tmp_path, LEAST | file | {"signal.enabled.channels": "file"})
+    assert of_file.settings.signals == SignalSettings(file=Path("/run/signals"))
+    off = Imported(tmp_path, LEAST | file)
+    assert "#   signal.file = /run/signals: its channel is not enabled" in off.text
+
+
+def test_notifications_are_taken_over(tmp_path: Path) -> None:
+    topic = {"notification.sink.topic.name": "told"}
+    off = Imported(tmp_path, LEAST | topic)
+    assert off.settings.notifications == NotificationSettings()
+    assert "#   notification.sink.topic.name = told: its channel is not enabled" in off.text
+    channels = {"notification.enabled.channels": "sink,log,jmx"}
+    done = Imported(tmp_path, LEAST | topic | channels)
+    assert done.settings.notifications == NotificationSettings(kafka_topic="told", log=True)
+    assert "has no counterpart: there is no channel jmx here" in done.warnings
 
 
 def test_masks_are_taken_over(tmp_path: Path) -> None:

@@ -256,6 +256,14 @@ def test_a_route_leads_to_a_topic_of_rows(config: Path, topic: str, text: str) -
     assert text in message_of(config)
 
 
+def test_notifications_have_a_topic_of_their_own(config: Path) -> None:
+    config.write_text(f'{MINIMAL}[notifications]\nkafka_topic = "shop.heartbeat"\n')
+    assert (
+        "notifications cannot go to topic shop.heartbeat, which holds other records of the "
+        "connector"
+    ) in message_of(config)
+
+
 @pytest.mark.parametrize("header", ["type:", ":type", "", "id"])
 def test_a_header_of_an_event_names_a_column(config: Path, header: str) -> None:
     config.write_text(

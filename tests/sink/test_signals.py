@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from structlog.testing import capture_logs
@@ -14,19 +14,23 @@ from connector.progress.server_identity import ServerIdentity
 from connector.progress.start_point import StartPoint
 from connector.progress.stream_position import StreamPosition
 from connector.sink.request import REQUEST_BYTES_MAX, arguments_of
+from connector.sink.signal import Signal
 from connector.sink.signals import Signals, read_signal
+from tests.errors.texts import text_of
 from tests.sink.test_request import Asked
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from connector.errors.code import ErrorCode
 
 
 def test_a_signal_has_a_type_and_data() -> None:
     value = {"id": "x", "type": "log", "data": {"message": "a"}}
-    assert read_signal(json.dumps(value).encode()) == {"type": "log", "data": {"message": "a"}}
-    assert read_signal(b'{"type":"resume-snapshot"}') == {"type": "resume-snapshot", "data": {}}
+    assert read_signal(json.dumps(value).encode()) == value
+    nothing = {"type": "resume-snapshot", "data": {}, "id": ""}
+    assert read_signal(b'{"type":"resume-snapshot"}') == nothing
+    assert read_signal(b'{"type":"resume-snapshot","id":[7]}') == nothing
+    # Which Kafka could not store.
+    assert read_signal(rb'{"type":"resume-snapshot","id":"\ud800"}')["id"] == "?"
 
 
 @pytest.mark.parametrize(
@@ -50,26 +54,28 @@ def test_other_bytes_are_no_signal(value: bytes | None, code: ErrorCode) -> None
 def test_each_signal_is_done_or_said_to_be_refused() -> None:
     identity = ServerIdentity("mysql", "8.0.31", (8, 0, 31), "server", 1, gtid=True)
     standing = StreamPosition(identity, StartPoint("mysql", GtidSet(), "binlog.000001", 4))
-    done: list[tuple[int, Mapping[str, Any]]] = []
+    done: list[Signal] = []
 
-    def log(offset: int, data: Mapping[str, Any]) -> None:
-        arguments_of(data, "message")
-        done.append((offset, data))
+    def log(signal: Signal) -> None:
+        arguments_of(signal.data, "message")
+        done.append(signal)
 
     asked = Asked(
         # What the listener says of the end of the topic.
         {},
-        {"type": "log", "data": {"message": "a"}},
-        {"type": "set-binlog-position", "data": {}},
-        {"type": "log", "data": {"message": "b", "level": "info"}},
+        {"type": "log", "data": {"message": "a"}, "id": "7"},
+        {"type": "schema-changes", "data": {}, "id": ""},
+        {"type": "set-binlog-position", "data": {"binlog_filename": "b"}, "id": ""},
+        {"type": "log", "data": {"message": "b", "level": "info"}, "id": ""},
     )
     signals = Signals(asked, standing, {"log": log})
     with capture_logs() as lines:
         signals.step()
     assert not signals.wants_turn
-    assert done == [(1, {"message": "a"})]
-    assert standing.signals_offset == 4
+    assert done == [Signal("log", {"message": "a"}, "7", 1)]
+    assert standing.signals_offset == 5
     assert [(line["signal"], line["error"]) for line in lines if line["log_level"] == "error"] == [
-        ("set-binlog-position", "its type is none of log"),
+        ("schema-changes", "its type is none of log"),
+        ("set-binlog-position", text_of(requests.SET_POSITION)),
         ("log", "it has unknown keys: level"),
     ]

@@ -24,7 +24,7 @@ def key(name: str, kind: str = "int", *, ordered: bool = True) -> KeyColumn:
 
 def table(*columns: KeyColumn) -> SelectedTable:
     schema = TableSchema("shop", "orders", "id", (), ())
-    return SelectedTable(schema, "`a`, `b`", "`shop`.`orders`", columns)
+    return SelectedTable(schema, "`a`, `b`", "`shop`.`orders`", columns, columns)
 
 
 @pytest.mark.parametrize(

@@ -22,23 +22,19 @@ if TYPE_CHECKING:
 def table_of(*columns: SchemaColumn, ordered: bool = True) -> SelectedTable:
     schema = TableSchema.of_columns("shop", "t", columns)
     keys = [schema.columns[index] for index in schema.key_indexes]
-    return SelectedTable(
-        schema,
-        "*",
-        "`shop`.`t`",
-        tuple(
-            KeyColumn(
-                each["name"],
-                f"`{each['name']}`",
-                ordered,
-                each["type"],
-                each.get("charset", ""),
-                "",
-                each["name"],
-            )
-            for each in keys
-        ),
+    key = tuple(
+        KeyColumn(
+            each["name"],
+            f"`{each['name']}`",
+            ordered,
+            each["type"],
+            each.get("charset", ""),
+            "",
+            each["name"],
+        )
+        for each in keys
     )
+    return SelectedTable(schema, "*", "`shop`.`t`", key, key)
 
 
 COLUMNS = {

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from connector.errors import RequestRefused, requests
-from connector.snapshot.signalled_copies import copy_requests, message_of, stopped_tables
+from connector.snapshot.copy_orders import CopyOrder
+from connector.snapshot.signalled_copies import copy_orders, message_of, stopped_tables
 
 if TYPE_CHECKING:
     from connector.errors.code import ErrorCode
@@ -21,20 +22,32 @@ def test_tables_are_copied_by_their_filters() -> None:
         "data-collections": ["shop.orders", "shop\\.items", "shop.a b", "shop.orders"],
         "additional-conditions": [
             {"data-collection": "shop.orders", "filter": "id > 7"},
-            {"data-collection": "shop\\.a b", "filter": "id > 7", "surrogate-key": "n"},
+            {"data-collection": "shop\\.a b", "filter": "id > 7", "surrogate-key": "m"},
         ],
-        "surrogate-key": "n",
     }
-    assert copy_requests(data) == [
-        {"tables": [["shop", "orders"], ["shop", "a b"]], "where": "id > 7"},
-        {"tables": [["shop", "items"]], "where": ""},
+    orders, items, other = ("shop", "orders"), ("shop", "items"), ("shop", "a b")
+    assert copy_orders(data) == [
+        CopyOrder([orders], "id > 7", []),
+        CopyOrder([items], "", []),
+        CopyOrder([other], "id > 7", [], "m"),
     ]
-    assert copy_requests(ORDERS) == [{"tables": [["shop", "orders"]], "where": ""}]
+    assert copy_orders(data | {"surrogate-key": "m"}) == [
+        CopyOrder([orders, other], "id > 7", [], "m"),
+        CopyOrder([items], "", [], "m"),
+    ]
+    assert copy_orders(ORDERS) == [CopyOrder([orders], "", [])]
 
 
 def test_copies_of_all_tables_or_of_some_are_stopped() -> None:
     assert stopped_tables({}) == []
     assert stopped_tables({**ORDERS, "type": "INCREMENTAL"}) == [("shop", "orders")]
+
+
+def test_only_incremental_snapshots_are_stopped_by_a_signal() -> None:
+    assert copy_orders({**ORDERS, "type": "blocking"}) == copy_orders(ORDERS)
+    with pytest.raises(RequestRefused) as caught:
+        stopped_tables({**ORDERS, "type": "BLOCKING"})
+    assert caught.value.code is requests.SNAPSHOT_TYPE
 
 
 def test_a_message_is_one_short_line() -> None:
@@ -54,8 +67,11 @@ def test_a_message_is_one_short_line() -> None:
         ({"data-collections": ["orders"]}, requests.DATA_COLLECTIONS),
         ({"data-collections": ["shop.order.*"]}, requests.DATA_COLLECTIONS),
         ({"data-collections": ["shop." + "x" * 65]}, requests.NO_TABLE),
-        ({**ORDERS, "type": "BLOCKING"}, requests.SNAPSHOT_TYPE),
+        ({**ORDERS, "type": "FULL"}, requests.SNAPSHOT_TYPE),
         ({**ORDERS, "type": 7}, requests.SNAPSHOT_TYPE),
+        ({**ORDERS, "surrogate-key": 7}, requests.SURROGATE_KEY),
+        ({**ORDERS, "surrogate-key": "n" * 65}, requests.SURROGATE_KEY),
+        ({**ORDERS, "surrogate-key": "\ud800"}, requests.SURROGATE_KEY),
         ({**ORDERS, "additional-condition": "id > 7"}, requests.UNKNOWN_KEYS),
         ({**ORDERS, "additional-conditions": {"filter": ""}}, requests.ADDITIONAL_CONDITIONS),
         ({**ORDERS, "additional-conditions": ["id > 7"]}, requests.ADDITIONAL_CONDITIONS),
@@ -71,5 +87,5 @@ def test_a_message_is_one_short_line() -> None:
 )
 def test_what_a_signal_cannot_mean_is_refused(data: dict[str, Any], code: ErrorCode) -> None:
     with pytest.raises(RequestRefused) as caught:
-        copy_requests(data)
+        copy_orders(data)
     assert caught.value.code is code

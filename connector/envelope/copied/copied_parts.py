@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from librt.strings import BytesWriter
 
 from connector.envelope.cloud_events import EVENT_END, CloudEvents
+from connector.envelope.copied.copy_position import COPIED
 from connector.envelope.flat_fields import FlatFields
 from connector.envelope.record_form import NO_BEFORE
 from connector.envelope.source_block import SourceBlock, SourceTable
@@ -27,12 +28,14 @@ def copied_parts(
     read_at: CopyPosition,
     op: i64,
     now_us: i64,
+    snapshot: str = COPIED,
 ) -> tuple[bytes, bytes]:
     """Return what comes before `{"before":` or a row without an envelope, and what follows it.
 
-    Each record is about one row of `schema`, with the operation `op`, encoded at `now_us`.
+    Each record is about one row of `schema`, with the operation `op`, encoded at `now_us`, and has
+    `snapshot` in its source.
     """
-    table = SourceTable(schema.database, schema.table, copied=True)
+    table = SourceTable(schema.database, schema.table, snapshot)
     file, position, read_us = read_at.file, read_at.position, read_at.read_us
     chosen = options.debezium
     out = BytesWriter()

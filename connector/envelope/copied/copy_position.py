@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+# What `source` says of a copied row, unless it is the first or the last of a snapshot.
+COPIED: Final = "true"
+_FIRST: Final = "first"
+_LAST: Final = "last"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,3 +25,17 @@ class CopyPosition:
     position: int  # first byte after the last delivered transaction
     first_row: int  # number of copied rows that were written at this position before
     read_us: int  # time of the SELECT, in microseconds since 1970
+    # What `source` says of the first and of the last row of the chunk.
+    first: str = COPIED
+    last: str = COPIED
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether a row of the chunk is the first or the last of a table."""
+        return self.first != COPIED or self.last != COPIED
+
+    def mark(self, *, is_first: bool, is_last: bool) -> str:
+        """Return what `source` says of a row; if two marks fit, Debezium's choice."""
+        first = self.first if is_first else COPIED
+        last = self.last if is_last else COPIED
+        return first if last == COPIED or (first == _FIRST and last != _LAST) else last

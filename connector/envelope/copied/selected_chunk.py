@@ -14,6 +14,7 @@ from librt.strings import read_i64_le
 from connector.contract import OP_READ
 from connector.envelope.copied.copied_headers import CopiedHeaders
 from connector.envelope.copied.copied_parts import copied_parts
+from connector.envelope.copied.copy_position import COPIED
 from connector.envelope.record_form import NO_BEFORE, RecordForm
 
 # A compiled dataclass looks the types of its fields up.
@@ -109,6 +110,7 @@ class Chunk:
         headers = CopiedHeaders(read_at, schema.schema_id)
         timestamp_ms: i64 = read_at.read_us // _US_PER_MS
         some_touched = len(touched) > 0
+        is_marked = read_at.is_marked
         data = self._data
         size: i64 = len(data)
         row: i64 = read_at.first_row
@@ -130,9 +132,15 @@ class Chunk:
             number += 1
             if some_touched and row_key in touched:
                 continue
-            value = data[start + skipped : value_end - dropped] + end_of_value
-            if head:
-                value = head + value
+            value = data[start + skipped : value_end - dropped]
+            mark = COPIED
+            if is_marked:
+                mark = read_at.mark(is_first=number == 1, is_last=at == size)
+            if mark == COPIED:
+                value = head + value + end_of_value if head else value + end_of_value
+            else:
+                before, after = copied_parts(options, form, schema, read_at, _READ, now_us, mark)
+                value = before + value + after
             row_headers = headers.encode(_READ, row)
             try:
                 target.take(topic, form.key(key), form.value(value), row_headers, timestamp_ms)

@@ -66,6 +66,7 @@ class SelectedRowWriter(RowTaker):
         "_keyed",
         "_last",
         "_members",
+        "_ordered",
         "_out",
         "_record_key",
         "_refused",
@@ -74,9 +75,15 @@ class SelectedRowWriter(RowTaker):
         "schema",
     )
 
-    def __init__(self, schema: TableSchema, debezium: DebeziumForm | None = None) -> None:
+    def __init__(
+        self,
+        schema: TableSchema,
+        debezium: DebeziumForm | None = None,
+        order: tuple[int, ...] | None = None,
+    ) -> None:
         """Choose a writer for each column, in the profile `exact` or in the form `debezium`.
 
+        `order` has the indexes of the columns that `Chunk.last_key` has; None means the key.
         Raises UnsupportedChange for a column that the envelope cannot hold, and as
         `RowFilters.of`.
         """
@@ -92,6 +99,7 @@ class SelectedRowWriter(RowTaker):
             self._members.append(_Member(index, names[index], cell, null))
         self._keyed = [self._members[index] for index in schema.key_indexes]
         self._key: list[RowMember] = [*self._keyed]
+        self._ordered = self._keyed if order is None else [self._members[index] for index in order]
         record_key = record_key_indexes(schema, debezium)
         self._record_key: list[RowMember] = [self._members[index] for index in record_key]
         self._has_message_key = record_key != schema.key_indexes
@@ -151,7 +159,7 @@ class SelectedRowWriter(RowTaker):
         last_key: list[bytes] = []
         if self._count:
             last = self._last
-            last_key = [last[member.cell_start : member.cell_end] for member in self._keyed]
+            last_key = [last[member.cell_start : member.cell_end] for member in self._ordered]
         chunk = Chunk(
             self.schema,
             self._out.getvalue(),

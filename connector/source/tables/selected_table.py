@@ -9,7 +9,7 @@ from connector.codec.sql_text import quoted_identifier, quoted_name
 from connector.envelope.cells.uncertain_labels import has_uncertain_labels
 from connector.envelope.copied.selected_rows import SelectedRowWriter
 from connector.envelope.schemas.table_schema import TableSchema
-from connector.errors import UnsupportedChange, table_definitions
+from connector.errors import SourceRefused, UnsupportedChange, copies, table_definitions
 from connector.source.tables.table_definition import (
     PACKED_TYPES,
     TableDefinition,
@@ -18,6 +18,8 @@ from connector.source.tables.table_definition import (
 from connector.source.tables.unlogged_columns import unlogged_columns
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from connector.contract import SchemaColumn
     from connector.envelope.debezium.form import DebeziumForm
     from connector.source.server.select_session import SelectSession
@@ -42,6 +44,14 @@ class KeyColumn:
     charset: str  # for text: the server's name of the collation
     packed_type: str  # MariaDB's UUID, INET4 or INET6, else ""
     declared: str  # name, type and collation: if they change, the order of the keys may change
+
+    def shown(self, cell: bytes) -> str:
+        """Return a value as text for a person, from its cell in `Chunk.last_key`."""
+        if self.packed_type or self.type in _BYTES:
+            return cell.hex().upper()
+        if self.type == "bit":
+            return str(int.from_bytes(cell, "big"))
+        return cell.decode("utf-8", "backslashreplace")
 
     def literal(self, cell: bytes) -> str:
         """Return the SQL literal of a value, from its cell in `Chunk.last_key`."""
@@ -74,13 +84,19 @@ class SelectedTable:
     select_list: str
     quoted_name: str
     key_columns: tuple[KeyColumn, ...]  # in key order; empty if records have no key
+    # In whose order it is read in chunks: the key, or the column that a user named instead.
+    order_columns: tuple[KeyColumn, ...]
+    surrogate_key: str = ""  # the name of that column
 
     @classmethod
-    def describe(cls, session: SelectSession, database: str, table: str) -> Self:
+    def describe(
+        cls, session: SelectSession, database: str, table: str, surrogate_key: str = ""
+    ) -> Self:
         """Read the table's definition from the server.
 
-        Raises SourceRefused if there is no such table that the account may read, UnsupportedChange
-        if rows of a SELECT cannot equal those of the log.
+        Raises SourceRefused if there is no such table that the account may read, or if its rows
+        have no order by `surrogate_key`; UnsupportedChange if rows of a SELECT cannot equal those
+        of the log.
         """
         try:
             definition = read_definition(session, database, table)
@@ -97,14 +113,15 @@ class SelectedTable:
             database, table, columns, unlogged, points, session.chosen_columns
         )
         rows = [definition.columns[place] for place in schema.places]
+        key = _key_columns(schema, schema.key_indexes, rows, definition)
+        order = _order(schema, surrogate_key, definition)
         return cls(
             schema,
             ", ".join(map(_expression, schema.columns, rows)),
             quoted_name(database, table),
-            tuple(
-                _key_column(schema.columns[index], rows[index], definition)
-                for index in schema.key_indexes
-            ),
+            key,
+            _key_columns(schema, order, rows, definition) if surrogate_key else key,
+            surrogate_key,
         )
 
     @property
@@ -114,7 +131,9 @@ class SelectedTable:
 
     def writer(self, debezium: DebeziumForm | None = None) -> SelectedRowWriter:
         """Return a writer of its rows in a form; each thread that reads needs its own."""
-        return SelectedRowWriter(self.schema, debezium)
+        places = {column["name"]: index for index, column in enumerate(self.schema.columns)}
+        order = tuple(places[column.name] for column in self.order_columns)
+        return SelectedRowWriter(self.schema, debezium, order)
 
 
 def _expression(column: SchemaColumn, row: Row) -> str:
@@ -131,6 +150,27 @@ def _expression(column: SchemaColumn, row: Row) -> str:
         # A FLOAT prints with six digits, and a number with a fixed scale only with its decimals.
         return f"{quoted} + 0e0"
     return quoted
+
+
+def _order(schema: TableSchema, surrogate_key: str, definition: TableDefinition) -> tuple[int, ...]:
+    """Return the index of the column that a user named; none without one.
+
+    Raises SourceRefused if rows can have the same value of the column, or none.
+    """
+    if not surrogate_key:
+        return ()
+    for index, column in enumerate(schema.columns):
+        if column["name"] == surrogate_key:
+            if column["nullable"] or surrogate_key not in definition.unique:
+                break
+            return (index,)
+    raise SourceRefused(copies.SURROGATE_KEY, table=schema.name, column=surrogate_key)
+
+
+def _key_columns(
+    schema: TableSchema, indexes: Sequence[int], rows: list[Row], definition: TableDefinition
+) -> tuple[KeyColumn, ...]:
+    return tuple(_key_column(schema.columns[index], rows[index], definition) for index in indexes)
 
 
 def _key_column(column: SchemaColumn, row: Row, definition: TableDefinition) -> KeyColumn:

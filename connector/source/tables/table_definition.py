@@ -11,6 +11,7 @@ https://mariadb.com/docs/server/reference/system-tables/information-schema/infor
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,7 @@ class TableDefinition:
     columns: list[Row]  # see _COLUMNS
     key: dict[str, int]  # the 1-based number of each column of the key
     prefixed: frozenset[str | None]  # columns of which the key has only the beginning
+    unique: frozenset[str | None]  # columns that alone are a unique key
     collations: dict[str, int]  # collation numbers, by name
     mariadb: bool
 
@@ -131,8 +133,19 @@ def read_definition(session: SelectSession, database: str, table: str) -> TableD
             for row in indexes
             if row["Key_name"] == "PRIMARY" and row["Sub_part"] is not None
         ),
+        _unique(indexes),
         _collation_ids(session, columns),
         mariadb=session.identity.flavour == "mariadb",
+    )
+
+
+def _unique(indexes: list[Row]) -> frozenset[str | None]:
+    """Return the columns of unique indexes that have one column, and whole values."""
+    parts = Counter(row["Key_name"] for row in indexes)
+    return frozenset(
+        row["Column_name"]
+        for row in indexes
+        if parts[row["Key_name"]] == 1 and row["Sub_part"] is None
     )
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +15,7 @@ from connector.codec.payload import encode_lenenc
 from connector.contract import Sequence
 from connector.envelope.copied.copy_position import CopyPosition
 from connector.envelope.copied.selected_rows import SelectedRowWriter
+from connector.envelope.debezium.form import DebeziumForm
 from connector.envelope.options import EnvelopeOptions
 from connector.envelope.schemas.table_schema import TableSchema
 from connector.errors import ProtocolError, RecordTooLarge, UnsupportedChange, kafka, table_rows
@@ -65,6 +67,39 @@ def published(chunk: Chunk, read_at: CopyPosition = READ_AT, *touched: bytes) ->
 
 def sequences(records: list[Record]) -> list[Sequence]:
     return [Sequence.parse(dict(record.headers)["cdc.seq"].decode()) for record in records]
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "ids", "marks"),
+    [
+        ("first", "last", "789", ["first", "true", "last"]),
+        ("true", "last_in_data_collection", "78", ["true", "last_in_data_collection"]),
+        # If two marks fit, that of the snapshot comes before that of the table.
+        ("first", "last", "7", ["last"]),
+        ("first", "last_in_data_collection", "7", ["first"]),
+        ("first_in_data_collection", "last", "7", ["last"]),
+        ("first_in_data_collection", "last_in_data_collection", "7", ["last_in_data_collection"]),
+        ("first_in_data_collection", "true", "7", ["first_in_data_collection"]),
+    ],
+)
+@pytest.mark.parametrize("form", ["envelope", "flat", "cloudevents"])
+def test_the_first_and_the_last_row_say_so(
+    form: str, first: str, last: str, ids: str, marks: list[str]
+) -> None:
+    chosen = {
+        "envelope": None,
+        "flat": DebeziumForm(shape="flat", flat_fields=("source.snapshot",)),
+        "cloudevents": DebeziumForm(value_format="cloudevents"),
+    }
+    options = replace(OPTIONS, debezium=chosen[form])
+    target = Collected()
+    chunk = chunk_of(KEYED, [row(each.encode(), b"x") for each in ids])
+    read_at = replace(READ_AT, first=first, last=last)
+    chunk.publish(target, options, read_at, set(), NOW_US)
+    values = [json.loads(record.value or b"") for record in target.records]
+    name = {"envelope": "snapshot", "flat": "__source_snapshot"}.get(form, "iodebeziumsnapshot")
+    sources = [value["source"] if form == "envelope" else value for value in values]
+    assert [source[name] for source in sources] == marks
 
 
 def test_a_row_becomes_a_record_of_the_copy() -> None:

@@ -21,7 +21,15 @@ from connector.errors import (
 from connector.settings.sections import SnapshotSettings
 from connector.snapshot.copy_request import _require_readable
 from connector.snapshot.copy_scheduler import CopyScheduler
-from connector.snapshot.jobs import Failed, PassBusy, PassJob, PassReady, PlanJob, TableChanged
+from connector.snapshot.jobs import (
+    Failed,
+    PassBusy,
+    PassJob,
+    PassPart,
+    PassReady,
+    PlanJob,
+    TableChanged,
+)
 from connector.snapshot.reader_pool import ReaderPool
 from connector.snapshot.table_copy import TableCopy
 from connector.snapshot.table_state import TableState
@@ -66,7 +74,7 @@ def failed_plan(source: Source, table: str, **settings: object) -> Exception:
 def result_of_pass(readers: ReaderPool, described: SelectedTable) -> object:
     """Return what a reader says after it was allowed to read a whole table; closes `readers`."""
     try:
-        job = PassJob(1, described, transactional=False, where="", bytes_max=1 << 20)
+        job = PassJob((PassPart(1, described, transactional=False, where=""),), 1 << 20)
         readers.submit(job)
         assert isinstance(readers.results.get(timeout=20), PassReady)
         readers.go_on()
@@ -116,7 +124,14 @@ def test_a_table_that_changes_again_and_again() -> None:
     failed: list[str] = []
     making: Any = CopyScheduler
     copying = making(
-        None, None, SnapshotSettings(), None, None, None, lambda _, error: failed.append(error.text)
+        None,
+        None,
+        SnapshotSettings(),
+        take_back=None,
+        begins=None,
+        goes_on=None,
+        completed=None,
+        failed=lambda _, error: failed.append(error.text),
     )
     state = TableState("shop", "t")
     copy = TableCopy(state, WatchedTable(), SnapshotSettings())

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.settings.sections import SnapshotSettings
-from connector.snapshot.jobs import ChunkJob, ChunkRead, PassChunk, PassJob, PassOpened, PassReady
+from connector.snapshot.jobs import (
+    ChunkJob,
+    ChunkRead,
+    PassChunk,
+    PassJob,
+    PassOpened,
+    PassPart,
+    PassReady,
+)
 from connector.snapshot.reader_pool import ReaderPool
 from connector.snapshot.table_state import KeyRange
 from connector.snapshot.watermark import Delivered, log_end
@@ -39,7 +47,8 @@ def test_a_copy_that_was_given_up_leaves_no_snapshot_to_the_next(
         )
         readers = ReaderPool(settings, SnapshotSettings(connections=1), session.identity)
         try:
-            readers.submit(PassJob(1, keyless, transactional=True, where="", bytes_max=_BYTES_MAX))
+            part = PassPart(1, keyless, transactional=True, where="")
+            readers.submit(PassJob((part,), _BYTES_MAX))
             assert isinstance(readers.results.get(timeout=20), PassReady)
             readers.go_on()
             assert isinstance(readers.results.get(timeout=20), PassOpened)

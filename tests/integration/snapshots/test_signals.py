@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 
+from connector.errors import copies, requests
 from tests.integration.harness import failure_of, run_to_end, wait_until
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.integration.database_stream import Stream
+    from tests.integration.harness import ConnectorProcess
 
 pytestmark = pytest.mark.kafka
 
@@ -33,6 +37,10 @@ def test_the_rows_of_a_table_are_signals(either_stream: Stream) -> None:
     )
     table = f"{stream.database}.t"
     data = json.dumps({"data-collections": [table]})
+
+    def by_column(name: str) -> str:
+        return json.dumps({"data-collections": [f"{stream.database}.u"], "surrogate-key": name})
+
     chosen = {"source__start": "latest", "signals__table": f"{stream.database}.signals"}
     with stream.connector(**chosen) as connector:
         connector.wait_for("streaming")
@@ -44,6 +52,14 @@ def test_the_rows_of_a_table_are_signals(either_stream: Stream) -> None:
             "DELETE FROM signals",
         )
         wait_until(lambda: sorted(copied(stream)) == [1, 2], connector.output)
+        stream.execute(
+            "CREATE TABLE u (id INT PRIMARY KEY, n INT NOT NULL UNIQUE, m INT UNIQUE)",
+            "INSERT INTO u VALUES (1, 30, 1), (2, 20, 2), (3, 10, 3)",
+            f"INSERT INTO signals VALUES ('e', 'execute-snapshot', '{by_column('n')}')",
+        )
+        wait_until(lambda: copied(stream)[2:] == [3, 2, 1], connector.output)
+        stream.execute(f"INSERT INTO signals VALUES ('f', 'execute-snapshot', '{by_column('m')}')")
+        connector.wait_for(f'"error.code": "{copies.SURROGATE_KEY.code}"')
         output = connector.output()
         assert '"cdc.said": "heard"' in output
         assert [output.count(f'"error.code": "{code}"') for code in ("R112", "R123")] == [1, 1]
@@ -53,6 +69,34 @@ def test_the_rows_of_a_table_are_signals(either_stream: Stream) -> None:
     assert failure_of(output) == (
         "signals.table names other.signals, which is not followed; name it in source.tables"
     )
+
+
+def test_signals_of_a_file_are_done_once_also_after_a_kill(stream: Stream, tmp_path: Path) -> None:
+    rows = range(1, 31)
+    file = tmp_path / "signals" / "file-signals.txt"
+    file.parent.mkdir()
+    stream.execute(
+        "CREATE TABLE t (id INT PRIMARY KEY)",
+        "INSERT INTO t VALUES " + ",".join(f"({n})" for n in rows),
+    )
+    table = f"{stream.database}.t"
+    # By a condition, the rows are copied over those of consumers.
+    conditions = [{"data-collection": table, "filter": "id > 0"}]
+    data = {"data-collections": [table], "additional-conditions": conditions}
+    line = json.dumps({"id": "1", "type": "execute-snapshot", "data": data})
+    chosen = {"source__start": "latest", "signals__file": str(file), "snapshot__chunk_rows": 1}
+    with stream.connector(**chosen) as connector:
+        connector.wait_for("streaming")
+        with file.open("a") as opened:
+            opened.write(f"{line}\n")
+        stream.wait_for_changes(3, connector)
+        connector.kill()
+    with stream.connector(**chosen) as connector:
+        stream.wait_for_changes(len(rows), connector)
+        wait_until(lambda: not list(file.parent.iterdir()), connector.output)
+        file.write_text('{"type": "log", "data": {"message": "the last"}}')
+        connector.wait_for("the last")
+    assert sorted(copied(stream)) == [*rows]
 
 
 def test_signals_start_pause_and_stop_copies_once(either_stream: Stream) -> None:
@@ -66,6 +110,10 @@ def test_signals_start_pause_and_stop_copies_once(either_stream: Stream) -> None
         value = {"type": kind, "data": {name.replace("_", "-"): of for name, of in data.items()}}
         producer.send(topic, json.dumps(value).encode(), key=key.encode()).get(PATIENCE_SECONDS)
 
+    def heard(connector: ConnectorProcess) -> bool:
+        send("log", message="now at {}")
+        return "now at " in connector.output()
+
     chosen = {
         "source__start": "latest",
         "signals__kafka_topic": topic,
@@ -76,9 +124,9 @@ def test_signals_start_pause_and_stop_copies_once(either_stream: Stream) -> None
         send("log", message="too early")
         with stream.connector(**chosen) as connector:
             connector.wait_for("streaming")
-            send("log", message="now at {}")
+            # What was sent before the pipeline has found the end of the topic is not for it.
+            wait_until(lambda: heard(connector), connector.output)
             send("log", key="other", message="not for us")
-            connector.wait_for("now at 1")
             send(
                 "execute-snapshot",
                 data_collections=[table],
@@ -86,8 +134,8 @@ def test_signals_start_pause_and_stop_copies_once(either_stream: Stream) -> None
             )
             stream.wait_for_changes(2, connector)
             assert sorted(copied(stream)) == [3, 4]
-            send("execute-snapshot", type="BLOCKING", data_collections=[table])
-            connector.wait_for("R124")
+            send("execute-snapshot", type="FULL", data_collections=[table])
+            connector.wait_for(requests.SNAPSHOT_TYPE.code)
             send("pause-snapshot")
             send("execute-snapshot", data_collections=[table])
             connector.wait_for("copying pauses")
