@@ -422,6 +422,13 @@ OWN_TOPIC = ErrorCode(
     ),
     example={"topic": "shop.schema"},
 )
+NO_HEARTBEATS = ErrorCode(
+    "C153",
+    "source.heartbeat_statement needs heartbeats: delivery.heartbeat_interval_seconds is 0",
+    "set delivery.heartbeat_interval_seconds to the seconds between two executions",
+    end=_CONFIGURATION,
+    cause="The statement is executed with each heartbeat, and without an interval there is none.",
+)
 EVENT_HEADER = ErrorCode(
     "C152",
     "{value!r} is no header of an event: write column or column:header, as in type:eventType",

@@ -76,7 +76,6 @@ _SAME_TABLES = "all changes of the followed tables arrive"
 _PARAMETERS = "schemas in records have no such parameters"
 
 NO_COUNTERPART: Final[dict[str, str]] = {
-    "heartbeat.action.query": "no statement is executed at the source",
     "heartbeat.topics.prefix": "heartbeats are in <prefix>.heartbeat",
     "topic.heartbeat.prefix": "heartbeats are in <prefix>.heartbeat",
     "topic.transaction": "transactions are in <prefix>.transaction",

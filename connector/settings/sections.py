@@ -98,6 +98,8 @@ class SourceSettings(Section):
     exclude_columns: list[ColumnPattern] = []
     masks: list[MaskSettings] = []
     start: StartSetting = "snapshot"
+    # Executed with each heartbeat (delivery.heartbeat_interval_seconds); "" executes nothing.
+    heartbeat_statement: str = ""
     tls: TlsSettings = TlsSettings()
     connect_timeout_seconds: Annotated[float, Field(gt=0, le=3600)] = 10.0
     # After this silence, the peer counts as dead; heartbeats come three times as often.
@@ -412,6 +414,12 @@ class Settings(FileSettings):
                 raise UnfitValueError(
                     codes.NO_REGISTRY_URLS, key=f"envelope.{key}", value=json.dumps(value)
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _has_heartbeats(self) -> Settings:
+        if self.source.heartbeat_statement and not self.delivery.heartbeat_interval_seconds:
+            raise UnfitValueError(codes.NO_HEARTBEATS)
         return self
 
     @model_validator(mode="after")

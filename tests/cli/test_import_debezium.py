@@ -266,7 +266,7 @@ def test_configuration_providers_are_recognised(tmp_path: Path, reference: str, 
 
 def test_what_has_no_counterpart_is_a_warning(tmp_path: Path) -> None:
     others = {
-        "heartbeat.action.query": "UPDATE x",
+        "include.query": "true",
         "tables.include": "a",
         "transforms": "route",
         "transforms.route.type": "org.apache.kafka.connect.transforms.RegexRouter",
@@ -275,8 +275,8 @@ def test_what_has_no_counterpart_is_a_warning(tmp_path: Path) -> None:
     }
     done = Imported(tmp_path, LEAST | others)
     assert done.settings.envelope.key_format == "json"
-    meaning = "no statement is executed at the source"
-    text = shown(migration.NO_COUNTERPART, name="heartbeat.action.query", meaning=meaning)
+    meaning = "records have no query"
+    text = shown(migration.NO_COUNTERPART, name="include.query", meaning=meaning)
     assert f"warning: {text}\n" in done.warnings
     text = shown(migration.UNKNOWN_PROPERTY, name="tables.include")
     assert f"warning: {text}\n" in done.warnings
@@ -284,6 +284,17 @@ def test_what_has_no_counterpart_is_a_warning(tmp_path: Path) -> None:
     assert "key.converter has no counterpart: records are JSON without schemas" in done.warnings
     assert done.warnings.count("warning:") == 4
     assert "#   tables.include = a: it was left out\n" in done.text
+
+
+def test_the_statement_of_heartbeats_needs_their_interval(tmp_path: Path) -> None:
+    query = {"heartbeat.action.query": "UPDATE cdc.beat SET at = NOW()"}
+    done = Imported(tmp_path, LEAST | query | {"heartbeat.interval.ms": "5000"})
+    assert done.settings.source.heartbeat_statement == "UPDATE cdc.beat SET at = NOW()"
+    assert done.warnings == ""
+    without = Imported(tmp_path, LEAST | query)
+    assert without.settings.source.heartbeat_statement == ""
+    assert without.warnings == ""
+    assert "NOW(): without heartbeat.interval.ms it is never executed\n" in without.text
 
 
 def test_avro_takes_its_registry_along(tmp_path: Path) -> None:
