@@ -201,6 +201,10 @@ class EnvelopeSettings(Section):
     skipped_operations: list[Literal["c", "u", "d", "t"]] = ["t"]
     # message.key.columns, as database.table:column,column
     message_keys: list[MessageKey] = []
+    # column.propagate.source.type, as database.table.column
+    source_types: list[ColumnPattern] = []
+    # datatype.propagate.source.type, as database.table.TYPE
+    source_types_by_type: list[ColumnPattern] = []
     # The transformation Filter; a row must meet all conditions of its table.
     filters: list[FilterSettings] = []
     # ByLogicalTableRouter; of several routes for a table, the first one counts.
@@ -232,6 +236,8 @@ class EnvelopeSettings(Section):
             "skipped_operations": tuple(self.skipped_operations),
             "message_keys": tuple(self.message_keys),
             "flat_fields": tuple(self.flat_fields),
+            "source_types": tuple(self.source_types),
+            "source_types_by_type": tuple(self.source_types_by_type),
         }
 
 
