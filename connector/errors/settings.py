@@ -422,6 +422,15 @@ OWN_TOPIC = ErrorCode(
     ),
     example={"topic": "shop.schema"},
 )
+EXPANDED_TEXT = ErrorCode(
+    "C154",
+    'expand_payload needs value_format = "json" or "json_with_schema"',
+    end=_CONFIGURATION,
+    cause=(
+        "A value that is expanded is JSON. With plain, a JSON document is the value as it is, "
+        "without being expanded."
+    ),
+)
 NO_HEARTBEATS = ErrorCode(
     "C153",
     "source.heartbeat_statement needs heartbeats: delivery.heartbeat_interval_seconds is 0",

@@ -61,6 +61,16 @@ def test_a_statement_of_heartbeats_without_heartbeats(tmp_path: Path) -> None:
     assert text_of(codes.NO_HEARTBEATS) in caught.value.text
 
 
+def test_a_text_cannot_be_expanded(tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    outbox = '[envelope]\nprofile = "debezium"\n[envelope.outbox]\nexpand_payload = true\n'
+    text = MINIMAL.format(failover="", protocol="PLAINTEXT")
+    path.write_text(f'{text}{outbox}value_format = "plain"\n')
+    with pytest.raises(ConfigError) as caught:
+        load_settings(path)
+    assert text_of(codes.EXPANDED_TEXT) in caught.value.text
+
+
 def test_a_port_that_no_server_has(tmp_path: Path) -> None:
     path = tmp_path / "c.toml"
     said = refusal(path, failover='"db:70000"')
