@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from benchmarks.mirror_topics import DATABASE
 from benchmarks.process import TICKS, RunFailed
+from connector.contract.ecs import facts_of
 from local_stack import java_runtime, spark_jars
 
 if TYPE_CHECKING:
@@ -257,7 +258,7 @@ class RunningJob:
         assert self.process.stdout is not None
         for text in self.process.stdout:
             if text.startswith("{"):
-                yield json.loads(text)
+                yield facts_of(json.loads(text))
 
     def cut(self) -> None:
         """End all processes of the job at once."""

@@ -11,7 +11,6 @@ Spark, its JVM and libraries goes to standard error, and so does the text of a f
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from typing import TYPE_CHECKING, TextIO
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, TextIO
 from connector.errors import ConfigError, ConnectorError, fields, mirror
 from connector.errors.message import Message
 from stream_jobs.cli.arguments import parsed
+from stream_jobs.report.ecs_line import EcsLine
 
 if TYPE_CHECKING:
     import argparse
@@ -49,9 +49,9 @@ def main() -> int:
             return _run(arguments.config, out)
         except ModuleNotFoundError as error:
             message = _missing(error)
-            # As a status line, too; the module for these cannot be imported either.
+            # As a status line, too; the module that writes these cannot be imported either.
             if not out.isatty():
-                print(json.dumps({"event": "failed", **fields(message)}), file=out)
+                print(EcsLine("mirror", None).text("failed", fields(message)), file=out)
             sys.stderr.write(f"error: {message}\n")
             return EXIT_CONFIG
 
@@ -70,7 +70,7 @@ def _run(config: Path, out: TextIO) -> int:
     from stream_jobs.run.job import run  # noqa: PLC0415  # of an extra
     from stream_jobs.settings import Settings, load_settings  # noqa: PLC0415  # the same
 
-    lines = open_lines(out, Settings.peek(config, "log.format"))
+    lines = open_lines(out, Settings.peek(config, "log.format"), Settings.peek(config, "name"))
     try:
         settings = load_settings(config)
         figures = Figures(settings.name)

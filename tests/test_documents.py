@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.main import get_command
 
-from connector.cli.ecs import NAMES
+from connector.contract.ecs import NAMES
 from connector.settings.sections import Settings
 from stream_jobs.settings import Settings as JobSettings
 from tests.application import app

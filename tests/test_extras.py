@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 from connector.errors import arguments, local_demo, settings, verification
 from tests.errors.texts import shown
+from tests.stream_jobs.told import told
 
 ROOT = Path(__file__).parents[1]
 # As where these packages are not installed.
@@ -40,7 +40,7 @@ def test_the_spark_job_names_its_extra() -> None:
         "from stream_jobs.__main__ import main\nsys.exit(main())"
     )
     assert done.returncode == 2, done.stderr
-    assert json.loads(done.stdout) == {
+    assert told(done.stdout) == {
         "event": "failed",
         "error": "the job needs more packages (No module named 'pyspark'); pip install "
         "'binlog-connector[spark]'",

@@ -18,7 +18,7 @@ def errors() -> Console:
     """Return the console on standard error."""
     from rich.console import Console  # noqa: PLC0415  # most commands say nothing there
 
-    return Console(stderr=True, soft_wrap=True, highlight=False)
+    return Console(stderr=True, soft_wrap=True, highlight=False, emoji=False)
 
 
 def tell(error: ConnectorError) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from connector.cli.ecs import as_ecs
+from connector.contract.ecs import as_ecs
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping

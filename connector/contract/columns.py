@@ -53,8 +53,9 @@ class SchemaRecord(TypedDict):
     columns: list[SchemaColumn]
     # The profile of the values, `debezium`; absent for `exact`.
     profile: NotRequired[str]
-    # The names of geometries that are POINTs; only in the profile `debezium`.
-    points: NotRequired[list[str]]
+    # The exact types of columns whose `type` is a family, such as mediumtext or vector(3), by name;
+    # only in the profile `debezium`.
+    kinds: NotRequired[dict[str, str]]
     unlogged: NotRequired[list[UnloggedColumn]]  # in the table's column order
     # The sequence of the ALTER TABLE that gave the table these columns; absent if the record was
     # written for rows. Text columns that it added lack the facts that the statement does not hold.

@@ -9,6 +9,8 @@ HEADER_SEQ: Final = "cdc.seq"
 HEADER_OP: Final = "cdc.op"
 HEADER_SCHEMA: Final = "cdc.schema"
 HEADER_TXN: Final = "cdc.txn"
+# Only where other pipelines may write to the same topic: the name of the pipeline.
+HEADER_PIPELINE: Final = "cdc.pipeline"
 
 OP_CREATE: Final = "c"
 OP_UPDATE: Final = "u"

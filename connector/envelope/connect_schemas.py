@@ -8,6 +8,7 @@ They depend on the column list alone::
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from connector.contract.flat_fields import OF_ENVELOPE
@@ -49,7 +50,8 @@ def payload_head(schema: ConnectSchema) -> bytes:
 
 def key_schema(schema: TableSchema, options: EnvelopeOptions, form: DebeziumForm) -> ConnectSchema:
     """Return the schema of keys; raises as `record_key_indexes` does."""
-    fields = _column_fields(schema, form)
+    # Debezium tells of the source's types in values alone.
+    fields = _column_fields(schema, replace(form, source_types=(), source_types_by_type=()))
     keyed = [fields[n] for n in record_key_indexes(schema, form)]
     route = options.topics.route(schema.database, schema.table)
     if route is not None and route.key_field:

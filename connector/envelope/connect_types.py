@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from connector.envelope.columns.changes import Truncated
 from connector.envelope.debezium.choice import BINARY
 from connector.envelope.registered.connect_schema import field
+from connector.envelope.source_types import source_type
 
 if TYPE_CHECKING:
     from connector.contract import SchemaColumn
@@ -51,7 +52,7 @@ def column_field(
         if key in described:
             found[key] = described.pop(key)
     found["optional"] = column["nullable"]
-    parameters = {**described.pop("parameters", {}), **_of_change(schema, column)}
+    parameters = {**described.pop("parameters", {}), **_of_mapping(schema, column, form)}
     found.update(described)
     if parameters:
         found["parameters"] = parameters
@@ -59,11 +60,11 @@ def column_field(
     return found
 
 
-def _of_change(schema: TableSchema, column: SchemaColumn) -> dict[str, str]:
-    """Return what Debezium tells about a text that is another one."""
+def _of_mapping(schema: TableSchema, column: SchemaColumn, form: DebeziumForm) -> dict[str, str]:
+    """Return what Debezium tells about a text that is another one, or else of the source's type."""
     change: TextChange | None = schema.changes.get(column["name"])
     if change is None:
-        return {}
+        return source_type(column, schema, form)
     if isinstance(change, Truncated):
         return {"truncateLength": str(change.length)}
     return {"masked": "true"}

@@ -142,7 +142,7 @@ class EventEncoder:
         else:
             self._flat.begin(transaction, self._transaction_id, event, table.source, now_us)
         self._headers.begin(
-            start[0], start[1], start[2], event_number, table.header, self._transaction_id
+            start[0], start[1], start[2], event_number, table.headers, self._transaction_id
         )
 
     def row(self, kind: RowsKind, images: RowImages, number: i64) -> None:

@@ -23,6 +23,7 @@ class EnvelopeOptions:
     prefix: str
     connector: str  # "mysql" or "mariadb"
     version: str
+    pipeline: str = ""  # its name
     tombstones: bool = True
     debezium: DebeziumForm | None = None  # None: the profile `exact`
     columns: ColumnChoice | None = None  # None: all columns, as they are
@@ -36,3 +37,9 @@ class EnvelopeOptions:
     def topics(self) -> Topics:
         """The topics of the tables."""
         return Topics(self.prefix, self.routes)
+
+    def owner(self, database: str, table: str) -> str:
+        """Return the name of the pipeline if others may write to the topic of a table; else ""."""
+        is_event = self.outbox is not None and self.outbox.takes(database, table)
+        is_routed = bool(self.routes) and self.topics.route(database, table) is not None
+        return self.pipeline if is_event or is_routed else ""

@@ -24,6 +24,7 @@ from connector.envelope.connect_types import column_field
 from connector.envelope.debezium.choice import BINARY, STRINGS
 from connector.envelope.debezium.field_names import field_names
 from connector.envelope.debezium.text_cells import with_escapes
+from connector.envelope.expanded_payload import expanded
 from connector.errors import UnsupportedChange, table_outboxes
 
 if TYPE_CHECKING:
@@ -101,9 +102,19 @@ class OutboxEvents:
         return OutboxEvent(
             self._topic(cells[self._route.name]),
             _written(cells, self._key, self._form.key_format, self._key_head),
-            _written(cells, self._payload, self._form.value_format, self._value_head),
+            self._value(cells),
             [(name, _text(cells[cell.name])) for name, cell in self._headers],
         )
+
+    def _value(self, cells: dict[str, Any]) -> bytes | None:
+        form, payload = self._form, cells[self._payload.name]
+        if form.expands_payload and isinstance(payload, str) and not self._payload.is_bytes:
+            found = expanded(payload, form.payload)
+            if found is not None:
+                if form.value_format != _WITH_SCHEMA:
+                    return found.text.encode()
+                return payload_head(found.schema) + found.text.encode() + b"}"
+        return _written(cells, self._payload, form.value_format, self._value_head)
 
     def updated(self) -> None:
         """Note an update, which has no event; raises UnsupportedChange if that stops the stream."""

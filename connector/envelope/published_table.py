@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, final
 from connector.binlog.columns.bitmap import all_set
 from connector.envelope.judged_images import JudgedImages
 from connector.envelope.record_form import RecordForm
-from connector.envelope.record_headers import schema_header
+from connector.envelope.record_headers import TableHeaders
 from connector.envelope.rows.row_images import DecodedImages, RowImages
 from connector.envelope.rows.row_of_values import RowEncoder
 from connector.envelope.rows.row_writer import RowWriter
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class TableParts:
     """The parts that all records of one column list share."""
 
-    __slots__ = ("form", "header", "outbox", "source", "topic", "watched")
+    __slots__ = ("form", "headers", "outbox", "source", "topic", "watched")
 
     def __init__(
         self,
@@ -41,15 +41,16 @@ class TableParts:
         topic: str,
         watched: WatchedTable,
         form: RecordForm,
+        owner: str,
     ) -> None:
-        """Compose the parts; `schema_id` is the id of the column list."""
+        """Compose the parts; `schema_id` and `owner` as in `TableHeaders`."""
         self.form = form
         # What makes events of rows; None for other tables than those of an outbox.
         self.outbox: OutboxEvents | None = None
         self.topic = topic
         self.watched = watched
         self.source = SourceTable(database, table)
-        self.header = schema_header(schema_id)
+        self.headers = TableHeaders(schema_id, owner)
 
 
 @final
@@ -89,6 +90,7 @@ class PublishedTable:
             topic,
             watched,
             RecordForm(options, schema),
+            options.owner(schema.database, schema.table),
         )
         self.announced = False  # whether its schema record has been written
         self._debezium = options.debezium

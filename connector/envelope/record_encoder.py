@@ -334,7 +334,7 @@ class RecordEncoder:
                 table,
                 tuple(every_column(record)),
                 frozenset(each["column"]["name"] for each in record.get("unlogged", ())),
-                frozenset(record.get("points", ())),
+                record.get("kinds", {}),
                 self.options.columns,
             )
         return self.tables.parts(database, table, schema_id, schema)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from librt.strings import BytesWriter
 
 from connector.contract import OP_TRUNCATE
-from connector.envelope.record_headers import RecordHeaders, schema_header
+from connector.envelope.record_headers import RecordHeaders, TableHeaders
 from connector.envelope.source_block import SourceBlock, SourceTable
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def put_rows_gone(
         sequence.file,
         sequence.position,
         sequence.event,
-        schema_header(schema_id),
+        TableHeaders(schema_id),
         f"{file}:{position}".encode(),
     )
     target.take(

@@ -102,7 +102,8 @@ class PublishedTables:
         topic = self.topic(database, table)
         watched = self._watch.table(f"{database}.{table}")
         form = RecordForm(self._options, schema)
-        return TableParts(database, table, schema_id, topic, watched, form)
+        owner = self._options.owner(database, table)
+        return TableParts(database, table, schema_id, topic, watched, form, owner)
 
     def topic(self, database: str, table: str) -> str:
         """Return the topic of a table's rows.

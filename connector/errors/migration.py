@@ -114,7 +114,7 @@ NO_COUNTERPART = ErrorCode(
     "{name} has no counterpart: {meaning}",
     end=End.LOGGED,
     cause="The configuration was written without it. A comment there says the same.",
-    example={"name": "heartbeat.action.query", "meaning": "no statement is executed at the source"},
+    example={"name": "include.query", "meaning": "records have no query"},
 )
 UNKNOWN_PROPERTY = ErrorCode(
     "C822",

@@ -429,6 +429,22 @@ TOPIC_IN_USE = ErrorCode(
     cause=OWN_TOPIC.cause,
     example={"topic": "shop.heartbeat"},
 )
+EXPANDED_TEXT = ErrorCode(
+    "C154",
+    'expand_payload needs value_format = "json" or "json_with_schema"',
+    end=_CONFIGURATION,
+    cause=(
+        "A value that is expanded is JSON. With plain, a JSON document is the value as it is, "
+        "without being expanded."
+    ),
+)
+NO_HEARTBEATS = ErrorCode(
+    "C155",
+    "source.heartbeat_statement needs heartbeats: delivery.heartbeat_interval_seconds is 0",
+    "set delivery.heartbeat_interval_seconds to the seconds between two executions",
+    end=_CONFIGURATION,
+    cause="The statement is executed with each heartbeat, and without an interval there is none.",
+)
 EVENT_HEADER = ErrorCode(
     "C152",
     "{value!r} is no header of an event: write column or column:header, as in type:eventType",

@@ -160,6 +160,43 @@ GRANT_SELECT = ErrorCode(
         "statements": "GRANT SELECT ON erp.* TO 'cdc'@'%'",
     },
 )
+HEARTBEAT_REFUSED = ErrorCode(
+    "S633",
+    "{name} is {value}, wanted {wanted}",
+    "the server says: {said}; grant {account} the right to execute the statement, or correct it",
+    cause=(
+        "The server was asked to prepare the statement, which checks its tables and the rights of "
+        "the account without executing it. The stream goes on without the statement."
+    ),
+    example={
+        "name": "source.heartbeat_statement",
+        "value": "refused",
+        "wanted": "accepted",
+        "said": "UPDATE command denied to user 'cdc'@'app1' for table 'heartbeat'",
+        "account": "'cdc'@'%'",
+    },
+)
+HEARTBEAT_READ_ONLY = _setting(
+    "S634",
+    "read_only",
+    "ON",
+    "OFF",
+    "let {source.host} name the primary, or leave out {source.heartbeat_statement}",
+    "A server that is read-only, as replicas mostly are, refuses a statement that writes. Only "
+    "accounts with SUPER or CONNECTION_ADMIN may write there.",
+)
+HEARTBEAT_FAILED = ErrorCode(
+    "S635",
+    "{source.heartbeat_statement} failed: {said}",
+    "the stream goes on, but an idle source may purge what it has read; `binlog-connector check` "
+    "says which right is missing",
+    end=End.LOGGED,
+    cause=(
+        "The server refused the statement, or the connection broke. The next heartbeat tries "
+        "again. The line comes once for each cause."
+    ),
+    example={"said": "UPDATE command denied to user 'cdc'@'app1' for table 'heartbeat'"},
+)
 NO_TABLE = ErrorCode(
     "S641",
     "{source.tables} is {value}, wanted a table",

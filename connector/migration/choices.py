@@ -29,6 +29,7 @@ def convert_choices(draft: Draft) -> None:
     _convert_columns(draft)
     _convert_masks(draft)
     _convert_message_keys(draft)
+    _convert_source_types(draft)
 
 
 def _convert_tables(draft: Draft) -> None:
@@ -131,6 +132,16 @@ def _convert_message_keys(draft: Draft) -> None:
             raise _refused(draft, name, part, "it names no columns")
         keys += [f"{pattern}:{columns}" for pattern in _patterns(draft, name, table, _TABLE)]
     draft.take(name, "envelope.message_keys", keys, text)
+
+
+def _convert_source_types(draft: Draft) -> None:
+    for name, key in (
+        ("column.propagate.source.type", "envelope.source_types"),
+        ("datatype.propagate.source.type", "envelope.source_types_by_type"),
+    ):
+        found = _list(draft, _COLUMN, name)
+        if found is not None:
+            draft.set(key, found, *_said(draft, name))
 
 
 def _list(draft: Draft, parts: int, *names: str) -> list[str] | None:

@@ -28,6 +28,7 @@ _SECTIONS: Final = (
     "source.tls",
     "kafka",
     "envelope",
+    "envelope.outbox",
     "registry",
     "delivery",
     "snapshot",

@@ -77,10 +77,8 @@ NOT_NEEDED: Final[dict[str, str]] = {
 
 _LATER = "there is none yet"
 _SAME_TABLES = "all changes of the followed tables arrive"
-_PARAMETERS = "schemas in records have no such parameters"
 
 NO_COUNTERPART: Final[dict[str, str]] = {
-    "heartbeat.action.query": "no statement is executed at the source",
     "heartbeat.topics.prefix": "heartbeats are in <prefix>.heartbeat",
     "topic.heartbeat.prefix": "heartbeats are in <prefix>.heartbeat",
     "topic.transaction": "transactions are in <prefix>.transaction",
@@ -100,9 +98,7 @@ NO_COUNTERPART: Final[dict[str, str]] = {
     "extended.headers.enabled": "records have the headers cdc.*",
     "converters": "values have the forms that [envelope] names",
     "post.processors*": "records are written as they are",
-    "datatype.propagate.source.type": _PARAMETERS,
-    "column.propagate.source.type": _PARAMETERS,
-    "include.schema.comments": _PARAMETERS,
+    "include.schema.comments": "the log has no comments of columns",
     "snapshot.include.collection.list": "all followed tables are copied",
     "snapshot.select.statement.overrides*": "whole tables are copied; `binlog-connector snapshot "
     "--where` copies some rows",
@@ -142,6 +138,6 @@ TRANSFORMATIONS: Final[dict[str, str]] = {
     "TimestampRouter": "each table has the topic <prefix>.<database>.<table>",
     "Filter": _SAME_TABLES,
     "ContentBasedRouter": "each table has the topic <prefix>.<database>.<table>",
-    "EventRouter": "a row of an outbox is a record like any other",
+    "EventRouter": "the tables of its predicate cannot be told",
     "PartitionRouting": "the key of a record decides on its partition",
 }

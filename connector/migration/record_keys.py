@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from connector.contract.flat_fields import FLAT_FIELDS
 from connector.migration.known_properties import CONVERTERS, JSON_CONVERTER, TRANSFORMATIONS
+from connector.migration.outbox_keys import EVENT_ROUTER, convert_outbox, takes_events
 from connector.migration.patterns import split_list
 from connector.migration.registry_keys import convert_registry
 
@@ -85,6 +86,8 @@ def _convert_converter(draft: Draft, side: str) -> None:
         option = f"{name}.json.schemas.enable"
         if (draft.pop(option) or "true").lower() == "true":
             draft.no_counterpart(option, "`data` has no schema")
+    elif takes_events(draft) and converter.endswith(("StringConverter", "BinaryDataConverter")):
+        draft.say(key, f"{name} = {converter}: see envelope.outbox.{side}_format")
     elif not convert_registry(draft, side, converter):
         needs = CONVERTERS.get(converter.rpartition(".")[2], "a converter that is unknown here")
         draft.no_counterpart(name, f"records are JSON without schemas; it would need: {needs}")
@@ -103,6 +106,8 @@ def _convert_transformations(draft: Draft) -> None:
         short = kind.rpartition(".")[2].partition("$")[0]
         if short == _UNWRAP:
             _convert_unwrap(draft, prefix, own)
+            continue
+        if short == EVENT_ROUTER and convert_outbox(draft, prefix, own):
             continue
         meaning = TRANSFORMATIONS.get(short, "records are written without it")
         draft.no_counterpart(f"{prefix}type", f"{meaning}; its options have no effect, either")

@@ -26,6 +26,7 @@ EXPIRED: Final = "expired"
 COMPACTED: Final = "maybe compacted"
 UNNAMED: Final = "columns unknown"
 STATED: Final = "logged as a statement"
+OTHERS: Final = "of other writers"
 
 # Examples of each kind of difference.
 _EXAMPLES_MAX: Final = 20

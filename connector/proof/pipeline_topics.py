@@ -35,6 +35,21 @@ def topics_with_rows(topics: Topics, tables: TableFilter, names: Iterable[str]) 
     }
 
 
+def shared_topics(
+    topics: Topics, names: Iterable[str], outbox: OutboxForm | None, own: Iterable[str]
+) -> frozenset[str]:
+    """Return the topics to which other pipelines may write, too: those of routes and of events.
+
+    `names` are the tables that have had rows, `own` the topics that the pipeline may write to.
+    """
+    events = () if outbox is None else filter(outbox.may_have, own)
+    places = (name.partition(".") for name in names)
+    found = ((topics.route(place[0], place[2]), place) for place in places)
+    return frozenset(events) | {
+        route.of(place[0], place[2]) for route, place in found if route is not None
+    }
+
+
 def own_topics(
     prefix: str, existing: dict[str, bool], tables: TableFilter, known: set[str]
 ) -> list[str]:

@@ -20,11 +20,17 @@ from connector.progress.progress_record import progress_topic
 from connector.proof.comparison import Comparison
 from connector.proof.delivered import read_delivered
 from connector.proof.ends import End
+from connector.proof.headers import Writers
 from connector.proof.kept_back import KeptBack
 from connector.proof.known_schemas import KnownSchemas
 from connector.proof.log_reading import LogReading
-from connector.proof.outcome import PROGRESS, SCHEMA, EpochOutcome, Example, Outcome
-from connector.proof.pipeline_topics import own_topics, topics_of, topics_with_rows
+from connector.proof.outcome import OTHERS, PROGRESS, SCHEMA, EpochOutcome, Example, Outcome
+from connector.proof.pipeline_topics import (
+    own_topics,
+    shared_topics,
+    topics_of,
+    topics_with_rows,
+)
 from connector.proof.readable_values import ReadableValues
 from connector.proof.spans import find_spans
 from connector.proof.topic_records import TopicRecords
@@ -103,7 +109,9 @@ class _Proof:
         outbox = outbox_form(settings.envelope.outbox)
         self._existing = topics_of(settings.kafka, clients, known, outbox)
         own = own_topics(prefix, self._existing, self._tables, known)
-        self._topics = opened.enter_context(TopicRecords(settings.kafka, own, clients))
+        shared = shared_topics(self._table_topics, self._schemas.names, outbox, own)
+        writers = Writers(settings.name, shared)
+        self._topics = opened.enter_context(TopicRecords(settings.kafka, own, writers, clients))
         self._outcome = outcome = Outcome()
         # Without a beginning, the range begins with the first record.
         lowest = self._lowest(epochs[0].number) if start is None else None
@@ -183,6 +191,8 @@ class _Proof:
             topic = schema_topic(self._settings.kafka.topic_prefix)
             what = f"{key.decode()} is missing"
             outcome.differs(Example(SCHEMA, topic, 0, None, "", "", what))
+        for topic, count in self._topics.others.items():
+            outcome.of(topic).others[OTHERS] += count
         for lane in self._topics.lanes:
             if lane.begin:
                 number = lane.partition.partition

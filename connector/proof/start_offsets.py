@@ -11,16 +11,18 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from connector.proof.headers import sequence_of
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.sink.connection import client_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from kafka import TopicPartition
 
     from connector.settings.sections import KafkaSettings
+
+    # Gives the sequence of a record; None if it has none.
+    SequenceOf = Callable[[Any], bytes | None]
 
 # Kafka sends whole batches: one of a partition, or so many bytes of them.
 _FETCH_BYTES: Final = 16 * 1024
@@ -35,8 +37,9 @@ _BEFORE: Final = 50
 class _Search:
     """The search in one partition."""
 
-    def __init__(self, begin: int, end: int) -> None:
+    def __init__(self, begin: int, end: int, sequence_of: SequenceOf) -> None:
         self.begin = begin
+        self.sequence_of = sequence_of
         # All records before `low` are too low, and that at `high` is not.
         self.low, self.high = begin, end
         self.is_found = begin >= end
@@ -54,7 +57,7 @@ class _Search:
         numbered = [
             (record.offset, sequence)
             for record in records
-            if record.offset < self.high and (sequence := sequence_of(record)) is not None
+            if record.offset < self.high and (sequence := self.sequence_of(record)) is not None
         ]
         above = next((offset for offset, sequence in numbered if sequence >= lower), None)
         if above is None:
@@ -77,13 +80,15 @@ def first_offsets(
     settings: KafkaSettings,
     ranges: Mapping[TopicPartition, tuple[int, int]],
     lower: bytes,
+    sequence_of: SequenceOf,
     clients: KafkaClients = KAFKA_CLIENTS,
 ) -> dict[TopicPartition, int]:
     """Return where to begin to read each partition for all records from `lower` on.
 
-    `ranges` has the offsets between which to look. Raises KafkaError or OSError.
+    `ranges` has the offsets between which to look. Records without a sequence are passed over.
+    Raises KafkaError or OSError.
     """
-    searches = {partition: _Search(*between) for partition, between in ranges.items()}
+    searches = {partition: _Search(*between, sequence_of) for partition, between in ranges.items()}
     consumer = clients.open_consumer(
         **client_settings(settings),
         enable_auto_commit=False,
@@ -128,5 +133,5 @@ def _has_looked(position: int, records: list[Any], search: _Search) -> bool:
     if position >= search.high:
         return True
     if search.low < search.high:
-        return any(sequence_of(record) is not None for record in records)
+        return any(search.sequence_of(record) is not None for record in records)
     return False

@@ -9,6 +9,7 @@ began.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from contextlib import contextmanager
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, Self
@@ -28,6 +29,7 @@ from connector.sink.timeouts import TimedOut
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from connector.proof.headers import Writers
     from connector.settings.sections import KafkaSettings
 
 _POLL_MS = 500
@@ -48,15 +50,19 @@ class TopicRecords:
         self,
         settings: KafkaSettings,
         topics: Iterable[str],
+        writers: Writers,
         clients: KafkaClients = KAFKA_CLIENTS,
     ) -> None:
-        """Read `topics` from their beginnings to their current ends."""
+        """Read `topics` from their beginnings to their current ends, without others' records."""
         self._settings = settings
+        self._writers = writers
         self._clients = clients
         self.lanes: list[Lane] = []
         self.by_topic: dict[str, list[Lane]] = {}
         # Records without a sequence, which no connector writes.
         self.unnumbered: list[Any] = []
+        # The number of records of others, by topic.
+        self.others: Counter[str] = Counter()
         self._by_partition: dict[TopicPartition, Lane] = {}
         self._starved: set[Lane] = set()
         # The lanes that the client reads now.
@@ -131,7 +137,9 @@ class TopicRecords:
         if not ranges:
             return
         with self._speaking():
-            found = first_offsets(self._settings, ranges, lower, self._clients)
+            found = first_offsets(
+                self._settings, ranges, lower, self._writers.own_sequence, self._clients
+            )
         # The client has fetched further; reading begins again.
         self._consumer.assign([])
         self._read = set()
@@ -182,6 +190,9 @@ class TopicRecords:
             if record.offset >= lane.end:
                 lane.ended = True
                 return
+            if self._writers.is_other(record):
+                self.others[lane.topic] += 1
+                continue
             sequence = sequence_of(record)
             if sequence is None:
                 self.unnumbered.append(record)

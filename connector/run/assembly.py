@@ -22,6 +22,7 @@ from connector.quarantine.recovered_fences import open_quarantine
 from connector.run.cascades import open_cascades
 from connector.run.delivery_stream import DeliveryStream
 from connector.run.heartbeat import Heartbeat
+from connector.run.heartbeat_statement import HeartbeatStatement
 from connector.run.notices import Notices
 from connector.sink.commands import Commands
 from connector.sink.signal_file import FileSignals, SignalFile
@@ -37,7 +38,7 @@ from connector.snapshot.wanted_copies import WantedCopies
 from connector.system.temporary_folder import TemporaryFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from connector.changes.cascaded_rows import CascadedRows
     from connector.envelope.options import EnvelopeOptions
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from connector.sink.recovery import Recovered
     from connector.snapshot.copies import Copies
     from connector.source.choice import CheckedSource
+    from connector.system.clock import Clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,26 +142,33 @@ def assemble(
         CascadedCopies(cascaded, settings.schema.cascade_seconds, quarantine.fences),
         Notifications(settings, target, clock),
     )
-    attendants = _attendants(settings, peers, target, standing, tables, quarantine, copies, signals)
+    attendants: list[Attendant] = [quarantine, copies, *_heartbeat(settings, source, target, clock)]
+    attendants += _listeners(settings, peers, standing, tables, quarantine, copies, signals)
     names = encoder.tables.names
-    return PipelineParts(delivery, quarantine, copies, cascaded, names, attendants)
+    return PipelineParts(delivery, quarantine, copies, cascaded, names, tuple(attendants))
 
 
-def _attendants(
+def _heartbeat(
+    settings: Settings, source: CheckedSource, target: RecordTarget, clock: Clock
+) -> Iterator[Heartbeat]:
+    interval = settings.delivery.heartbeat_interval_seconds
+    if interval:
+        has_statement = bool(source.settings.heartbeat_statement)
+        statement = HeartbeatStatement(source.settings) if has_statement else None
+        yield Heartbeat(settings.kafka.topic_prefix, interval, target, clock, statement)
+
+
+def _listeners(
     settings: Settings,
     peers: Peers,
-    target: RecordTarget,
     standing: StreamPosition,
     tables: TableFilter,
     quarantine: QuarantineKeeper,
     copies: Copies,
     signals: SignalRows | None,
-) -> tuple[Attendant, ...]:
-    attendants: list[Attendant] = [quarantine, copies]
-    interval = settings.delivery.heartbeat_interval_seconds
-    if interval:
-        prefix = settings.kafka.topic_prefix
-        attendants.append(Heartbeat(prefix, interval, target, peers.clock))
+) -> list[Attendant]:
+    """Return the attendants that take requests and signals."""
+    attendants: list[Attendant] = []
     handlers = SignalledCopies(copies, tables).handlers
     if signals is not None:
         attendants.append(SourceSignals(signals, handlers))
@@ -176,7 +185,7 @@ def _attendants(
         standing,
         {"snapshot": partial(request_copy, copies, tables), REPLAY: quarantine.request},
     )
-    return (*attendants, commands)
+    return [*attendants, commands]
 
 
 def _signal_rows(settings: Settings, tables: TableFilter) -> SignalRows | None:

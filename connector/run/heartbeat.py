@@ -17,6 +17,7 @@ from connector.records.record import NO_HEADERS
 
 if TYPE_CHECKING:
     from connector.records.record import RecordTarget
+    from connector.run.heartbeat_statement import HeartbeatStatement
     from connector.system.clock import Clock
 
 _NS_PER_MS = 1_000_000
@@ -26,14 +27,20 @@ class Heartbeat:
     """An attendant that writes a record each time the interval has passed."""
 
     def __init__(
-        self, prefix: str, interval_seconds: float, target: RecordTarget, clock: Clock
+        self,
+        prefix: str,
+        interval_seconds: float,
+        target: RecordTarget,
+        clock: Clock,
+        statement: HeartbeatStatement | None = None,
     ) -> None:
-        """Write to `target`, the first one at once."""
+        """Write to `target`, the first one at once; `statement` is executed with each."""
         self._topic = control_topic(prefix, HEARTBEAT_TOPIC_SUFFIX)
         self._key = _json({"serverName": prefix})
         self._interval_seconds = interval_seconds
         self._target = target
         self._clock = clock
+        self._statement = statement
         self._next = clock.monotonic()
 
     @property
@@ -53,9 +60,13 @@ class Heartbeat:
         self._next = self._clock.monotonic() + self._interval_seconds
         now_ms = self._clock.time_ns() // _NS_PER_MS
         self._target.take(self._topic, self._key, _json({"ts_ms": now_ms}), NO_HEADERS, now_ms)
+        if self._statement is not None:
+            self._statement.ask()
 
     def close(self) -> None:
-        """Nothing is open."""
+        """End the session of the statement."""
+        if self._statement is not None:
+            self._statement.close()
 
 
 def _json(value: dict[str, object]) -> bytes:

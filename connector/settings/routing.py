@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
 
 from connector.contract import is_topic_name
 from connector.errors import settings as codes
@@ -72,5 +72,13 @@ class OutboxSettings(BaseModel):
     # The converters: JsonConverter; plain is StringConverter, and BinaryDataConverter for bytes.
     key_format: Literal["json", "json_with_schema", "plain"] = "json"
     value_format: Literal["json", "json_with_schema", "plain"] = "json"
+    # table.expand.json.payload
+    expand_payload: bool = False
     # table.op.invalid.behavior
     on_update: Literal["warn", "stop"] = "warn"
+
+    @model_validator(mode="after")
+    def _expandable(self) -> OutboxSettings:
+        if self.expand_payload and self.value_format == "plain":
+            raise UnfitValueError(codes.EXPANDED_TEXT)
+        return self

@@ -98,6 +98,8 @@ class SourceSettings(Section):
     exclude_columns: list[ColumnPattern] = []
     masks: list[MaskSettings] = []
     start: StartSetting = "snapshot"
+    # Executed with each heartbeat (delivery.heartbeat_interval_seconds); "" executes nothing.
+    heartbeat_statement: str = ""
     tls: TlsSettings = TlsSettings()
     connect_timeout_seconds: Annotated[float, Field(gt=0, le=3600)] = 10.0
     # After this silence, the peer counts as dead; heartbeats come three times as often.
@@ -199,6 +201,10 @@ class EnvelopeSettings(Section):
     skipped_operations: list[Literal["c", "u", "d", "t"]] = ["t"]
     # message.key.columns, as database.table:column,column
     message_keys: list[MessageKey] = []
+    # column.propagate.source.type, as database.table.column
+    source_types: list[ColumnPattern] = []
+    # datatype.propagate.source.type, as database.table.TYPE
+    source_types_by_type: list[ColumnPattern] = []
     # The transformation Filter; a row must meet all conditions of its table.
     filters: list[FilterSettings] = []
     # ByLogicalTableRouter; of several routes for a table, the first one counts.
@@ -230,6 +236,8 @@ class EnvelopeSettings(Section):
             "skipped_operations": tuple(self.skipped_operations),
             "message_keys": tuple(self.message_keys),
             "flat_fields": tuple(self.flat_fields),
+            "source_types": tuple(self.source_types),
+            "source_types_by_type": tuple(self.source_types_by_type),
         }
 
 
@@ -424,6 +432,12 @@ class Settings(FileSettings):
                 raise UnfitValueError(
                     codes.NO_REGISTRY_URLS, key=f"envelope.{key}", value=json.dumps(value)
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _has_heartbeats(self) -> Settings:
+        if self.source.heartbeat_statement and not self.delivery.heartbeat_interval_seconds:
+            raise UnfitValueError(codes.NO_HEARTBEATS)
         return self
 
     @model_validator(mode="after")

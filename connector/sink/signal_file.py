@@ -124,8 +124,8 @@ class FileSignals:
 
     @property
     def wants_turn(self) -> bool:
-        """Whether a file was taken."""
-        return not self._file.taken.empty()
+        """Whether a file was taken, or one can be removed after the next commit."""
+        return self._waits or not self._file.taken.empty()
 
     @property
     def patience_seconds(self) -> float:

@@ -134,7 +134,7 @@ class CopyOutput:
         if events is None:
             rows = chunk.publish(self._target, self._options, read_at, left_out, now_us)
         else:
-            rows = publish_events(chunk, events, self._target, read_at, left_out)
+            rows = publish_events(chunk, events, self._target, self._options, read_at, left_out)
         refused = [row for row in chunk.refused if row.key not in left_out]
         self._copied_rows.keep(schema, refused, read_at, _sequence(first), now_us)
         return rows, len(refused)

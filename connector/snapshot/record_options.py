@@ -24,6 +24,7 @@ def record_options(
         prefix=settings.kafka.topic_prefix,
         connector=flavour,
         version=VERSION,
+        pipeline=settings.name,
         tombstones=settings.kafka.tombstones,
         debezium=debezium_form(settings.envelope),
         columns=column_choice(settings.source),

@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from connector.contract.ecs import facts_of
 from connector.errors import LocalStackError, local_demo, local_stack
 from local_stack.demo.json_lines import JsonLines
 from local_stack.process import GuardedProcess, log_tail
@@ -160,5 +161,5 @@ class StreamJob(DemoProcess):
         Raises LocalStackError if the job has reported a failure.
         """
         for line in self._lines.read():
-            self._status.take(line)
+            self._status.take(facts_of(line))
         return self._status

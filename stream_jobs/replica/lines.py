@@ -8,6 +8,9 @@
     {"event": "stopped", "cut"}
     {"event": "failed", "error", "code"}
 
+These are the names of our code; a line has those of the connector's log, as the lines of the job
+(`report.status`).
+
 `tables` is the number of tables that differed, `loaded` names those that were loaded as a whole,
 `left_out` says of each table that the cut does not have, why. `lag_seconds` is the time from the
 newest commit of the cut at the source to its commit at the target. `waiting` says that the target
@@ -17,12 +20,12 @@ added, but none is removed or changes its meaning.
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from typing import TYPE_CHECKING, Any, TextIO
 
 from connector.errors import fields
+from stream_jobs.report.ecs_line import EcsLine
 
 if TYPE_CHECKING:
     from connector.errors.message import Message
@@ -31,9 +34,13 @@ if TYPE_CHECKING:
 class Lines:
     """Writes whole lines."""
 
-    def __init__(self, out: TextIO, wanted: object) -> None:
-        """Write to `out` in the form of `log.format`; any other value is "auto"."""
+    def __init__(self, out: TextIO, wanted: object, name: str | None = None) -> None:
+        """Write to `out` in the form of `log.format`; any other value is "auto".
+
+        `name` is that of the configuration.
+        """
         self._out = out
+        self._line = EcsLine("replica", name)
         is_given = wanted in ("console", "json")
         self._is_console = wanted == "console" if is_given else out.isatty()
 
@@ -43,7 +50,7 @@ class Lines:
             text = _sentence(event, facts)
             line = f"{time.strftime('%H:%M:%S')}  {text}" if text else ""
         else:
-            line = json.dumps({"event": event, **facts}, ensure_ascii=False, default=str)
+            line = self._line.text(event, facts)
         if line:
             self._out.write(f"{line}\n")
             self._out.flush()

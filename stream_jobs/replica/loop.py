@@ -120,6 +120,6 @@ def follow(settings: Settings, out: TextIO, *, once: bool) -> int:
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
-    loop = Loop(settings, Lines(out, settings.log.format), stopped)
+    loop = Loop(settings, Lines(out, settings.log.format, settings.name), stopped)
     with serving(loop.figures, settings.replica.listen):
         return loop.run(once=once)

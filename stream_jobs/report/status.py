@@ -3,16 +3,21 @@
     {"event": "started", "name", "topics", "mirror", "checkpoint", "trigger", "set_aside"}
     {"event": "batch_applied", "batch_id", "seconds", "phases", "records", "end_offsets", "tables",
      "set_aside", "cut"}
-    {"event": "table_quarantined", "table", "topic", "reason", "code", "partition", "offset"}
+    {"event": "table_quarantined", "table", "topic", "error", "code", "partition", "offset"}
     {"event": "retried", "seconds", "records", "tables", "set_aside"}
     {"event": "record_skipped", "topic", "partition", "offset"}
     {"event": "table_resumed", "table"}
     {"event": "idle", "end_offsets", "set_aside"}
-    {"event": "no_mirror", "topic", "reason", "code"}
-    {"event": "no_cuts", "reason", "code"}
-    {"event": "not_registered", "table", "reason", "code"}
+    {"event": "no_mirror", "topic", "error", "code"}
+    {"event": "no_cuts", "error", "code"}
+    {"event": "not_registered", "table", "error", "code"}
     {"event": "stopped", "end_offsets"}
     {"event": "failed", "error", "code"}
+
+These are the names of our code. A line has those of the connector's log, which is the Elastic
+Common Schema (`connector.contract.ecs`): `message` for `event`, `error.code` and `error.message`
+for `code` and `error`, and `cdc.batch_id`, `cdc.tables` and so on for the other ones. What is null
+is not there. Names inside of these objects are as below.
 
 `end_offsets` is {topic: {partition: offset}}: everything before these offsets is in the tables.
 They count Kafka's transaction markers and aborted records too, so they reach a topic's
@@ -41,8 +46,8 @@ meaning.
     changed_bytes, bytes_written          bytes of the changed values, and of everything written
     version, rows, dead_rows, files, bytes    the Delta table after the batch
 
-What is not known is null: the table after the batch if it has no mirror, and times of a batch in
-which everything was skipped. `reports.TableReport` has the details.
+What is not known there is null: the table after the batch if it has no mirror, and times of a
+batch in which everything was skipped. `reports.TableReport` has the details.
 """
 
 from __future__ import annotations
@@ -54,6 +59,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, TextIO
 
 from connector.errors import fields
+from stream_jobs.report.ecs_line import EcsLine
 from stream_jobs.spark.query_events import QueryEvents
 
 if TYPE_CHECKING:
@@ -69,14 +75,15 @@ Offsets = dict[str, dict[str, int]]
 class StatusLines:
     """Writes whole lines, from any thread."""
 
-    def __init__(self, out: TextIO) -> None:
-        """Write to `out`."""
+    def __init__(self, out: TextIO, name: str | None = None) -> None:
+        """Write to `out`; `name` is that of the configuration, if it is known."""
         self._out = out
+        self._line = EcsLine("mirror", name)
         self._lock = threading.Lock()
 
     def write(self, event: str, **fields: object) -> None:
         """Write one line."""
-        line = json.dumps({"event": event, **fields}, ensure_ascii=False, default=str)
+        line = self._line.text(event, fields)
         with self._lock:
             self._out.write(line + "\n")
             self._out.flush()
@@ -95,7 +102,7 @@ class StatusLines:
                 "table_quarantined",
                 table=record.table,
                 topic=record.topic,
-                reason=record.reason,
+                error=record.reason,
                 code=record.code,
                 partition=record.partition,
                 offset=record.offset,
@@ -105,7 +112,7 @@ class StatusLines:
     def write_unregistered(self, problems: Mapping[str, Message]) -> None:
         """Write which mirrors could not be registered in the catalog, and why."""
         for name, problem in problems.items():
-            self.write("not_registered", table=name, reason=problem.text, code=problem.code.code)
+            self.write("not_registered", table=name, **fields(problem))
 
     def write_retried(self, report: BatchReport) -> None:
         """Write what was done for tables that a command has asked for."""

@@ -35,10 +35,17 @@ _ENDLESS: Final = "processingTime"
 _TIME_WIDTH: Final = 10
 
 
-def open_lines(out: TextIO, wanted: object) -> StatusLines:
-    """Return the lines of `log.format`; any other value is "auto"."""
+def open_lines(out: TextIO, wanted: object, name: object = None) -> StatusLines:
+    """Return the lines of `log.format`; any other value is "auto".
+
+    Lines in JSON have the `name` of the configuration, unless it is no text.
+    """
     is_console = out.isatty() if wanted not in ("console", "json") else wanted == "console"
-    return TerminalLines(out) if is_console else StatusLines(out)
+    return TerminalLines(out) if is_console else StatusLines(out, _text(name))
+
+
+def _text(name: object) -> str | None:
+    return name if isinstance(name, str) else None
 
 
 class TerminalLines(StatusLines):
@@ -64,7 +71,7 @@ class TerminalLines(StatusLines):
                 self._idle(fields["set_aside"])
                 return
             self._idle_since = None
-            line = self._line(event, fields)
+            line = self._told(event, fields)
             if line is not None:
                 self._print(line)
 
@@ -85,7 +92,7 @@ class TerminalLines(StatusLines):
         if not (self._console.is_terminal and sys.stderr.isatty()):
             super().warn(text)
 
-    def _line(self, event: str, fields: dict[str, Any]) -> Text | None:
+    def _told(self, event: str, fields: dict[str, Any]) -> Text | None:
         match event:
             case "batch_applied" | "retried":
                 return self._batch(fields)
@@ -95,12 +102,12 @@ class TerminalLines(StatusLines):
                 done = f"{self._batches:,} batches, {self._changes:,} changes"
                 return Text(f"stopped: {done}")
             case "no_mirror":
-                said = f"no mirror of {fields['topic']}: [{fields['code']}] {fields['reason']}"
+                said = f"no mirror of {fields['topic']}: [{fields['code']}] {fields['error']}"
                 return Text(said, "yellow")
             case "not_registered" | "no_cuts":
-                return Text(f"[{fields['code']}] {fields['reason']}", "yellow")
+                return Text(f"[{fields['code']}] {fields['error']}", "yellow")
             case "table_quarantined":
-                said = f"{fields['table']} is set aside: [{fields['code']}] {fields['reason']}"
+                said = f"{fields['table']} is set aside: [{fields['code']}] {fields['error']}"
                 return Text(said, "red")
             case "table_resumed":
                 return Text(f"{fields['table']} goes on", "green")

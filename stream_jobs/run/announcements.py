@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.errors import mirror
+from connector.errors import fields, mirror
 from connector.errors.message import Message
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ class Announcements:
         reason = Message(mirror.NO_MIRROR, {})
         for topic in sorted(set(report.keyless_topics) - self._keyless):
             self._keyless.add(topic)
-            self._lines.write("no_mirror", topic=topic, reason=reason.text, code=reason.code.code)
+            self._lines.write("no_mirror", topic=topic, **fields(reason))
 
     def note_cuts(self, problem: Message | None) -> None:
         """Tell why there are no cuts, if there is a problem."""
         if problem is not None and problem.code is not self._no_cuts:
-            self._lines.write("no_cuts", reason=problem.text, code=problem.code.code)
+            self._lines.write("no_cuts", **fields(problem))
         self._no_cuts = None if problem is None else problem.code

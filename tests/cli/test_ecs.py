@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import structlog
 
-from connector.cli.ecs import NAMES
 from connector.cli.logs import configure_logging
+from connector.contract.ecs import NAMES
 from connector.errors import SourceUnavailable, fields, stream_positions
 from connector.settings.sections import LogSettings
 

@@ -144,6 +144,13 @@ def test_it_prints_the_configuration_without_a_file(tmp_path: Path) -> None:
             "envelope.message_keys",
             ["*.t:a,b", "c.d:e"],
         ),
+        ("column.propagate.source.type", ".*", "envelope.source_types", ["*.*.*"]),
+        (
+            "datatype.propagate.source.type",
+            r"shop\.orders\.DECIMAL.*",
+            "envelope.source_types_by_type",
+            ["shop.orders.DECIMAL*"],
+        ),
         ("value.converter.schemas.enable", "", "envelope.value_format", "json_with_schema"),
         ("key.converter.schemas.enable", "true", "envelope.key_format", "json_with_schema"),
         ("topic.creation.default.partitions", "-1", "kafka.partitions", 3),
@@ -311,7 +318,7 @@ def test_configuration_providers_are_recognised(tmp_path: Path, reference: str, 
 
 def test_what_has_no_counterpart_is_a_warning(tmp_path: Path) -> None:
     others = {
-        "heartbeat.action.query": "UPDATE x",
+        "include.query": "true",
         "tables.include": "a",
         "transforms": "route",
         "transforms.route.type": "org.apache.kafka.connect.transforms.RegexRouter",
@@ -320,8 +327,8 @@ def test_what_has_no_counterpart_is_a_warning(tmp_path: Path) -> None:
     }
     done = Imported(tmp_path, LEAST | others)
     assert done.settings.envelope.key_format == "json"
-    meaning = "no statement is executed at the source"
-    text = shown(migration.NO_COUNTERPART, name="heartbeat.action.query", meaning=meaning)
+    meaning = "records have no query"
+    text = shown(migration.NO_COUNTERPART, name="include.query", meaning=meaning)
     assert f"warning: {text}\n" in done.warnings
     text = shown(migration.UNKNOWN_PROPERTY, name="tables.include")
     assert f"warning: {text}\n" in done.warnings
@@ -329,6 +336,80 @@ def test_what_has_no_counterpart_is_a_warning(tmp_path: Path) -> None:
     assert "key.converter has no counterpart: records are JSON without schemas" in done.warnings
     assert done.warnings.count("warning:") == 4
     assert "#   tables.include = a: it was left out\n" in done.text
+
+
+def test_the_statement_of_heartbeats_needs_their_interval(tmp_path: Path) -> None:
+    query = {"heartbeat.action.query": "UPDATE cdc.beat SET at = NOW()"}
+    done = Imported(tmp_path, LEAST | query | {"heartbeat.interval.ms": "5000"})
+    assert done.settings.source.heartbeat_statement == "UPDATE cdc.beat SET at = NOW()"
+    assert done.warnings == ""
+    without = Imported(tmp_path, LEAST | query)
+    assert without.settings.source.heartbeat_statement == ""
+    assert without.warnings == ""
+    assert "NOW(): without heartbeat.interval.ms it is never executed\n" in without.text
+
+
+EVENT = {
+    "transforms": "event",
+    "transforms.event.type": "io.debezium.transforms.outbox.EventRouter",
+}
+
+
+def test_an_event_router_becomes_an_outbox(tmp_path: Path) -> None:
+    options = {
+        "table.include.list": "shop.outbox",
+        "value.converter": "org.apache.kafka.connect.storage.StringConverter",
+        "transforms.event.table.field.event.id": "event_id",
+        "transforms.event.route.topic.replacement": "events.${routedByValue}",
+        "transforms.event.table.fields.additional.placement": "type:header:eventType,at:header",
+        "transforms.event.table.op.invalid.behavior": "fatal",
+        "transforms.event.table.json.payload.null.behavior": "ignore",
+    }
+    done = Imported(tmp_path, LEAST | EVENT | options)
+    assert done.warnings == ""
+    outbox = done.settings.envelope.outbox
+    assert (outbox.tables, outbox.id, outbox.key) == (["shop.outbox"], "event_id", "aggregateid")
+    assert (outbox.topic_name, outbox.on_update) == ("events.{value}", "stop")
+    assert outbox.headers == ["type:eventType", "at"]
+    assert (outbox.key_format, outbox.value_format) == ("json", "plain")
+    assert not outbox.expand_payload
+
+
+def test_a_payload_that_is_expanded_stays_so(tmp_path: Path) -> None:
+    expand = {"transforms.event.table.expand.json.payload": "true"}
+    schemas = {"value.converter.schemas.enable": "true"}
+    outbox = Imported(tmp_path, LEAST | EVENT | expand | schemas).settings.envelope.outbox
+    assert (outbox.expand_payload, outbox.value_format) == (True, "json_with_schema")
+
+
+def test_the_predicate_of_an_event_router_names_its_tables(tmp_path: Path) -> None:
+    predicate = {
+        "transforms.event.predicate": "isOutbox",
+        "predicates": "isOutbox",
+        "predicates.isOutbox.type": "org.apache.kafka.connect.transforms.predicates"
+        ".TopicNameMatches",
+    }
+    named = {"predicates.isOutbox.pattern": r"shop\.erp\.outbox"}
+    done = Imported(tmp_path, LEAST | EVENT | predicate | named)
+    assert done.settings.envelope.outbox.tables == ["erp.outbox"]
+    assert done.warnings == ""
+    for pattern in ("other.erp.outbox", "(?i)shop.erp.outbox"):
+        odd = {"predicates.isOutbox.pattern": pattern}
+        done = Imported(tmp_path, LEAST | EVENT | predicate | odd)
+        assert done.settings.envelope.outbox.tables == []
+        assert "the tables of its predicate cannot be told" in done.warnings
+
+
+def test_parts_of_events_that_are_not_there(tmp_path: Path) -> None:
+    odd = {
+        "transforms.event.table.fields.additional.placement": "type:envelope",
+        "transforms.event.table.field.event.timestamp": "at",
+    }
+    done = Imported(tmp_path, LEAST | EVENT | odd)
+    assert "type:envelope: events have only headers" in done.warnings
+    assert "timestamp has no counterpart: events have the parts that are named above" in (
+        done.warnings
+    )
 
 
 def test_avro_takes_its_registry_along(tmp_path: Path) -> None:

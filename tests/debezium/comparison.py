@@ -77,6 +77,8 @@ _COPIED_OTHERWISE = {
 }
 # What the log does not tell of columns: the digits of a FLOAT.
 _KNOWN_SCHEMAS = {("floats", name): {"type": "float"} for name in ("c1", "c2")}
+_TYPE = "__debezium.source.column.type"
+_NUMBER = re.compile(r"(\w*INT|FLOAT|DOUBLE|YEAR)( UNSIGNED)?")
 # Fields of a flat record that are those of a chunk.
 _OF_COPIES = {"__pos", "__source_ts_ms", "__source_ts_us", "__source_ts_ns", "__snapshot", "__file"}
 # The same of a CloudEvent.
@@ -247,9 +249,21 @@ def _as_logged(table: str, schema: Any) -> Any:
     name = (table, schema.get("field", ""))
     fields = [_as_logged(table, each) for each in schema.get("fields", ())]
     found = {key: value for key, value in schema.items() if key != "default"}
+    if _TYPE in found.get("parameters", {}):
+        found["parameters"] = _logged_type(found["parameters"])
     if fields:
         found["fields"] = fields
     return {**found, **_KNOWN_SCHEMAS.get(name, {})}
+
+
+def _logged_type(parameters: dict[str, str]) -> dict[str, str]:
+    """Return the parameters of a column without what the log does not tell of numbers."""
+    kind = parameters[_TYPE].removesuffix(" ZEROFILL")
+    found = {**parameters, _TYPE: kind}
+    if _NUMBER.fullmatch(kind):
+        for name in ("length", "scale"):
+            found.pop(_TYPE.replace("type", name), None)
+    return found
 
 
 def _parsed(value: bytes) -> Any:

@@ -261,6 +261,27 @@ SETS = (
             ],
         },
     ),
+    OptionSet(
+        "source_types",
+        {
+            "column.propagate.source.type": "story.[^it].*,story.texts.*",
+            "datatype.propagate.source.type": r".+\.INT UNSIGNED.*,story\.times\.DATE.*",
+            "column.mask.with.8.chars": "story.texts.c4",
+            "column.truncate.to.5.chars": "story.texts.c3",
+            **_SCHEMAS,
+        },
+        {
+            "source_types": ["*.[!it]*.*", "*.texts.*"],
+            "source_types_by_type": ["*.*.INT UNSIGNED*", "*.times.DATE*"],
+            **_WITH_SCHEMAS,
+        },
+        source={
+            "masks": [
+                {"columns": ["story.texts.c4"], "chars": 8},
+                {"columns": ["story.texts.c3"], "truncate": 5},
+            ],
+        },
+    ),
     _flat("flat", "tombstone", "table", "source.ts_ms"),
     _flat("flat_schemas", "tombstone", theirs=_SCHEMAS, envelope=_WITH_SCHEMAS),
     _flat(

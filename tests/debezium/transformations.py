@@ -56,12 +56,19 @@ CHANGES = (
         '{"id": 1, "x": [1.50, null, "é\\"/\\n😀"]}', 7, X'00FF')""",
     "INSERT INTO outbox VALUES ('2', 'customer', 'é\"/😀', 'Changed', NULL, NULL, NULL)",
     "INSERT INTO outbox VALUES ('3', 'order', '2', NULL, '\"text\"', -1, X'')",
+    """INSERT INTO outbox VALUES ('5', 'order', '5', NULL, '{"a": 1, "b": 9999999999, "c": 1.5,
+        "d": true, "e": null, "f": "é/😀", "g": {"h": {"k": -1}}, "l": [], "m": [1, null, 2],
+        "n": ["a", "b"], "p": [[1], [2]], "s": [{"x": 1}, {"x": null}, {"x": 2}], "t": {},
+        "long name": [0.5, 100.25], "ü": false, "s2": [{"x": [1]}, null], "v": [{}]}', 1, NULL)""",
+    "INSERT INTO outbox VALUES ('6', 'order', '6', NULL, '{\"a\": [1, 2.5], \"b\": 1}', 1, NULL)",
+    "INSERT INTO outbox VALUES ('7', 'order', '7', NULL, '{\"a\": [null]}', 1, NULL)",
+    "INSERT INTO outbox VALUES ('8', 'order', '8', NULL, 'true', 1, NULL)",
     "UPDATE outbox SET payload = '{}' WHERE id = '1'",
     "DELETE FROM outbox WHERE id = '1'",
     "INSERT INTO outbox VALUES ('4', 'order', '2', 'last', '{}', 0, X'61')",
 )
 # Records of each set: of routes, and of events.
-_ROUTED, _EVENTS = 7, 5
+_ROUTED, _EVENTS = 7, 9
 
 
 @dataclass(frozen=True)
@@ -141,6 +148,14 @@ SETS = (
         headers=["type:eventType", "n", "b:bytes"],
     ),
     _outbox("outbox-schemas", _SCHEMAS, {}, **_WITH_SCHEMAS),
+    _outbox("outbox-expanded", {}, {"expand.json.payload": "true"}, expand_payload=True),
+    _outbox(
+        "outbox-expanded-schemas",
+        _SCHEMAS,
+        {"expand.json.payload": "true"},
+        expand_payload=True,
+        **_WITH_SCHEMAS,
+    ),
     _outbox("outbox-plain", _STRINGS, {}, **_PLAIN),
     _outbox(
         "outbox-bytes",

@@ -229,7 +229,7 @@ def test_copied_rows_are_events_too() -> None:
         writer.put_row(data, 0, len(data))
     chunk = writer.take_chunk()
     target = Small()
-    assert publish_events(chunk, events(), target, READ_AT, {b'{"id":"2"}'}) == 2
+    assert publish_events(chunk, events(), target, options(), READ_AT, {b'{"id":"2"}'}) == 2
     assert [(record.topic, record.value) for record in target.records] == [
         ("outbox.event.order", b'"{}"'), ("outbox.event.x", b'"1"'),
     ]  # fmt: skip

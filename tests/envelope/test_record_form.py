@@ -172,7 +172,8 @@ def test_a_truncate_has_the_schema_of_the_table_after_a_restart() -> None:
     point = Column(ColumnType.GEOMETRY, 4, nullable=True, name="place", geometry_type=1)
     text = Column(ColumnType.VARCHAR, 40, nullable=True, name="text", collation=255)
     rule = ColumnRule((ColumnPattern.parse("shop.t.text"),), MASK, 3)
-    chosen = options({**SCHEMAS, "skipped_operations": ()}, columns=ColumnChoice((), (), (rule,)))
+    form = {**SCHEMAS, "skipped_operations": (), "source_types": ("*.*.*",)}
+    chosen = options(form, columns=ColumnChoice((), (), (rule,)))
     encoder, target = encoder_of(chosen)
     encoder.rows(inserted(table("t", point, text), 7), NOW_US)
     schema, inserted_row = target.release()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.errors import ConfigError, pipeline_settings, tls_files
+from connector.errors import settings as codes
 from connector.metrics.figures import Figures
 from connector.metrics.server import serving
 from connector.settings.loader import load_settings
@@ -49,6 +50,25 @@ def test_a_login_that_is_not_whole(tmp_path: Path) -> None:
         "one of sasl_password, sasl_password_file and sasl_password_command; "
         "`binlog-connector config` explains the key"
     )
+
+
+def test_a_statement_of_heartbeats_without_heartbeats(tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    text = MINIMAL.format(failover="", protocol="PLAINTEXT")
+    path.write_text(text.replace("[kafka]", 'heartbeat_statement = "DO 1"\n[kafka]'))
+    with pytest.raises(ConfigError) as caught:
+        load_settings(path)
+    assert text_of(codes.NO_HEARTBEATS) in caught.value.text
+
+
+def test_a_text_cannot_be_expanded(tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    outbox = '[envelope]\nprofile = "debezium"\n[envelope.outbox]\nexpand_payload = true\n'
+    text = MINIMAL.format(failover="", protocol="PLAINTEXT")
+    path.write_text(f'{text}{outbox}value_format = "plain"\n')
+    with pytest.raises(ConfigError) as caught:
+        load_settings(path)
+    assert text_of(codes.EXPANDED_TEXT) in caught.value.text
 
 
 def test_a_port_that_no_server_has(tmp_path: Path) -> None:

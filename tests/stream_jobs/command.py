@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pytest
 
 from local_stack import java_runtime, spark_java_options
+from tests.stream_jobs.told import told
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +48,7 @@ class Command:
         """The next line that tells of `event`; every line before it is whole JSON, too."""
         assert self.process.stdout is not None
         for text in self.process.stdout:
-            line: dict[str, Any] = json.loads(text)
+            line: dict[str, Any] = told(text)
             if line["event"] == event:
                 return line
         pytest.fail(f"the job ended without a line {event}")

@@ -74,7 +74,7 @@ class ColumnRule:
             return Masked(self.length)
         if self.kind == TRUNCATE:
             return Truncated(self.length)
-        return Hashed(self.algorithm, self.salt, self.version, _characters(column))
+        return Hashed(self.algorithm, self.salt, self.version, characters(column))
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +160,8 @@ def _require_text(table: str, column: SchemaColumn, kind: str) -> None:
         )
 
 
-def _characters(column: SchemaColumn) -> int:
-    """Return the characters that Debezium takes for the length of a column; 0 if it has none."""
+def characters(column: SchemaColumn) -> int:
+    """Return the characters that Debezium takes for the length of a text; 0 if it has none."""
     labels = column.get("labels")
     if column["type"] == "enum":
         return 1

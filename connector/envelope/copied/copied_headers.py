@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 
 from connector.contract import SEQ_ROW_DIGITS
-from connector.envelope.record_headers import RecordHeaders, schema_header
+from connector.envelope.record_headers import RecordHeaders, TableHeaders
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from connector.envelope.copied.copy_position import CopyPosition
+    from connector.envelope.options import EnvelopeOptions
+    from connector.envelope.schemas.table_schema import TableSchema
 
 _ROWS_PER_EVENT: Final = 10**SEQ_ROW_DIGITS
 
@@ -19,12 +21,15 @@ _ROWS_PER_EVENT: Final = 10**SEQ_ROW_DIGITS
 class CopiedHeaders:
     """Writes the headers of the rows of one SELECT."""
 
-    __slots__ = ("_event", "_headers", "_read_at", "_schema", "_transaction_id")
+    __slots__ = ("_event", "_headers", "_read_at", "_table", "_transaction_id")
 
-    def __init__(self, read_at: CopyPosition, schema_id: str) -> None:
-        """Take the position of the rows, and the id of their column list."""
+    def __init__(
+        self, read_at: CopyPosition, schema: TableSchema, options: EnvelopeOptions
+    ) -> None:
+        """Take the position of the rows, and their column list."""
         self._read_at = read_at
-        self._schema = schema_header(schema_id)
+        owner = options.owner(schema.database, schema.table)
+        self._table = TableHeaders(schema.schema_id, owner)
         self._transaction_id = f"{read_at.file}:{read_at.position}".encode()
         self._headers = RecordHeaders()
         self._event: i64 = -1
@@ -48,7 +53,7 @@ class CopiedHeaders:
                 read_at.file_number,
                 read_at.position - 1,
                 event,
-                self._schema,
+                self._table,
                 self._transaction_id,
             )
         return number - event * _ROWS_PER_EVENT

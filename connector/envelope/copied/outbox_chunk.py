@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from connector.envelope.copied.copy_position import CopyPosition
     from connector.envelope.copied.selected_chunk import Chunk
+    from connector.envelope.options import EnvelopeOptions
     from connector.envelope.outbox_events import OutboxEvents
     from connector.records.record import RecordTarget
 
@@ -25,6 +26,7 @@ def publish_events(
     chunk: Chunk,
     events: OutboxEvents,
     target: RecordTarget,
+    options: EnvelopeOptions,
     read_at: CopyPosition,
     touched: AbstractSet[bytes],
 ) -> int:
@@ -32,7 +34,7 @@ def publish_events(
 
     A row that cannot be an event, or whose record is too large, joins those that are `refused`.
     """
-    headers = CopiedHeaders(read_at, chunk.schema.schema_id)
+    headers = CopiedHeaders(read_at, chunk.schema, options)
     number = read_at.first_row
     for row_key, row in chunk.rows():
         if row_key in touched:

@@ -107,7 +107,7 @@ class Chunk:
         head, end_of_value = copied_parts(options, form, schema, read_at, _READ, now_us)
         skipped: i64 = len(NO_BEFORE) if is_flat else 0
         dropped: i64 = 1 if is_flat else 0
-        headers = CopiedHeaders(read_at, schema.schema_id)
+        headers = CopiedHeaders(read_at, schema, options)
         timestamp_ms: i64 = read_at.read_us // _US_PER_MS
         some_touched = len(touched) > 0
         is_marked = read_at.is_marked

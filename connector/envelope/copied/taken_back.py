@@ -49,7 +49,7 @@ def put_taken_back(
     if values.are_dropped:
         return
     topic = options.topics.of(schema.database, schema.table)
-    headers = CopiedHeaders(read_at, schema.schema_id)
+    headers = CopiedHeaders(read_at, schema, options)
     timestamp_ms = read_at.read_us // _US_PER_MS
     for number, key in enumerate(keys, read_at.first_row):
         encoded = headers.encode(_DELETE, number)

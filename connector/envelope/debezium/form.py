@@ -44,6 +44,10 @@ class DebeziumForm:
     flat_fields: tuple[str, ...] = ()  # add.fields
     skipped_operations: tuple[str, ...] = (OP_TRUNCATE,)  # skipped.operations
     message_keys: tuple[str, ...] = ()  # message.key.columns
+    # column.propagate.source.type, as database.table.column
+    source_types: tuple[str, ...] = ()
+    # datatype.propagate.source.type, as database.table.TYPE
+    source_types_by_type: tuple[str, ...] = ()
     filters: RowFilters | None = None  # the transformation Filter
 
     @property

@@ -20,6 +20,7 @@ class OutboxForm:
     key_format: str = "json"  # json, json_with_schema or plain
     value_format: str = "json"
     stops_at_updates: bool = False
+    expands_payload: bool = False  # whether a JSON text is the value that it says
 
     def takes(self, database: str, table: str) -> bool:
         """Return whether a table is an outbox."""

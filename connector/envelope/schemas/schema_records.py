@@ -191,8 +191,8 @@ class SchemaRecords(PublishedColumns):
         told = self._told(name, edited)
         if any(column.get("added_default_unknown", False) for column in told):
             return
-        points = frozenset(json.loads(known[before]).get("points", ()))
-        schema = TableSchema.of_columns(database, table, tuple(edited), points=points)
+        kinds: dict[str, str] = json.loads(known[before]).get("kinds", {})
+        schema = TableSchema.of_columns(database, table, tuple(edited), kinds=kinds)
         # Rows may have had this list before.
         first = _first(known.pop(schema.schema_id, b""), sequence)
         value = schema.record_value(first, told, stated=str(sequence), profile=self._profile)

@@ -19,6 +19,7 @@ from connector.contract import (
     UnloggedColumn,
 )
 from connector.envelope.filters.row_filter import FilteredTable
+from connector.envelope.schemas.exact_kinds import logged_kind
 from connector.errors import UnsupportedChange, table_schemas
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from connector.envelope.columns.choice import ColumnChoice
 
 _ID_DIGITS = 16
-_POINT = 1  # of the types of geometries in a table map
+_POINT = "point"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,9 @@ class TableSchema:
     key_indexes: tuple[int, ...]  # of the primary key's columns, in key order
     # Columns of the table that are not in `columns`.
     unlogged: tuple[UnloggedColumn, ...] = ()
-    # Names of geometries that are POINTs. The id of the schema does not tell them.
-    points: frozenset[str] = field(default=frozenset(), compare=False)
+    # By the names of columns whose `type` is a family: as MEDIUMTEXT, POINT or VECTOR(3) in lower
+    # case. The id of the schema does not tell them.
+    kinds: dict[str, str] = field(default_factory=dict, compare=False)
     # By the names of columns whose text is another one in records.
     changes: dict[str, TextChange] = field(default_factory=dict, compare=False)
 
@@ -71,12 +73,12 @@ class TableSchema:
             raise UnsupportedChange(
                 table_schemas.NO_COLUMN_NAMES, log_position=position, table=name
             )
-        points = frozenset(
-            column["name"]
+        kinds = {
+            column["name"]: kind
             for column, mapped in zip(columns, table_map.columns, strict=True)
-            if mapped.geometry_type == _POINT
-        )
-        return cls.of_columns(table_map.schema, table_map.table, columns, unlogged, points, chosen)
+            if (kind := logged_kind(mapped)) != column["type"]
+        }
+        return cls.of_columns(table_map.schema, table_map.table, columns, unlogged, kinds, chosen)
 
     @classmethod
     def of_columns(
@@ -85,7 +87,7 @@ class TableSchema:
         table: str,
         every: tuple[SchemaColumn, ...],
         unlogged: frozenset[str] = frozenset(),
-        points: frozenset[str] = frozenset(),
+        kinds: dict[str, str] | None = None,
         chosen: ColumnChoice | None = None,
     ) -> TableSchema:
         """Return the schema of a table with the columns `every`, without those of `unlogged`.
@@ -106,7 +108,9 @@ class TableSchema:
             for index, column in enumerate(every)
             if column["name"] in unlogged
         )
-        return cls(database, table, schema_id, columns, tuple(keyed), left_out, points, changes)
+        return cls(
+            database, table, schema_id, columns, tuple(keyed), left_out, kinds or {}, changes
+        )
 
     @property
     def places(self) -> list[int]:
@@ -114,6 +118,11 @@ class TableSchema:
         left_out = {each["index"] for each in self.unlogged}
         count = len(self.columns) + len(left_out)
         return [index for index in range(count) if index not in left_out]
+
+    @property
+    def points(self) -> frozenset[str]:
+        """The names of geometries that are POINTs."""
+        return frozenset(name for name, kind in self.kinds.items() if kind == _POINT)
 
     @property
     def name(self) -> str:
@@ -161,8 +170,8 @@ class TableSchema:
             value["stated"] = stated
         if profile != EXACT:
             value["profile"] = profile
-            if self.points:
-                value["points"] = sorted(self.points)
+            if self.kinds:
+                value["kinds"] = dict(sorted(self.kinds.items()))
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 

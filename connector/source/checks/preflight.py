@@ -14,6 +14,7 @@ from connector.errors.message import Message
 from connector.source.checks.cloud_advice import check_rds_retention, check_reader, no_log
 from connector.source.checks.finding import Finding, Severity, check_setting, set_global, set_verb
 from connector.source.checks.grants import check_grants
+from connector.source.checks.heartbeat import check_heartbeat
 from connector.source.server.binary_logs import (
     RDS_RETENTION,
     binary_log_status,
@@ -46,6 +47,7 @@ def check_source(server: MysqlServer, settings: SourceSettings) -> list[Finding]
         *(_check_mariadb(server) if mariadb else _check_mysql(server)),
         *_check_keeping(server, settings),
         *grants,
+        *check_heartbeat(server, settings),
         # Without the grants the query is an error; a finding above already says that they are
         # missing.
         *(_check_what_is_logged(server) if all(grant.ok for grant in grants) else ()),

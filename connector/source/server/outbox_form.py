@@ -25,6 +25,7 @@ def outbox_form(settings: OutboxSettings) -> OutboxForm | None:
         settings.key_format,
         settings.value_format,
         stops_at_updates=settings.on_update == "stop",
+        expands_payload=settings.expand_payload,
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 from connector.codec.sql_text import quoted_identifier, quoted_name
 from connector.envelope.cells.uncertain_labels import has_uncertain_labels
 from connector.envelope.copied.selected_rows import SelectedRowWriter
+from connector.envelope.schemas.exact_kinds import declared_kind
 from connector.envelope.schemas.table_schema import TableSchema
 from connector.errors import SourceRefused, UnsupportedChange, copies, table_definitions
 from connector.source.tables.table_definition import (
@@ -106,11 +107,14 @@ class SelectedTable:
                 table_definitions.COPY, name=f"{database}.{table}", why=error
             ) from error
         unlogged = unlogged_columns(session.identity, definition.columns)
-        points = frozenset(
-            row["name"] or "" for row in definition.columns if row["type"] == "point"
-        )
+        kinds = {
+            column["name"]: kind
+            for column, row in zip(columns, definition.columns, strict=True)
+            if (kind := declared_kind(row["type"] or "", row["definition"] or "", column["type"]))
+            != column["type"]
+        }
         schema = TableSchema.of_columns(
-            database, table, columns, unlogged, points, session.chosen_columns
+            database, table, columns, unlogged, kinds, session.chosen_columns
         )
         rows = [definition.columns[place] for place in schema.places]
         key = _key_columns(schema, schema.key_indexes, rows, definition)

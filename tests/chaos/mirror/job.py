@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from connector.contract.ecs import facts_of
 from local_stack import java_runtime
 from local_stack.demo.json_lines import JsonLines
 from local_stack.process import GuardedProcess, log_tail
@@ -39,7 +40,7 @@ class Supervised:
 
     def lines(self) -> list[dict[str, object]]:
         """Return what it has written since the last call."""
-        return self._lines.read()
+        return [facts_of(line) for line in self._lines.read()]
 
     def watch(self) -> int | None:
         """Start it again if it has ended by itself; return its exit code then."""

@@ -186,7 +186,7 @@ class Stage:
                 assert isinstance(records, int)
                 self.figures["records"] += records
             case "table_quarantined":
-                reason = f"a table was set aside: [{line['code']}] {line['reason']}"
+                reason = f"a table was set aside: [{line['code']}] {line['error']}"
                 raise ChaosFailure(reason)
             case "failed":
                 self.failures[str(line.get("code"))] += 1

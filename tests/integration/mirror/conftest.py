@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import pickle
 import sys
@@ -32,6 +31,7 @@ from stream_jobs.tasks.task import run_task
 from tests.integration.ended_topics import end_topics
 from tests.integration.mirror.readers import kernel_jars
 from tests.stream_jobs.command import spark_settings
+from tests.stream_jobs.told import told
 from tests.stream_jobs.topics import Kafka
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class Job:
             self.exit_code = EXIT_FAILED
         finally:
             client.close()
-        return [json.loads(line) for line in out.getvalue().splitlines()]
+        return [told(line) for line in out.getvalue().splitlines()]
 
     def _apply_all(self, settings: Settings, client: KafkaClient, lines: StatusLines) -> None:
         kafka = settings.kafka
@@ -205,7 +205,7 @@ class Job:
 
     def reason(self, **sections: Any) -> str:
         """Run a job that must set one table aside, and return the reason."""
-        reason: str = self.quarantined(**sections)["reason"]
+        reason: str = self.quarantined(**sections)["error"]
         return reason
 
     def resume(self, *tables: str, **options: Any) -> list[Asked]:
@@ -243,7 +243,7 @@ class SparkJob(Job):
         out = io.StringIO()
         self.running = StreamJob(self.settings(**sections), StatusLines(out), self.figures)
         self.exit_code = self.running.run(self.session)
-        return [json.loads(line) for line in out.getvalue().splitlines()]
+        return [told(line) for line in out.getvalue().splitlines()]
 
     def delete_checkpoint(self) -> None:
         (self.folder / "checkpoint").rename(self.folder / f"checkpoint-{uuid.uuid4().hex}")

@@ -259,7 +259,7 @@ def test_a_table_without_a_primary_key_has_no_mirror_which_is_said_once(
             "event": "no_mirror",
             "code": "M105",
             "topic": table.topic,
-            "reason": (
+            "error": (
                 "the table has no primary key; its changes stay in Kafka only; set mode = "
                 '"journal" or mode = "rows" for it in [[tables]]'
             ),

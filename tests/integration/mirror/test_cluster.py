@@ -66,7 +66,7 @@ class Driver:
         """Wait for the end of the next batch."""
         assert self.process.stdout is not None
         for text in self.process.stdout:
-            if json.loads(text)["event"] == "batch_applied":
+            if json.loads(text)["message"] == "batch_applied":
                 return
         pytest.fail(f"the job ended: {self.errors()}")
 

@@ -69,11 +69,11 @@ def test_a_table_that_is_set_aside_is_told_on_both_outputs_and_is_no_failure(
         write_config(tmp_path, kafka.bootstrap, kafka.prefix, 'kind = "availableNow"')
     ) as command:
         line = command.line("table_quarantined")
-        assert ": the header cdc.op is not c, u, d, r or t; " in line["reason"]
+        assert ": the header cdc.op is not c, u, d, r or t; " in line["error"]
         assert line["code"] == "M206"
         command.line("stopped")
         assert command.end() == 0
-        told = f"shop.items is set aside: [M206] {line['reason']}\n"
+        told = f"shop.items is set aside: [M206] {line['error']}\n"
         assert told in command.errors()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from stream_jobs.replica.loop import Loop
 from tests.integration.harness import wait_until
 from tests.integration.mirror.replica_target import ReplicaTarget, replica_target
 from tests.integration.mirror.test_cuts import go_on
+from tests.stream_jobs.told import told
 from tests.stream_jobs.topics import SourceTable, column
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def orders(kafka: Kafka) -> SourceTable:
 
 
 def lines_of(text: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in text.splitlines()]
+    return [told(line) for line in text.splitlines()]
 
 
 def command(target: ReplicaTarget, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -122,7 +122,7 @@ def test_it_follows_cuts_waits_for_the_target_and_ends_when_it_is_replaced(
     orders.insert({"id": 1, "amount": 1})
     go_on(kafka)
     job.apply()
-    wait_until(lambda: '"idle", "cut": 1}' in out.getvalue(), out.getvalue)
+    wait_until(lambda: '"idle", "cdc.cut": 1,' in out.getvalue(), out.getvalue)
     assert figure(loop, target, "cut") == 1
     assert figure(loop, target, "cuts_total") == 1
     assert figure(loop, target, "rows_total", op="insert") == 1
@@ -137,7 +137,7 @@ def test_it_follows_cuts_waits_for_the_target_and_ends_when_it_is_replaced(
     orders.insert({"id": 2, "amount": 2})
     go_on(kafka)
     job.apply()
-    wait_until(lambda: '"idle", "cut": 2}' in out.getvalue(), out.getvalue)
+    wait_until(lambda: '"idle", "cdc.cut": 2,' in out.getvalue(), out.getvalue)
 
     newer = target.new()
     newer.apply_newest()
@@ -157,7 +157,7 @@ def test_it_stops_on_request(target: ReplicaTarget) -> None:
     out, stopped = io.StringIO(), threading.Event()
     stopped.set()
     assert Loop(target.settings(), Lines(out, "json"), stopped).run(once=False) == 0
-    assert lines_of(out.getvalue())[-1] == {"event": "stopped", "cut": None}
+    assert lines_of(out.getvalue())[-1] == {"event": "stopped"}
 
 
 def figure(loop: Loop, target: ReplicaTarget, name: str, **labels: str) -> float | None:

@@ -84,8 +84,8 @@ def test_bytes_that_are_not_ours_stop_their_table_alone_until_the_record_is_left
         0,
         offset,
     )
-    assert told["reason"].startswith(f"{poisoned.topic}, partition 0, offset {offset}, cdc.seq ")
-    assert told["reason"].endswith(f"--skip-record 0:{offset}`")
+    assert told["error"].startswith(f"{poisoned.topic}, partition 0, offset {offset}, cdc.seq ")
+    assert told["error"].endswith(f"--skip-record 0:{offset}`")
     assert lines[1]["set_aside"] == 1
     assert list(lines[1]["tables"]) == ["shop.good"]
     # The others go on, also after a restart, and nobody tries the table again.
@@ -202,7 +202,7 @@ def test_a_topic_that_is_gone_does_not_seem_to_have_caught_up(kafka: Kafka, job:
     job.resume("shop.poisoned", skipped=[(0, offset)])
     line = job.quarantined()
     assert line["code"] == mirror_records.PARTITIONS_MISSING.code
-    assert line["reason"].startswith(f"{poisoned.topic}: Kafka does not show partition ")
+    assert line["error"].startswith(f"{poisoned.topic}: Kafka does not show partition ")
     # The command says that the topic is not needed any more.
     job.resume("shop.poisoned", rebuild=True)
     said = [line["event"] for line in job.run()]
@@ -274,7 +274,7 @@ def test_a_mirror_that_was_damaged_is_made_again_from_the_topic(kafka: Kafka, jo
     for table in (good, damaged):
         table.insert(row(3))
     line = job.quarantined()
-    assert line["reason"].startswith("shop/poisoned/_delta_log/00000000000000000000.json cannot")
+    assert line["error"].startswith("shop/poisoned/_delta_log/00000000000000000000.json cannot")
     assert job.resume("shop.poisoned", rebuild=True) == [Asked("shop.poisoned", False)]
     job.run()
     assert job.rows("poisoned") == job.rows("good") == rows(2, 3)

@@ -137,7 +137,7 @@ def test_dates_that_spark_cannot_hold_stop_the_table_or_become_null_by_setting(
     assert (
         " holds a zero, partial or impossible date, which Spark's types cannot; set "
         'mirror.zero_dates = "null" to store NULL for such values; look at the record'
-    ) in line["reason"]
+    ) in line["error"]
     key = SourceTable(kafka, "days", (column("day", "date", key=1),)).create()
     key.insert({"day": "0000-00-00"})
     errors = {job.quarantined(mirror={"zero_dates": "null"})["code"]}

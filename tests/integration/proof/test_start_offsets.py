@@ -10,6 +10,7 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from connector.proof import topic_records
+from connector.proof.headers import Writers, sequence_of
 from connector.proof.start_offsets import first_offsets
 from connector.proof.topic_records import TopicRecords
 from connector.settings.sections import KafkaSettings
@@ -36,6 +37,7 @@ class CountingConsumer(KafkaConsumer):  # type: ignore[misc]  # kafka-python has
         return found
 
 
+ALONE = Writers("n", frozenset())
 CLIENTS = replace(KAFKA_CLIENTS, open_consumer=CountingConsumer)
 
 
@@ -63,7 +65,9 @@ class Topic:
         """Return the first offset from a sequence on, as the search finds it."""
         partition = TopicPartition(self.name, 0)
         ranges = {partition: (0, end)}
-        return first_offsets(self.settings, ranges, sequence(lower), CLIENTS)[partition]
+        return first_offsets(self.settings, ranges, sequence(lower), sequence_of, CLIENTS)[
+            partition
+        ]
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +96,7 @@ def test_a_reader_that_skips_fetches_the_rest_alone(
     ordered: Topic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(topic_records, "_POLL_RECORDS", 500)
-    with TopicRecords(ordered.settings, [ordered.name], CLIENTS) as records:
+    with TopicRecords(ordered.settings, [ordered.name], ALONE, CLIENTS) as records:
         records.skip_to(sequence(39_001))
         found = []
         while (lane := records.lowest()) is not None:
@@ -102,7 +106,7 @@ def test_a_reader_that_skips_fetches_the_rest_alone(
 
 
 def test_a_reader_that_has_begun_skips_too(ordered: Topic) -> None:
-    with TopicRecords(ordered.settings, [ordered.name], CLIENTS) as records:
+    with TopicRecords(ordered.settings, [ordered.name], ALONE, CLIENTS) as records:
         lane = records.lowest()
         assert lane is not None
         assert records.take(lane).offset == 0

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
 import pytest
+from kafka import KafkaProducer
 
-from tests.integration.harness import wait_until_settled
+from connector.proof.outcome import OTHERS
+from tests.integration.database_stream import new_stream
+from tests.integration.harness import (
+    consumer_of,
+    partitions_of,
+    records_of,
+    wait_until,
+    wait_until_settled,
+)
 from tests.integration.proof.delivered import proven
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.integration.database_stream import Stream
 
 pytestmark = pytest.mark.kafka
@@ -61,3 +73,42 @@ def test_shards_share_a_topic_and_drafts_have_no_records(either_stream: Stream) 
     # A delete has a tombstone.
     found = {topic: counts.found for topic, counts in outcome.topics.items()}
     assert (found[shared], found[outside]) == (4, 2)
+
+
+def test_a_topic_of_several_pipelines_is_proven_for_each(stream: Stream, tmp_path: Path) -> None:
+    shards = [stream, new_stream(stream.source, stream.broker, tmp_path)]
+    shared = f"{stream.prefix}-of-all"
+    chosen = {
+        "kafka__partitions": 1,
+        "envelope__profile": "debezium",
+        # Neither keys nor values tell from where they come.
+        "envelope__routes": [{"tables": "*.t", "topic": shared, "key_field": ""}],
+        "envelope__shape": "flat",
+        "envelope__flat_deletes": "delete-to-tombstone",
+    }
+    for shard in shards:
+        shard.execute("CREATE TABLE t (id INT PRIMARY KEY)")
+    options = [chosen | {"source__server_id": 7100 + number} for number, _ in enumerate(shards)]
+    with ExitStack() as opened:
+        for shard, each in zip(shards, options, strict=True):
+            opened.enter_context(shard.connector(**each)).wait_for('"streaming"')
+        producer = opened.enter_context(
+            closing(KafkaProducer(bootstrap_servers=stream.broker.bootstrap))
+        )
+        consumer = opened.enter_context(closing(consumer_of(stream.broker)))
+        for number in range(5):
+            for shard in shards:
+                shard.execute(f"INSERT INTO t VALUES ({number})", "UPDATE t SET id = id + 100")
+                shard.execute("DELETE FROM t")
+            producer.send(shared, b"of another program").get()
+        # A row comes, moves, which are two records, and goes.
+        wait_until(
+            lambda: len(records_of(consumer, partitions_of(consumer, shared))) == 2 * 20 + 5,
+            lambda: "not all records came",
+        )
+        for shard, each in zip(shards, options, strict=True):
+            outcome = proven(shard.config(**each))
+            assert not outcome.differences
+            counts = outcome.topics[shared]
+            assert (counts.expected, counts.found) == (20, 20)
+            assert counts.others == {OTHERS: 20 + 5}

@@ -130,7 +130,7 @@ def test_tables_that_are_set_aside_are_told_and_those_that_go_on_again() -> None
         "table_quarantined",
         table="shop.orders",
         topic="p.shop.orders",
-        reason="it is odd; look at it",
+        error="it is odd; look at it",
         code="M206",
         partition=0,
         offset=4,
@@ -169,7 +169,7 @@ def test_an_error_is_red_and_what_has_no_mirror_is_yellow_both_with_their_codes(
         "p.shop.log",
         "the table has no primary key; choose a mode",
     )
-    terminal.lines.write("no_mirror", topic=topic, reason=reason, code="M105")
+    terminal.lines.write("no_mirror", topic=topic, error=reason, code="M105")
     terminal.lines.fail(Message(mirror.KAFKA_FAILED, {"servers": ["a:1"], "said": "gone"}))
     assert terminal.shown() == [
         "no mirror of p.shop.log: [M105] the table has no primary key; choose a mode",

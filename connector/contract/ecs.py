@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from connector.system.version import VERSION
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from structlog.typing import EventDict, Processor
 
 _ECS_VERSION = "8.11.0"
@@ -31,6 +33,7 @@ NAMES = {
 # The order of a line, for those who read it as it is.
 _FIRST = ("timestamp", "level", "event")
 _OWN = "cdc."
+_OUR_NAMES = {name: own for own, name in NAMES.items()}
 
 
 def as_ecs(command: str, pipeline: str | None) -> Processor:
@@ -56,3 +59,8 @@ def as_ecs(command: str, pipeline: str | None) -> Processor:
         return {name: value for name, value in (named | same).items() if value is not None}
 
     return process
+
+
+def facts_of(line: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a line with the names that our code gives the facts, as `as_ecs` has taken them."""
+    return {_OUR_NAMES.get(name, name.removeprefix(_OWN)): line[name] for name in line}

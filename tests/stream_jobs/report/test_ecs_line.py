@@ -1,0 +1,66 @@
+"""Lines of the job have the names of the connector's log."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+from connector.contract.ecs import facts_of
+from connector.errors import mirror
+from connector.errors.message import Message
+from stream_jobs.replica.lines import Lines
+from stream_jobs.report.terminal import open_lines
+
+
+def written(event: str, **facts: Any) -> dict[str, Any]:
+    out = io.StringIO()
+    open_lines(out, "json", "shop").write(event, **facts)
+    line: dict[str, Any] = json.loads(out.getvalue())
+    return line
+
+
+def test_facts_have_the_names_of_ecs_and_ours_a_prefix() -> None:
+    tables = {"shop.größe": {"changes": 3, "version": None}}
+    line = written("batch_applied", batch_id=7, tables=tables, cut=None)
+    assert list(line)[:3] == ["@timestamp", "log.level", "message"]
+    moment = line["@timestamp"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", moment)
+    assert abs((datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds()) < 60
+    assert (line["log.level"], line["message"]) == ("info", "batch_applied")
+    # What is not known is not there, but in the facts of a table it is null.
+    assert "cdc.cut" not in line
+    assert (line["cdc.batch_id"], line["cdc.tables"]) == (7, tables)
+    assert (line["labels.pipeline"], line["event.dataset"]) == ("shop", "binlog-connector.mirror")
+    assert line["service.version"] == version("binlog-connector")
+    assert facts_of(line)["event"] == "batch_applied"
+    assert facts_of(line)["batch_id"] == 7
+
+
+def test_the_level_tells_warnings_and_errors() -> None:
+    warning = written("no_mirror", topic="p.shop.t", error="it has no key", code="M105")
+    assert (warning["log.level"], warning["error.code"]) == ("warning", "M105")
+    assert (warning["error.message"], warning["cdc.topic"]) == ("it has no key", "p.shop.t")
+    for event in ("table_quarantined", "failed"):
+        assert written(event, error="it is odd", code="M203")["log.level"] == "error"
+
+
+def test_the_replica_has_the_same_names() -> None:
+    out = io.StringIO()
+    lines = Lines(out, "json", "shop")
+    lines.write("idle", cut=3)
+    lines.wait(Message(mirror.NO_MIRROR, {}), 0.5)
+    idle, waiting = map(json.loads, out.getvalue().splitlines())
+    assert (idle["message"], idle["cdc.cut"], idle["labels.pipeline"]) == ("idle", 3, "shop")
+    assert (idle["log.level"], idle["event.dataset"]) == ("info", "binlog-connector.replica")
+    assert (waiting["log.level"], waiting["error.code"]) == ("warning", mirror.NO_MIRROR.code)
+    assert waiting["cdc.seconds"] == 0.5
+
+
+def test_a_name_that_is_no_text_is_not_in_the_lines() -> None:
+    out = io.StringIO()
+    open_lines(out, "json", 7).write("stopped", end_offsets={})
+    assert "labels.pipeline" not in json.loads(out.getvalue())
