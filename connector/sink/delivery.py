@@ -44,7 +44,9 @@ _LOOK_SECONDS = 0.1
 class Delivery(Protocol):
     """Takes batches into the open transaction of a producer."""
 
-    in_flight_bytes: int  # of batches that Kafka has not acknowledged yet
+    @property
+    def in_flight_bytes(self) -> int:
+        """Bytes of batches that Kafka has not acknowledged yet, as they are in memory."""
 
     def records_of(self, batch: RecordBatch) -> SealedRecords:
         """Return a batch as the client holds it, not compressed and numbered yet."""
@@ -97,9 +99,11 @@ class BatchDelivery:
             MemoryRecordsBuilder,
         )
 
-        self.in_flight_bytes = 0
+        # What Kafka has not acknowledged yet.
+        self._in_flight: set[SealedRecords] = set()
         self._lock = threading.Lock()
-        self._acknowledged = threading.Event()
+        # Set when a part of it becomes smaller or ends.
+        self._shrunk = threading.Event()
         self._producer_batch = ProducerBatch
         self._records_builder = MemoryRecordsBuilder
         self._accumulator: Any = producer._accumulator
@@ -114,6 +118,12 @@ class BatchDelivery:
         self._fail_whole_transactions()
         threading.Thread(target=self._compress, name="compression", daemon=True).start()
 
+    @property
+    def in_flight_bytes(self) -> int:
+        """Bytes in memory; see `Delivery`."""
+        with self._lock:
+            return sum(records.size_in_bytes() for records in self._in_flight)
+
     def records_of(self, batch: RecordBatch) -> SealedRecords:
         """Return a batch as the client holds it; see `Delivery`."""
         return SealedRecords(batch, self._codec)
@@ -126,29 +136,31 @@ class BatchDelivery:
         """Wait for acknowledgements; see `Delivery`."""
         deadline = time.monotonic() + timeout_seconds
         while self.in_flight_bytes + size > limit:
-            self._acknowledged.clear()
+            self._shrunk.clear()
+            if self.in_flight_bytes + size <= limit:
+                return
             if not self._accumulator.has_incomplete:
                 # If the topic takes only smaller batches, the client splits one and reports no end
                 # for it.
-                self.in_flight_bytes = 0
+                with self._lock:
+                    self._in_flight.clear()
                 return
             if self._manager.has_error():
                 return
             if time.monotonic() > deadline:
                 raise TimedOut(kafka.NOT_ACKNOWLEDGED, seconds=timeout_seconds)
             self._wake()
-            self._acknowledged.wait(_LOOK_SECONDS)
+            self._shrunk.wait(_LOOK_SECONDS)
 
     def deliver(self, records: SealedRecords) -> None:
         """Put a batch into the accumulator, without waking the sender's thread."""
-        batch = records.batch
-        partition = TopicPartition(batch.topic, batch.partition)
+        partition = TopicPartition(records.topic, records.partition)
         self._manager.maybe_add_partition_to_transaction(partition)
         self.compress_ahead(records)
         queued = self._producer_batch(partition, records)
         with self._lock:
-            self.in_flight_bytes += len(batch.data)
-        queued.produce_future.add_both(self._done, len(batch.data))
+            self._in_flight.add(records)
+        queued.produce_future.add_both(self._done, records)
         accumulator = self._accumulator
         accumulator._appends_in_progress.increment()
         try:
@@ -171,11 +183,12 @@ class BatchDelivery:
     def _compress(self) -> None:
         while (records := self._ahead.get()) is not None:
             records.compress()
+            self._shrunk.set()
 
-    def _done(self, size: int, _result: object) -> None:
+    def _done(self, records: SealedRecords, _result: object) -> None:
         with self._lock:
-            self.in_flight_bytes -= size
-        self._acknowledged.set()
+            self._in_flight.discard(records)
+        self._shrunk.set()
 
     def _builder(self) -> Any:
         config = self._accumulator.config
@@ -255,17 +268,16 @@ class RecordDelivery:
 
     def deliver(self, records: SealedRecords) -> None:
         """Send the records of a batch."""
-        batch = records.batch
-        for record in batch.records():
+        for record in records.uncompressed().records():
             self._producer.send(
                 record.topic,
                 value=record.value,
                 key=record.key,
                 headers=record.headers,
-                partition=batch.partition,
+                partition=records.partition,
                 timestamp_ms=record.timestamp_ms,
             ).add_errback(self._fail)
-        self.in_flight_bytes += len(batch.data)
+        self.in_flight_bytes += records.size
 
     def settle(self, timeout_seconds: float) -> None:
         """Wait until everything is acknowledged, and raise what was not."""

@@ -52,8 +52,7 @@ if TYPE_CHECKING:
 
     from kafka import KafkaProducer
 
-    from connector.records.record_batch import RecordBatch
-    from connector.sink.delivery import BatchDelivery
+    from connector.sink.sealed_records import SealedRecords
 
 # ruff: noqa: SLF001 - the client has no public way to read its numbers
 
@@ -79,11 +78,11 @@ class Reached(Enum):
     COMMITTED = auto()
 
 
-def is_small(batches: Sequence[RecordBatch]) -> bool:
+def is_small(held: Sequence[SealedRecords]) -> bool:
     """Return whether `DirectCommits` may commit these: few bytes, and one batch a partition."""
-    partitions = {(batch.topic, batch.partition) for batch in batches}
-    size = sum(len(batch.data) for batch in batches)
-    return size <= _BYTES_MAX and len(partitions) == len(batches)
+    partitions = {(records.topic, records.partition) for records in held}
+    size = sum(records.size for records in held)
+    return size <= _BYTES_MAX and len(partitions) == len(held)
 
 
 class DirectCommits:
@@ -92,13 +91,11 @@ class DirectCommits:
     def __init__(
         self,
         producer: KafkaProducer,
-        delivery: BatchDelivery,
         settings: dict[str, Any],
         timeout_seconds: float,
     ) -> None:
         """Connect later, by the `settings` of `producer`; raises any error if a name differs."""
         self._settings = settings
-        self._delivery = delivery
         self._request_seconds = settings["request_timeout_ms"] / _MS
         # A transaction that waits for the one before it.
         self._patience_seconds = min(timeout_seconds, self._request_seconds)
@@ -117,14 +114,15 @@ class DirectCommits:
         _ = self._manager.sequence_number, self._manager.increment_sequence_number
         _ = self._manager.update_last_acked_offset, self._cluster.leader_for_partition
 
-    def commit(self, batches: Sequence[RecordBatch]) -> Reached:
+    def commit(self, held: Sequence[SealedRecords]) -> Reached:
         """Commit one batch for each of some partitions; return how far that has come.
 
-        Raises KafkaTimeoutError if Kafka may have committed; then the producer has failed.
+        They may be closed then. Raises KafkaTimeoutError if Kafka may have committed; then the
+        producer has failed.
         """
         if not self._is_idle() or time.monotonic() < self._not_before:
             return Reached.NOTHING
-        commit = _Commit(batches)
+        commit = _Commit(held)
         try:
             self._run(commit)
         except (OSError, KafkaError) as error:
@@ -187,15 +185,14 @@ class DirectCommits:
         requests = self._encoder()
         coordinator = self._connection_to(manager._transaction_coordinator)
         by_leader: dict[DirectConnection, list[tuple[str, int, bytes]]] = {}
-        for partition, batch in commit.batches.items():
+        for partition, records in commit.records.items():
             leader = self._connection_to(self._cluster.leader_for_partition(partition))
-            records = self._delivery.records_of(batch)
             records.set_producer_state(*self._producer, manager.sequence_number(partition), True)
             records.close()
-            ready = batch.topic, batch.partition, records.buffer()
+            ready = records.topic, records.partition, records.buffer()
             by_leader.setdefault(leader, []).append(ready)
         commit.reached = Reached.SENT
-        self._add_partitions(requests, coordinator, tuple(commit.batches))
+        self._add_partitions(requests, coordinator, tuple(commit.records))
         self._produce(requests, by_leader, commit)
         commit.reached = Reached.ACKNOWLEDGED
         coordinator.send(requests.end(coordinator.next_number()))
@@ -255,12 +252,12 @@ class DirectCommits:
         results: dict[PartitionId, tuple[int, int]] = {}
         for leader in by_leader:
             results |= produced(leader.receive())
-        for partition in commit.batches:
+        for partition in commit.records:
             _require_success(results[partition][0] if partition in results else None)
-        for partition, batch in commit.batches.items():
+        for partition, records in commit.records.items():
             _, offset = results[partition]
-            self._manager.increment_sequence_number(partition, batch.count)
-            self._manager.update_last_acked_offset(partition, offset, batch.count)
+            self._manager.increment_sequence_number(partition, records.count)
+            self._manager.update_last_acked_offset(partition, offset, records.count)
 
     def _connection_to(self, node_id: object) -> DirectConnection:
         node = self._cluster.broker_metadata(node_id)
@@ -277,8 +274,8 @@ class DirectCommits:
 class _Commit:
     """One transaction on its way."""
 
-    def __init__(self, batches: Sequence[RecordBatch]) -> None:
-        self.batches = {TopicPartition(each.topic, each.partition): each for each in batches}
+    def __init__(self, held: Sequence[SealedRecords]) -> None:
+        self.records = {TopicPartition(each.topic, each.partition): each for each in held}
         self.reached = Reached.NOTHING
 
 

@@ -54,7 +54,7 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
         try:
             self._delivery = delivery_of(self)
             if isinstance(self._delivery, BatchDelivery):
-                self._direct = DirectCommits(self, self._delivery, arguments, timeout_seconds)
+                self._direct = DirectCommits(self, arguments, timeout_seconds)
             self.init_transactions()
         except BaseException:
             self.close_now()
@@ -75,20 +75,18 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
 
         `wake`, a later batch or the commit sends it. Raises KafkaError.
         """
-        size = len(batch.data)
         records = self._delivery.records_of(batch)
         if self._ending is not None:
-            has_room = self.in_flight_bytes + size <= in_flight_bytes_max
-            if has_room and not self._ending.is_done:
+            if not self._ending.is_done and self._has_room(records.size, in_flight_bytes_max):
                 self._held.append(records)
                 self._delivery.compress_ahead(records)
                 return
             self.finish_commit()
-        if not self._begun and self._holds(batch, in_flight_bytes_max):
+        if not self._begun and self._holds(records, in_flight_bytes_max):
             self._held.append(records)
             return
         self._hand_over()
-        self._delivery.make_room(size, in_flight_bytes_max, self._timeout_seconds)
+        self._delivery.make_room(records.size, in_flight_bytes_max, self._timeout_seconds)
         self._delivery.deliver(records)
 
     def wake(self) -> None:
@@ -154,13 +152,19 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
 
     @property
     def _held_bytes(self) -> int:
-        return sum(len(held.batch.data) for held in self._held)
+        return sum(held.size_in_bytes() for held in self._held)
 
-    def _holds(self, batch: RecordBatch, in_flight_bytes_max: int) -> bool:
-        """Return whether `batch` may wait for a direct commit."""
-        batches = [*(held.batch for held in self._held), batch]
-        fits = self._held_bytes + len(batch.data) <= in_flight_bytes_max
-        return self._direct is not None and fits and is_small(batches)
+    def _has_room(self, size: int, in_flight_bytes_max: int) -> bool:
+        """Return whether `size` more bytes may be held, once all that are held are compressed."""
+        if self.in_flight_bytes + size > in_flight_bytes_max:
+            for held in self._held:
+                held.compress()
+        return self.in_flight_bytes + size <= in_flight_bytes_max
+
+    def _holds(self, records: SealedRecords, in_flight_bytes_max: int) -> bool:
+        """Return whether `records` may wait for a direct commit."""
+        fits = self._held_bytes + records.size <= in_flight_bytes_max
+        return self._direct is not None and fits and is_small([*self._held, records])
 
     def _begin(self) -> None:
         if not self._begun:
@@ -171,15 +175,16 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
         """Give the client what waits for a direct commit; it is less than may be in flight."""
         self._begin()
         for records in self._held:
+            # A direct commit may have closed it.
+            records.reopen()
             self._delivery.deliver(records)
         self._held.clear()
 
     def _commit_directly(self) -> bool:
         """Commit without the client; if that fails on the way, leave the rest to the client."""
         reached = Reached.NOTHING
-        batches = [held.batch for held in self._held]
-        if self._direct is not None and is_small(batches):
-            reached = self._direct.commit(batches)
+        if self._direct is not None and is_small(self._held):
+            reached = self._direct.commit(self._held)
         if reached is not Reached.COMMITTED:
             if reached is Reached.ACKNOWLEDGED:
                 self._held.clear()

@@ -42,25 +42,39 @@ _NONE = -1
 
 
 class SealedRecords:
-    """Has what kafka-python 3.0 asks of a batch's `records`, and is closed once."""
+    """Has what kafka-python 3.0 asks of a batch's `records`, and is closed once.
+
+    It holds the records in one form at a time, so that what waits for Kafka needs little memory.
+    """
 
     __slots__ = (
+        "_attributes",
+        "_batch",
         "_bytes",
         "_codec",
         "_compressed",
         "_compressing",
+        "_times",
         "base_sequence",
-        "batch",
+        "count",
+        "partition",
         "producer_epoch",
         "producer_id",
+        "size",
+        "topic",
     )
 
     def __init__(self, batch: RecordBatch, codec: int) -> None:
         """Hold `batch`; `codec` is the number of its compression, 0 without."""
-        self.batch: RecordBatch = batch
+        self.topic, self.partition = batch.topic, batch.partition
+        self.count = batch.count
+        self.size = len(batch.data)  # before compression
+        self._times = batch.first_timestamp_ms, batch.max_timestamp_ms
         self._codec = codec
-        self._bytes: bytes | None = None
+        self._attributes = DefaultRecordBase.TRANSACTIONAL_MASK
+        self._batch: RecordBatch | None = batch
         self._compressed: bytes | memoryview | None = None
+        self._bytes: bytes | None = None
         # The sender's thread waits for one that compresses.
         self._compressing = threading.Lock()
         self.producer_id = self.producer_epoch = self.base_sequence = _NONE
@@ -74,39 +88,55 @@ class SealedRecords:
         self.producer_id, self.producer_epoch = producer_id, epoch
         self.base_sequence = base_sequence
 
+    def uncompressed(self) -> RecordBatch:
+        """Return the batch, which must not be compressed yet."""
+        assert self._batch is not None
+        return self._batch
+
     def compress(self) -> bytes | memoryview:
         """Return the records, compressed unless that makes them larger; any thread may do it."""
         with self._compressing:
+            if self._bytes is not None:
+                return memoryview(self._bytes)[HEADER_BYTES:]
             if self._compressed is None:
-                records = memoryview(self.batch.data)[HEADER_BYTES:]
+                records = memoryview(self.uncompressed().data)[HEADER_BYTES:]
                 encode = _ENCODERS.get(self._codec)
                 compressed = records if encode is None else encode(records)
-                self._compressed = compressed if len(compressed) < len(records) else records
+                if len(compressed) < len(records):
+                    self._attributes |= self._codec
+                    self._compressed = compressed
+                    self._batch = None
+                else:
+                    self._compressed = records
             return self._compressed
 
     def close(self) -> None:
         """Compress the records, and write the header."""
         if self._bytes is not None:
             return
-        batch = self.batch
         records = self.compress()
-        attributes = DefaultRecordBase.TRANSACTIONAL_MASK
-        if len(records) < len(batch.data) - HEADER_BYTES:
-            attributes |= self._codec
         rest = _REST.pack(
-            attributes,
-            batch.count - 1,
-            batch.first_timestamp_ms,
-            batch.max_timestamp_ms,
+            self._attributes,
+            self.count - 1,
+            *self._times,
             self.producer_id,
             self.producer_epoch,
             self.base_sequence,
-            batch.count,
+            self.count,
         )
         checked = b"".join((rest, records))
         length = _HEAD.size - _LENGTH_END + len(checked)
         head = _HEAD.pack(0, length, 0, _MAGIC, calc_crc32c(checked))
-        self._bytes = head + checked
+        with self._compressing:
+            self._bytes = head + checked
+            self._compressed = self._batch = None
+
+    def reopen(self) -> None:
+        """Make it ready to be numbered and closed again."""
+        if self._bytes is not None:
+            with self._compressing:
+                self._compressed = memoryview(self._bytes)[HEADER_BYTES:]
+                self._bytes = None
 
     def buffer(self) -> bytes:
         """Return the closed batch."""
@@ -114,15 +144,19 @@ class SealedRecords:
         return self._bytes
 
     def size_in_bytes(self) -> int:
-        """Return its bytes, as far as it is compressed yet."""
-        if self._bytes is not None:
-            return len(self._bytes)
-        records = self._compressed
-        return len(self.batch.data) if records is None else HEADER_BYTES + len(records)
+        """Return the bytes that it holds now; another thread may change them meanwhile."""
+        # In the order in which one form takes the place of another.
+        batch, compressed, closed = self._batch, self._compressed, self._bytes
+        if closed is not None:
+            return len(closed)
+        if compressed is not None:
+            return HEADER_BYTES + len(compressed)
+        assert batch is not None
+        return len(batch.data)
 
     def next_offset(self) -> int:
         """Return the number of records."""
-        return self.batch.count
+        return self.count
 
     def is_full(self) -> bool:
         """Return that no record is added."""

@@ -29,7 +29,7 @@ from tests.length import full_only
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from connector.records.record_batch import RecordBatch
+    from connector.sink.sealed_records import SealedRecords
     from local_stack import KafkaBroker
 
     Open = Callable[..., KafkaSink]
@@ -72,8 +72,8 @@ def reached(monkeypatch: pytest.MonkeyPatch) -> list[Reached]:
     seen: list[Reached] = []
     commit = DirectCommits.commit
 
-    def noted(self: DirectCommits, batches: Sequence[RecordBatch]) -> Reached:
-        seen.append(commit(self, batches))
+    def noted(self: DirectCommits, held: Sequence[SealedRecords]) -> Reached:
+        seen.append(commit(self, held))
         return seen[-1]
 
     monkeypatch.setattr(DirectCommits, "commit", noted)
