@@ -15,7 +15,7 @@ from connector import compiled
 from connector.cli import examples
 from connector.cli.commands import Commands
 from connector.cli.log_commands import LogCommand
-from connector.system.version import VERSION
+from connector.contract.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

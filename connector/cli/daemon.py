@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from connector.cli.failure import errors, fail, log_failure, tell, warn
+from connector.contract.version import VERSION
 from connector.errors import (
     ConfigError,
     ConnectorError,
@@ -21,7 +22,6 @@ from connector.errors import (
     pipeline_commands,
 )
 from connector.system.signals import StoppedHard
-from connector.system.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable

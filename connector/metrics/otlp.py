@@ -24,12 +24,12 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import SpanKind
 
+from connector.contract.version import VERSION
 from connector.errors import ConfigError
 from connector.errors import settings as codes
 from connector.metrics.exposition import FiguresCollector
 from connector.metrics.otlp_metrics import SCOPE, metrics_data
 from connector.system.background import Background
-from connector.system.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from connector.contract.version import VERSION
 from connector.envelope.options import EnvelopeOptions
 from connector.snapshot.row_filters import debezium_form
 from connector.source.server.column_choice import column_choice
 from connector.source.server.outbox_form import outbox_form
 from connector.source.server.table_topics import table_topics
-from connector.system.version import VERSION
 
 if TYPE_CHECKING:
     from connector.envelope.registered.schema_ids import SchemaIds

@@ -7,6 +7,7 @@ from math import isinf
 from typing import TYPE_CHECKING
 
 from connector.compiled import mode
+from connector.contract.version import VERSION
 from connector.source.server.hosts import address_of, candidates
 from connector.status.conditions import conditions
 from connector.status.facts import (
@@ -19,7 +20,6 @@ from connector.status.facts import (
     Purge,
     TableFacts,
 )
-from connector.system.version import VERSION
 
 if TYPE_CHECKING:
     from connector.metrics.figures import (

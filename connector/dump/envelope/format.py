@@ -20,6 +20,7 @@ from connector.binlog.events.format_description import FormatDescriptionEvent
 from connector.changes.assembler import TransactionAssembler
 from connector.changes.known_columns import PublishedColumns
 from connector.changes.receiver import ChangeReceiver
+from connector.contract.version import VERSION
 from connector.dump.envelope.file_numbers import FileNumbers
 from connector.dump.envelope.record_lines import RecordLines
 from connector.dump.lines.byte_format import ByteFormat
@@ -28,7 +29,6 @@ from connector.envelope.record_encoder import RecordEncoder
 from connector.envelope.schemas.table_schema import schema_topic
 from connector.progress.order import TransactionOrder
 from connector.system.temporary_folder import TemporaryFolder
-from connector.system.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
