@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any, Self
@@ -41,6 +42,8 @@ class Command:
             stderr=self._errors,
             env=os.environ | {"JAVA_HOME": str(java_home or java_runtime().parents[1])},
             text=True,
+            # Of its own, as under a supervisor: `stop` signals the JVM, too.
+            start_new_session=True,
         )
 
     def line(self, event: str) -> dict[str, Any]:
@@ -59,6 +62,10 @@ class Command:
             tables: dict[str, dict[str, Any]] = self.line("batch_applied")["tables"]
             if table in tables:
                 return tables[table]
+
+    def stop(self) -> None:
+        """Send SIGTERM to the job and to all that it has started, as a supervisor does."""
+        os.killpg(self.process.pid, signal.SIGTERM)
 
     def end(self) -> int:
         return self.process.wait()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -51,9 +50,10 @@ def test_it_waits_for_topics_applies_them_says_that_it_is_idle_and_stops_on_sigt
         for name in ("version", "rows", "dead_rows", "files", "bytes"):
             assert found[name] == report[name], name
 
-        command.process.send_signal(signal.SIGTERM)
+        command.stop()
         assert command.line("stopped")["end_offsets"] == end_offsets
         assert command.end() == 0
+        assert "Current batch is falling behind" not in command.errors()
 
 
 @full_only
