@@ -45,8 +45,9 @@ def invitation(stage: Stage) -> list[tuple[str, str]]:
     mysql = ["mysql", "--host", source.host, "--port", str(source.port), "--user", source.user]
     if stage.source_is_private:
         mysql.append(f"--password={source.password}")
+    # The default format fails at the first record without a value.
     consumer = [sys.executable, "-m", "kafka.consumer", "-b", broker.bootstrap]
-    consumer += ["-t", f"{TOPIC_PREFIX}.{DATABASE}.orders"]
+    consumer += ["--format", "full", "-t", f"{TOPIC_PREFIX}.{DATABASE}.orders"]
     consumer += ["-C", "isolation_level=read_committed", "-C", "auto_offset_reset=earliest"]
     mirror = stage.directory.mirror_of("orders")
     verify = [sys.executable, "-m", "connector", "verify", str(stage.directory.connector_config)]
