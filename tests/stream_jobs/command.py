@@ -1,4 +1,4 @@
-"""`python -m stream_jobs CONFIG` in a process of its own."""
+"""`binlog-connector-mirror CONFIG` in a process of its own."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def spark_settings(jars: Sequence[str] = ()) -> dict[str, str]:
 
 
 class Command:
-    """A running `python -m stream_jobs`."""
+    """A running `binlog-connector-mirror`."""
 
     def __init__(self, config: Path, java_home: Path | None = None) -> None:
         self._log = config.parent / "stderr.log"

@@ -1,4 +1,4 @@
-"""`python -m stream_jobs CONFIG` over a broker, as its caller sees it."""
+"""`binlog-connector-mirror CONFIG` over a broker, as its caller sees it."""
 
 from __future__ import annotations
 
