@@ -19,6 +19,10 @@ GRANT SELECT, LOCK TABLES ON shop.* TO 'cdc'@'%';
 -- transactions that were prepared before it began, because their XA COMMIT will stop it.
 --   GRANT XA_RECOVER_ADMIN ON *.* TO 'cdc'@'%';
 
+-- TRIGGER, EVENT are optional. With them, `check` sees which changes by triggers and events would not
+-- arrive as whole rows. You may take them back after the `check`.
+--   GRANT TRIGGER, EVENT ON *.* TO 'cdc'@'%';
+
 -- Amazon RDS and Aurora: only this table says how long they keep logs. This grant is optional; with
 -- it, `check` and time_to_purge_seconds are right.
 --   GRANT SELECT ON mysql.rds_configuration TO 'cdc'@'%';

@@ -27,7 +27,7 @@ class Compared:
         typer.Option(
             metavar="FILE",
             help="Compare tables with those of the replica, row by row. FILE is the configuration "
-            "of `python -m stream_jobs replica`, which is that of the Spark job.",
+            "of `binlog-connector-mirror replica`, which is that of the Spark job.",
             show_default=False,
         ),
     ] = None

@@ -7,8 +7,8 @@ from connector.errors.code import End, ErrorCode
 _MIRROR = "/data/mirror/erp/orders"
 _FOLLOW = (
     "the mirror at {path} cannot follow this and was left as it was before the change; let the "
-    "connector copy the table again (`binlog-connector snapshot`), and then resume it (`python -m "
-    "stream_jobs resume`)"
+    "connector copy the table again (`binlog-connector snapshot`), and then resume it "
+    "(`binlog-connector-mirror resume`)"
 )
 
 SPARK_FAILED = ErrorCode(
@@ -67,7 +67,7 @@ KEY_LOST = ErrorCode(
     "one",
     (
         'set mode = "journal" for it in [[tables]], and let it be made again from its topic '
-        "(`python -m stream_jobs resume --rebuild`)"
+        "(`binlog-connector-mirror resume --rebuild`)"
     ),
     end=End.FAILED,
     cause="The job finds rows of such a mirror by the primary key.",
@@ -184,8 +184,8 @@ PARTITIONS_ADDED = ErrorCode(
     (
         "if everything from before the change had been applied, resume the table and set "
         'kafka.added_partitions = "accept" for one run; otherwise let the connector copy the table '
-        "again (`binlog-connector snapshot`), and then let the mirror be made again: `python -m "
-        "stream_jobs resume --rebuild`"
+        "again (`binlog-connector snapshot`), and then let the mirror be made again: "
+        "`binlog-connector-mirror resume --rebuild`"
     ),
     end=End.FAILED,
     cause=(
@@ -206,7 +206,7 @@ MIRROR_GONE = ErrorCode(
     "M403",
     "{table}: there is no mirror at {path}, but changes of the table have been applied",
     (
-        "put the mirror back and resume the table (`python -m stream_jobs resume`), or let it be "
+        "put the mirror back and resume the table (`binlog-connector-mirror resume`), or let it be "
         "made again from its topic: `resume --rebuild`"
     ),
     end=End.FAILED,
@@ -218,7 +218,7 @@ MODE_CHANGED = ErrorCode(
     "{table}: the mirror at {path} was made with mode {before!r}, but the configuration says "
     "{now!r}",
     (
-        "set mode = {before!r} for it in [[tables]] and resume it (`python -m stream_jobs "
+        "set mode = {before!r} for it in [[tables]] and resume it (`binlog-connector-mirror "
         "resume`), or let it be made again from its topic: `resume --rebuild`"
     ),
     end=End.FAILED,
@@ -230,7 +230,7 @@ KEY_IN_THE_WAY = ErrorCode(
     '{table}: mode "rows" is for tables without a primary key, and this table has one',
     (
         'set mode = "current" for it in [[tables]], which has the same rows; if there is a mirror '
-        "at {path}, let it be made again (`python -m stream_jobs resume --rebuild`)"
+        "at {path}, let it be made again (`binlog-connector-mirror resume --rebuild`)"
     ),
     end=End.FAILED,
     cause="Without a key, all changes of a table are in one partition, in order. That is needed.",

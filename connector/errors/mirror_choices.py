@@ -6,8 +6,8 @@ from connector.errors.code import End, ErrorCode
 
 _MIRROR = "/data/mirror/erp/customers"
 _ANEW = (
-    "let the mirror be made again (`python -m stream_jobs resume --rebuild`; if Kafka has deleted "
-    "records of the table, after `binlog-connector snapshot`)"
+    "let the mirror be made again (`binlog-connector-mirror resume --rebuild`; if Kafka has "
+    "deleted records of the table, after `binlog-connector snapshot`)"
 )
 
 NO_SALT = ErrorCode(
@@ -73,7 +73,7 @@ HIDDEN_COLUMN_GONE = ErrorCode(
     (
         "add {new} to exclude_columns, hash_columns or mask_columns, and resume the table; if its "
         "values may be shown, take {lost} out of the settings, and let the mirror be made again: "
-        "`python -m stream_jobs resume CONFIG {table} --rebuild`"
+        "`binlog-connector-mirror resume CONFIG {table} --rebuild`"
     ),
     end=End.FAILED,
     cause="After a RENAME COLUMN, the settings name a column that is not there any more.",

@@ -65,8 +65,8 @@ CUTS_TOO_LONG = ErrorCode(
 NO_CUT = ErrorCode(
     "M807",
     "the mirror at {path} has no cut {wanted}",
-    "`python -m stream_jobs cuts CONFIG` shows the cuts that there are; a new mirror has its first "
-    "cut when it has come to the end of the topics",
+    "`binlog-connector-mirror cuts CONFIG` shows the cuts that there are; a new mirror has its "
+    "first cut when it has come to the end of the topics",
     end=End.COMMAND,
     cause="The job writes a cut when all tables have come to the same moment, and removes it after "
     "cuts.retention_hours.",

@@ -41,7 +41,7 @@ TAKEN_OVER = ErrorCode(
 NOT_SET_ASIDE = ErrorCode(
     "M604",
     "{table} is not set aside",
-    "`python -m stream_jobs status {config}` shows the tables that are",
+    "`binlog-connector-mirror status {config}` shows the tables that are",
     end=End.CONFIGURATION,
     cause="Only a table that cannot go on can be resumed.",
     example={"table": "erp.orders", "config": "stream_job.toml"},

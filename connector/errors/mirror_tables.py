@@ -6,8 +6,8 @@ from connector.errors.code import End, ErrorCode
 
 _TABLE = "erp/orders"
 _DAMAGED = (
-    "restore the file from a backup and resume the table, or let the mirror be made again: `python "
-    "-m stream_jobs resume --rebuild`"
+    "restore the file from a backup and resume the table, or let the mirror be made again: "
+    "`binlog-connector-mirror resume --rebuild`"
 )
 
 PATH_OUTSIDE = ErrorCode(

@@ -50,8 +50,8 @@ MIRROR_LAGS = ErrorCode(
     "V106",
     "table {table}: the mirror lacks what was read at the source, and has applied nothing for "
     "{seconds} s",
-    "look at `python -m stream_jobs status`, and try again when the job has caught up; --patience "
-    "waits longer",
+    "look at `binlog-connector-mirror status`, and try again when the job has caught up; "
+    "--patience waits longer",
     end=End.COMMAND,
     cause="A row is compared when the mirror has passed the moment at which it was read.",
     example={**_TABLE, "seconds": 60.0},
@@ -104,7 +104,7 @@ REPLICA_LAGS = ErrorCode(
     "V131",
     "table {table}: the replica lacks what was read at the source, and has applied nothing for "
     "{seconds} s",
-    "look at the output of `python -m stream_jobs replica`, and try again when it has caught up; "
+    "look at the output of `binlog-connector-mirror replica`, and try again when it has caught up; "
     "--patience waits longer",
     end=End.COMMAND,
     cause="A row is compared when the replica has passed the moment at which it was read.",
@@ -113,7 +113,7 @@ REPLICA_LAGS = ErrorCode(
 NO_REPLICA = ErrorCode(
     "V132",
     "{server}: there is no replica {name!r} of the mirror at {path}",
-    "start it with `python -m stream_jobs replica`",
+    "start it with `binlog-connector-mirror replica`",
     end=End.COMMAND,
     cause="The replica notes in _cdc.replica what it has, and no row there is that of this one.",
     example={"server": "target 10.0.0.7:3306", "name": "erp", "path": "/data/mirror"},
@@ -130,7 +130,7 @@ NOT_A_CUT = ErrorCode(
     "V122",
     "{text!r} names no cut",
     "give the number of a cut, a time as 2026-03-01T12:00:00, a position as binlog.000004:1234, or "
-    "a GTID or a set of them as the server prints it; `python -m stream_jobs cuts CONFIG` shows "
+    "a GTID or a set of them as the server prints it; `binlog-connector-mirror cuts CONFIG` shows "
     "the cuts",
     end=End.CONFIGURATION,
     cause="What has changed since a cut is compared, so --since names one.",
@@ -188,7 +188,7 @@ HIDDEN_KEY = ErrorCode(
 NO_MIRROR = ErrorCode(
     "V204",
     "table {table}: it has no mirror at {path}",
-    "look at `python -m stream_jobs status`",
+    "look at `binlog-connector-mirror status`",
     end=End.COMMAND,
     cause="The Spark job makes a mirror with the first rows of a table.",
     example={**_TABLE, "path": "/data/mirror"},
@@ -256,7 +256,7 @@ COLUMN_GONE = ErrorCode(
 NOT_AT_REPLICA = ErrorCode(
     "V221",
     "table {table}: the replica does not have it: {why}",
-    "try again when `python -m stream_jobs replica` has followed",
+    "try again when `binlog-connector-mirror replica` has followed",
     end=End.COMMAND,
     cause="The table is not in the cut that the replica has, or the replica has an older form.",
     example={**_TABLE, "why": "it was not loaded yet"},

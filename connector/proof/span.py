@@ -64,9 +64,11 @@ class SpanFinder:
         """Find the server of the epoch, and look whether it still has the end of its part."""
         newest = self._newest
         self._server, self._logs = _server(self._settings, newest)
-        if self._is_newest:
+        if not self._is_newest:
+            check_server(self._server, newest)
+        elif not newest.file:
+            # Another server has gone on by GTID, and has sent nothing yet.
             return
-        check_server(self._server, newest)
         if newest.file not in self._logs:
             raise SourceRefused(
                 proof.LOG_GONE,

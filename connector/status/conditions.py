@@ -130,7 +130,7 @@ def mirroring(mirror: MirrorFacts) -> Iterator[Condition]:
             State.MIRROR_SET_ASIDE,
             Level.CRITICAL,
             f"the Spark job cannot go on with {amount(mirror.set_aside, 'table')}; "
-            "`python -m stream_jobs status` says why",
+            "`binlog-connector-mirror status` says why",
         )
     for what, address, note in (
         ("the Spark job", mirror.job_address, mirror.job_note),

@@ -79,7 +79,9 @@ def _grid(lines: Iterator[tuple[str, RenderableType]]) -> Table:
 def _lines(facts: Facts) -> Iterator[tuple[str, RenderableType]]:
     lag, purge, throughput, position = facts.lag, facts.purge, facts.throughput, facts.position
     if lag is None:
-        yield "lag", Text("unknown: the source has not answered", style="yellow")
+        refused = any(host.can_continue is False for host in facts.hosts)
+        why = "no server can continue the stream" if refused else "the source has not answered"
+        yield "lag", Text(f"unknown: {why}", style="yellow")
     else:
         left = [duration(lag.seconds)]
         if lag.transactions is not None:

@@ -40,7 +40,7 @@ format = "json"
 """
 
 STREAM_JOB = """\
-# python -m stream_jobs {path}
+# binlog-connector-mirror {path}
 name = {pipeline}
 
 [kafka]

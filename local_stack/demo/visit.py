@@ -39,15 +39,21 @@ def write_pyspark(stage: Stage) -> Path:
     return script
 
 
+def console_consumer(bootstrap: str, topic: str) -> list[str]:
+    """Return a command that prints the records of a topic, from its beginning."""
+    # The default format fails at the first record without a value.
+    command = [sys.executable, "-m", "kafka.consumer", "--format", "full"]
+    command += ["-b", bootstrap, "-t", topic]
+    return [*command, "-C", "isolation_level=read_committed", "-C", "auto_offset_reset=earliest"]
+
+
 def invitation(stage: Stage) -> list[tuple[str, str]]:
     """Return the parts of the stack, each with its command."""
     source, broker = stage.source, stage.broker.endpoint
     mysql = ["mysql", "--host", source.host, "--port", str(source.port), "--user", source.user]
     if stage.source_is_private:
         mysql.append(f"--password={source.password}")
-    consumer = [sys.executable, "-m", "kafka.consumer", "-b", broker.bootstrap]
-    consumer += ["-t", f"{TOPIC_PREFIX}.{DATABASE}.orders"]
-    consumer += ["-C", "isolation_level=read_committed", "-C", "auto_offset_reset=earliest"]
+    consumer = console_consumer(broker.bootstrap, f"{TOPIC_PREFIX}.{DATABASE}.orders")
     mirror = stage.directory.mirror_of("orders")
     verify = [sys.executable, "-m", "connector", "verify", str(stage.directory.connector_config)]
     verify += ["--mirror", str(stage.directory.stream_job_config)]

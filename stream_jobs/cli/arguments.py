@@ -1,4 +1,4 @@
-"""The arguments of `python -m stream_jobs`."""
+"""The arguments of `binlog-connector-mirror`."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_PROGRAM: Final = "python -m stream_jobs"
+_PROGRAM: Final = "binlog-connector-mirror"
 _COMMANDS: Final = ("run", "status", "cuts", "replica", "resume")
 
 _ALL = """examples:
-  python -m stream_jobs stream_job.toml                    keep the tables equal
-  python -m stream_jobs status stream_job.toml             see each table
-  python -m stream_jobs cuts stream_job.toml               see each cut
-  python -m stream_jobs replica stream_job.toml            keep a database server equal
-  python -m stream_jobs resume stream_job.toml shop.orders try a table again
+  binlog-connector-mirror stream_job.toml                    keep the tables equal
+  binlog-connector-mirror status stream_job.toml             see each table
+  binlog-connector-mirror cuts stream_job.toml               see each cut
+  binlog-connector-mirror replica stream_job.toml            keep a database server equal
+  binlog-connector-mirror resume stream_job.toml shop.orders try a table again
   spark-submit --master URL "$(binlog-connector-mirror --script)" stream_job.toml
-                                                           run in a cluster
+                                                             run in a cluster
 """
 _RUN = """exit codes:
   0  stopped on request, or nothing is left (trigger "availableNow")
@@ -29,8 +29,8 @@ _RUN = """exit codes:
   3  another process took over the mirror, or it belongs to another job
 """
 _STATUS = """examples:
-  python -m stream_jobs status stream_job.toml             for people
-  python -m stream_jobs status stream_job.toml --json      one JSON object
+  binlog-connector-mirror status stream_job.toml             for people
+  binlog-connector-mirror status stream_job.toml --json      one JSON object
 
 exit codes:
   0  the job can go on with all tables
@@ -39,8 +39,8 @@ exit codes:
   3  a table is set aside, its mirror cannot be read, or Kafka has deleted what it needs
 """
 _CUTS = """examples:
-  python -m stream_jobs cuts stream_job.toml               for people
-  python -m stream_jobs cuts stream_job.toml --json        one JSON object, with all versions
+  binlog-connector-mirror cuts stream_job.toml               for people
+  binlog-connector-mirror cuts stream_job.toml --json        one JSON object, with all versions
 
 exit codes:
   0  all cuts are shown, the oldest first
@@ -48,8 +48,8 @@ exit codes:
   2  wrong configuration
 """
 _REPLICA = """examples:
-  python -m stream_jobs replica stream_job.toml            follow the cuts
-  python -m stream_jobs replica stream_job.toml --once     apply the newest cut, and end
+  binlog-connector-mirror replica stream_job.toml            follow the cuts
+  binlog-connector-mirror replica stream_job.toml --once     apply the newest cut, and end
 
 exit codes:
   0  stopped on request, or the newest cut is applied (--once)
@@ -58,14 +58,14 @@ exit codes:
   3  another process took over the replica
 """
 _RESUME = """examples:
-  python -m stream_jobs resume stream_job.toml shop.orders
+  binlog-connector-mirror resume stream_job.toml shop.orders
       after the cause is gone
-  python -m stream_jobs resume stream_job.toml --all
+  binlog-connector-mirror resume stream_job.toml --all
       all tables that are set aside
-  python -m stream_jobs resume stream_job.toml shop.orders --skip-record 1:4711
+  binlog-connector-mirror resume stream_job.toml shop.orders --skip-record 1:4711
       without the record at offset 4711 of partition 1; its change is missing in the mirror
       until the row changes again
-  python -m stream_jobs resume stream_job.toml shop.orders --rebuild
+  binlog-connector-mirror resume stream_job.toml shop.orders --rebuild
       throw the mirror away, and make it again from what Kafka has; if Kafka has deleted
       records, first: binlog-connector snapshot CONNECTOR.toml shop.orders
 

@@ -1,4 +1,4 @@
-"""`python -m stream_jobs cuts`: the cuts of a mirror, for people or as JSON."""
+"""`binlog-connector-mirror cuts`: the cuts of a mirror, for people or as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m stream_jobs resume`: asks the job to try tables again that are set aside.
+"""`binlog-connector-mirror resume`: asks the job to try tables again that are set aside.
 
 It writes a request beside the mirrors. The running job finds it within an interval, and the next
 run at its start.

@@ -1,4 +1,4 @@
-"""`python -m stream_jobs status`: the tables of a mirror, for people or as JSON."""
+"""`binlog-connector-mirror status`: the tables of a mirror, for people or as JSON."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _print(found: list[TableStatus], owner: Owner | None, config: Path, out: Tex
         text = Text(f"{each.table}: ", style="bold").append(_reason(each), style="not bold")
         console.print(text, soft_wrap=True)
     if not all(each.is_fine for each in found):
-        hint = f"`python -m stream_jobs resume {config} TABLE` tries a table again"
+        hint = f"`binlog-connector-mirror resume {config} TABLE` tries a table again"
         console.print(hint, markup=False, soft_wrap=True)
 
 

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from stream_jobs.folders.own_folders import own_folder
 from stream_jobs.spark.class_archive import archive_options
+from stream_jobs.spark.jvm_signals import ignoring_sigterm
 from stream_jobs.spark.spark_home import started_from
 
 if TYPE_CHECKING:
@@ -36,6 +37,10 @@ _CHECKPOINTS = "spark.sql.streaming.checkpointFileManagerClass"
 _OF_LOCAL_FILES = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
+
+# It warns of batches that take longer than trigger.interval_seconds. So it would warn each second
+# of an idle job, whose batches wait that long for records. The lines of the job tell the lag.
+_LATE_BATCHES = "org.apache.spark.sql.execution.streaming.runtime.ProcessingTimeExecutor"
 
 _CHOICES: dict[str, str] = {
     # How often `idle` is written without new records; the default is every 10 seconds.
@@ -83,10 +88,18 @@ def start_session(settings: Settings) -> SparkSession:
     builder = SparkSession.Builder().appName(f"stream_jobs {settings.name}")
     for key, value in conf.items():
         builder = builder.config(key, value)
-    with started_from(folder) if is_local else nullcontext():
+    with started_from(folder) if is_local else nullcontext(), ignoring_sigterm():
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel(settings.spark.log_level)
+    if settings.spark.log_level == "WARN":
+        _silence(session, _LATE_BATCHES)
     return session
+
+
+def _silence(session: SparkSession, logger: str) -> None:
+    """Let a logger of Spark write errors alone."""
+    log4j = session.sparkContext._jvm.org.apache.logging.log4j  # type: ignore[union-attr]  # noqa: SLF001
+    log4j.core.config.Configurator.setLevel(logger, log4j.Level.ERROR)
 
 
 def _is_local(checkpoint: str) -> bool:

@@ -114,13 +114,13 @@ def _mirror() -> Iterator[str]:
     yield roff.section("Description")
     yield from roff.paragraphs(parser.description or "")
     yield from _arguments(parser)
-    yield from roff.plain(_named(parser.epilog))
+    yield from roff.plain(parser.epilog or "")
     yield roff.section("Commands")
     for name, command in commands.items():
         yield roff.subsection(name)
         yield from roff.paragraphs(command.description or "")
         yield from _arguments(command)
-        yield from roff.plain(_named(command.epilog))
+        yield from roff.plain(command.epilog or "")
     yield roff.section("Environment")
     yield from roff.definition(
         roff.bold("STREAM_JOB_SECTION__KEY"),
@@ -128,11 +128,6 @@ def _mirror() -> Iterator[str]:
     )
     yield roff.section("See also")
     yield f"{roff.bold(_CONNECTOR)}(1)"
-
-
-def _named(text: str | None) -> str:
-    """Return a text with the command as it is installed."""
-    return (text or "").replace("python -m stream_jobs", _MIRROR)
 
 
 def _arguments(parser: argparse.ArgumentParser) -> Iterator[str]:

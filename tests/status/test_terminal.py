@@ -61,3 +61,7 @@ def test_without_figures_what_is_not_known_is_said() -> None:
     text = printed(shown(replace(facts, process=None)))
     assert "unknown: the source has not answered" in text
     assert "throughput" not in text
+
+    refusing = [Host("db1:3306", in_use=False, can_continue=False, note="purged", code="S421")]
+    text = printed(shown(replace(facts, hosts=refusing)))
+    assert "unknown: no server can continue the stream" in text

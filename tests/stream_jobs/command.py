@@ -1,9 +1,10 @@
-"""`python -m stream_jobs CONFIG` in a process of its own."""
+"""`binlog-connector-mirror CONFIG` in a process of its own."""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any, Self
@@ -31,7 +32,7 @@ def spark_settings(jars: Sequence[str] = ()) -> dict[str, str]:
 
 
 class Command:
-    """A running `python -m stream_jobs`."""
+    """A running `binlog-connector-mirror`."""
 
     def __init__(self, config: Path, java_home: Path | None = None) -> None:
         self._log = config.parent / "stderr.log"
@@ -42,6 +43,8 @@ class Command:
             stderr=self._errors,
             env=os.environ | {"JAVA_HOME": str(java_home or java_runtime().parents[1])},
             text=True,
+            # Of its own, as under a supervisor: `stop` signals the JVM, too.
+            start_new_session=True,
         )
 
     def line(self, event: str) -> dict[str, Any]:
@@ -60,6 +63,10 @@ class Command:
             tables: dict[str, dict[str, Any]] = self.line("batch_applied")["tables"]
             if table in tables:
                 return tables[table]
+
+    def stop(self) -> None:
+        """Send SIGTERM to the job and to all that it has started, as a supervisor does."""
+        os.killpg(self.process.pid, signal.SIGTERM)
 
     def end(self) -> int:
         return self.process.wait()

@@ -1,4 +1,4 @@
-"""`python -m stream_jobs CONFIG` as its caller sees it: status lines and exit codes."""
+"""`binlog-connector-mirror CONFIG` as its caller sees it: status lines and exit codes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_looking_after_the_tables_needs_neither_java_nor_a_job(
     assert code == 1
     assert errors.startswith("error: [M103] Kafka at 127.0.0.1:1: ")
     assert ended("resume", str(config), "--all") == (0, "no table is set aside\n", "")
-    said = f"is not set aside; `python -m stream_jobs status {config}` shows the tables that are"
+    said = f"is not set aside; `binlog-connector-mirror status {config}` shows the tables that are"
     assert ended("resume", str(config), "shop.orders") == (
         2,
         "",

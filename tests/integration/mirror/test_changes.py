@@ -149,7 +149,7 @@ def test_records_of_an_added_partition_stop_the_table_until_they_are_accepted(
         "first read; if everything from before the change had been applied, resume the table and "
         'set kafka.added_partitions = "accept" for one run; otherwise let the connector copy the '
         "table again (`binlog-connector snapshot`), and then let the mirror be made again: "
-        "`python -m stream_jobs resume --rebuild`"
+        "`binlog-connector-mirror resume --rebuild`"
     )
     job.resume("shop.items")
     job.apply(kafka={"added_partitions": "accept"})
@@ -238,8 +238,9 @@ def test_a_mirror_that_was_taken_away_is_missed_and_comes_back_with_all_its_rows
     table.insert(TWO)
     assert job.reason() == (
         f"shop.items: there is no mirror at {job.path('items')}, but changes of the table have "
-        "been applied; put the mirror back and resume the table (`python -m stream_jobs resume`), "
-        "or let it be made again from its topic: `resume --rebuild`"
+        "been applied; put the mirror back and resume the table "
+        "(`binlog-connector-mirror resume`), or let it be made again from its topic: "
+        "`resume --rebuild`"
     )
     job.resume("shop.items", rebuild=True)
     job.apply()

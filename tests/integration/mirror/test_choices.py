@@ -165,7 +165,7 @@ def test_a_hidden_column_that_got_another_name_stops_the_table(kafka: Kafka, job
         "shop.customers: the hidden column Phone is gone, and mobile is new: it may be the same "
         "column under another name; add mobile to exclude_columns, hash_columns or mask_columns, "
         "and resume the table; if its values may be shown, take Phone out of the settings, and let "
-        "the mirror be made again: `python -m stream_jobs resume CONFIG shop.customers --rebuild`"
+        "the mirror be made again: `binlog-connector-mirror resume CONFIG shop.customers --rebuild`"
     )
     assert job.reason(**chosen(exclude_columns=["phone"])) == wanted
     later = renamed.alter(*renamed.columns, MAIL)
@@ -244,7 +244,7 @@ def test_other_settings_for_the_columns_of_a_mirror_are_refused(
     assert job.reason(**settings) == (
         f"shop.customers: the mirror at {job.path('customers')} was made with other settings for "
         f"the columns {columns}; put the earlier settings back, or let the mirror be made again "
-        "(`python -m stream_jobs resume --rebuild`; if Kafka has deleted records of the table, "
+        "(`binlog-connector-mirror resume --rebuild`; if Kafka has deleted records of the table, "
         "after `binlog-connector snapshot`)"
     )
     job.resume("shop.customers")

@@ -1,8 +1,7 @@
-"""`python -m stream_jobs CONFIG` over a broker, as its caller sees it."""
+"""`binlog-connector-mirror CONFIG` over a broker, as its caller sees it."""
 
 from __future__ import annotations
 
-import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -51,9 +50,10 @@ def test_it_waits_for_topics_applies_them_says_that_it_is_idle_and_stops_on_sigt
         for name in ("version", "rows", "dead_rows", "files", "bytes"):
             assert found[name] == report[name], name
 
-        command.process.send_signal(signal.SIGTERM)
+        command.stop()
         assert command.line("stopped")["end_offsets"] == end_offsets
         assert command.end() == 0
+        assert "Current batch is falling behind" not in command.errors()
 
 
 @full_only

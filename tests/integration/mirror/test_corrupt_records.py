@@ -50,7 +50,7 @@ def test_it_is_named_by_topic_partition_offset_and_sequence(
     assert error.startswith(f"{table.topic}, partition 1, offset 0{reason}")
     assert error.endswith(
         "; look at the record with a Kafka consumer, and repair what wrote it; then resume the "
-        "table without the record: `python -m stream_jobs resume CONFIG TABLE --skip-record 1:0`"
+        "table without the record: `binlog-connector-mirror resume CONFIG TABLE --skip-record 1:0`"
     )
     assert "secret" not in error
 

@@ -20,7 +20,7 @@ NAME = column("name", "varchar", length=80)
 STOCK = column("stock", "int", nullable=False, added_default=5)
 REPAIR = (
     "look at the record with a Kafka consumer, and repair what wrote it; then resume the table "
-    "without the record: `python -m stream_jobs resume CONFIG TABLE --skip-record"
+    "without the record: `binlog-connector-mirror resume CONFIG TABLE --skip-record"
 )
 
 
@@ -194,7 +194,7 @@ def test_another_mode_than_that_of_the_mirror_is_refused(kafka: Kafka, job: Job)
     assert job.reason(**mode("history")) == (
         f"shop.items: the mirror at {job.path('items')} was made with mode 'current', but the "
         "configuration says 'history'; set mode = 'current' for it in [[tables]] and resume it "
-        "(`python -m stream_jobs resume`), or let it be made again from its topic: "
+        "(`binlog-connector-mirror resume`), or let it be made again from its topic: "
         "`resume --rebuild`"
     )
     assert job.rows("items") == [(1, "old")]
@@ -209,7 +209,7 @@ def test_rows_are_counted_for_tables_without_a_key_alone(kafka: Kafka, job: Job)
     assert job.reason(**mode("rows")) == (
         'shop.items: mode "rows" is for tables without a primary key, and this table has one; '
         'set mode = "current" for it in [[tables]], which has the same rows; if there is a mirror '
-        f"at {job.path('items')}, let it be made again (`python -m stream_jobs resume --rebuild`)"
+        f"at {job.path('items')}, let it be made again (`binlog-connector-mirror resume --rebuild`)"
     )
 
 
@@ -275,5 +275,5 @@ def test_a_history_needs_a_key_for_ever(kafka: Kafka, job: Job) -> None:
     assert job.reason(**mode("history")) == (
         "shop.items: the table has no primary key any more, and the mode of its mirror at "
         f'{job.path("items")} needs one; set mode = "journal" for it in [[tables]], and let it be '
-        "made again from its topic (`python -m stream_jobs resume --rebuild`)"
+        "made again from its topic (`binlog-connector-mirror resume --rebuild`)"
     )

@@ -79,7 +79,7 @@ def test_once_applies_the_newest_cut_and_ends(
     assert (done.returncode, done.stderr) == (
         1,
         (
-            f"error: [M807] the mirror at {path} has no cut yet; `python -m stream_jobs cuts "
+            f"error: [M807] the mirror at {path} has no cut yet; `binlog-connector-mirror cuts "
             "CONFIG` shows the cuts that there are; a new mirror has its first cut when it has "
             "come to the end of the topics\n"
         ),

@@ -143,7 +143,7 @@ def test_a_retyped_column_stops_the_table_and_leaves_the_mirror_as_it_was(
         "shop.items: column name changed its type from varchar(80) to int; the mirror at "
         f"{job.path('items')} cannot follow this and was left as it was before the change; let "
         "the connector copy the table again (`binlog-connector snapshot`), and then resume it "
-        "(`python -m stream_jobs resume`)"
+        "(`binlog-connector-mirror resume`)"
     )
     assert job.rows("items") == [(1, "old")]
 

@@ -90,7 +90,7 @@ def test_a_table_that_is_set_aside_has_a_reason_and_the_exit_code_is_3(
     assert shown.endswith(
         f"shop.items: set aside since {found['since']}, [M209] {reason}; Kafka keeps "
         f"what it needs until {found['kept_until']}\n"
-        f"`python -m stream_jobs resume {job.folder / 'job.toml'} TABLE` tries a table again\n"
+        f"`binlog-connector-mirror resume {job.folder / 'job.toml'} TABLE` tries a table again\n"
     )
     job.resume("shop.items", skipped=[(0, 0)])
     assert (status(job)[0], status(job)[1]["shop.items"]["state"]) == (3, "to be resumed")

@@ -11,6 +11,7 @@ from connector.errors import ConfigError, DefiniteError, SourceRefused, Transien
 from connector.errors import proof as codes
 from connector.settings.loader import load_settings
 from connector.sink.recovery import read_progress
+from local_stack import connect
 from tests.errors.texts import shown
 from tests.integration.harness import write_config
 from tests.integration.proof.delivered import proven, verify
@@ -131,3 +132,24 @@ def test_a_log_that_ends_before_the_progress_proves_nothing(
         file=progress.file,
         position=beyond,
     )
+
+
+def test_a_log_that_begins_after_the_progress_proves_nothing(
+    delivered: Delivered, tmp_path: Path
+) -> None:
+    base, _, _ = progress_of(delivered).file.rpartition(".")
+    config = forged(delivered, tmp_path, "purged", file=f"{base}.000000", position=4)
+    with connect(delivered.stream.source) as connection, connection.cursor() as cursor:
+        cursor.execute("SHOW BINARY LOGS")
+        first, *_ = cursor.fetchall()[0]
+    with pytest.raises(SourceRefused) as error:
+        proven(config)
+    endpoint = delivered.stream.source
+    assert str(error.value) == shown(
+        codes.LOG_GONE,
+        source=f"{endpoint.host}:{endpoint.port}",
+        first=first,
+        file=f"{base}.000000",
+    )
+    code, _ = verify(config)
+    assert code == 3

@@ -1,4 +1,4 @@
-"""The arguments of `python -m stream_jobs`."""
+"""The arguments of `binlog-connector-mirror`."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def test_every_example_of_the_help_can_be_used(
     with pytest.raises(SystemExit):
         parsed([command, "-h"])
     shown = capsys.readouterr().out
-    examples = re.findall(r"^ +python -m stream_jobs (.*?)(?:  .*)?$", shown, re.MULTILINE)
+    examples = re.findall(r"^ +binlog-connector-mirror (.*?)(?:  .*)?$", shown, re.MULTILINE)
     assert len(examples) >= 2
     for example in examples:
         assert parsed(example.split()).command == command
-    assert arguments._ALL.count("python -m stream_jobs") == 5
+    assert arguments._ALL.count("  binlog-connector-mirror") == 5
 
 
 def test_the_script_for_spark_submit_is_there(capsys: pytest.CaptureFixture[str]) -> None:

@@ -76,9 +76,9 @@ def test_a_cut_that_is_not_there_is_named(storage: LocalStorage) -> None:
     with pytest.raises(MirrorError) as caught:
         mirror_at(storage.root)
     assert str(caught.value) == (
-        f"[M807] the mirror at {storage.root} has no cut yet; `python -m stream_jobs cuts CONFIG` "
-        "shows the cuts that there are; a new mirror has its first cut when it has come to the end "
-        "of the topics"
+        f"[M807] the mirror at {storage.root} has no cut yet; `binlog-connector-mirror cuts "
+        "CONFIG` shows the cuts that there are; a new mirror has its first cut when it has come to "
+        "the end of the topics"
     )
     put(storage, made(storage), 5)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DAMAGED = (
     "; restore the file from a backup and resume the table, or let the mirror be made again: "
-    "`python -m stream_jobs resume --rebuild`"
+    "`binlog-connector-mirror resume --rebuild`"
 )
 
 

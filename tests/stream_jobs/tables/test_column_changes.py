@@ -116,5 +116,5 @@ def test_every_other_change_is_told_in_words(newer: TableSchema, message: str) -
     assert caught.value.text == (
         f"shop.items: {message}; the mirror at /mirror cannot follow this and was left as it was "
         "before the change; let the connector copy the table again (`binlog-connector snapshot`), "
-        "and then resume it (`python -m stream_jobs resume`)"
+        "and then resume it (`binlog-connector-mirror resume`)"
     )
