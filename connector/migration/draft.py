@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from connector.errors import ConfigError
 from connector.errors import migration as codes
@@ -15,13 +15,15 @@ from connector.errors.message import Message
 from connector.migration.connector_file import REFERENCE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from connector.migration.connector_file import ConnectorFile
 
+_T = TypeVar("_T")
+
 # Properties whose values are secrets.
 _SECRET: Final = ("password", "jaas", "secret", "token", "credential", "basic.auth")
-_FLAGS: Final = {"true": "true", "false": "false"}
+FLAGS: Final = {"true": True, "false": False}
 _SECTIONS: Final = (
     "",
     "source",
@@ -110,9 +112,9 @@ class Draft:
         """Set a key to whether a property is true."""
         text = self.pop(name)
         if text is not None:
-            self.take(name, key, self.one_of(name, text, _FLAGS) == "true", text)
+            self.take(name, key, self.one_of(name, text, FLAGS), text)
 
-    def one_of(self, name: str, text: str, values: dict[str, str]) -> str:
+    def one_of(self, name: str, text: str, values: Mapping[str, _T]) -> _T:
         """Return what a value is called here; raise ConfigError if it has no counterpart."""
         if text.lower() not in values:
             raise ConfigError(

@@ -124,6 +124,8 @@ NO_COUNTERPART: Final[dict[str, str]] = {
 
 # The converters whose records can be the same: what schemas.enable = false and true become.
 JSON_CONVERTER: Final = "org.apache.kafka.connect.json.JsonConverter"
+# Converters of text and bytes, which are the value as it is.
+PLAIN_CONVERTERS: Final = ("StringConverter", "BinaryDataConverter")
 # Those without a counterpart, by the last part of the name: what they would need.
 CONVERTERS: Final[dict[str, str]] = {
     "ProtobufConverter": f"Protobuf and a schema registry: {_LATER}",

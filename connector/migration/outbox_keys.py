@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from connector.migration.known_properties import JSON_CONVERTER
+from connector.migration.draft import FLAGS
+from connector.migration.known_properties import JSON_CONVERTER, PLAIN_CONVERTERS
 from connector.migration.patterns import Inexpressible, patterns, split_list
 
 if TYPE_CHECKING:
@@ -23,15 +24,12 @@ _FIELDS: Final = {
 }
 _VALUE: Final = "${routedByValue}"
 _UPDATES: Final = {"warn": "warn", "error": "warn", "fatal": "stop"}
-_FLAGS: Final = {"true": "true", "false": "false"}
 # Options that change nothing, with these values.
 _PLAIN: Final = {
     "route.topic.regex": "(?<routedByValue>.*)",
     "table.json.payload.null.behavior": "ignore",
     "route.tombstone.on.empty.payload": "false",
 }
-# Converters of text and bytes, which are the value as it is.
-_AS_THEY_ARE: Final = ("StringConverter", "BinaryDataConverter")
 _TOPIC_PARTS: Final = 3
 
 
@@ -67,12 +65,11 @@ def convert_outbox(draft: Draft, prefix: str, own: dict[str, str]) -> bool:
     _convert_formats(draft)
     for option, key, values in (
         ("table.op.invalid.behavior", "on_update", _UPDATES),
-        ("table.expand.json.payload", "expand_payload", _FLAGS),
+        ("table.expand.json.payload", "expand_payload", FLAGS),
     ):
         text = own.pop(option, None)
         if text is not None:
-            found = draft.one_of(f"{prefix}{option}", text, values)
-            value = found == "true" if values is _FLAGS else found
+            value = draft.one_of(f"{prefix}{option}", text, values)
             draft.take(f"{prefix}{option}", f"{_KEY}{key}", value, text)
     for option, value in own.items():
         if _PLAIN.get(option) != value:
@@ -124,7 +121,7 @@ def _convert_formats(draft: Draft) -> None:
         name = f"{side}.converter"
         converter = draft.connector.properties.get(name, "")
         found = "json"
-        if converter.endswith(_AS_THEY_ARE):
+        if converter.endswith(PLAIN_CONVERTERS):
             found = "plain"
         elif converter == JSON_CONVERTER:
             has_schema = draft.connector.properties.get(f"{name}.schemas.enable", "true")

@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from connector.contract.flat_fields import FLAT_FIELDS
-from connector.migration.known_properties import CONVERTERS, JSON_CONVERTER, TRANSFORMATIONS
+from connector.migration.known_properties import (
+    CONVERTERS,
+    JSON_CONVERTER,
+    PLAIN_CONVERTERS,
+    TRANSFORMATIONS,
+)
 from connector.migration.outbox_keys import EVENT_ROUTER, convert_outbox, takes_events
 from connector.migration.patterns import split_list
 from connector.migration.registry_keys import convert_registry
@@ -86,7 +91,7 @@ def _convert_converter(draft: Draft, side: str) -> None:
         option = f"{name}.json.schemas.enable"
         if (draft.pop(option) or "true").lower() == "true":
             draft.no_counterpart(option, "`data` has no schema")
-    elif takes_events(draft) and converter.endswith(("StringConverter", "BinaryDataConverter")):
+    elif takes_events(draft) and converter.endswith(PLAIN_CONVERTERS):
         draft.say(key, f"{name} = {converter}: see envelope.outbox.{side}_format")
     elif not convert_registry(draft, side, converter):
         needs = CONVERTERS.get(converter.rpartition(".")[2], "a converter that is unknown here")

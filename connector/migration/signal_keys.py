@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from connector.changes.table_filter import TableFilter
+from connector.migration.patterns import split_list
 
 if TYPE_CHECKING:
     from connector.migration.draft import Draft
@@ -33,7 +34,7 @@ def convert_signals(draft: Draft) -> None:
         prefix = draft.value("kafka.topic_prefix")
         draft.take(_SIGNAL_TOPIC, "signals.kafka_topic", topic or f"{prefix}-signal")
         servers = draft.left.get(_SIGNAL_SERVERS)
-        if servers is not None and _listed(servers) != draft.value("kafka.bootstrap_servers"):
+        if servers is not None and split_list(servers) != draft.value("kafka.bootstrap_servers"):
             draft.no_counterpart(_SIGNAL_SERVERS, "signals are read from kafka.bootstrap_servers")
     elif topic is not None:
         draft.not_needed(_SIGNAL_TOPIC, _OFF)
@@ -63,11 +64,7 @@ def convert_notifications(draft: Draft) -> None:
 
 
 def _channels(draft: Draft, name: str, default: str) -> list[str]:
-    return _listed(draft.pop(name) or default)
-
-
-def _listed(text: str) -> list[str]:
-    return [each.strip() for each in text.split(",") if each.strip()]
+    return split_list(draft.pop(name) or default)
 
 
 def _follow(draft: Draft, table: str) -> None:
