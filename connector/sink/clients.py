@@ -42,8 +42,13 @@ class Producer(Protocol):
         """Send what is queued."""
         ...
 
-    def start_commit(self) -> bool:
-        """Begin to commit, and return whether that is done; if not, `finish_commit` waits for it.
+    @property
+    def is_committing(self) -> bool:
+        """Whether a commit has begun that `finish_commit` has to wait for."""
+        ...
+
+    def start_commit(self) -> None:
+        """Begin to commit, after the end of the commit before; a small one is done at the return.
 
         Batches that are delivered now belong to the next transaction. If it raises, the outcome is
         unknown.
@@ -51,7 +56,7 @@ class Producer(Protocol):
         ...
 
     def finish_commit(self) -> None:
-        """Wait for the end of a commit that has begun; if it raises, the outcome is unknown."""
+        """Wait for the end of a commit, if one has begun; if it raises, the outcome is unknown."""
         ...
 
     def abort_transaction(self) -> None:

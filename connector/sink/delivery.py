@@ -135,7 +135,7 @@ class BatchDelivery:
     def make_room(self, size: int, limit: int, timeout_seconds: float) -> None:
         """Wait for acknowledgements; see `Delivery`."""
         deadline = time.monotonic() + timeout_seconds
-        while self.in_flight_bytes + size > limit:
+        while True:
             self._shrunk.clear()
             if self.in_flight_bytes + size <= limit:
                 return

@@ -130,7 +130,6 @@ class KafkaSink(BatchReceiver):
         self._in_transaction = False
         # Whether the last batches of a transaction are given to the client.
         self._flushing = False
-        self._is_committing = False
         self._topics = TopicCreator(settings, clients, notifications)
         self._topics.ensure(*topics_at_start(settings))
         self._producer = self._start_producer()
@@ -168,7 +167,7 @@ class KafkaSink(BatchReceiver):
     @property
     def is_committing(self) -> bool:
         """Whether `settle` has to wait for a commit."""
-        return self._is_committing
+        return self._producer.is_committing
 
     def start_commit(self, progress: Progress) -> None:
         """Begin to make all records since the last commit visible, together with `progress`.
@@ -182,7 +181,7 @@ class KafkaSink(BatchReceiver):
         self.target.take(record.topic, record.key, record.value, NO_HEADERS, record.timestamp_ms)
         self.target.flush()
         try:
-            self._is_committing = not self._producer.start_commit()
+            self._producer.start_commit()
         except (KafkaError, OSError) as error:
             raise self._failure(attempts.committing(), error) from error
         self._in_transaction = self._flushing = False
@@ -190,12 +189,10 @@ class KafkaSink(BatchReceiver):
 
     def settle(self) -> None:
         """Wait for the end of a commit; raises as `start_commit` does."""
-        if self._is_committing:
-            self._is_committing = False
-            try:
-                self._producer.finish_commit()
-            except (KafkaError, OSError) as error:
-                raise self._failure(attempts.committing(), error) from error
+        try:
+            self._producer.finish_commit()
+        except (KafkaError, OSError) as error:
+            raise self._failure(attempts.committing(), error) from error
 
     def abort(self) -> None:
         """Drop what was not given to a commit; the counts of `target` restart.
@@ -221,8 +218,8 @@ class KafkaSink(BatchReceiver):
 
         The sink cannot be used any more.
         """
-        if self._in_transaction or self._is_committing:
-            self._in_transaction = self._is_committing = False
+        if self._in_transaction or self._producer.is_committing:
+            self._in_transaction = False
             with suppress(KafkaError, OSError):
                 self._producer.abort_transaction()
 

@@ -95,22 +95,25 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
             self._hand_over()
             self._sender.wakeup()
 
-    def start_commit(self) -> bool:
-        """Begin to commit, and return whether that is done; if not, `finish_commit` waits for it.
+    @property
+    def is_committing(self) -> bool:
+        """Whether a commit has begun that `finish_commit` has to wait for."""
+        return self._ending is not None
+
+    def start_commit(self) -> None:
+        """Begin to commit, after the end of the commit before; a small one is done at the return.
 
         Batches that are delivered now belong to the next transaction. Raises KafkaError; after
         KafkaTimeoutError, the outcome is unknown.
         """
-        self.finish_commit()
         if not self._begun and self._commit_directly():
-            return True
+            return
         self._delivery.settle(self._timeout_seconds)
         self._ending = self._transaction_manager.begin_commit()
         self._sender.wakeup()
-        return False
 
     def finish_commit(self) -> None:
-        """Wait for the end of a commit that has begun; raises as `start_commit` does."""
+        """Wait for the end of a commit, if one has begun; raises as `start_commit` does."""
         ending, self._ending = self._ending, None
         if ending is not None:
             self._complete(ending, self._timeout_seconds)
@@ -156,9 +159,10 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
 
     def _has_room(self, size: int, in_flight_bytes_max: int) -> bool:
         """Return whether `size` more bytes may be held, once all that are held are compressed."""
-        if self.in_flight_bytes + size > in_flight_bytes_max:
-            for held in self._held:
-                held.compress()
+        if self.in_flight_bytes + size <= in_flight_bytes_max:
+            return True
+        for held in self._held:
+            held.compress()
         return self.in_flight_bytes + size <= in_flight_bytes_max
 
     def _holds(self, records: SealedRecords, in_flight_bytes_max: int) -> bool:

@@ -178,15 +178,18 @@ class SimulatedProducer:
             for _ in range(self._process.world.random.randrange(4)):
                 self._work()
 
-    def start_commit(self) -> bool:
+    @property
+    def is_committing(self) -> bool:
+        """Whether a commit was left for later."""
+        return self._ending is not None
+
+    def start_commit(self) -> None:
         """Commit at once, or leave that for later."""
-        self.finish_commit()
         fault = self._process.step(Call.COMMIT)
         if self._process.world.random.random() < 0.5:
             self._end(fault, commit=True)
-            return True
-        self._ending = _Ending(fault)
-        return False
+        else:
+            self._ending = _Ending(fault)
 
     def finish_commit(self) -> None:
         """Commit what was left for later; then the next transaction begins."""
