@@ -23,8 +23,8 @@ from connector.snapshot.filter_binding import COMPARISONS, FilterBinding
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from connector.settings.envelope import EnvelopeSettings
     from connector.settings.routing import FilterSettings
-    from connector.settings.sections import EnvelopeSettings
 
 _ALLOWED: Final = (
     *COMPARISONS,

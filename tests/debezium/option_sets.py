@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from connector.envelope.debezium.form import DebeziumForm
 from connector.envelope.options import EnvelopeOptions
-from connector.settings.sections import EnvelopeSettings, SourceSettings
+from connector.settings.envelope import EnvelopeSettings
+from connector.settings.sections import SourceSettings
 from connector.source.server.column_choice import column_choice
 from tests.debezium.story import DATABASE
 
