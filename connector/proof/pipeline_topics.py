@@ -50,7 +50,7 @@ def shared_topics(
     }
 
 
-def own_topics(
+def followed_topics(
     prefix: str, existing: dict[str, bool], tables: TableFilter, known: set[str]
 ) -> list[str]:
     """Return the topics of followed tables, and that of DDL; `known` as `topics_with_rows`."""

@@ -26,7 +26,7 @@ from connector.proof.known_schemas import KnownSchemas
 from connector.proof.log_reading import LogReading
 from connector.proof.outcome import OTHERS, PROGRESS, SCHEMA, EpochOutcome, Example, Outcome
 from connector.proof.pipeline_topics import (
-    own_topics,
+    followed_topics,
     shared_topics,
     topics_of,
     topics_with_rows,
@@ -108,7 +108,7 @@ class _Proof:
         known = topics_with_rows(self._table_topics, self._tables, self._schemas.names)
         outbox = outbox_form(settings.envelope.outbox)
         self._existing = topics_of(settings.kafka, clients, known, outbox)
-        own = own_topics(prefix, self._existing, self._tables, known)
+        own = followed_topics(prefix, self._existing, self._tables, known)
         shared = shared_topics(self._table_topics, self._schemas.names, outbox, own)
         writers = Writers(settings.name, shared)
         self._topics = opened.enter_context(TopicRecords(settings.kafka, own, writers, clients))
