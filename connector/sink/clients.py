@@ -27,12 +27,8 @@ class Producer(Protocol):
         """Return the partitions of a topic."""
         ...
 
-    def begin_transaction(self) -> None:
-        """Begin a Kafka transaction; KafkaError if one is open."""
-        ...
-
     def deliver(self, batch: RecordBatch, in_flight_bytes_max: int) -> None:
-        """Queue a batch in the open transaction as soon as there is room for it.
+        """Queue a batch in the open transaction, or in a new one, as soon as there is room for it.
 
         `wake`, a later batch or the commit sends it.
         """

@@ -4,10 +4,6 @@
 accumulator, whose thread numbers, sends and retries it. At the start, the client's private names
 are checked, and one batch is compared with the client's own.
 
-*On two cores.* Compression is most of the rest, and needs no Python. A thread of its own compresses
-each batch while the next ones are encoded. The client's thread needs Python for each step, and
-would do nearly all of it while the stream waits for its commit.
-
 *Record by record.* If anything differs, batches are split and sent by `send`, and a warning says
 so.
 
@@ -17,9 +13,7 @@ would still commit the rest. Here the whole transaction fails.
 
 from __future__ import annotations
 
-import threading
 import time
-from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
@@ -34,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kafka import KafkaProducer
+
+    from connector.sink.in_flight import InFlight
 
 # ruff: noqa: SLF001 - the client has no public way to fill its accumulator
 
@@ -51,9 +47,6 @@ class Delivery(Protocol):
     def records_of(self, batch: RecordBatch) -> SealedRecords:
         """Return a batch as the client holds it, not compressed and numbered yet."""
 
-    def compress_ahead(self, records: SealedRecords) -> None:
-        """Compress records in another thread, before they are delivered."""
-
     def make_room(self, size: int, limit: int, timeout_seconds: float) -> None:
         """Wait until `size` more bytes in flight are at most `limit`, or are alone.
 
@@ -69,14 +62,11 @@ class Delivery(Protocol):
     def aborted(self) -> None:
         """Note that the transaction was aborted together with its batches."""
 
-    def close(self) -> None:
-        """End what runs besides the client."""
 
-
-def delivery_of(producer: KafkaProducer) -> Delivery:
+def delivery_of(producer: KafkaProducer, in_flight: InFlight) -> Delivery:
     """Return the fastest way into a transactional producer that this kafka-python allows."""
     try:
-        return BatchDelivery(producer)
+        return BatchDelivery(producer, in_flight)
     except Exception as error:  # noqa: BLE001  # any difference: `send` still works
         structlog.get_logger().warning(
             "records are sent one by one, which is slow: this release of kafka-python does not "
@@ -92,74 +82,58 @@ class BatchDelivery:
     The private names are those of kafka-python 3.0.
     """
 
-    def __init__(self, producer: KafkaProducer) -> None:
+    def __init__(self, producer: KafkaProducer, in_flight: InFlight) -> None:
         """Check every private name that is used later; raises any error if one differs."""
         from kafka.producer.producer_batch import ProducerBatch  # noqa: PLC0415  # may be missing
         from kafka.record.memory_records import (  # noqa: PLC0415  # may be missing
             MemoryRecordsBuilder,
         )
 
-        # What Kafka has not acknowledged yet.
-        self._in_flight: set[SealedRecords] = set()
-        self._lock = threading.Lock()
-        # Set when a part of it becomes smaller or ends.
-        self._shrunk = threading.Event()
+        self._in_flight = in_flight
         self._producer_batch = ProducerBatch
         self._records_builder = MemoryRecordsBuilder
         self._accumulator: Any = producer._accumulator
         self._manager: Any = producer._transaction_manager
         self._wake: Callable[[], None] = producer._sender.wakeup
         self._codec: int = self._accumulator.config["compression_attrs"]
-        # Batches for the thread that compresses before the sender's thread has its turn; None ends
-        # it.
-        self._ahead: SimpleQueue[SealedRecords | None] = SimpleQueue()
         self._check_names()
         self._check_encoding()
         self._fail_whole_transactions()
-        threading.Thread(target=self._compress, name="compression", daemon=True).start()
 
     @property
     def in_flight_bytes(self) -> int:
         """Bytes in memory; see `Delivery`."""
-        with self._lock:
-            return sum(records.size_in_bytes() for records in self._in_flight)
+        return self._in_flight.bytes
 
     def records_of(self, batch: RecordBatch) -> SealedRecords:
         """Return a batch as the client holds it; see `Delivery`."""
         return SealedRecords(batch, self._codec)
 
-    def compress_ahead(self, records: SealedRecords) -> None:
-        """Have the thread compress records."""
-        self._ahead.put(records)
-
     def make_room(self, size: int, limit: int, timeout_seconds: float) -> None:
         """Wait for acknowledgements; see `Delivery`."""
         deadline = time.monotonic() + timeout_seconds
         while True:
-            self._shrunk.clear()
+            self._in_flight.expect()
             if self.in_flight_bytes + size <= limit:
                 return
             if not self._accumulator.has_incomplete:
                 # If the topic takes only smaller batches, the client splits one and reports no end
                 # for it.
-                with self._lock:
-                    self._in_flight.clear()
+                self._in_flight.clear()
                 return
             if self._manager.has_error():
                 return
             if time.monotonic() > deadline:
                 raise TimedOut(kafka.NOT_ACKNOWLEDGED, seconds=timeout_seconds)
             self._wake()
-            self._shrunk.wait(_LOOK_SECONDS)
+            self._in_flight.wait(_LOOK_SECONDS)
 
     def deliver(self, records: SealedRecords) -> None:
         """Put a batch into the accumulator, without waking the sender's thread."""
         partition = TopicPartition(records.topic, records.partition)
         self._manager.maybe_add_partition_to_transaction(partition)
-        self.compress_ahead(records)
         queued = self._producer_batch(partition, records)
-        with self._lock:
-            self._in_flight.add(records)
+        self._in_flight.add(records)
         queued.produce_future.add_both(self._done, records)
         accumulator = self._accumulator
         accumulator._appends_in_progress.increment()
@@ -176,19 +150,8 @@ class BatchDelivery:
     def aborted(self) -> None:
         """Nothing to do: each batch has reported its end."""
 
-    def close(self) -> None:
-        """End the thread that compresses."""
-        self._ahead.put(None)
-
-    def _compress(self) -> None:
-        while (records := self._ahead.get()) is not None:
-            records.compress()
-            self._shrunk.set()
-
     def _done(self, records: SealedRecords, _result: object) -> None:
-        with self._lock:
-            self._in_flight.discard(records)
-        self._shrunk.set()
+        self._in_flight.discard(records)
 
     def _builder(self) -> Any:
         config = self._accumulator.config
@@ -257,9 +220,6 @@ class RecordDelivery:
         """Return a batch, which is not compressed: the client has records of its own."""
         return SealedRecords(batch, 0)
 
-    def compress_ahead(self, records: SealedRecords) -> None:
-        """Nothing to do; see `records_of`."""
-
     def make_room(self, size: int, limit: int, timeout_seconds: float) -> None:
         """Wait until everything is acknowledged; see `Delivery`."""
         if self.in_flight_bytes + size > limit:
@@ -290,9 +250,6 @@ class RecordDelivery:
         """Drop the results of the batches."""
         self.in_flight_bytes = 0
         self._error = None
-
-    def close(self) -> None:
-        """Nothing to do."""
 
     def _fail(self, error: Exception) -> None:
         self._error = self._error or error

@@ -1,4 +1,4 @@
-"""A connection to a broker without an event loop: it sends a request, and waits for the response.
+"""A connection to a broker without an event loop: it sends requests, and waits for responses.
 
 kafka-python connects and logs in. Then its socket is taken over, because each request through the
 client's event loop and thread costs more than everything that Kafka needs of us.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import selectors
 import socket
 import ssl
+from contextlib import suppress
 from struct import Struct
 from typing import Any
 
@@ -30,6 +31,7 @@ _LENGTH = Struct(">i")
 # Of a few partitions.
 _RESPONSE_BYTES_MAX = 1 << 20
 _READ_BYTES = 65536
+_NUMBER_MAX = 0x7FFF_FFFF
 
 
 class DirectConnection:
@@ -43,7 +45,10 @@ class DirectConnection:
         for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):
             connected.setsockopt(socket.SOL_SOCKET, option, limit)
         self._socket = connected
-        self._number = 0
+        # Of the last request, and of the last response.
+        self._sent = self._received = 0
+        # The start of the next response.
+        self._rest = b""
 
     @classmethod
     def open(
@@ -75,32 +80,40 @@ class DirectConnection:
 
     def next_number(self) -> int:
         """Return the number of the next request."""
-        self._number = (self._number + 1) & 0x7FFF_FFFF
-        return self._number
+        self._sent = _after(self._sent)
+        return self._sent
 
     def send(self, request: bytes) -> None:
-        """Send a request."""
+        """Send a request; some may wait for their responses."""
         try:
             self._socket.sendall(request)
         except _TIMEOUTS as error:
             raise TimeoutError from error
 
     def receive(self) -> bytes:
-        """Return the response to the last request, from its number on; raises Malformed."""
-        data = self._read(_READ_BYTES)
+        """Return the response to the oldest request, from its number on; raises Malformed.
+
+        Responses come in the order of the requests.
+        """
+        data = self._rest or self._read(_READ_BYTES)
         while len(data) < _LENGTH.size:
             data += self._read(_READ_BYTES)
         (length,) = _LENGTH.unpack_from(data)
         if not 0 <= length <= _RESPONSE_BYTES_MAX:
             raise Malformed
-        missing = _LENGTH.size + length - len(data)
-        while missing > 0:
-            data += self._read(missing)
-            missing = _LENGTH.size + length - len(data)
-        response = data[_LENGTH.size :]
-        if missing or number_of(response) != self._number:
+        end = _LENGTH.size + length
+        while len(data) < end:
+            data += self._read(_READ_BYTES)
+        response, self._rest = data[_LENGTH.size : end], data[end:]
+        self._received = _after(self._received)
+        if number_of(response) != self._received:
             raise Malformed
         return response
+
+    def interrupt(self) -> None:
+        """Have a send or a receive of another thread fail, and all that come."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Close the socket."""
@@ -114,6 +127,10 @@ class DirectConnection:
         if not data:
             raise ConnectionResetError
         return data
+
+
+def _after(number: int) -> int:
+    return (number + 1) & _NUMBER_MAX
 
 
 def _require_versions(connection: Any) -> None:

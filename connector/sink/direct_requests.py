@@ -48,6 +48,7 @@ _THROTTLE_BYTES = 4
 _NO_TAGS = b"\x00"
 _ALL_REPLICAS = -1
 _COMMIT = b"\x01"
+_ABORT = b"\x00"
 _MORE = 0x80
 # Requests and responses that are kept: those of the partitions that are written most.
 _KEPT = 64
@@ -72,7 +73,8 @@ class TransactionRequests:
         self._transactional_id = head, _PRODUCER.pack(*producer)
         self._add_head = whose
         self._produce_head = head + _PRODUCE_HEAD.pack(_ALL_REPLICAS, timeout_ms)
-        self._end = whose + _COMMIT + _NO_TAGS
+        self._commit = whose + _COMMIT + _NO_TAGS
+        self._abort = whose + _ABORT + _NO_TAGS
 
     def add_partitions(self, number: int, partitions: tuple[PartitionId, ...]) -> bytes:
         """Return the request that adds partitions to the transaction."""
@@ -98,9 +100,9 @@ class TransactionRequests:
         head, producer = self._transactional_id
         return _request(TAKE_OVER, number, [head, _NUMBER.pack(timeout_ms), producer, _NO_TAGS])
 
-    def end(self, number: int) -> bytes:
-        """Return the request that commits the transaction."""
-        return _request(END, number, [self._end])
+    def end(self, number: int, *, commit: bool) -> bytes:
+        """Return the request that commits the transaction, or aborts it."""
+        return _request(END, number, [self._commit if commit else self._abort])
 
 
 def number_of(response: bytes) -> int:
@@ -154,7 +156,7 @@ def produced(response: bytes) -> dict[PartitionId, tuple[int, int]]:
 
 
 def ended(response: bytes) -> int:
-    """Return the error of a commit, or of a take-over; 0 is none."""
+    """Return the error of an end, or of a take-over; 0 is none."""
     fields = _Fields(response[_NUMBER.size :])
     fields.skip(_THROTTLE_BYTES)
     (error,) = fields.unpack(_ERROR)

@@ -10,11 +10,12 @@ writes one before it streams. Until then it names the instance before, so a fenc
 for it. If an instance has written one and then finds another name, the other instance has fenced
 it, and it stops.
 
-*Small commits.* A transaction that is complete before any of it was sent goes to Kafka without the
-client's thread (`direct_commits`). After any error there, the client goes on with it.
+*Small commits.* A transaction that is complete before any of it was sent goes to Kafka in the
+caller's thread (`direct_commits`).
 
-*Large commits.* While the client's thread commits, the caller fills the next transaction; `settle`
-waits for the commit.
+*Large commits.* Another thread writes and commits a larger one (`direct_stream`), while the caller
+fills the next one; `settle` waits for the commit. After any error of these two, kafka-python's own
+thread goes on with the transaction.
 
 *Memory.* Records are collected in batches, one open batch for each partition. The sink counts the
 bytes of open batches and of those that Kafka has not acknowledged. At the limit, the caller waits.
@@ -192,6 +193,8 @@ class KafkaSink(BatchReceiver):
         try:
             self._producer.finish_commit()
         except (KafkaError, OSError) as error:
+            # There may be something to abort.
+            self._in_transaction = True
             raise self._failure(attempts.committing(), error) from error
 
     def abort(self) -> None:
@@ -235,9 +238,7 @@ class KafkaSink(BatchReceiver):
         """Send a batch in the open transaction, or in a new one."""
         size = len(batch.data) - HEADER_BYTES
         try:
-            if not self._in_transaction:
-                self._producer.begin_transaction()
-                self._in_transaction = True
+            self._in_transaction = True
             self._producer.deliver(batch, self._sent_bytes_max)
         except (KafkaError, OSError) as error:
             raise self._failure(attempts.writing(batch.topic), error) from error

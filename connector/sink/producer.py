@@ -4,9 +4,10 @@
 first tries to deliver what is queued. This producer gives up after a timeout, and drops what is
 queued.
 
-A small transaction is committed without the client's thread (`direct_commits`), if it is complete
-before any of it was sent. While the client commits a larger one, this producer takes the batches of
-the next one, and has them compressed.
+A small transaction is committed in the caller's thread (`direct_commits`), if it is complete before
+any of it was sent. A larger one is written and committed by another thread (`direct_stream`), which
+takes the next one meanwhile. kafka-python's own thread goes on with a transaction that fails there,
+and has those of brokers that do not know the requests.
 
 This module, `network`, `listener`, `inspection`, `delivery` and the modules of direct commits use
 private names of kafka-python 3.0; `pyproject.toml` pins the minor version.
@@ -14,6 +15,7 @@ private names of kafka-python 3.0; `pyproject.toml` pins the minor version.
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +24,10 @@ from kafka.errors import KafkaError
 
 from connector.errors import kafka
 from connector.sink.delivery import BatchDelivery, delivery_of
-from connector.sink.direct_commits import DirectCommits, Reached, is_small
+from connector.sink.direct_commits import commit_directly, is_small
+from connector.sink.direct_link import DirectLink, Reached
+from connector.sink.direct_stream import DirectStream, DirectTransaction
+from connector.sink.in_flight import InFlight
 from connector.sink.timeouts import TimedOut
 
 # ruff: noqa: SLF001 - the client has no public way to say what others have sent
@@ -45,16 +50,20 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
         """Connect and take over `transactional_id`; raises KafkaError."""
         super().__init__(**arguments)
         self._timeout_seconds = timeout_seconds
-        # Batches that the client does not have yet, and whether its transaction has begun.
+        # Batches of the open transaction that was given to nobody yet.
         self._held: list[SealedRecords] = []
+        # Whether the client has the open transaction.
         self._begun = False
-        # The end of that transaction, if the client commits it now.
-        self._ending: Any = None
-        self._direct: DirectCommits | None = None
+        # What the stream has: the open transaction, and the one that is being committed.
+        self._open: DirectTransaction | None = None
+        self._ending: DirectTransaction | None = None
+        self._in_flight = InFlight()
+        self._link: DirectLink | None = None
+        self._stream: DirectStream | None = None
         try:
-            self._delivery = delivery_of(self)
+            self._delivery = delivery_of(self, self._in_flight)
             if isinstance(self._delivery, BatchDelivery):
-                self._direct = DirectCommits(self, arguments, timeout_seconds)
+                self._link = DirectLink(self, arguments, timeout_seconds)
             self.init_transactions()
         except BaseException:
             self.close_now()
@@ -65,34 +74,26 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
         """Bytes of batches that Kafka has not acknowledged yet."""
         return self._delivery.in_flight_bytes + self._held_bytes
 
-    def begin_transaction(self) -> None:
-        """Begin; the client's transaction begins with the first batch that it is given."""
-        if self._begun and self._ending is None:
-            super().begin_transaction()
-
     def deliver(self, batch: RecordBatch, in_flight_bytes_max: int) -> None:
         """Queue a batch in the open transaction as soon as there is room for it.
 
         `wake`, a later batch or the commit sends it. Raises KafkaError.
         """
         records = self._delivery.records_of(batch)
-        if self._ending is not None:
-            if not self._ending.is_done and self._has_room(records.size, in_flight_bytes_max):
-                self._held.append(records)
-                self._delivery.compress_ahead(records)
-                return
-            self.finish_commit()
-        if not self._begun and self._holds(records, in_flight_bytes_max):
+        if self._holds(records, in_flight_bytes_max):
             self._held.append(records)
             return
         self._hand_over()
-        self._delivery.make_room(records.size, in_flight_bytes_max, self._timeout_seconds)
-        self._delivery.deliver(records)
+        if self._open is not None:
+            self._make_room(records.size, in_flight_bytes_max)
+        if self._open is None:
+            self._delivery.make_room(records.size, in_flight_bytes_max, self._timeout_seconds)
+        self._send(records)
 
     def wake(self) -> None:
-        """Send what is queued, unless the transaction before is still being committed."""
-        if self._ending is None:
-            self._hand_over()
+        """Send what is queued."""
+        self._hand_over()
+        if self._begun:
             self._sender.wakeup()
 
     @property
@@ -101,23 +102,24 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
         return self._ending is not None
 
     def start_commit(self) -> None:
-        """Begin to commit, after the end of the commit before; a small one is done at the return.
+        """Begin to commit, after the end of the commit before; `is_committing` if it is not done.
 
         Batches that are delivered now belong to the next transaction. Raises KafkaError; after
         KafkaTimeoutError, the outcome is unknown.
         """
-        if not self._begun and self._commit_directly():
+        if self._is_held and self._commit_directly():
             return
-        self._delivery.settle(self._timeout_seconds)
-        self._ending = self._transaction_manager.begin_commit()
-        self._sender.wakeup()
+        if self._stream is not None and self._open is not None:
+            self._stream.end(self._open, commit=True)
+            self._ending, self._open = self._open, None
+        else:
+            self._commit_by_client()
 
     def finish_commit(self) -> None:
         """Wait for the end of a commit, if one has begun; raises as `start_commit` does."""
-        ending, self._ending = self._ending, None
-        if ending is not None:
-            self._complete(ending, self._timeout_seconds)
-            self._begun = False
+        if self._ending is not None:
+            self._await_end(self._ending, self._timeout_seconds)
+            self._ending = None
 
     def abort_transaction(self) -> None:
         """Abort; without a response, raises KafkaTimeoutError, and Kafka aborts later.
@@ -127,15 +129,17 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
         """
         self._held.clear()
         seconds = min(_ABORT_SECONDS, self._timeout_seconds)
-        ending, self._ending = self._ending, None
-        if ending is not None:
-            # If that fails, it is aborted as well.
-            with suppress(KafkaError):
-                self._complete(ending, seconds)
-                self._begun = False
-        if self._direct is not None and self._transaction_manager.has_fatal_error():
+        # If the commit fails, it is aborted as well.
+        with suppress(KafkaError):
+            self.finish_commit()
+            if self._stream is not None and self._open is not None:
+                self._stream.end(self._open, commit=False)
+                self._await_end(self._open, seconds)
+                self._open = None
+        if self._link is not None and self._transaction_manager.has_fatal_error():
             # After a request without a response, the client sends no end of the transaction.
-            self._direct.take_over(seconds)
+            self._close_stream()
+            self._link.take_over(seconds)
         elif self._begun:
             self._complete(self._transaction_manager.begin_abort(), seconds)
             self._delivery.aborted()
@@ -143,9 +147,10 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
 
     def close_now(self) -> None:
         """Close without delivering what is queued."""
-        if self._direct is not None:
-            self._direct.close()
-            self._delivery.close()
+        if self._link is not None:
+            self._close_stream()
+            self._link.close()
+        self._in_flight.close()
         self._sender.force_close()
         try:
             self.close(timeout=_CLOSE_SECONDS)
@@ -157,47 +162,122 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
     def _held_bytes(self) -> int:
         return sum(held.size_in_bytes() for held in self._held)
 
-    def _has_room(self, size: int, in_flight_bytes_max: int) -> bool:
-        """Return whether `size` more bytes may be held, once all that are held are compressed."""
-        if self.in_flight_bytes + size <= in_flight_bytes_max:
-            return True
-        for held in self._held:
-            held.compress()
-        return self.in_flight_bytes + size <= in_flight_bytes_max
+    @property
+    def _is_held(self) -> bool:
+        """Whether nothing of the open transaction was given away."""
+        return not self._begun and self._open is None
 
     def _holds(self, records: SealedRecords, in_flight_bytes_max: int) -> bool:
         """Return whether `records` may wait for a direct commit."""
-        fits = self._held_bytes + records.size <= in_flight_bytes_max
-        return self._direct is not None and fits and is_small([*self._held, records])
-
-    def _begin(self) -> None:
-        if not self._begun:
-            super().begin_transaction()
-            self._begun = True
+        fits = self.in_flight_bytes + records.size <= in_flight_bytes_max
+        whole = self._link is not None and self._is_held
+        return whole and fits and is_small([*self._held, records])
 
     def _hand_over(self) -> None:
-        """Give the client what waits for a direct commit; it is less than may be in flight."""
-        self._begin()
-        for records in self._held:
+        """Give away what waits for a direct commit; it is less than may be in flight."""
+        if self._is_held:
+            if self._link is not None and self._link.is_ready:
+                self._stream = self._stream or DirectStream(self._link, self._in_flight)
+                self._open = DirectTransaction()
+            else:
+                self.finish_commit()
+                self._begin(Reached.NOTHING)
+        held, self._held = self._held, []
+        for records in held:
+            self._send(records)
+
+    def _send(self, records: SealedRecords) -> None:
+        if self._stream is not None and self._open is not None:
+            self._stream.deliver(self._open, records)
+            self._has_fallen_back()
+        else:
+            self._deliver_to_client([records])
+
+    def _make_room(self, size: int, in_flight_bytes_max: int) -> None:
+        """Wait until the stream has room for `size` bytes, or the client has the transaction."""
+        until = time.monotonic() + self._timeout_seconds
+        while self._open is not None:
+            self._in_flight.expect()
+            flying = self._in_flight.bytes
+            if not flying or flying + size <= in_flight_bytes_max:
+                return
+            if not self._has_fallen_back() and not self._wait(until):
+                raise TimedOut(kafka.NOT_ACKNOWLEDGED, seconds=self._timeout_seconds)
+
+    def _await_end(self, transaction: DirectTransaction, timeout_seconds: float) -> None:
+        """Wait until the stream, or the client after it, has ended a transaction."""
+        until = time.monotonic() + timeout_seconds
+        while True:
+            self._in_flight.expect()
+            if transaction.reached is Reached.ENDED or self._has_fallen_back():
+                return
+            if not self._wait(until):
+                assert self._link is not None
+                raise self._link.fail(timeout_seconds)
+
+    def _wait(self, until: float) -> bool:
+        """Wait for news of what is in flight; return False if it is too late for any."""
+        left = until - time.monotonic()
+        if left > 0:
+            self._in_flight.wait(left)
+        return left > 0
+
+    def _has_fallen_back(self) -> bool:
+        """Have the client go on with what a stream has left that has failed; return if one has."""
+        stream = self._stream
+        if stream is None or stream.failure is None:
+            return False
+        left = [each for each in (self._ending, self._open) if each is not None]
+        left = [each for each in left if each.reached is not Reached.ENDED]
+        ending = self._ending
+        self._stream = self._ending = self._open = None
+        if not isinstance(stream.failure, (OSError, KafkaError)):
+            raise stream.failure
+        assert self._link is not None
+        self._link.give_up(stream.failure, left[0].reached if left else Reached.NOTHING)
+        for transaction in left:
+            self._begin(transaction.reached)
+            self._deliver_to_client(transaction.unacknowledged if transaction.commits else [])
+            if transaction is ending:
+                self._commit_by_client()
+        return True
+
+    def _close_stream(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+        self._stream = self._open = self._ending = None
+        self._in_flight.clear()
+
+    def _begin(self, reached: Reached) -> None:
+        """Have the client begin a transaction that came so far without it."""
+        super().begin_transaction()
+        self._begun = True
+        if reached is not Reached.NOTHING:
+            # Kafka may know of it, so the client has to end it in any case.
+            self._transaction_manager._transaction_started = True
+
+    def _deliver_to_client(self, batches: list[SealedRecords]) -> None:
+        for records in batches:
             # A direct commit may have closed it.
             records.reopen()
             self._delivery.deliver(records)
-        self._held.clear()
 
     def _commit_directly(self) -> bool:
         """Commit without the client; if that fails on the way, leave the rest to the client."""
+        held, self._held = self._held, []
         reached = Reached.NOTHING
-        if self._direct is not None and is_small(self._held):
-            reached = self._direct.commit(self._held)
-        if reached is not Reached.COMMITTED:
-            if reached is Reached.ACKNOWLEDGED:
-                self._held.clear()
-            self._hand_over()
-            if reached is not Reached.NOTHING:
-                # Kafka may know of it, so the client has to end it in any case.
-                self._transaction_manager._transaction_started = True
-        self._held.clear()
-        return reached is Reached.COMMITTED
+        if self._link is not None:
+            reached = commit_directly(self._link, held)
+        if reached is Reached.ENDED:
+            return True
+        self._begin(reached)
+        self._deliver_to_client([] if reached is Reached.ACKNOWLEDGED else held)
+        return False
+
+    def _commit_by_client(self) -> None:
+        self._delivery.settle(self._timeout_seconds)
+        self._complete(self._transaction_manager.begin_commit(), self._timeout_seconds)
+        self._begun = False
 
     def _complete(self, result: Any, timeout_seconds: float) -> None:
         self._sender.wakeup()

@@ -137,12 +137,6 @@ class SimulatedProducer:
             raise _no_answer()
         return set(range(len(self._broker.topics[topic])))
 
-    def begin_transaction(self) -> None:
-        """Begin a transaction."""
-        self._raise_failure()
-        if self._ending is None:
-            self._added.clear()
-
     def deliver(self, batch: RecordBatch, in_flight_bytes_max: int) -> None:
         """Queue a batch, once there is room."""
         if self._process.step(Call.DELIVER) is Fault.REFUSED:
@@ -196,7 +190,6 @@ class SimulatedProducer:
         ending, self._ending = self._ending, None
         if ending is not None:
             self._end(ending.fault, commit=True)
-            self._added.clear()
             for batch in ending.held:
                 self._queue(batch)
 
@@ -234,6 +227,7 @@ class SimulatedProducer:
             self._broker.end_transaction(self._id, self._epoch, commit=commit)
         except KafkaError as error:
             raise self._fail(error) from error
+        self._added.clear()
         if fault is Fault.LOST:
             raise self._fail(_no_answer())
 

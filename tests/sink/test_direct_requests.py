@@ -80,11 +80,12 @@ def test_batches_are_written_topic_by_topic() -> None:
     assert ours == framed(theirs, 9)
 
 
-def test_the_end_is_a_commit() -> None:
+@pytest.mark.parametrize("commit", [True, False], ids=["commit", "abort"])
+def test_the_end_is_a_commit_or_an_abort(commit: bool) -> None:
     theirs = EndTxnRequest(
-        transactional_id=LONG, producer_id=1 << 40, producer_epoch=77, committed=True
+        transactional_id=LONG, producer_id=1 << 40, producer_epoch=77, committed=commit
     )
-    assert REQUESTS.end(NUMBER) == framed(theirs, 3)
+    assert REQUESTS.end(NUMBER, commit=commit) == framed(theirs, 3)
 
 
 def test_a_take_over_names_the_producer_that_it_follows() -> None:

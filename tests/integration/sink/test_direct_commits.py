@@ -1,4 +1,7 @@
-"""Small transactions are committed without kafka-python's thread, and survive every failure."""
+"""Transactions are committed without kafka-python's thread, and survive every failure.
+
+Small ones in the caller's thread, large ones in another.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,9 @@ from kafka.errors import KafkaError
 
 from connector.errors import SinkUnavailable, Superseded
 from connector.settings.sections import KafkaSettings
-from connector.sink import direct_commits
-from connector.sink.direct_commits import DirectCommits, Reached
+from connector.sink import direct_link, producer
+from connector.sink.direct_commits import commit_directly
+from connector.sink.direct_link import DirectLink, Reached
 from connector.sink.direct_requests import ADD_PARTITIONS, END, PRODUCE, VERSIONS
 from connector.sink.kafka_sink import KafkaSink
 from connector.sink.recovery import Recovered
@@ -38,6 +42,10 @@ pytestmark = pytest.mark.kafka
 
 # Of all partitions; their repeated keys are left out of what is compared.
 WARM = range(1000, 1010)
+# Bytes of a record of a small and of a large transaction, with three of them.
+SMALL, LARGE = 100, 150_000
+
+of_each_size = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["small", "large"])
 
 
 @pytest.fixture
@@ -70,14 +78,25 @@ def open_sink(kafka_broker: KafkaBroker, prefix: str) -> Iterator[Open]:
 def reached(monkeypatch: pytest.MonkeyPatch) -> list[Reached]:
     """How far each transaction came without kafka-python; it is tried again at once."""
     seen: list[Reached] = []
-    commit = DirectCommits.commit
+    end, give_up = DirectLink.end, DirectLink.give_up
 
-    def noted(self: DirectCommits, held: Sequence[SealedRecords]) -> Reached:
-        seen.append(commit(self, held))
-        return seen[-1]
+    def noted(link: DirectLink, held: Sequence[SealedRecords]) -> Reached:
+        if not link.is_ready:
+            seen.append(Reached.NOTHING)
+        return commit_directly(link, held)
 
-    monkeypatch.setattr(DirectCommits, "commit", noted)
-    monkeypatch.setattr(direct_commits, "_PAUSE_SECONDS", 0.0)
+    def ended(self: DirectLink, *, commit: bool) -> None:
+        end(self, commit=commit)
+        seen.append(Reached.ENDED)
+
+    def given_up(self: DirectLink, error: Exception, reached: Reached) -> None:
+        seen.append(reached)
+        give_up(self, error, reached)
+
+    monkeypatch.setattr(producer, "commit_directly", noted)
+    monkeypatch.setattr(DirectLink, "end", ended)
+    monkeypatch.setattr(DirectLink, "give_up", given_up)
+    monkeypatch.setattr(direct_link, "_PAUSE_SECONDS", 0.0)
     return seen
 
 
@@ -87,7 +106,7 @@ def warm(sink: KafkaSink, prefix: str, reached: list[Reached]) -> None:
     def goes_directly() -> bool:
         publish(sink, prefix, WARM)
         commit(sink, PROGRESS)
-        return reached[-1] is Reached.COMMITTED
+        return reached[-1] is Reached.ENDED
 
     wait_until(goes_directly, lambda: f"no commit goes directly: {reached}")
     reached.clear()
@@ -127,34 +146,37 @@ class Cable:
 
 def cable_of(sink: KafkaSink) -> Cable:
     """Return the cable of a sink that has one broker and has committed directly."""
-    producer: Any = sink._producer
-    (connection,) = producer._direct._connections.values()
+    client: Any = sink._producer
+    (connection,) = client._link._connections.values()
     connection._socket = Cable(connection._socket)
     cable: Cable = connection._socket
     return cable
 
 
-def test_a_small_transaction_goes_directly_and_a_large_one_does_not(
+def test_transactions_of_every_size_go_directly(
     open_sink: Open, prefix: str, kafka_broker: KafkaBroker, reached: list[Reached]
 ) -> None:
     sink = open_sink()
     warm(sink, prefix, reached)
     publish(sink, prefix, range(3))
     commit(sink, PROGRESS)
-    # Of more bytes than go directly.
     publish(sink, prefix, range(3, 8), size=100_000)
     commit(sink, PROGRESS)
     publish(sink, prefix, range(8, 10))
     commit(sink, PROGRESS)
     publish(sink, prefix, range(10, 12))
     sink.abort()
-    publish(sink, prefix, range(12, 14))
+    # It has left the sink before it is aborted.
+    publish(sink, prefix, range(12, 24), size=100_000)
+    sink.abort()
+    publish(sink, prefix, range(24, 26))
     commit(sink, PROGRESS)
-    assert reached == [Reached.COMMITTED] * 3
-    assert delivered(kafka_broker, prefix) == [*range(10), 12, 13]
+    assert reached == [Reached.ENDED] * 5
+    assert delivered(kafka_broker, prefix) == [*range(10), 24, 25]
     assert sink.in_flight_bytes == 0
 
 
+@of_each_size
 @pytest.mark.parametrize("arrives", [False, True], ids=["lost", "arrived"])
 @pytest.mark.parametrize("kind", [ADD_PARTITIONS, PRODUCE, END], ids=["add", "produce", "end"])
 def test_a_connection_that_breaks_loses_and_repeats_nothing(
@@ -162,12 +184,13 @@ def test_a_connection_that_breaks_loses_and_repeats_nothing(
     prefix: str,
     kafka_broker: KafkaBroker,
     reached: list[Reached],
+    size: int,
     kind: int,
     arrives: bool,
 ) -> None:
     sink = open_sink()
     warm(sink, prefix, reached)
-    publish(sink, prefix, range(3))
+    publish(sink, prefix, range(3), size)
     commit(sink, PROGRESS)
     cable = cable_of(sink)
     cable.kind = kind
@@ -175,52 +198,55 @@ def test_a_connection_that_breaks_loses_and_repeats_nothing(
         cable.after = cable.cut
     else:
         cable.before = cable.cut
-    publish(sink, prefix, range(3, 6))
+    publish(sink, prefix, range(3, 6), size)
     commit(sink, PROGRESS)
-    publish(sink, prefix, range(6, 9))
+    publish(sink, prefix, range(6, 9), size)
     commit(sink, PROGRESS)
     interrupted = Reached.ACKNOWLEDGED if kind == END else Reached.SENT
-    assert reached == [Reached.COMMITTED, interrupted, Reached.COMMITTED]
+    assert reached == [Reached.ENDED, interrupted, Reached.ENDED]
     assert delivered(kafka_broker, prefix) == list(range(9))
     assert sink.recover() == Recovered(PROGRESS, {}, {}, {})
 
 
+@of_each_size
 def test_a_broker_that_does_not_know_the_requests_is_not_asked_again(
     open_sink: Open,
     prefix: str,
     kafka_broker: KafkaBroker,
     reached: list[Reached],
+    size: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     newest = VERSIONS[END]
     monkeypatch.setitem(VERSIONS, END, 1000)
     sink = open_sink()
-    publish(sink, prefix, range(3))
+    publish(sink, prefix, range(3), size)
     commit(sink, PROGRESS)
     monkeypatch.setitem(VERSIONS, END, newest)
-    publish(sink, prefix, range(3, 5))
+    publish(sink, prefix, range(3, 5), size)
     commit(sink, PROGRESS)
-    assert reached == [Reached.NOTHING] * 2
+    assert set(reached) == {Reached.NOTHING}
     assert delivered(kafka_broker, prefix) == list(range(5))
 
 
+@of_each_size
 def test_a_broker_that_is_not_known_is_found_by_the_client(
-    open_sink: Open, prefix: str, kafka_broker: KafkaBroker, reached: list[Reached]
+    open_sink: Open, prefix: str, kafka_broker: KafkaBroker, reached: list[Reached], size: int
 ) -> None:
     sink = open_sink()
     warm(sink, prefix, reached)
-    publish(sink, prefix, range(1))
+    publish(sink, prefix, range(1), size)
     commit(sink, PROGRESS)
-    producer: Any = sink._producer
-    cluster = producer._metadata
+    client: Any = sink._producer
+    cluster = client._metadata
     # Metadata that name a broker which is not there.
-    producer._direct._cluster = Elsewhere(cluster)
-    publish(sink, prefix, range(1, 3))
+    client._link._cluster = Elsewhere(cluster)
+    publish(sink, prefix, range(1, 3), size)
     commit(sink, PROGRESS)
-    producer._direct._cluster = cluster
-    publish(sink, prefix, range(3, 5))
+    client._link._cluster = cluster
+    publish(sink, prefix, range(3, 5), size)
     commit(sink, PROGRESS)
-    assert reached == [Reached.COMMITTED, Reached.NOTHING, Reached.COMMITTED]
+    assert reached == [Reached.ENDED, Reached.NOTHING, Reached.ENDED]
     assert delivered(kafka_broker, prefix) == list(range(5))
 
 
@@ -237,12 +263,13 @@ class Elsewhere:
         return getattr(self._cluster, name)
 
 
+@of_each_size
 def test_a_broker_that_is_killed_between_records_and_commit_loses_nothing(
-    open_sink: Open, prefix: str, kafka_broker: KafkaBroker, reached: list[Reached]
+    open_sink: Open, prefix: str, kafka_broker: KafkaBroker, reached: list[Reached], size: int
 ) -> None:
     sink = open_sink(transaction_timeout_seconds=60)
     warm(sink, prefix, reached)
-    publish(sink, prefix, range(3))
+    publish(sink, prefix, range(3), size)
     commit(sink, PROGRESS)
     # A broker that is alone and killed before it has marked a commit never marks it.
     wait_until_settled(kafka_broker.endpoint, prefix)
@@ -259,21 +286,23 @@ def test_a_broker_that_is_killed_between_records_and_commit_loses_nothing(
             kafka_broker.start()
 
     cable.before = kill
-    publish(sink, prefix, range(3, 6))
+    publish(sink, prefix, range(3, 6), size)
     with ThreadPoolExecutor(1) as pool:
         restarted = pool.submit(restart)
         commit(sink, PROGRESS)
         restarted.result()
-    assert reached == [Reached.COMMITTED, Reached.ACKNOWLEDGED]
+    assert reached == [Reached.ENDED, Reached.ACKNOWLEDGED]
     assert delivered(kafka_broker, prefix) == list(range(6))
 
 
+@of_each_size
 @pytest.mark.parametrize("kind", [ADD_PARTITIONS, PRODUCE, END], ids=["add", "produce", "end"])
 def test_a_producer_that_is_fenced_on_the_way_commits_nothing_more(
     open_sink: Open,
     prefix: str,
     kafka_broker: KafkaBroker,
     reached: list[Reached],
+    size: int,
     kind: int,
 ) -> None:
     sink = open_sink()
@@ -287,7 +316,7 @@ def test_a_producer_that_is_fenced_on_the_way_commits_nothing_more(
         cable.kind = -1
 
     cable.before = take_over
-    publish(sink, prefix, range(3))
+    publish(sink, prefix, range(3), size)
     with pytest.raises((Superseded, SinkUnavailable)) as caught:
         commit(sink, PROGRESS)
     error = caught.value
@@ -296,7 +325,7 @@ def test_a_producer_that_is_fenced_on_the_way_commits_nothing_more(
     )
     sink.abandon()
     (successor,) = successors
-    publish(successor, prefix, range(3, 5))
+    publish(successor, prefix, range(3, 5), size)
     commit(successor, PROGRESS)
     assert delivered(kafka_broker, prefix) == [3, 4]
 
@@ -320,6 +349,7 @@ def leads(broker: KafkaBroker, prefix: str) -> bool:
         return False
 
 
+@of_each_size
 @pytest.mark.parametrize(
     "kind",
     [pytest.param(ADD_PARTITIONS, marks=full_only), PRODUCE, END],
@@ -330,6 +360,7 @@ def test_a_broker_that_stands_still_leaves_no_transaction_open(
     prefix: str,
     kafka_broker: KafkaBroker,
     reached: list[Reached],
+    size: int,
     kind: int,
 ) -> None:
     sink = open_sink(request_timeout_seconds=4, transaction_timeout_seconds=300)
@@ -337,7 +368,7 @@ def test_a_broker_that_stands_still_leaves_no_transaction_open(
     cable = cable_of(sink)
     cable.kind = kind
     cable.before = lambda: stop(kafka_broker.pid)
-    publish(sink, prefix, range(3))
+    publish(sink, prefix, range(3), size)
     try:
         with pytest.raises(SinkUnavailable):
             commit(sink, PROGRESS)
@@ -350,6 +381,6 @@ def test_a_broker_that_stands_still_leaves_no_transaction_open(
     # All or nothing, and long before the transaction's time is up.
     assert delivered(kafka_broker, prefix) in ([], [0, 1, 2])
     successor = open_sink("b")
-    publish(successor, prefix, range(3, 5))
+    publish(successor, prefix, range(3, 5), size)
     commit(successor, PROGRESS)
     assert delivered(kafka_broker, prefix) in ([3, 4], [0, 1, 2, 3, 4])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from connector.settings.sections import KafkaSettings
-from connector.sink.direct_commits import Reached
+from connector.sink.direct_link import Reached
 from connector.sink.kafka_sink import KafkaSink
 from tests.integration.sink.commits import commit
 from tests.integration.sink.test_delivery import PROGRESS, publish
@@ -48,7 +48,7 @@ def settings(doors: Doors, door: str, prefix: str) -> KafkaSettings:
 
 
 @pytest.mark.parametrize("door", ["TLS", "LOGIN", "TLS_LOGIN"])
-def test_a_small_transaction_goes_directly_through_every_door(
+def test_transactions_go_directly_through_every_door(
     doors: Doors, door: str, prefix: str, reached: list[Reached]
 ) -> None:
     sink = KafkaSink(settings(doors, door, prefix), "pipe", "a", 1 << 20)
@@ -58,7 +58,9 @@ def test_a_small_transaction_goes_directly_through_every_door(
             # Of more bytes than one record of TLS, and than one receive.
             publish(sink, prefix, range(number, number + 1), size=50_000)
             commit(sink, PROGRESS)
-        assert reached == [Reached.COMMITTED] * 3
-        assert delivered(doors.broker, prefix) == [0, 1, 2]
+        publish(sink, prefix, range(3, 20), size=50_000)
+        commit(sink, PROGRESS)
+        assert reached == [Reached.ENDED] * 4
+        assert delivered(doors.broker, prefix) == list(range(20))
     finally:
         sink.close()

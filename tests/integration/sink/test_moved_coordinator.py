@@ -11,7 +11,7 @@ from kafka import KafkaAdminClient, TopicPartition
 from kafka.errors import KafkaError
 
 from connector.settings.sections import KafkaSettings
-from connector.sink.direct_commits import Reached
+from connector.sink.direct_link import Reached
 from connector.sink.direct_requests import ADD_PARTITIONS, END, PRODUCE
 from connector.sink.kafka_sink import KafkaSink
 from local_stack import KafkaBroker
@@ -85,7 +85,7 @@ def before(kind: int, sink: KafkaSink, cluster: Cluster) -> None:
             cable.kind = -1
         cluster.move()
 
-    for connection in producer._direct._connections.values():
+    for connection in producer._link._connections.values():
         connection._socket = cable = Cable(connection._socket)
         cable.kind, cable.before = kind, move
         cables.append(cable)
@@ -117,5 +117,5 @@ def test_a_coordinator_that_has_moved_is_found(
     warm(sink, prefix, reached)
     publish(sink, prefix, range(3, 6))
     commit(sink, PROGRESS)
-    assert reached == [Reached.COMMITTED]
+    assert reached == [Reached.ENDED]
     assert delivered(cluster.first, prefix) == list(range(6))
