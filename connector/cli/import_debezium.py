@@ -64,7 +64,6 @@ def import_debezium(
 
     def write() -> None:
         from connector.migration.connector_file import read_connector  # noqa: PLC0415  # --help
-
         from connector.migration.worker_file import read_worker, with_worker  # noqa: PLC0415
 
         file = read_connector(connector)

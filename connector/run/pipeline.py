@@ -300,7 +300,7 @@ class Pipeline:
             instance=self._instance.id,
             resumed=recovered.progress is not None,
             # After a start by GTID, the source names the file with its first event.
-            **({"position": f"{point.file}:{point.position}"} if point.file else {}),
+            position=f"{point.file}:{point.position}" if point.file else None,
             gtid_set=str(point.gtid_set) if point.gtid_set is not None else None,
         )
 
