@@ -69,7 +69,9 @@ def import_debezium(
         file = read_connector(connector)
         if worker is not None:
             file = with_worker(file, read_worker(worker))
-        draft, settings = _converted(file, output, bootstrap_servers, secrets=secrets)
+        # With offsets, the connector's own start does not matter, so it needs no counterpart.
+        start = "" if offsets is None else "earliest"
+        draft, settings = _converted(file, output, bootstrap_servers, secrets=secrets, start=start)
         if offsets is not None:
             start = _start(file, settings, offsets)
             draft, _ = _converted(file, output, bootstrap_servers, secrets=secrets, start=start)
