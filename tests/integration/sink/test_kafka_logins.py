@@ -26,6 +26,9 @@ from connector.sink.kafka_sink import KafkaSink
 from connector.sink.limits import check_limits
 from local_stack import KafkaBroker
 from local_stack.managed_server import HOST, free_port
+from stream_jobs.source.client import KafkaClient
+from stream_jobs.source.facts import KafkaFacts
+from stream_jobs.source.retention import kept_until
 from tests.errors.texts import text_of
 
 if TYPE_CHECKING:
@@ -127,6 +130,15 @@ def test_an_account_with_the_fewest_rights_goes_on(listener: Listener) -> None:
     assert [log["event"] for log in logs] == [text_of(kafka_limits.NO_LIMITS)]
     # Nobody may see which topics are compacted, which is no error.
     assert set(topics_of(settings, KAFKA_CLIENTS, set()).values()) == {False}
+    login = {
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "PLAIN",
+        "sasl_plain_username": "bob",
+        "sasl_plain_password": PASSWORD,
+    }
+    facts = KafkaFacts((listener.address,), 5.0, tuple(login.items()))
+    with closing(KafkaClient(facts)) as client:
+        assert kept_until(facts, client, {("crm.progress", 0): 0}) == {}
 
 
 def test_each_client_asks_the_command_for_the_password_anew(
