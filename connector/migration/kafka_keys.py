@@ -63,11 +63,13 @@ def _convert_topics(draft: Draft) -> None:
 
 
 def _convert_login(draft: Draft, *, secrets: bool) -> None:
-    """Take over how a client of the connector logs in; Connect's own login is not in the file."""
+    """Take over how a client of the connector, or a producer of its worker, logs in."""
     client = next(
         (each for each in _CLIENTS if f"{each}security.protocol" in draft.left), _CLIENTS[0]
     )
     protocol = draft.pop(f"{client}security.protocol")
+    if protocol is None and _WORKER in draft.connector.properties:
+        return
     if protocol is None:
         draft.say(
             "kafka.security_protocol",

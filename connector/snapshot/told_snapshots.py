@@ -1,8 +1,8 @@
 """Which notifications a snapshot has: one or more tables whose copies began together.
 
 STARTED, then for each table IN_PROGRESS and TABLE_SCAN_COMPLETED, and COMPLETED or ABORTED after
-the last table. The copies at the start of a pipeline are an initial snapshot, and so are those for which the
-stream waits, as with Debezium. All others are incremental.
+the last table. The copies at the start of a pipeline are an initial snapshot, and so are those for
+which the stream waits, as with Debezium. All others are incremental.
 """
 
 from __future__ import annotations

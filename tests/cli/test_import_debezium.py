@@ -537,6 +537,15 @@ def test_what_the_connector_names_counts_more_than_its_worker(tmp_path: Path) ->
     assert found.kafka.bootstrap_servers == ["k1:9093", "k2:9093"]
 
 
+def test_a_worker_without_a_login_needs_none(tmp_path: Path) -> None:
+    worker = tmp_path / "worker.properties"
+    worker.write_text("bootstrap.servers = k1:9092\n")
+    assert "if the brokers need a login" in Imported(tmp_path, LEAST).text
+    with_worker = Imported(tmp_path, LEAST, "--worker", str(worker))
+    assert "if the brokers need a login" not in with_worker.text
+    assert with_worker.settings.kafka.security_protocol == "PLAINTEXT"
+
+
 def test_a_worker_without_a_file(tmp_path: Path) -> None:
     path = tmp_path / "absent.properties"
     text = shown(migration.UNREADABLE, path=path, said="No such file or directory")
