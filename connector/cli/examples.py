@@ -38,6 +38,10 @@ CONFIG: Final = _examples(
 IMPORT_DEBEZIUM: Final = _examples(
     ("import-debezium connector.json > my.toml", "a configuration from that of a connector"),
     (
+        "import-debezium connector.json --worker connect-distributed.properties > my.toml",
+        "with what the worker of Connect says",
+    ),
+    (
         "import-debezium connector.json --offsets connect-offsets -o my.toml",
         "and go on where the connector stopped",
     ),

@@ -33,10 +33,19 @@ def import_debezium(
             "snapshot.mode says.",
         ),
     ] = None,
+    worker: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The properties of Connect's worker, such as connect-distributed.properties: the "
+            "converters, brokers and login of connectors that do not name their own.",
+        ),
+    ] = None,
     bootstrap_servers: Annotated[
         str,
         typer.Option(
-            metavar="HOST:PORT,…", help="Kafka; by default the brokers of the schema history."
+            metavar="HOST:PORT,…",
+            help="Kafka; by default the brokers of the worker, or of the schema history.",
         ),
     ] = "",
     output: Annotated[
@@ -55,9 +64,14 @@ def import_debezium(
 
     def write() -> None:
         from connector.migration.connector_file import read_connector  # noqa: PLC0415  # --help
+        from connector.migration.worker_file import read_worker, with_worker  # noqa: PLC0415
 
         file = read_connector(connector)
-        draft, settings = _converted(file, output, bootstrap_servers, secrets=secrets)
+        if worker is not None:
+            file = with_worker(file, read_worker(worker))
+        # With offsets, the connector's own start does not matter, so it needs no counterpart.
+        start = "" if offsets is None else "earliest"
+        draft, settings = _converted(file, output, bootstrap_servers, secrets=secrets, start=start)
         if offsets is not None:
             start = _start(file, settings, offsets)
             draft, _ = _converted(file, output, bootstrap_servers, secrets=secrets, start=start)

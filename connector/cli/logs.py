@@ -35,7 +35,7 @@ def configure_logging(
     renderers: tuple[Processor, ...] = (
         (as_ecs(command, pipeline), structlog.processors.JSONRenderer(ensure_ascii=False))
         if settings.format == "json"
-        else (structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),)
+        else (_drop_nulls, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()))
     )
     structlog.configure(
         processors=[
@@ -66,6 +66,14 @@ def _drop_below(
     if logging.getLevelNamesMapping()[entry["level"].upper()] < level:
         raise structlog.DropEvent
     return entry
+
+
+def _drop_nulls(
+    logger: object, method: str, entry: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    """Leave out what is not known, as lines in JSON do: a processor of structlog."""
+    del logger, method
+    return {name: value for name, value in entry.items() if value is not None}
 
 
 class _ClientHandler(logging.Handler):

@@ -34,6 +34,18 @@ RECORD = ErrorCode(
         "why": "the header cdc.op is not c, u, d, r or t",
     },
 )
+ADVISED_RECORD = ErrorCode(
+    "M222",
+    "{topic}, partition {partition}, offset {offset}, cdc.seq {seq}: {why}",
+    end=End.FAILED,
+    frame=True,
+    cause="A record of Kafka is refused, and its error says what to do.",
+    example={
+        **_RECORD,
+        "seq": "00010000004200000011870000000000000000",
+        "why": "the mirror does not have the row that it takes away",
+    },
+)
 NO_SEQUENCE = ErrorCode(
     "M203",
     "there is no header cdc.seq",
@@ -108,7 +120,8 @@ WRONG_VALUE = ErrorCode(
 ZERO_DATE = ErrorCode(
     "M214",
     "column {column} holds a zero, partial or impossible date, which Spark's types cannot",
-    'set mirror.zero_dates = "null" to store NULL for such values',
+    'set mirror.zero_dates = "null" to store NULL for such values, start the job again, and resume '
+    "the table: `binlog-connector-mirror resume CONFIG TABLE`",
     end=End.FAILED,
     cause="MySQL can store dates such as 0000-00-00 and 2024-05-00, which do not exist.",
     example={"column": "shipped"},

@@ -180,9 +180,12 @@ ROW_IMAGE = ErrorCode(
 HIDDEN = ErrorCode(
     "S677",
     "the account does not see all {objects} of this server, so that some may be missing here",
-    "GRANT {rights} ON *.* TO {account}, at least for a `check`",
+    "GRANT {rights} ON *.* TO {account}",
     end=End.LOGGED,
-    cause="A server shows these only to accounts with rights on them.",
+    cause=(
+        "A server shows these only to accounts with rights on them. Only `check` needs the rights, "
+        "so you may take them back after it."
+    ),
     example={
         "objects": ("triggers", "events"),
         "rights": ("TRIGGER", "EVENT"),

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from connector.migration.draft import Draft
 
 _HISTORY: Final = "schema.history.internal.kafka.bootstrap.servers"
+_WORKER: Final = "bootstrap.servers"
 _CLIENTS: Final = (
     "schema.history.internal.producer.",
     "schema.history.internal.consumer.",
@@ -25,9 +26,13 @@ _COMPRESSION: Final = {each: each for each in ("lz4", "zstd", "gzip", "none")}
 
 def convert_kafka(draft: Draft, bootstrap_servers: str, *, secrets: bool) -> None:
     """Convert the brokers, the login and the topics; raises ConfigError without brokers."""
-    found = draft.pop(_HISTORY, "database.history.kafka.bootstrap.servers")
-    servers = bootstrap_servers or draft.require(_HISTORY, found, "give --bootstrap-servers")
-    said = "--bootstrap-servers" if bootstrap_servers else _HISTORY
+    known = {
+        "--bootstrap-servers": bootstrap_servers,
+        _WORKER: draft.pop(_WORKER),
+        _HISTORY: draft.pop(_HISTORY, "database.history.kafka.bootstrap.servers"),
+    }
+    said = next((name for name, value in known.items() if value), _HISTORY)
+    servers = draft.require(_HISTORY, known[said], "give --worker or --bootstrap-servers")
     listed = [server.strip() for server in servers.split(",")]
     draft.take(said, "kafka.bootstrap_servers", listed, servers)
     prefix = draft.pop("topic.prefix", "database.server.name")
@@ -58,11 +63,13 @@ def _convert_topics(draft: Draft) -> None:
 
 
 def _convert_login(draft: Draft, *, secrets: bool) -> None:
-    """Take over how a client of the connector logs in; Connect's own login is not in the file."""
+    """Take over how a client of the connector, or a producer of its worker, logs in."""
     client = next(
         (each for each in _CLIENTS if f"{each}security.protocol" in draft.left), _CLIENTS[0]
     )
     protocol = draft.pop(f"{client}security.protocol")
+    if protocol is None and _WORKER in draft.connector.properties:
+        return
     if protocol is None:
         draft.say(
             "kafka.security_protocol",
@@ -71,6 +78,8 @@ def _convert_login(draft: Draft, *, secrets: bool) -> None:
         )
         return
     draft.take(f"{client}security.protocol", "kafka.security_protocol", protocol.upper(), protocol)
+    for name in [each for each in draft.left if each.startswith(f"{client}ssl.")]:
+        draft.no_counterpart(name, "kafka.ssl_ca, ssl_certificate and ssl_key take PEM files")
     if not protocol.upper().startswith("SASL"):
         return
     mechanism = draft.pop(f"{client}sasl.mechanism")

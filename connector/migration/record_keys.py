@@ -76,16 +76,14 @@ def convert_records(draft: Draft) -> None:
 def _convert_converter(draft: Draft, side: str) -> None:
     name = f"{side}.converter"
     schemas = draft.pop(f"{name}.schemas.enable")
-    converter = draft.pop(name)
+    advice = f"the worker has it: give its file by --worker, or add {name} to the JSON file"
+    converter = draft.require(name, draft.pop(name), advice)
     key = f"envelope.{side}_format"
     if converter == JSON_CONVERTER:
         # Its own default.
         has_schema = (schemas or "true").lower() == "true"
         found = "json_with_schema" if has_schema else "json"
         draft.take(name, key, found, f"{converter}, {name}.schemas.enable = {schemas or 'true'}")
-    elif converter is None:
-        draft.say(key, f"{name} is that of the worker: if it has schemas, write json_with_schema")
-        draft.no_counterpart(name, "it is that of the worker, and JSON without schemas is assumed")
     elif side == "value" and converter.endswith(".CloudEventsConverter"):
         draft.take(name, key, "cloudevents", converter)
         option = f"{name}.json.schemas.enable"

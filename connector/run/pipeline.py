@@ -299,7 +299,8 @@ class Pipeline:
             server=source.identity.version,
             instance=self._instance.id,
             resumed=recovered.progress is not None,
-            position=f"{point.file}:{point.position}",
+            # After a start by GTID, the source names the file with its first event.
+            position=f"{point.file}:{point.position}" if point.file else None,
             gtid_set=str(point.gtid_set) if point.gtid_set is not None else None,
         )
 

@@ -1,8 +1,8 @@
 """Which notifications a snapshot has: one or more tables whose copies began together.
 
-STARTED, then for each table IN_PROGRESS and TABLE_SCAN_COMPLETED, and COMPLETED after the last
-table. The copies at the start of a pipeline are an initial snapshot, and so are those for which the
-stream waits, as with Debezium. All others are incremental.
+STARTED, then for each table IN_PROGRESS and TABLE_SCAN_COMPLETED, and COMPLETED or ABORTED after
+the last table. The copies at the start of a pipeline are an initial snapshot, and so are those for
+which the stream waits, as with Debezium. All others are incremental.
 """
 
 from __future__ import annotations
@@ -109,13 +109,19 @@ class ToldSnapshots:
             self._tell(id_, INCREMENTAL, kind, self._collections(state))
 
     def settle(self) -> None:
-        """Tell which snapshots are complete; call it before what has ended may be committed."""
+        """Tell which snapshots are complete; call it before what has ended may be committed.
+
+        An initial snapshot without the rows of a table was aborted, as with Debezium. The tables
+        of an incremental one have a status each.
+        """
         if not self._ended:
             return
         going = {state.snapshot for state in self._states.values() if state.under_way}
+        failed = {state.snapshot for state in self._states.values() if state.phase == "failed"}
         for id_, aggregate in self._ended.items():
             if id_ not in going:
-                self._tell(id_, aggregate, "COMPLETED", {})
+                lacks = aggregate is INITIAL and id_ in failed
+                self._tell(id_, aggregate, "ABORTED" if lacks else "COMPLETED", {})
         self._ended.clear()
 
     def _collections(self, state: TableState) -> dict[str, str]:

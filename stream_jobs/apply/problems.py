@@ -24,7 +24,9 @@ class RecordPosition(NamedTuple):
         where = {"topic": self.topic, "partition": self.partition, "offset": self.offset}
         if self.seq is None:
             return MirrorError(mirror_records.RECORD_WITHOUT_SEQUENCE, **where, why=why)
-        return MirrorError(mirror_records.RECORD, **where, seq=self.seq.unpack(), why=why)
+        # Two pieces of advice would contradict each other.
+        code = mirror_records.ADVISED_RECORD if why.fix else mirror_records.RECORD
+        return MirrorError(code, **where, seq=self.seq.unpack(), why=why)
 
 
 class WrongRecordError(Exception):

@@ -21,7 +21,8 @@ is not there. Names inside of these objects are as below.
 
 `end_offsets` is {topic: {partition: offset}}: everything before these offsets is in the tables.
 They count Kafka's transaction markers and aborted records too, so they reach a topic's
-read_committed end. A line `idle` says that there is nothing new, at most about once a second.
+read_committed end. A line `idle` says that there is nothing new: once when that begins, and then
+once a minute.
 `seconds` is the time from the batch's first step to its last, and `phases` has its parts.
 `set_aside` is the number of tables that cannot go on and are left alone, in `started` their names;
 their `end_offsets` go on. `cut` is the number of the cut at which the batch has ended, or null.
@@ -55,8 +56,9 @@ from __future__ import annotations
 import json
 import sys
 import threading
+import time
 from dataclasses import asdict
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from connector.errors import fields
 from stream_jobs.report.ecs_line import EcsLine
@@ -69,22 +71,39 @@ if TYPE_CHECKING:
     from stream_jobs.report.figures import Figures
     from stream_jobs.tables.reports import BatchReport
 
+# How long an idle job says nothing, unless a terminal shows it.
+_IDLE_SECONDS: Final = 60.0
+
 Offsets = dict[str, dict[str, int]]
 
 
 class StatusLines:
     """Writes whole lines, from any thread."""
 
-    def __init__(self, out: TextIO, name: str | None = None) -> None:
+    def __init__(
+        self,
+        out: TextIO,
+        name: str | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Write to `out`; `name` is that of the configuration, if it is known."""
         self._out = out
         self._line = EcsLine("mirror", name)
+        self._monotonic = monotonic
         self._lock = threading.Lock()
+        # When the last line `idle` was written, if no other one was written after it.
+        self._idle_at: float | None = None
 
     def write(self, event: str, **fields: object) -> None:
-        """Write one line."""
+        """Write one line; lines `idle` that come often are left out."""
         line = self._line.text(event, fields)
         with self._lock:
+            if event != "idle":
+                self._idle_at = None
+            elif self._idle_at is None or self._monotonic() - self._idle_at >= _IDLE_SECONDS:
+                self._idle_at = self._monotonic()
+            else:
+                return
             self._out.write(line + "\n")
             self._out.flush()
 

@@ -60,7 +60,11 @@ def _kept_ms(facts: KafkaFacts, topics: Iterable[str]) -> dict[str, int]:
         finally:
             admin.close()
     except KafkaError:
-        # The account may read records, and not settings.
         return {}
-    values = {name: int(configs[_RETENTION]["value"]) for name, configs in found.items()}
+    # A topic whose settings the account may not see has none here.
+    values = {
+        name: int(configs[_RETENTION]["value"])
+        for name, configs in found.items()
+        if _RETENTION in configs
+    }
     return {name: value for name, value in values.items() if value >= 0}

@@ -208,10 +208,12 @@ def test_a_run_that_is_stopped_hard_says_what_becomes_of_the_batch(
 def test_a_log_for_people_has_no_colours_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
     configure_logging(LogSettings())
     try:
-        structlog.get_logger().warning("interrupted", error="gone")
+        structlog.get_logger().warning("interrupted", error="gone", position=None)
     finally:
         structlog.reset_defaults()
     said = capsys.readouterr().err
     assert "interrupted" in said
     assert "error=gone" in said
+    # What is not known is not there.
+    assert "position" not in said
     assert "\x1b" not in said

@@ -469,11 +469,92 @@ def test_the_ids_of_apicurio_must_be_those_of_confluent(
     assert ("in four bytes before the record" in done.warnings) is warned
 
 
-def test_a_converter_of_the_worker_is_a_warning(tmp_path: Path) -> None:
+# The connector has converters, brokers and login from its worker.
+BARE = {
+    name: value
+    for name, value in LEAST.items()
+    if not name.startswith(("key.", "value.", "schema.history."))
+}
+WORKER = f"""\
+# connect-distributed.properties
+bootstrap.servers=k1:9093,k2:9093
+group.id=connect-cluster
+key.converter={JSON}
+key.converter.schemas.enable=false
+value.converter={JSON}
+producer.security.protocol=SASL_SSL
+producer.sasl.mechanism=SCRAM-SHA-512
+producer.sasl.jaas.config=org.example.ScramLoginModule required \\
+  username="connect" password="hunter2";
+producer.ssl.truststore.location=/etc/kafka/trust.jks
+producer.compression.type=zstd
+producer.linger.ms=20
+"""
+
+
+def test_a_converter_of_the_worker_is_not_guessed(tmp_path: Path) -> None:
     names = {name: value for name, value in LEAST.items() if not name.startswith("value.")}
     done = Imported(tmp_path, names)
-    assert done.settings.envelope.value_format == "json"
-    assert "value.converter has no counterpart: it is that of the worker" in done.warnings
+    text = shown(
+        migration.NO_PROPERTY,
+        path=done.source,
+        name="value.converter",
+        advice="the worker has it: give its file by --worker, or add value.converter to the JSON "
+        "file",
+    )
+    assert (done.code, done.warnings) == (2, f"error: {text}\n")
+    assert not done.config.exists()
+
+
+def test_the_worker_has_what_the_connector_does_not_name(tmp_path: Path) -> None:
+    worker = tmp_path / "connect-distributed.properties"
+    worker.write_text(WORKER)
+    done = Imported(tmp_path, {"name": "shop-connector", "config": BARE}, "--worker", str(worker))
+    kafka = (found := done.settings).kafka
+    assert (found.envelope.key_format, found.envelope.value_format) == ("json", "json_with_schema")
+    assert kafka.bootstrap_servers == ["k1:9093", "k2:9093"]
+    assert (kafka.security_protocol, kafka.sasl_mechanism) == ("SASL_SSL", "SCRAM-SHA-512")
+    assert (kafka.sasl_username, kafka.compression) == ("connect", "zstd")
+    assert "hunter2" not in done.text
+    name = "producer.override.ssl.truststore.location"
+    meaning = "kafka.ssl_ca, ssl_certificate and ssl_key take PEM files"
+    text = shown(migration.NO_COUNTERPART, name=name, meaning=meaning)
+    assert done.warnings == f"warning: {text}\n"
+
+
+def test_what_the_connector_names_counts_more_than_its_worker(tmp_path: Path) -> None:
+    worker = tmp_path / "worker.properties"
+    worker.write_text(WORKER)
+    own = {
+        "value.converter": "io.debezium.converters.CloudEventsConverter",
+        "value.converter.json.schemas.enable": "false",
+        "producer.override.compression.type": "lz4",
+        "schema.history.internal.kafka.bootstrap.servers": "history:9092",
+    }
+    found = Imported(tmp_path, BARE | own, "--worker", str(worker)).settings
+    assert (found.envelope.value_format, found.kafka.compression) == ("cloudevents", "lz4")
+    # The history of schemas may be in another cluster than the records.
+    assert found.kafka.bootstrap_servers == ["k1:9093", "k2:9093"]
+
+
+def test_a_worker_without_a_login_needs_none(tmp_path: Path) -> None:
+    worker = tmp_path / "worker.properties"
+    worker.write_text("bootstrap.servers = k1:9092\n")
+    assert "if the brokers need a login" in Imported(tmp_path, LEAST).text
+    with_worker = Imported(tmp_path, LEAST, "--worker", str(worker))
+    assert "if the brokers need a login" not in with_worker.text
+    assert with_worker.settings.kafka.security_protocol == "PLAINTEXT"
+
+
+def test_a_worker_without_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "absent.properties"
+    text = shown(migration.UNREADABLE, path=path, said="No such file or directory")
+    done = Imported(tmp_path, LEAST, "--worker", str(path))
+    assert (done.code, done.warnings) == (2, f"error: {text}\n")
+    path.write_bytes(b"name=caf\xe9")
+    text = shown(migration.UNREADABLE, path=path, said="unexpected end of data")
+    done = Imported(tmp_path, LEAST, "--worker", str(path))
+    assert (done.code, done.warnings) == (2, f"error: {text}\n")
 
 
 REFUSED = [

@@ -51,6 +51,6 @@ def test_a_schema_without_gaps_says_so() -> None:
         f"{nothing}"
         "[S677] the account does not see all events of this server, so that some may be missing "
         "here\n"
-        "  GRANT EVENT ON *.* TO 'cdc'@'%', at least for a `check`\n"
+        "  GRANT EVENT ON *.* TO 'cdc'@'%'\n"
         f"{LAST}"
     )

@@ -94,9 +94,24 @@ def test_an_initial_snapshot_ends_with_its_last_table() -> None:
         "total_rows_scanned": "5",
         "status": "SUCCEEDED",
     }
-    told.end("b", FAILED)
+    told.end("b")
     kinds = ["STARTED", "IN_PROGRESS", "TABLE_SCAN_COMPLETED", "TABLE_SCAN_COMPLETED", "COMPLETED"]
     assert told.kinds() == kinds
+
+
+def test_an_initial_snapshot_without_the_rows_of_a_table_was_aborted() -> None:
+    told = Told("a", "b")
+    told.end("a", FAILED)
+    assert told.data()["status"] == "SQL_EXCEPTION"
+    told.end("b")
+    kinds = ["STARTED", "TABLE_SCAN_COMPLETED", "TABLE_SCAN_COMPLETED", "ABORTED"]
+    assert told.kinds() == kinds
+    assert told.data() == {"connector_name": "my-connector"}
+    # That of a signal is complete: its tables have a status each.
+    asked = Told("a", "b", reason="signal 0")
+    asked.end("a", FAILED)
+    asked.end("b")
+    assert asked.kinds()[-1] == "COMPLETED"
 
 
 def test_an_incremental_snapshot_has_the_id_of_its_signal() -> None:

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kafka.admin import (
+    ACL,
+    ACLOperation,
+    ACLPermissionType,
+    ACLResourcePatternType,
+    KafkaAdminClient,
+    ResourcePattern,
+    ResourceType,
+)
+from structlog.testing import capture_logs
 
-from connector.errors import SinkRefused, SinkUnavailable, kafka_network
+from connector.errors import SinkRefused, SinkUnavailable, kafka_limits, kafka_network
+from connector.proof.pipeline_topics import topics_of
 from connector.settings.sections import KafkaSettings
+from connector.sink.clients import KAFKA_CLIENTS
 from connector.sink.kafka_sink import KafkaSink
 from connector.sink.limits import check_limits
 from local_stack import KafkaBroker
 from local_stack.managed_server import HOST, free_port
+from stream_jobs.source.client import KafkaClient
+from stream_jobs.source.facts import KafkaFacts
+from stream_jobs.source.retention import kept_until
 from tests.errors.texts import text_of
 
 if TYPE_CHECKING:
@@ -24,6 +40,11 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.kafka
 
 PASSWORD = "right"
+_PATTERNS = {
+    ResourceType.TOPIC: ACLResourcePatternType.PREFIXED,
+    ResourceType.TRANSACTIONAL_ID: ACLResourcePatternType.PREFIXED,
+    ResourceType.CLUSTER: ACLResourcePatternType.LITERAL,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +52,19 @@ class Listener:
     """Where a broker wants a login, by PLAIN."""
 
     address: str
+    door: str  # without a login
+
+    def allow(self, user: str, kind: ResourceType, name: str, operations: str) -> None:
+        """Allow a user operations on all resources whose names begin with `name`."""
+        pattern = ResourcePattern(kind, name, _PATTERNS[kind])
+        admin = KafkaAdminClient(bootstrap_servers=self.door)
+        with closing(admin):
+            admin.create_acls(
+                [
+                    ACL(f"User:{user}", "*", ACLOperation[each], ACLPermissionType.ALLOW, pattern)
+                    for each in operations.split()
+                ]
+            )
 
     def settings(self, **changes: Any) -> KafkaSettings:
         values: dict[str, Any] = {
@@ -60,10 +94,14 @@ def listener(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listener]:
             "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,LOGIN:SASL_PLAINTEXT"
         ),
         "sasl.enabled.mechanisms": "PLAIN",
-        "listener.name.login.plain.sasl.jaas.config": f'{login} user_alice="{PASSWORD}";',
+        "listener.name.login.plain.sasl.jaas.config": (
+            f'{login} user_alice="{PASSWORD}" user_bob="{PASSWORD}";'
+        ),
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS;User:alice",
     }
     with KafkaBroker(directory, settings=settings):
-        yield Listener(f"{HOST}:{ports['login_port']}")
+        yield Listener(f"{HOST}:{ports['login_port']}", f"{HOST}:{ports['port']}")
 
 
 def test_the_right_password_is_let_in(listener: Listener) -> None:
@@ -74,6 +112,33 @@ def test_the_right_password_is_let_in(listener: Listener) -> None:
         assert sink.recover().progress is None
     finally:
         sink.close()
+
+
+def test_an_account_with_the_fewest_rights_goes_on(listener: Listener) -> None:
+    """Those of docs/tasks/security.md, without DESCRIBE_CONFIGS."""
+    settings = listener.settings(sasl_username="bob", topic_prefix="crm")
+    listener.allow("bob", ResourceType.TOPIC, "crm", "CREATE DESCRIBE READ WRITE")
+    listener.allow("bob", ResourceType.TRANSACTIONAL_ID, "binlog-connector", "DESCRIBE WRITE")
+    listener.allow("bob", ResourceType.CLUSTER, "kafka-cluster", "CREATE IDEMPOTENT_WRITE")
+    sink = KafkaSink(settings, "a", "instance", 1 << 20)
+    try:
+        assert sink.recover().progress is None
+    finally:
+        sink.close()
+    with capture_logs() as logs:
+        check_limits(settings)
+    assert [log["event"] for log in logs] == [text_of(kafka_limits.NO_LIMITS)]
+    # Nobody may see which topics are compacted, which is no error.
+    assert set(topics_of(settings, KAFKA_CLIENTS, set()).values()) == {False}
+    login = {
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "PLAIN",
+        "sasl_plain_username": "bob",
+        "sasl_plain_password": PASSWORD,
+    }
+    facts = KafkaFacts((listener.address,), 5.0, tuple(login.items()))
+    with closing(KafkaClient(facts)) as client:
+        assert kept_until(facts, client, {("crm.progress", 0): 0}) == {}
 
 
 def test_each_client_asks_the_command_for_the_password_anew(

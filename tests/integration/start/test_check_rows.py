@@ -341,5 +341,5 @@ def test_what_an_account_does_not_see_is_told(source: Source, schema: str) -> No
     assert str(gap.problem) == (
         "[S677] the account does not see all tables, triggers, events of this server, so that some "
         "may be missing here; GRANT SELECT, TRIGGER, EVENT ON *.* TO "
-        f"'{source.user}'@'%', at least for a `check`"
+        f"'{source.user}'@'%'"
     )

@@ -240,7 +240,8 @@ def test_a_statement_before_the_offset_is_not_read_again(stream: Stream) -> None
         "offset": {**offset, "pos": end, "gtids": gtids},
     }
     path.write_text(json.dumps({"offsets": [entry]}))
-    code, said, config = imported(stream, str(path))
+    # A connector that has learned the schema again has a mode without a counterpart.
+    code, said, config = imported(stream, str(path), **{"snapshot.mode": "recovery"})
     assert (code, said) == (0, "")
     assert f'start = "gtid:{executed(stream)}"' in config.read_text()
 

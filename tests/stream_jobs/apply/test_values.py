@@ -124,5 +124,6 @@ def test_dates_that_do_not_exist_become_null_by_setting() -> None:
     assert place == 1
     assert text == (
         "column d holds a zero, partial or impossible date, which Spark's types cannot; set "
-        'mirror.zero_dates = "null" to store NULL for such values'
+        'mirror.zero_dates = "null" to store NULL for such values, start the job again, and resume '
+        "the table: `binlog-connector-mirror resume CONFIG TABLE`"
     )

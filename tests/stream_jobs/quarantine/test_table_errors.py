@@ -44,6 +44,7 @@ ENDS_THE_JOB = (
 NEITHER = (
     mirror_records.RECORD_WITHOUT_SEQUENCE,
     mirror_records.RECORD,
+    mirror_records.ADVISED_RECORD,
     mirror.NO_MIRROR,
     mirror_choices.NOT_REGISTERED,
     mirror_choices.REGISTERED_ELSEWHERE,

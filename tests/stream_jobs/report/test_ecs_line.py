@@ -13,6 +13,7 @@ from connector.contract.ecs import facts_of
 from connector.errors import mirror
 from connector.errors.message import Message
 from stream_jobs.replica.lines import Lines
+from stream_jobs.report.status import StatusLines
 from stream_jobs.report.terminal import open_lines
 
 
@@ -46,6 +47,23 @@ def test_the_level_tells_warnings_and_errors() -> None:
     assert (warning["error.message"], warning["cdc.topic"]) == ("it has no key", "p.shop.t")
     for event in ("table_quarantined", "failed"):
         assert written(event, error="it is odd", code="M203")["log.level"] == "error"
+
+
+def test_an_idle_job_says_so_once_a_minute() -> None:
+    out = io.StringIO()
+    now = 0.0
+    lines = StatusLines(out, monotonic=lambda: now)
+    said = []
+    for second in range(130):
+        now = float(second)
+        if second == 100:
+            lines.write("batch_applied", batch_id=1)
+        written = out.tell()
+        lines.write("idle", end_offsets={}, set_aside=0)
+        if out.tell() > written:
+            said.append(second)
+    # At once, after a minute, and at once after a batch.
+    assert said == [0, 60, 100]
 
 
 def test_the_replica_has_the_same_names() -> None:
