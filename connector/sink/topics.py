@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kafka import TopicPartition
+from kafka.admin import OffsetSpec
 from kafka.errors import (
     InvalidReplicationFactorError,
     KafkaError,
@@ -130,6 +132,7 @@ class TopicCreator:
                     _require_describable(admin, missing)
                 elif wanted:
                     admin.create_topics(wanted, wait_for_metadata=True)
+                    _await_leaders(admin, wanted)
             except InvalidReplicationFactorError as error:
                 lack = Brokers.asked(admin).lack(self._settings)
                 if lack is None:
@@ -174,6 +177,19 @@ class TopicCreator:
             "replication_factor": settings.replication_factor,
             "configs": {"cleanup.policy": "delete", "retention.ms": str(retention)} | size,
         }
+
+
+def _await_leaders(admin: Any, created: dict[str, dict[str, Any]]) -> None:
+    """Wait until the leaders of new topics know that they lead, a moment after all others do.
+
+    Until then they refuse what is written, and the first transaction would take longer.
+    """
+    latest = {
+        TopicPartition(topic, partition): OffsetSpec.LATEST
+        for topic, description in created.items()
+        for partition in range(description["num_partitions"])
+    }
+    admin.list_partition_offsets(latest)
 
 
 def _require_describable(admin: Any, topics: Sequence[str]) -> None:

@@ -398,6 +398,10 @@ class SimulatedAdmin:
         if fault is Fault.LOST:
             raise _no_answer()
 
+    def list_partition_offsets(self, latest: dict[TopicPartition, Any]) -> None:
+        """Find every leader at work."""
+        assert all(partition.topic in self._broker.topics for partition in latest)
+
     def close(self) -> None:
         """There is nothing to let go of."""
 
