@@ -18,6 +18,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from connector.errors import conditions
 from connector.snapshot.condition_sql import FUNCTIONS, Printer, refuse
+from connector.snapshot.condition_text import CHARACTERS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from sqlglot.expressions import Expr
 
-CHARACTERS_MAX: Final = 4096
 # The parser and the printer call themselves for each level.
 DEPTH_MAX: Final = 12
 
