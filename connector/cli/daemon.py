@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from connector.cli.failure import errors, fail, log_failure, tell, warn
+from connector.cli.garbage import freeze_objects
 from connector.contract.version import VERSION
 from connector.errors import (
     ConfigError,
@@ -101,7 +102,7 @@ def _stream(config: Path, *, verbose: bool) -> None:
         if settings.source.hides:
             forbid_core_files()
         _tell_start(config, settings)
-        gc.freeze()
+        freeze_objects()
     finally:
         gc.enable()
     sys.setswitchinterval(_SWITCH_SECONDS)
