@@ -1,4 +1,4 @@
-"""Groups of unwanted and of wanted tables are told apart by headers and table ids alone.
+"""Groups of wanted tables, and those of others, are known by headers and table ids alone.
 
 A group of the usual form is passed over if the bytes that were received hold all of it, and no
 table map in it names a wanted table. If every table map names one, all of its events are selected.

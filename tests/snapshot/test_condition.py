@@ -9,9 +9,9 @@ from sqlglot.expressions import Anonymous, Literal
 
 from connector.errors import ConfigError, conditions
 from connector.errors.message import Message
-from connector.snapshot.condition import DEPTH_MAX, Condition
+from connector.snapshot.condition import Condition
+from connector.snapshot.condition_limits import CHARACTERS_MAX, DEPTH_MAX
 from connector.snapshot.condition_sql import FUNCTIONS, LEVELS_MAX, Printer
-from connector.snapshot.condition_text import CHARACTERS_MAX
 from tests.errors.texts import text_of
 
 COLUMNS = ("id", "date", "Name", "and", "v", "été", "a`b")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from connector.snapshot.condition import Condition
-from connector.snapshot.condition_text import CHARACTERS_MAX
+from connector.snapshot.condition_limits import CHARACTERS_MAX
 from connector.snapshot.listed_keys import KEYS_CHARACTERS_MAX
 from connector.source.tables.selected_table import KeyColumn
 from verification.repair import ALL_ROWS, copies_for
