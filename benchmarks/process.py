@@ -124,7 +124,7 @@ def start(command: Sequence[str], log: Path, **environment: str) -> subprocess.P
     """Start `command`, everything that it says appended to `log`."""
     with log.open("ab") as output:
         return subprocess.Popen(
-            command, stdout=output, stderr=output, env={**os.environ, **environment}
+            command, stdout=output, stderr=output, env={**os.environ, **_INSTALLED, **environment}
         )
 
 

@@ -11,7 +11,8 @@ import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from connector.errors import ConfigError, SinkUnavailable, SourceRefused, verification
-from connector.snapshot.condition import CHARACTERS_MAX, Condition
+from connector.snapshot.condition_limits import CHARACTERS_MAX
+from connector.snapshot.condition_text import require_condition
 from connector.snapshot.copy_request import StateWatch, ask
 from connector.snapshot.listed_keys import KEYS_CHARACTERS_MAX, KEYS_MAX
 from verification.key_literals import condition_of_keys, plain_literal
@@ -53,7 +54,7 @@ def copies_for(
     found = [Repair(where) for where in _conditions(columns, keys)]
     try:
         for each in found:
-            Condition.parse(each.where)
+            require_condition(each.where)
     except ConfigError:
         # Not every value can be written in a condition.
         return [ALL_ROWS]

@@ -7,22 +7,35 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 
-from connector.cli.application import application
+from connector.cli.garbage import collect_rarely
 
-__all__ = ["application", "main"]
+__all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line and end the process."""
+    collect_rarely()
+    from connector.cli.application import application  # noqa: PLC0415  # makes many objects
+
     try:
         application(sys.argv[1:])()
     except SystemExit as end:
-        if threading.active_count() > 1 and isinstance(end.code, int):
-            # They wait for servers, and may be inside of OpenSSL when an orderly end takes it down:
-            # that is a segmentation fault.
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(end.code)
+        if isinstance(end.code, int):
+            _leave(end.code)
         raise
+
+
+def _leave(code: int) -> None:
+    """End the process at once; come back if what it said cannot be written.
+
+    Python would first free each object, which is a tenth of the time of a short command. And there
+    may be threads that wait for servers inside of OpenSSL: to take that down is a segmentation
+    fault.
+    """
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        return
+    os._exit(code)

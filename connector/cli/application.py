@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from connector import compiled
 from connector.cli import examples
 from connector.cli.commands import Commands
 from connector.cli.log_commands import LogCommand
-from connector.contract.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,6 +70,9 @@ def application(arguments: Sequence[str] = ()) -> typer.Typer:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from connector import compiled  # noqa: PLC0415  # keeps the start of commands fast
+        from connector.contract.version import VERSION  # noqa: PLC0415  # as above
+
         typer.echo(f"binlog-connector {VERSION} ({compiled.description()})")
         raise typer.Exit
 

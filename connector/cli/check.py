@@ -27,8 +27,8 @@ from connector.quarantine.core.fences import recovered_fences
 from connector.sink.inspection import inspect
 from connector.sink.limits import check_limits
 from connector.sink.schema_registry import open_registry
+from connector.snapshot.record_options import debezium_form
 from connector.snapshot.recovered_copies import copy_states
-from connector.snapshot.row_filters import debezium_form
 from connector.source.checks.columns import check_columns
 from connector.source.checks.finding import Finding, Severity
 from connector.source.checks.format_gaps import not_seen

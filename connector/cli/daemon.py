@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from connector.cli.failure import errors, fail, log_failure, tell, warn
+from connector.cli.garbage import freeze_objects
+from connector.cli.optional_imports import import_structlog
 from connector.contract.version import VERSION
 from connector.errors import (
     ConfigError,
@@ -80,6 +81,7 @@ def _stream(config: Path, *, verbose: bool) -> None:
     # The objects loaded so far stay to the end, so the garbage collector need not look at them.
     gc.disable()
     try:
+        import_structlog()
         from structlog import get_logger  # noqa: PLC0415  # keeps --help fast
 
         from connector.cli.logs import configure_logging  # noqa: PLC0415  # keeps --help fast
@@ -101,7 +103,7 @@ def _stream(config: Path, *, verbose: bool) -> None:
         if settings.source.hides:
             forbid_core_files()
         _tell_start(config, settings)
-        gc.freeze()
+        freeze_objects()
     finally:
         gc.enable()
     sys.setswitchinterval(_SWITCH_SECONDS)
@@ -136,6 +138,8 @@ def check(config: ConfigPath) -> None:
     """
 
     def report() -> None:
+        from rich.console import Console  # noqa: PLC0415  # `run` needs none
+
         from connector.cli.check import check_pipeline  # noqa: PLC0415  # keeps --help fast
         from connector.cli.logs import configure_logging  # noqa: PLC0415  # keeps --help fast
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
 from connector.changes.table_filter import TableFilter
-from connector.dump.file_loop import put_file
+from connector.dump.file_loop import put_file, put_selected
 from connector.dump.format import Format
 from connector.dump.gaps import Gap
 from connector.dump.lines.output import LineOutput
@@ -85,6 +85,7 @@ class Dump:
             selection = replace(selection, tables=None)
         self._selection = Selection(selection)
         self._selects_all = selection == SelectionOptions()
+        self._selects_tables = selection == SelectionOptions(tables=selection.tables)
         self.damaged = False  # whether there were gaps
 
     def run(self, logs: Iterable[DumpedLog]) -> None:
@@ -112,7 +113,9 @@ class Dump:
     def write(self, log: DumpedLog) -> None:
         """Write the events of one log. Raises as `run` does."""
         try:
-            if self._selects_all and log.open:
+            if log.open and (
+                self._selects_all or (self._selects_tables and self._stop_position is None)
+            ):
                 self._put_log(log, log.open)
             else:
                 self._run_log(log)
@@ -125,7 +128,7 @@ class Dump:
         self._output.flush()
 
     def _put_log(self, log: DumpedLog, opened: Callable[[], FileLog]) -> None:
-        """Write a file of which all events are shown."""
+        """Write a file of which all events are shown, or those of some tables."""
         stop = self._stop_position if log.last else None
         progress = self._progress
 
@@ -138,8 +141,11 @@ class Dump:
                 progress.show(log.name, position, log.size)
 
         with closing(opened()) as file:
-            end = _NO_STOP if stop is None else stop
-            put_file(file, read, self._writer, self._output, end, show)
+            if self._selects_all:
+                end = _NO_STOP if stop is None else stop
+                put_file(file, read, self._writer, self._output, end, show)
+            else:
+                put_selected(file, read, self._take, self._writer, self._output, show)
 
     def _run_log(self, log: DumpedLog) -> None:
         stop = self._stop_position if log.last else None

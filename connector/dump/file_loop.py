@@ -49,6 +49,48 @@ def put_file(
             _put_groups(log, writer, output, stop_position)
 
 
+def put_selected(
+    log: FileLog,
+    read: Callable[[], Event | None],
+    take: Callable[[Event], None],
+    writer: ByteFormat,
+    output: LineOutput,
+    show: Callable[[int], None],
+) -> None:
+    """Write what is selected of `log`, which passes over the groups of unwanted tables.
+
+    Groups of wanted tables alone are written whole; `take` gets each other event. `read` and `show`
+    are those of `put_file`. Raises the errors of all, those of `writer`, and EventError.
+    """
+    while True:
+        event = log.opened_event()
+        if event is None:
+            event = read()
+            if event is None:
+                return
+            writer.received()
+            show(event.position)
+        if event.position < log.wanted_to:
+            writer.put(event, output)
+            output.give_way()
+        else:
+            take(event)
+        if event.type_code in (XID, PREVIOUS_GTIDS):
+            _put_wanted(log, writer, output)
+
+
+def _put_wanted(log: FileLog, writer: ByteFormat, output: LineOutput) -> None:
+    """Write groups of wanted tables alone that have been read."""
+    while True:
+        events = log.received_wanted()
+        if events is None or events.start == events.end:
+            return
+        end = writer.put_groups(events, log.trailer, log.position, output)
+        if end == events.start:
+            return
+        log.pass_over(end)
+
+
 def _put_groups(log: FileLog, writer: ByteFormat, output: LineOutput, stop_position: i64) -> None:
     """Write groups that have been read, between two of which `log` is."""
     events = log.received()

@@ -15,7 +15,6 @@ from connector.binlog.framing.checksum import ChecksumAlgorithm
 from connector.binlog.framing.event_types import event_name
 from connector.binlog.framing.log_position import FIRST_POSITION
 from connector.binlog.framing.version import SIZE_END, SIZE_OFFSET, TYPE_OFFSET, detect_version
-from connector.dump.event_search import EventSearch
 from connector.errors import DecodeError, EventError, LogTruncated, log_files
 
 if TYPE_CHECKING:
@@ -67,6 +66,8 @@ class LogRecovery:
         self._file = file
         self._verify_checksum = verify_checksum
         self._version = detect_version(first)
+        from connector.dump.event_search import EventSearch  # noqa: PLC0415  # rarely needed
+
         self._search = EventSearch(log, self._version)
         self._description = b""  # the event that describes the events after it
         self._ends_are_known = False  # by the headers; checksums are more certain

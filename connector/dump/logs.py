@@ -7,13 +7,10 @@ from collections import Counter
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, BinaryIO
 
 from connector.binlog.framing.log_position import FIRST_POSITION
-from connector.dump.gaps import LogRecovery
 from connector.errors import ConfigError, DecodeError, EventError, LogTruncated, arguments
-from connector.reader import open_server
 from connector.reader.byte_source import ByteSource
 from connector.reader.event_frames import EventFrames
 from connector.reader.file_log import FileLog
@@ -144,6 +141,8 @@ def _recovered(
         # Raises for a file that is not a log.
         EventFrames(source)
         with _seekable(source) as (log, damage):
+            from connector.dump.gaps import LogRecovery  # noqa: PLC0415  # rarely needed
+
             recovery = LogRecovery(log, source.name, verify_checksum=options.verify_checksum)
             try:
                 yield from recovery.events(start_position)
@@ -163,6 +162,8 @@ def _seekable(source: ByteSource) -> Iterator[tuple[BinaryIO, DecodeError | None
         with source.path.open("rb") as file:
             yield file, None
         return
+    from tempfile import TemporaryFile  # noqa: PLC0415  # rarely needed
+
     damage: DecodeError | None = None
     with TemporaryFile() as copy:
         copy.write(source.head)
@@ -214,6 +215,8 @@ def _server_events(
     position = options.start_position or FIRST_POSITION
 
     def events() -> Generator[Event | Gap]:
+        from connector.reader.library import open_server  # noqa: PLC0415  # not for files
+
         with open_server(
             url,
             password=password,

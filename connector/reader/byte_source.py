@@ -31,8 +31,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAGIC_LENGTH = 4
-# Bytes that one read asks for.
+# Bytes that one read asks for: so few that they stay in the processor's cache until their events
+# are decoded.
 STEP_LENGTH = 128 * 1024
+# Where most events are passed over: so many that few transactions lie in two blocks, because those
+# have to be decoded.
+LONG_STEP_LENGTH = 512 * 1024
 
 _GZIP = b"\x1f\x8b\x08"
 _ZSTD = b"\x28\xb5\x2f\xfd"
@@ -62,13 +66,18 @@ Source = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryFile
 class ByteSource:
     """The bytes of one log after its first four, which are in `head`."""
 
-    def __init__(self, source: Source, name: str | None = None) -> None:
+    def __init__(
+        self, source: Source, name: str | None = None, step_length: int = STEP_LENGTH
+    ) -> None:
         """Open a path, or take bytes or a file object; the caller closes the file object.
+
+        One read asks for `step_length` bytes.
 
         Raises OSError for a path that cannot be opened, ConfigError for a file in text mode,
         LogRefused for bytes that are compressed more than once.
         """
         self.path: Path | None = None
+        self._step_length = step_length
         self._owned: list[io.IOBase] = []
         self._ahead = b""  # bytes that have been received,
         self._offset = 0  # up to here also read
@@ -139,7 +148,7 @@ class ByteSource:
 
     def _receive(self) -> bytes:
         try:
-            chunk = self._read(STEP_LENGTH)
+            chunk = self._read(self._step_length)
         except EOFError as error:
             raise LogTruncated(self.name, self._position, MAGIC_LENGTH, 0) from error
         except _DAMAGED as error:

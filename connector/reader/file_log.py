@@ -33,8 +33,8 @@ from connector.errors import (
     arguments,
     log_files,
 )
-from connector.reader.byte_source import ByteSource
-from connector.reader.event_frames import EventFrames
+from connector.reader.byte_source import LONG_STEP_LENGTH, STEP_LENGTH, ByteSource
+from connector.reader.event_frames import EventFrames, ReceivedEvents
 from connector.reader.other_tables import OtherTables
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
     from connector.binlog.event import Event
     from connector.reader.byte_source import Source
-    from connector.reader.event_frames import ReceivedEvents
     from connector.reader.file_options import FileOptions
 
 # These describe the log; one may follow another.
@@ -71,7 +70,9 @@ class FileLog:
         supported log, LogTruncated without one whole event, EventError for an event that cannot
         be read, ConfigError for a start position that is not in the log.
         """
-        self._source = ByteSource(source, options.name)
+        passes_over = options.tables is not None
+        step_length = LONG_STEP_LENGTH if passes_over else STEP_LENGTH
+        self._source = ByteSource(source, options.name, step_length)
         self._start_position = options.start_position
         self._read: deque[Event] = deque()  # already, to come from `next_event` first
         self._has_read = True  # whether there are such events
@@ -92,6 +93,8 @@ class FileLog:
             self._others = None if options.tables is None else OtherTables(options.tables)
             # Whether no transaction is open after the last event.
             self._is_between = False
+            # Events before it are those of whole groups that change the wanted tables alone.
+            self.wanted_to: int = 0
             self._has_usual_layout = False
             self.format: FormatDescriptionEvent = format_before_description(self.version)
             # Whether headers refer to this file; those of a relay log may refer to the source's.
@@ -188,6 +191,20 @@ class FileLog:
             return None
         return self._frames.received()
 
+    def received_wanted(self) -> ReceivedEvents | None:
+        """Return the bytes of the next groups that change the wanted tables alone.
+
+        Between two groups; those of other tables are passed over. `received` says what the bytes
+        are.
+        """
+        self._pass_over_others()
+        events = self.received()
+        if events is None:
+            return None
+        ahead: i64 = self.wanted_to - self.position
+        end = events.start + ahead if ahead > 0 else events.start
+        return ReceivedEvents(events.data, events.start, end)
+
     @property
     def trailer(self) -> i64:
         """Bytes after the body of each event."""
@@ -215,6 +232,8 @@ class FileLog:
             end = self._others.end_of(events, self.trailer)
             if end > events.start:
                 self.pass_over(end)
+            wanted = ReceivedEvents(events.data, end, events.end)
+            self.wanted_to = self.position + self._others.end_of_wanted(wanted, self.trailer) - end
 
     def _decode(self, data: bytes) -> Event:
         event = self._decoder.decode(data, intact=self._frames.intact)

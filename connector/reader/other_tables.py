@@ -1,7 +1,8 @@
-"""Groups that change no wanted table are passed over, by headers and table ids alone.
+"""Groups of wanted tables, and those of others, are known by headers and table ids alone.
 
 A group of the usual form is passed over if the bytes that were received hold all of it, and no
-table map in it names a wanted table. Every other one is decoded.
+table map in it names a wanted table. If every table map names one, all of its events are selected.
+Every other group is decoded.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 
 from connector.binlog.events.table_map import TABLE_MAP_HEADER_LENGTH
-from connector.binlog.framing.event_types import TABLE_MAP
+from connector.binlog.framing.event_types import TABLE_MAP, XID
 from connector.binlog.framing.header import HEADER_LENGTH
 from connector.binlog.framing.version import TYPE_OFFSET
 from connector.changes.event_meaning import MEANING_OF_TYPE, ROWS
@@ -34,18 +35,18 @@ _IS_ROWS: Final = bytes([MEANING_OF_TYPE[code] == ROWS for code in range(256)])
 
 @final
 class _KnownTable:
-    """The body of a table map, and whether its table is wanted."""
+    """A table map up to the end of the names in it, and whether its table is wanted."""
 
-    __slots__ = ("body", "wanted")
+    __slots__ = ("head", "wanted")
 
-    def __init__(self, body: bytes, *, wanted: bool) -> None:
-        self.body = body
+    def __init__(self, head: bytes, *, wanted: bool) -> None:
+        self.head = head
         self.wanted = wanted
 
 
 @final
 class OtherTables:
-    """Finds the groups that change other tables than the wanted ones."""
+    """Finds the groups that change only other tables than the wanted ones, or only wanted ones."""
 
     def __init__(self, wanted: TableFilter) -> None:
         """Pass over groups without changes of `wanted` tables."""
@@ -66,6 +67,43 @@ class OtherTables:
             if end == at or self._has_wanted(data, at, end, trailer):
                 return at
             at = end
+
+    def end_of_wanted(self, events: ReceivedEvents, trailer: i64) -> i64:
+        """Return the end of the groups at the start of `events` that change wanted tables alone.
+
+        Each of their events belongs to such a change, or opens or closes its transaction.
+        """
+        data = events.data
+        at = events.start
+        while True:
+            end = end_of_group(data, at, events.end, trailer)
+            if end == at or not self._has_only_wanted(data, at, end, trailer):
+                return at
+            at = end
+
+    def _has_only_wanted(self, data: bytes, start: i64, end: i64, trailer: i64) -> bool:
+        """Return whether each event in `data[start:end]`, a group, belongs to wanted changes."""
+        self._latest_id = _NONE
+        self._ids.clear()
+        # Whether a change follows what is about rows.
+        complete = False
+        at = start
+        while at < end:
+            type_code: i64 = data[at + TYPE_OFFSET]
+            body = at + HEADER_LENGTH
+            at += size_at(data, at)
+            if type_code == TABLE_MAP:
+                complete = False
+                if not self._is_wanted(data, body, at - trailer):
+                    return False
+            elif _IS_ROWS[type_code]:
+                complete = True
+                table_id = table_id_at(data, body)
+                if table_id != self._latest_id and table_id not in self._ids:
+                    return False
+            elif type_code != XID:
+                complete = False
+        return complete
 
     def _has_wanted(self, data: bytes, start: i64, end: i64, trailer: i64) -> bool:
         """Return whether the group in `data[start:end]` has to be decoded."""
@@ -94,14 +132,13 @@ class OtherTables:
         known = self._known[slot]
         if (
             known is None
-            or len(known.body) != end - start
-            or not has_bytes_at(data, start, known.body)
+            or len(known.head) > end - start
+            or not has_bytes_at(data, start, known.head)
         ):
-            body = data[start:end]
-            known = self._known[slot] = _KnownTable(body, wanted=self._names_wanted(body))
+            known = self._known[slot] = self._known_table(data[start:end])
         return known.wanted
 
-    def _names_wanted(self, body: bytes) -> bool:
+    def _known_table(self, body: bytes) -> _KnownTable:
         reader = PayloadReader(body, TABLE_MAP_HEADER_LENGTH)
         try:
             schema = reader.read_bytes(reader.read_uint8()).decode("utf-8")
@@ -109,5 +146,6 @@ class OtherTables:
             table = reader.read_bytes(reader.read_uint8()).decode("utf-8")
         except (DecodeError, UnicodeDecodeError):
             # Who decodes it raises the error.
-            return True
-        return self._wanted.follows(schema, table)
+            return _KnownTable(body, wanted=True)
+        head = body[: len(body) - reader.remaining]
+        return _KnownTable(head, wanted=self._wanted.follows(schema, table))

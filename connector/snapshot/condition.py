@@ -9,7 +9,7 @@ meaning here.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar
 
 from sqlglot.dialects.mysql import MySQL
 from sqlglot.expressions import Condition as AnyCondition
@@ -17,6 +17,7 @@ from sqlglot.parsers.mysql import MySQLParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from connector.errors import conditions
+from connector.snapshot.condition_limits import CHARACTERS_MAX, DEPTH_MAX
 from connector.snapshot.condition_sql import FUNCTIONS, Printer, refuse
 
 if TYPE_CHECKING:
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
     from typing import Self
 
     from sqlglot.expressions import Expr
-
-CHARACTERS_MAX: Final = 4096
-# The parser and the printer call themselves for each level.
-DEPTH_MAX: Final = 12
 
 _SYMBOLS = frozenset("(),.=<>+-*/%&|^") | {"<=>", "<>", "!=", "<=", ">=", "&&"}
 _KEYWORDS = frozenset(

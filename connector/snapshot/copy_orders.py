@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from connector.errors import ConfigError, RequestRefused, SourceRefused, requests, table_rows
 from connector.errors import copies as codes
 from connector.sink.request import arguments_of, table_name
-from connector.snapshot.condition import CHARACTERS_MAX, Condition
+from connector.snapshot.condition_limits import CHARACTERS_MAX
+from connector.snapshot.condition_text import require_condition
 from connector.snapshot.listed_keys import KEYS_CHARACTERS_MAX, KEYS_MAX
 from connector.snapshot.table_state import TableState
 from connector.snapshot.told_snapshots import FAILED, UNKNOWN
@@ -59,7 +60,7 @@ class CopyOrder:
         """Return why the condition is none for any table; None if it may be one."""
         try:
             if self.where:
-                Condition.parse(self.where)
+                require_condition(self.where)
         except ConfigError as error:
             return error
         return None

@@ -22,7 +22,7 @@ from connector.sink import attempts
 from connector.sink.commands import write_command
 from connector.sink.connection import connector_error, consumer_settings
 from connector.sink.topics import TopicCreator
-from connector.snapshot.condition import Condition
+from connector.snapshot import condition_text
 from connector.snapshot.plan import followed_tables, where_of
 from connector.snapshot.table_state import TableState, snapshot_topic
 from connector.source.server.hosts import candidates
@@ -148,7 +148,7 @@ def ask(
 def require_condition(where: str) -> None:
     """Raise ConfigError for a text that is no condition for any table."""
     try:
-        Condition.parse(where)
+        condition_text.require_condition(where)
     except ConfigError as error:
         raise ConfigError(conditions.ARGUMENT, why=error) from error
 

@@ -8,7 +8,7 @@ from connector.changes.table_filter import SYSTEM_DATABASES
 from connector.codec.sql_text import sql_text
 from connector.contract import INTEGER_TYPES
 from connector.errors import ConfigError, table_rows
-from connector.snapshot.condition import Condition
+from connector.snapshot.condition_text import condition_sql
 from connector.snapshot.jobs import PlanJob, Planned
 from connector.snapshot.keyset import can_be_paged, select_rows
 from connector.snapshot.table_state import KeyRange
@@ -97,7 +97,7 @@ def where_of(table: SelectedTable, text: str) -> str:
     schema = table.schema
     columns = [column["name"] for column in schema.columns]
     columns += [each["column"]["name"] for each in schema.unlogged]
-    return Condition.parse(text).sql(schema.database, schema.table, columns)
+    return condition_sql(text, schema.database, schema.table, columns)
 
 
 def table_exists(session: SelectSession, database: str, table: str) -> bool:

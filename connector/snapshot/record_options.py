@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from connector.contract.version import VERSION
+from connector.envelope.debezium.form import DebeziumForm
 from connector.envelope.options import EnvelopeOptions
-from connector.snapshot.row_filters import debezium_form
 from connector.source.server.column_choice import column_choice
 from connector.source.server.outbox_form import outbox_form
 from connector.source.server.table_topics import table_topics
 
 if TYPE_CHECKING:
     from connector.envelope.registered.schema_ids import SchemaIds
+    from connector.settings.envelope import EnvelopeSettings
     from connector.settings.sections import Settings
 
 
@@ -33,3 +35,18 @@ def record_options(
         schema_ids=schema_ids,
         subjects=settings.registry.subject_strategy,
     )
+
+
+def debezium_form(settings: EnvelopeSettings) -> DebeziumForm | None:
+    """Return the form with the filters of the settings; None for the profile `exact`.
+
+    Raises ConfigError for a condition that cannot be evaluated here.
+    """
+    form = DebeziumForm.of_options(settings.of_debezium)
+    if form is None or not settings.filters:
+        return form
+    from connector.snapshot.row_filters import (  # noqa: PLC0415  # takes long to import
+        ConditionFilters,
+    )
+
+    return replace(form, filters=ConditionFilters(settings.filters))

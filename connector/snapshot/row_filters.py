@@ -7,13 +7,11 @@ texts, which depends on the collation. Texts are equal if their characters are.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final, final
 
 from sqlglot import expressions as exp
 
-from connector.envelope.debezium.form import DebeziumForm
 from connector.envelope.filters import terms
 from connector.envelope.filters.row_filter import FilteredTable, RowFilter, RowFilters
 from connector.errors import ConfigError, conditions
@@ -23,7 +21,6 @@ from connector.snapshot.filter_binding import COMPARISONS, FilterBinding
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from connector.settings.envelope import EnvelopeSettings
     from connector.settings.routing import FilterSettings
 
 _ALLOWED: Final = (
@@ -34,17 +31,6 @@ _ALLOWED: Final = (
 )
 # AND and OR of any length are one level.
 _DEPTH_MAX: Final = 64
-
-
-def debezium_form(settings: EnvelopeSettings) -> DebeziumForm | None:
-    """Return the form with the filters of the settings; None for the profile `exact`.
-
-    Raises ConfigError for a condition that cannot be evaluated here.
-    """
-    form = DebeziumForm.of_options(settings.of_debezium)
-    if form is None or not settings.filters:
-        return form
-    return replace(form, filters=ConditionFilters(settings.filters))
 
 
 @final

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 
 from pydantic import TypeAdapter
 
@@ -253,14 +254,17 @@ class Facts:
         return max((one.level for one in self.conditions), key=levels.index)
 
 
-_ADAPTER: TypeAdapter[Facts] = TypeAdapter(Facts)
+@cache
+def _adapter() -> TypeAdapter[Facts]:
+    # Takes 20 ms, and most pipelines start long before somebody asks.
+    return TypeAdapter(Facts)
 
 
 def to_json(facts: Facts) -> bytes:
     """Return the facts as JSON."""
-    return _ADAPTER.dump_json(facts)
+    return _adapter().dump_json(facts)
 
 
 def from_json(text: bytes) -> Facts:
     """Return the facts of a JSON text; raises ValueError for another one."""
-    return _ADAPTER.validate_json(text)
+    return _adapter().validate_json(text)

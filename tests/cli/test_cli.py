@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import structlog
@@ -22,9 +23,6 @@ from connector.settings.sections import LogSettings
 from connector.system.signals import StoppedHard
 from tests.application import app
 from tests.errors.texts import shown
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_the_version_is_the_packages() -> None:
@@ -50,7 +48,28 @@ main()
     )
     assert done.returncode == 2
     assert done.stderr.startswith("error: [C101] /absent.toml: cannot read the configuration")
-    assert done.stdout == ("" if threads else "taken down\n")
+    assert done.stdout == ""
+
+
+def test_output_that_cannot_be_written_at_the_end_is_told() -> None:
+    program = """
+import sys
+from connector.cli import main
+print("kept until the end")
+sys.argv[1:] = ["quarantine", "list", "/absent.toml"]
+main()
+"""
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env=os.environ | {"PYTHONUNBUFFERED": ""},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 120
+    assert "No space left on device" in done.stderr
 
 
 def test_help_lists_the_commands() -> None:

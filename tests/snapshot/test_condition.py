@@ -9,7 +9,8 @@ from sqlglot.expressions import Anonymous, Literal
 
 from connector.errors import ConfigError, conditions
 from connector.errors.message import Message
-from connector.snapshot.condition import CHARACTERS_MAX, DEPTH_MAX, Condition
+from connector.snapshot.condition import Condition
+from connector.snapshot.condition_limits import CHARACTERS_MAX, DEPTH_MAX
 from connector.snapshot.condition_sql import FUNCTIONS, LEVELS_MAX, Printer
 from tests.errors.texts import text_of
 

@@ -1,0 +1,59 @@
+"""What a command does not need is not imported: it would take memory and time at each start."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+LOG = Path(__file__).parents[1] / "golden" / "files" / "mysql-8.0.31" / "checksums.000001"
+# What `run` imports before it reads its configuration.
+DAEMON = """
+from connector.cli.daemon import import_structlog
+import_structlog()
+import connector.cli.logs
+import connector.run.supervisor
+import connector.settings.loader
+import connector.status.recent_events
+import connector.system.core_files
+"""
+
+
+def loaded_by(*arguments: str) -> set[str]:
+    """Return the names of the modules that Python imports when it runs with `arguments`."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = re.findall(r"^import time: +\d+ \| +\d+ \| +(\S+)$", done.stderr, re.MULTILINE)
+    return {name for whole in found for name in (whole, whole.partition(".")[0])}
+
+
+def test_the_daemon_loads_nothing_for_terminals_conditions_and_old_character_sets() -> None:
+    loaded = loaded_by("-c", DAEMON)
+    assert {"connector.run.supervisor", "kafka", "pydantic"} <= loaded
+    assert not {"pygments", "rich.console", "sqlglot"} & loaded
+    assert "connector.binlog.charsets.other_sets" not in loaded
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["dump", "--format", "events"],
+        ["dump", "--format", "text", "--table", "no.table"],
+        ["flashback", "--table", "no.table"],
+        ["stat", "--format", "json"],
+    ],
+    ids=" ".join,
+)
+def test_a_command_that_reads_files_loads_no_client_of_servers(command: list[str]) -> None:
+    loaded = loaded_by("-m", "connector", *command, str(LOG))
+    assert {"connector.cli.application", "typer"} <= loaded
+    clients = {"asyncio", "cryptography", "kafka", "prometheus_client", "pymysql", "ssl"}
+    others = {"connector.contract", "connector.reader.library", "pydantic", "sqlglot", "structlog"}
+    assert not (clients | others) & loaded
