@@ -189,7 +189,7 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
     def _send(self, records: SealedRecords) -> None:
         if self._stream is not None and self._open is not None:
             self._stream.deliver(self._open, records)
-            self._has_fallen_back()
+            self._falls_back()
         else:
             self._deliver_to_client([records])
 
@@ -201,7 +201,7 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
             flying = self._in_flight.bytes
             if not flying or flying + size <= in_flight_bytes_max:
                 return
-            if not self._has_fallen_back() and not self._wait(until):
+            if not self._falls_back() and not self._wait(until):
                 raise TimedOut(kafka.NOT_ACKNOWLEDGED, seconds=self._timeout_seconds)
 
     def _await_end(self, transaction: DirectTransaction, timeout_seconds: float) -> None:
@@ -209,7 +209,7 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
         until = time.monotonic() + timeout_seconds
         while True:
             self._in_flight.expect()
-            if transaction.reached is Reached.ENDED or self._has_fallen_back():
+            if transaction.reached is Reached.ENDED or self._falls_back():
                 return
             if not self._wait(until):
                 assert self._link is not None
@@ -222,8 +222,8 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
             self._in_flight.wait(left)
         return left > 0
 
-    def _has_fallen_back(self) -> bool:
-        """Have the client go on with what a stream has left that has failed; return if one has."""
+    def _falls_back(self) -> bool:
+        """If the stream has failed, have the client go on with what it has left; return whether."""
         stream = self._stream
         if stream is None or stream.failure is None:
             return False
