@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import IO, TYPE_CHECKING, Final, final
 
-from librt.strings import BytesWriter
+from librt.strings import BytesWriter, write_i32_le
 from mypy_extensions import i64, u8
 
 from connector.codec.json_strings import QUOTE, put_utf8, quoted
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from connector.changes.row_spool import SpoolFolder
     from connector.dump.lines.output import LineOutput
 
-_NEWLINE: Final = 0x0A
 _NULL: Final = b"null"
+# What is between two headers, `", "`, and in one, `": "`; the first character in the lowest byte.
+_NEXT_NAME: Final = 0x2220_2C22
+_VALUE: Final = 0x2220_3A22
 # From here on, a length has more than one byte.
 _LONG: Final = 0x80
 
@@ -132,18 +134,22 @@ class RecordLines(RecordTarget):
 def _put_headers(out: BytesWriter, headers: bytes) -> None:
     """Append the members of the object; names and values are text."""
     count, at = read_varint(headers, 0)
+    if count == 0:
+        return
+    out.append(u8(QUOTE))
     number: i64 = 0
     while number < count:
         if number:
-            out.write(b", ")
+            write_i32_le(out, _NEXT_NAME)
         at = _put_text(out, headers, at)
-        out.write(b": ")
+        write_i32_le(out, _VALUE)
         at = _put_text(out, headers, at)
         number += 1
+    out.append(u8(QUOTE))
 
 
 def _put_text(out: BytesWriter, headers: bytes, at: i64) -> i64:
-    """Append the text that follows its length at `at`; return the position after it."""
+    """Append the text that follows its length at `at`, without quotes; return where it ends."""
     start: i64 = at + 1
     length: i64 = headers[at]
     if length < _LONG:
@@ -152,7 +158,5 @@ def _put_text(out: BytesWriter, headers: bytes, at: i64) -> i64:
     else:
         length, start = read_varint(headers, at)
     end = start + length
-    out.append(u8(QUOTE))
     put_utf8(out, headers, start, end)
-    out.append(u8(QUOTE))
     return end
