@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 from connector.binlog.events.format_description import FormatDescriptionEvent
+from connector.binlog.framing.log_position import FIRST_POSITION
 from connector.changes.assembler import TransactionAssembler
 from connector.changes.known_columns import PublishedColumns
 from connector.changes.receiver import ChangeReceiver
@@ -58,6 +59,7 @@ class EnvelopeFormat(ByteFormat):
             tables, self._changes, folder, columns=_WrittenColumns(self._changes)
         )
         self._files = FileNumbers()
+        self._numbered = ""  # the name of the current file, which ends in a number
 
     def received(self) -> None:
         """Take the time of encoding for the next events."""
@@ -74,7 +76,10 @@ class EnvelopeFormat(ByteFormat):
             body = event.body
             mariadb = isinstance(body, FormatDescriptionEvent) and body.mariadb
             changes.encoder = self._new_encoder(mariadb=mariadb)
-        self._assembler.receive(self._files.numbered(event))
+        if event.file is not self._numbered or event.position == FIRST_POSITION:
+            event = self._files.numbered(event)
+            self._numbered = event.file
+        self._assembler.receive(event)
         if changes.complete:
             rows = not changes.taken_back
             changes.complete = changes.taken_back = False
