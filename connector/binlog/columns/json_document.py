@@ -27,7 +27,7 @@ from connector.binlog.columns.column_types import ColumnType
 from connector.binlog.columns.floats import FLOAT64_LENGTH
 from connector.binlog.columns.json_scalars import put_double, put_opaque
 from connector.codec.digits import put_int, put_uint, put_uint64
-from connector.codec.json_strings import ONCE, QUOTE, TWICE, put_utf8, put_written
+from connector.codec.json_strings import QUOTE, TWICE, put_utf8, put_written
 from connector.codec.payload import PayloadReader
 from connector.errors import DecodeError, log_json
 
@@ -81,7 +81,7 @@ def put_json(out: BytesWriter, document: bytes, in_string: bool = False) -> bool
     With `in_string`, the text is escaped for a JSON string. Returns whether a number in it is a
     DECIMAL: a server that reads the text takes it for a DOUBLE.
     """
-    if not document:
+    if len(document) == 0:
         out.write(_LITERALS[0])
         return False
     walk = _Document(document, out, in_string)
@@ -100,14 +100,13 @@ def require_depth(depth: i64) -> None:
 class _Document:
     """One walk over a document, which appends its text to `out`."""
 
-    __slots__ = ("_bytes_left", "_cursor", "_escapes", "_in_string", "_out", "has_decimal")
+    __slots__ = ("_bytes_left", "_cursor", "_in_string", "_out", "has_decimal")
 
     def __init__(self, data: bytes, out: BytesWriter, in_string: bool) -> None:
         # It starts after the type byte and goes from value to value; each value sets its end.
         self._cursor = PayloadReader(data, 1)
         self._out = out
         self._in_string = in_string
-        self._escapes = TWICE if in_string else ONCE
         # No byte belongs to two values. More reads than bytes mean that offsets cross, and then a
         # small document could stand for an endless text.
         self._bytes_left: i64 = len(data)
@@ -229,17 +228,18 @@ class _Document:
     def _put_string(self, length: i64) -> None:
         out = self._out
         cursor = self._cursor
+        data = cursor.data
         start = cursor.take(length)
-        self._put_quote()
-        if not put_utf8(out, cursor.data, start, start + length, self._escapes):
-            raise DecodeError(log_json.NOT_UTF8)
-        self._put_quote()
-
-    def _put_quote(self) -> None:
         if self._in_string:
-            write_i16_le(self._out, _ESCAPED_QUOTE)
+            write_i16_le(out, _ESCAPED_QUOTE)
+            valid = put_utf8(out, data, start, start + length, TWICE)
+            write_i16_le(out, _ESCAPED_QUOTE)
         else:
-            self._out.append(u8(QUOTE))
+            out.append(u8(QUOTE))
+            valid = put_utf8(out, data, start, start + length)
+            out.append(u8(QUOTE))
+        if not valid:
+            raise DecodeError(log_json.NOT_UTF8)
 
     def _put_opaque(self, column_type: i64) -> None:
         data = self._cursor.read_bytes(_read_varint(self._cursor))
