@@ -97,7 +97,7 @@ class SourceBlock:
             transaction.committed_us,
             transaction_id if transaction.gtid is not None else None,
             table,
-            event.header.server_id,
+            event.server_id,
             event.file,
             event.position,
         )
