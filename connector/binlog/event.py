@@ -16,7 +16,7 @@ from connector.binlog.events.transaction_payload import (
 )
 from connector.binlog.framing.checksum import stored_checksum
 from connector.binlog.framing.event_types import QUERY, EventType, event_name
-from connector.binlog.framing.header import EventHeader
+from connector.binlog.framing.header import EventHeader, server_id_at, timestamp_at
 from connector.binlog.framing.log_position import UNNAMED_LOG
 from connector.binlog.framing.version import TYPE_OFFSET
 from connector.codec.payload import PayloadReader
@@ -225,6 +225,22 @@ class Event:
         if header is None:
             return self.data[TYPE_OFFSET]
         return header.type_code
+
+    @property
+    def timestamp(self) -> i64:
+        """The time in the header: seconds since the epoch, when the statement began."""
+        header = self._header
+        if header is None:
+            return timestamp_at(self.data, 0)
+        return header.timestamp
+
+    @property
+    def server_id(self) -> i64:
+        """The server in the header: the one that wrote the change first."""
+        header = self._header
+        if header is None:
+            return server_id_at(self.data, 0)
+        return header.server_id
 
     @property
     def body(self) -> EventBody:

@@ -220,7 +220,7 @@ class TransactionAssembler:
         while_short: bool = False,
     ) -> None:
         transaction = SourceTransaction(
-            event.file, event.position, gtid, committed_us, event.header.server_id
+            event.file, event.position, gtid, committed_us, event.server_id
         )
         self._transaction = transaction
         self._event_number = 0
@@ -358,5 +358,5 @@ class TransactionAssembler:
 
 def _started_us(event: Event) -> i64:
     """Return the start time of the statement, in microseconds since the epoch."""
-    seconds: i64 = event.header.timestamp
+    seconds: i64 = event.timestamp
     return seconds * _MICROSECONDS

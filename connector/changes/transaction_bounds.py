@@ -138,7 +138,7 @@ class TransactionBounds:
             self._open(event, None, begun=False)
         span = self.span
         assert span is not None
-        timestamp = event.header.timestamp
+        timestamp = event.timestamp
         span.next_position = event.next_position
         if timestamp < span.first_timestamp:
             span.first_timestamp = timestamp
@@ -163,7 +163,7 @@ class TransactionBounds:
             self._open(event, tagged, begun=False)
 
     def _open(self, event: Event, gtid: Gtid | MariadbGtid | None, *, begun: bool) -> None:
-        timestamp = event.header.timestamp
+        timestamp = event.timestamp
         self.span = TransactionSpan(
             event.file, event.position, event.next_position, gtid, timestamp, timestamp
         )

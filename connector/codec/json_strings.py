@@ -58,6 +58,8 @@ def put_utf8(
                 break
             write_i64_le(out, word)
             at += _WORD
+        if end - at < _WORD and _put_plain_end(out, data, at, end):
+            return True
         # The rest, or everything up to the byte that was found.
         while at < end:
             byte: i64 = data[at]
@@ -90,6 +92,25 @@ def put_written(out: BytesWriter, text: BytesWriter) -> None:
         else:
             out.write(ONCE[byte])
         at += 1
+
+
+def _put_plain_end(out: BytesWriter, data: bytes, at: i64, end: i64) -> bool:
+    """Append the last bytes, fewer than a word, if they need no escape; return whether that is so.
+
+    They are the highest of the word that ends with them. They are shifted down, and spaces follow.
+    """
+    left = end - at
+    if left == 0:
+        return True
+    if end < _WORD:
+        return False
+    word = read_i64_le(data, end - _WORD) >> 8 * (_WORD - left)
+    word |= i64(_NO_CONTROLS) >> 8 * left << 8 * left
+    if not _is_plain(word):
+        return False
+    write_i64_le(out, word)
+    out.truncate(len(out) - _WORD + left)
+    return True
 
 
 def _is_plain(word: i64) -> bool:

@@ -30,6 +30,7 @@ def put_file(
     `read` returns the next event if the file must be read for it, None at the end; `show` is told
     then how far it was read. Raises the errors of both, those of `writer`, and EventError.
     """
+    takes_groups = writer.takes_groups
     while True:
         event = log.opened_event()
         if event is None:
@@ -45,7 +46,7 @@ def put_file(
         # The bytes after the end may be damaged, or not written yet.
         if event.next_position >= stop_position:
             return
-        if event.type_code in (XID, PREVIOUS_GTIDS):
+        if takes_groups and event.type_code in (XID, PREVIOUS_GTIDS):
             _put_groups(log, writer, output, stop_position)
 
 

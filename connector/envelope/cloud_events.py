@@ -62,7 +62,7 @@ class CloudEvents:
             event.position,
             transaction.committed_us,
             table,
-            event.header.server_id,
+            event.server_id,
             b'"%b"' % transaction_id if transaction.gtid is not None else b"null",
             b"null" if thread is None else b'"%d"' % thread,
         )

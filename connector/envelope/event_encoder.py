@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, final
 from librt.strings import BytesWriter
 
 from connector.binlog.events.rows_head import DELETE, INSERT
+from connector.codec.digits import put_uint
 from connector.contract import OP_CREATE, OP_DELETE, OP_TRUNCATE, OP_UPDATE
 from connector.envelope.cloud_events import EVENT_END, CloudEvents
 from connector.envelope.flat_fields import FlatFields
@@ -21,6 +22,7 @@ from connector.envelope.key_watch import KEYS_MAX
 from connector.envelope.record_form import RecordForm
 from connector.envelope.record_headers import RecordHeaders
 from connector.envelope.source_block import SourceBlock
+from connector.gtid import Gtid
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -64,6 +66,8 @@ class EventEncoder:
         "_exact",
         "_flat",
         "_form",
+        "_gtid_prefix",
+        "_gtid_prefix_bytes",
         "_headers",
         "_keys",
         "_out",
@@ -105,6 +109,8 @@ class EventEncoder:
         self._timestamp_ms: i64 = 0
         self._transaction: SourceTransaction | None = None
         self._transaction_id = b""
+        self._gtid_prefix = ""  # of the latest GTID, shared by those of one server
+        self._gtid_prefix_bytes = b""
 
     def begin(
         self,
@@ -124,7 +130,7 @@ class EventEncoder:
         self._row_shift = row_shift
         if transaction is not self._transaction:
             self._transaction = transaction
-            self._transaction_id = transaction.id.encode()
+            self._transaction_id = self._id_of(transaction)
             self._timestamp_ms = transaction.committed_us // US_PER_MS
         self._topic = table.topic
         self._outbox = table.outbox
@@ -144,6 +150,20 @@ class EventEncoder:
         self._headers.begin(
             start[0], start[1], start[2], event_number, table.headers, self._transaction_id
         )
+
+    def _id_of(self, transaction: SourceTransaction) -> bytes:
+        """Return the text of the transaction's id, mostly without a `str`."""
+        gtid = transaction.gtid
+        if not isinstance(gtid, Gtid) or not gtid.prefix:
+            return transaction.id.encode()
+        if gtid.prefix is not self._gtid_prefix:
+            self._gtid_prefix = gtid.prefix
+            self._gtid_prefix_bytes = gtid.prefix.encode()
+        out = self._out
+        out.truncate(0)
+        out.write(self._gtid_prefix_bytes)
+        put_uint(out, gtid.gno)
+        return out.getvalue()
 
     def row(self, kind: RowsKind, images: RowImages, number: i64) -> None:
         """Write the records of the event's row `number`; if an error is raised, none is written."""

@@ -100,7 +100,7 @@ class FlatFields:
         thread = transaction.thread_id
         self._gtid = b'"%b"' % transaction_id if transaction.gtid is not None else _NULL
         self._session = _NULL if thread is None else str(thread).encode()
-        self._server_id = event.header.server_id
+        self._server_id = event.server_id
         self._compose(event.file, event.position, transaction.committed_us, table, now_us)
 
     def begin_copy(

@@ -52,10 +52,16 @@ class SourceBlock:
         "_end",
         "_file",
         "_file_name",
+        "_gtid",
+        "_is_first",
         "_now_us",
         "_out",
+        "_position",
+        "_server_id",
         "_start",
+        "_table",
         "_thread_id",
+        "_time_us",
         "_times",
         "_version",
     )
@@ -72,7 +78,14 @@ class SourceBlock:
         self._file_name = ""
         self._file = _file("")
         self._now_us: i64 = -1
-        self._start = b""
+        # Of the current event.
+        self._time_us: i64 = 0
+        self._gtid: bytes | None = None
+        self._table = SourceTable("", "")
+        self._server_id: i64 = 0
+        self._position: i64 = 0
+        self._is_first = True  # whether no row has been written,
+        self._start = b""  # and what comes before the numbers of rows, from the second one on
         self._thread_id: i64 = _UNKNOWN
         self._end = _end(_UNKNOWN)
         self._times = b""
@@ -93,11 +106,11 @@ class SourceBlock:
         if thread_id != self._thread_id:
             self._thread_id = thread_id
             self._end = _end(thread_id)
-        self._put_start(
+        self._enter(
             transaction.committed_us,
             transaction_id if transaction.gtid is not None else None,
             table,
-            event.header.server_id,
+            event.server_id,
             event.file,
             event.position,
         )
@@ -115,9 +128,9 @@ class SourceBlock:
         if self._thread_id != _UNKNOWN:
             self._thread_id = _UNKNOWN
             self._end = _end(_UNKNOWN)
-        self._put_start(read_us, None, table, 0, file, position)
+        self._enter(read_us, None, table, 0, file, position)
 
-    def _put_start(
+    def _enter(
         self,
         time_us: i64,
         gtid: bytes | None,
@@ -129,8 +142,35 @@ class SourceBlock:
         if file != self._file_name:
             self._file_name = file
             self._file = _file(file)
-        out = self._out
-        out.truncate(0)
+        self._time_us = time_us
+        self._gtid = gtid
+        self._table = table
+        self._server_id = server_id
+        self._position = position
+        self._is_first = True
+
+    def put(self, out: BytesWriter, op: i64, row: i64) -> None:
+        """Append the end of the envelope of row `row` of the event; `op` is the letter."""
+        if self._is_first:
+            # Mostly the only one.
+            self._is_first = False
+            self._start = b""
+            self._put_start(out)
+        else:
+            if len(self._start) == 0:
+                self._out.truncate(0)
+                self._put_start(self._out)
+                self._start = self._out.getvalue()
+            out.write(self._start)
+        put_uint(out, row)
+        out.write(self._end)
+        out.append(u8(op))
+        out.write(self._times)
+
+    def _put_start(self, out: BytesWriter) -> None:
+        time_us = self._time_us
+        table = self._table
+        gtid = self._gtid
         out.write(self._version)
         put_uint(out, time_us // _US_PER_MS)
         out.write(table.database)
@@ -138,7 +178,7 @@ class SourceBlock:
         out.write(b',"ts_ns":')
         _put_ns(out, time_us)
         out.write(table.table)
-        put_uint(out, server_id)
+        put_uint(out, self._server_id)
         if gtid is None:
             out.write(b',"gtid":null')
         else:
@@ -146,17 +186,8 @@ class SourceBlock:
             out.write(gtid)
             out.append(u8(QUOTE))
         out.write(self._file)
-        put_uint(out, position)
+        put_uint(out, self._position)
         out.write(b',"row":')
-        self._start = out.getvalue()
-
-    def put(self, out: BytesWriter, op: i64, row: i64) -> None:
-        """Append the end of the envelope of row `row` of the event; `op` is the letter."""
-        out.write(self._start)
-        put_uint(out, row)
-        out.write(self._end)
-        out.append(u8(op))
-        out.write(self._times)
 
     def _encoded_times(self, now_us: i64) -> bytes:
         out = self._out

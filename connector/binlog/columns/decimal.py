@@ -202,7 +202,10 @@ def _group(data: bytes, at: i64, digits: i64, inverted: i64) -> i64:
 
 def _group_length(digits: i64) -> i64:
     """Return the bytes of a group of up to nine digits."""
-    return (digits + 1) >> 1 if digits < _GROUP_DIGITS else _GROUP_BYTES
+    # Not a conditional expression: compiled, it would make an object.
+    if digits < _GROUP_DIGITS:
+        return (digits + 1) >> 1
+    return _GROUP_BYTES
 
 
 def _part_length(digits: int) -> i64:

@@ -20,14 +20,14 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from librt.strings import BytesWriter, read_f64_le, write_i16_le
+from librt.strings import BytesWriter, read_f64_le, read_i16_le, read_i32_le, write_i16_le
 from mypy_extensions import i64, mypyc_attr, u8
 
 from connector.binlog.columns.column_types import ColumnType
 from connector.binlog.columns.floats import FLOAT64_LENGTH
 from connector.binlog.columns.json_scalars import put_double, put_opaque
 from connector.codec.digits import put_int, put_uint, put_uint64
-from connector.codec.json_strings import ONCE, QUOTE, TWICE, put_utf8, put_written
+from connector.codec.json_strings import QUOTE, TWICE, put_utf8, put_written
 from connector.codec.payload import PayloadReader
 from connector.errors import DecodeError, log_json
 
@@ -51,6 +51,7 @@ _OPAQUE: Final = 0x0F
 _DECIMAL: Final = ColumnType.NEWDECIMAL.value
 _LITERALS: Final = [b"null", b"true", b"false"]
 
+_KIND_LENGTH: Final = 1  # bytes of a value's type
 _KEY_LENGTH: Final = 2  # bytes of a key's length
 _VARINT_BITS_MAX: Final = 5 * 7
 _VARINT_MORE: Final = 0x80
@@ -80,7 +81,7 @@ def put_json(out: BytesWriter, document: bytes, in_string: bool = False) -> bool
     With `in_string`, the text is escaped for a JSON string. Returns whether a number in it is a
     DECIMAL: a server that reads the text takes it for a DOUBLE.
     """
-    if not document:
+    if len(document) == 0:
         out.write(_LITERALS[0])
         return False
     walk = _Document(document, out, in_string)
@@ -99,14 +100,13 @@ def require_depth(depth: i64) -> None:
 class _Document:
     """One walk over a document, which appends its text to `out`."""
 
-    __slots__ = ("_bytes_left", "_cursor", "_escapes", "_in_string", "_out", "has_decimal")
+    __slots__ = ("_bytes_left", "_cursor", "_in_string", "_out", "has_decimal")
 
     def __init__(self, data: bytes, out: BytesWriter, in_string: bool) -> None:
         # It starts after the type byte and goes from value to value; each value sets its end.
         self._cursor = PayloadReader(data, 1)
         self._out = out
         self._in_string = in_string
-        self._escapes = TWICE if in_string else ONCE
         # No byte belongs to two values. More reads than bytes mean that offsets cross, and then a
         # small document could stand for an endless text.
         self._bytes_left: i64 = len(data)
@@ -134,26 +134,26 @@ class _Document:
     def _put_object(self, large: bool, depth: i64) -> None:
         out = self._out
         cursor = self._cursor
+        data = cursor.data
         start = cursor.offset
         count = self._read_head(large)
         end = cursor.end
-        key = cursor.offset
-        self._skip_keys(count, 4 if large else 2)
-        entry = cursor.offset
+        width = _size_length(large)
+        key = self._skip_table(count, width, _KEY_LENGTH)
+        entry = self._skip_table(count, _KIND_LENGTH, width)
         out.append(u8(_OPENING_BRACE))
         for number in range(count):
             if number:
                 write_i16_le(out, _COMMA_SPACE)
-            cursor.offset = key
-            cursor.end = end
-            offset = _read_size(cursor, large)
-            length = cursor.read_uint16()
-            key = cursor.offset
+            length = i64(read_i16_le(data, key + width)) & 0xFFFF
             self._spend(length)
-            cursor.offset = min(start + offset, end)
+            cursor.offset = min(start + _size_at(data, key, large), end)
+            cursor.end = end
             self._put_string(length)
             write_i16_le(out, _COLON_SPACE)
-            entry = self._put_entry(entry, large, start, end, depth)
+            self._put_entry(entry, large, start, end, depth)
+            key += width + _KEY_LENGTH
+            entry += _KIND_LENGTH + width
         out.append(u8(_CLOSING_BRACE))
 
     def _put_array(self, large: bool, depth: i64) -> None:
@@ -162,51 +162,51 @@ class _Document:
         start = cursor.offset
         count = self._read_head(large)
         end = cursor.end
-        entry = cursor.offset
+        width = _size_length(large)
+        entry = self._skip_table(count, _KIND_LENGTH, width)
         out.append(u8(_OPENING_BRACKET))
         for number in range(count):
             if number:
                 write_i16_le(out, _COMMA_SPACE)
-            entry = self._put_entry(entry, large, start, end, depth)
+            self._put_entry(entry, large, start, end, depth)
+            entry += _KIND_LENGTH + width
         out.append(u8(_CLOSING_BRACKET))
 
     def _read_head(self, large: bool) -> i64:
         """Return the number of values in the container at the cursor; end the cursor at its end."""
         cursor = self._cursor
-        start = cursor.offset
-        count = _read_size(cursor, large)
-        size = _read_size(cursor, large)
+        width = _size_length(large)
+        start = self._skip_table(1, width, width)
+        count = _size_at(cursor.data, start, large)
+        size = _size_at(cursor.data, start + width, large)
         left = cursor.end - start
         if size > left:
             raise DecodeError(log_json.CONTAINER_SIZE, size=size, left=left)
         cursor.end = start + size
         return count
 
-    def _skip_keys(self, count: i64, width: i64) -> None:
-        """Skip the offsets and lengths of an object's keys."""
+    def _skip_table(self, count: i64, first: i64, second: i64) -> i64:
+        """Skip `count` pairs of fields, whose lengths are given, and return where they start."""
         cursor = self._cursor
-        length = count * (width + _KEY_LENGTH)
-        if length <= cursor.remaining:
-            cursor.skip(length)
-            return
+        start = cursor.offset
+        length = count * (first + second)
+        if length <= cursor.end - start:
+            cursor.offset = start + length
+            return start
         for _ in range(count):  # up to the one that is cut off
-            cursor.skip(width)
-            cursor.skip(_KEY_LENGTH)
+            cursor.skip(first)
+            cursor.skip(second)
+        return start
 
-    def _put_entry(self, entry: i64, large: bool, start: i64, end: i64, depth: i64) -> i64:
-        """Append the value of a container's value entry, and return where the next one is."""
-        cursor = self._cursor
-        cursor.offset = entry
-        cursor.end = end
-        kind = cursor.read_uint8()
-        value = cursor.offset
-        offset = _read_size(cursor, large)
-        entry_end = cursor.offset
+    def _put_entry(self, entry: i64, large: bool, start: i64, end: i64, depth: i64) -> None:
+        """Append the value of a container's value entry, which has been skipped."""
+        data = self._cursor.data
+        kind: i64 = data[entry]
+        value = entry + _KIND_LENGTH
         if _is_inlined(kind, large):
-            self.put(kind, value, entry_end, depth + 1)
+            self.put(kind, value, value + _size_length(large), depth + 1)
         else:
-            self.put(kind, min(start + offset, end), end, depth + 1)
-        return entry_end
+            self.put(kind, min(start + _size_at(data, value, large), end), end, depth + 1)
 
     def _put_scalar(self, kind: i64) -> None:
         out = self._out
@@ -228,17 +228,18 @@ class _Document:
     def _put_string(self, length: i64) -> None:
         out = self._out
         cursor = self._cursor
+        data = cursor.data
         start = cursor.take(length)
-        self._put_quote()
-        if not put_utf8(out, cursor.data, start, start + length, self._escapes):
-            raise DecodeError(log_json.NOT_UTF8)
-        self._put_quote()
-
-    def _put_quote(self) -> None:
         if self._in_string:
-            write_i16_le(self._out, _ESCAPED_QUOTE)
+            write_i16_le(out, _ESCAPED_QUOTE)
+            valid = put_utf8(out, data, start, start + length, TWICE)
+            write_i16_le(out, _ESCAPED_QUOTE)
         else:
-            self._out.append(u8(QUOTE))
+            out.append(u8(QUOTE))
+            valid = put_utf8(out, data, start, start + length)
+            out.append(u8(QUOTE))
+        if not valid:
+            raise DecodeError(log_json.NOT_UTF8)
 
     def _put_opaque(self, column_type: i64) -> None:
         data = self._cursor.read_bytes(_read_varint(self._cursor))
@@ -269,9 +270,16 @@ def _put_number(out: BytesWriter, cursor: PayloadReader, kind: i64) -> None:
         put_double(out, read_f64_le(cursor.data, cursor.take(FLOAT64_LENGTH)))
 
 
-def _read_size(cursor: PayloadReader, large: bool) -> i64:
-    """Read a count, a size or an offset of a container."""
-    return cursor.read_uint32() if large else cursor.read_uint16()
+def _size_length(large: bool) -> i64:
+    """Return the bytes of a count, a size or an offset of a container."""
+    return 4 if large else 2
+
+
+def _size_at(data: bytes, at: i64, large: bool) -> i64:
+    """Return a count, a size or an offset of a container."""
+    if large:
+        return i64(read_i32_le(data, at)) & 0xFFFF_FFFF
+    return i64(read_i16_le(data, at)) & 0xFFFF
 
 
 def _is_inlined(kind: i64, large: bool) -> bool:

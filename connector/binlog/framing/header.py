@@ -96,9 +96,9 @@ class EventHeader:
         """Decode the header of 19 bytes at `start` of `data`, which must have them."""
         type_code: i64 = data[start + 4]
         return EventHeader(
-            i64(read_i32_le(data, start)) & _U32,
+            timestamp_at(data, start),
             type_code,
-            i64(read_i32_le(data, start + 5)) & _U32,
+            server_id_at(data, start),
             i64(read_i32_le(data, start + 9)) & _U32,
             i64(read_i32_le(data, start + 13)) & _U32,
             i64(read_i16_le(data, start + 17)) & _U16,
@@ -113,3 +113,13 @@ class EventHeader:
     def ignorable(self) -> bool:
         """Whether a reader that does not know the event may continue without it."""
         return self.flags & LOG_EVENT_IGNORABLE_F != 0
+
+
+def timestamp_at(data: bytes, start: i64) -> i64:
+    """Return the field of the header at `start` of `data`, seconds since the epoch."""
+    return i64(read_i32_le(data, start)) & _U32
+
+
+def server_id_at(data: bytes, start: i64) -> i64:
+    """Return the field of the header at `start` of `data`."""
+    return i64(read_i32_le(data, start + 5)) & _U32

@@ -14,9 +14,11 @@ standard input, is called NAME.000001, NAME.000002, … in the order in which su
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import TYPE_CHECKING, final
 
 from connector.binlog.events.format_description import FormatDescriptionEvent
+from connector.binlog.framing.log_position import FIRST_POSITION
 from connector.changes.assembler import TransactionAssembler
 from connector.changes.known_columns import PublishedColumns
 from connector.changes.receiver import ChangeReceiver
@@ -24,6 +26,7 @@ from connector.contract.version import VERSION
 from connector.dump.envelope.file_numbers import FileNumbers
 from connector.dump.envelope.record_lines import RecordLines
 from connector.dump.lines.byte_format import ByteFormat
+from connector.dump.lines.output import LineOutput
 from connector.envelope.options import EnvelopeOptions
 from connector.envelope.record_encoder import RecordEncoder
 from connector.envelope.schemas.table_schema import schema_topic
@@ -40,7 +43,6 @@ if TYPE_CHECKING:
     from connector.changes.receiver import Committed
     from connector.changes.table_filter import TableFilter
     from connector.changes.transaction import RowsChange, SourceTransaction, StatementChange
-    from connector.dump.lines.output import LineOutput
 
 
 @final
@@ -52,12 +54,13 @@ class EnvelopeFormat(ByteFormat):
         folder = TemporaryFolder()
         self._prefix = prefix
         self._now_us = now_us
-        self._lines = RecordLines(schema_topic(prefix), folder)
+        self._lines = RecordLines(schema_topic(prefix), folder, LineOutput(BytesIO()))
         self._changes = _Changes()
         self._assembler = TransactionAssembler(
             tables, self._changes, folder, columns=_WrittenColumns(self._changes)
         )
         self._files = FileNumbers()
+        self._numbered = ""  # the name of the current file, which ends in a number
 
     def received(self) -> None:
         """Take the time of encoding for the next events."""
@@ -70,15 +73,20 @@ class EnvelopeFormat(ByteFormat):
         cannot be read.
         """
         changes = self._changes
+        if self._lines.output is not output:
+            self._lines.move_to(output)
         if changes.encoder is None:
             body = event.body
             mariadb = isinstance(body, FormatDescriptionEvent) and body.mariadb
             changes.encoder = self._new_encoder(mariadb=mariadb)
-        self._assembler.receive(self._files.numbered(event))
+        if event.file is not self._numbered or event.position == FIRST_POSITION:
+            event = self._files.numbered(event)
+            self._numbered = event.file
+        self._assembler.receive(event)
         if changes.complete:
             rows = not changes.taken_back
             changes.complete = changes.taken_back = False
-            self._lines.release(output, rows=rows)
+            self._lines.release(rows=rows)
 
     def end(self) -> Iterable[str]:
         """Drop an open transaction."""

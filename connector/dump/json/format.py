@@ -12,7 +12,7 @@ transaction are in the body of its event, with `log_pos` null.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from librt.strings import read_i32_le
 from mypy_extensions import i64, u8
@@ -64,6 +64,8 @@ _U32: Final = 0xFFFF_FFFF
 @final
 class JsonFormat(ByteFormat):
     """Writes one object for each event."""
+
+    takes_groups: ClassVar[bool] = True
 
     def __init__(self, *, apply_diffs: bool = False) -> None:
         """With `apply_diffs`, changes of a JSON document are replaced by the resulting document."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 class ByteFormat:
     """Turns the events of one command, from one or many files, into the bytes of lines."""
+
+    # Whether `put_groups` has to be asked after each transaction.
+    takes_groups: ClassVar[bool] = False
 
     def begin(self) -> Iterable[str]:
         """Return the lines before the first event, without newline."""

@@ -26,7 +26,7 @@ def headers(**texts: str) -> bytes:
 
 def held() -> RecordLines:
     """Return what holds a schema record, and rows of more bytes than stay in memory."""
-    lines = RecordLines("p.schema", TemporaryFolder())
+    lines = RecordLines("p.schema", TemporaryFolder(), LineOutput(BytesIO()))
     lines.take("p.schema", b'db."t"/1', b"{}", headers(), 0)
     for number in range(3):
         lines.take("p.db.t", b"%d" % number, LARGE, headers(name='a"\n\xe9'), 0)
@@ -37,7 +37,10 @@ def held() -> RecordLines:
 def released(lines: RecordLines, *, rows: bool) -> list[str]:
     file = BytesIO()
     output = LineOutput(file)
-    lines.release(output, rows=rows)
+    lines.move_to(output)
+    output.flush()
+    assert file.getvalue() == b""
+    lines.release(rows=rows)
     output.flush()
     return file.getvalue().decode().splitlines()
 
@@ -65,3 +68,28 @@ def test_what_is_not_complete_is_dropped_at_the_end() -> None:
     lines = held()
     lines.close()
     assert released(lines, rows=True) == []
+
+
+def test_lines_are_written_up_to_those_of_an_open_transaction() -> None:
+    file = BytesIO()
+    output = LineOutput(file)
+    lines = RecordLines("p.schema", TemporaryFolder(), output)
+    lines.take("p.db.t", b"1", None, headers(), 0)
+    lines.release(rows=True)
+    lines.take("p.db.t", b"2", None, headers(), 0)
+    for _ in range(2):
+        output.flush()
+        assert written_keys(file) == [1]
+    other = LineOutput(file)
+    lines.move_to(other)
+    lines.take("p.db.t", b"3", None, headers(), 0)
+    other.flush()
+    assert written_keys(file) == [1]
+    lines.release(rows=True)
+    other.flush()
+    output.flush()
+    assert written_keys(file) == [1, 2, 3]
+
+
+def written_keys(file: BytesIO) -> list[int]:
+    return [json.loads(line)["key"] for line in file.getvalue().splitlines()]
