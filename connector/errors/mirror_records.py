@@ -169,7 +169,8 @@ TOPIC_SHORTER = ErrorCode(
 NO_SUCH_ROW = ErrorCode(
     "M219",
     "the mirror does not have the row that it takes away",
-    "let the connector copy the table again (`binlog-connector snapshot`)",
+    "let the connector copy the table again (`binlog-connector snapshot`), and resume it without "
+    "the record: `binlog-connector-mirror resume CONFIG TABLE --skip-record PARTITION:OFFSET`",
     end=End.FAILED,
     cause=(
         'The mode "rows" needs all rows of the table: the topic began without a copy, or another '

@@ -223,8 +223,9 @@ def test_a_row_that_was_never_counted_cannot_be_taken_away(kafka: Kafka, job: Jo
         table.send("d", {"id": 2, "name": "a"}, None, seq)
     assert job.reason(**mode("rows")) == (
         f"{table.topic}, partition 0, offset 4, cdc.seq {seq}: the mirror does not have the row "
-        "that it takes away; let the connector copy the table again (`binlog-connector snapshot`); "
-        f"{REPAIR} 0:4`"
+        "that it takes away; let the connector copy the table again (`binlog-connector snapshot`), "
+        "and resume it without the record: `binlog-connector-mirror resume CONFIG TABLE "
+        "--skip-record PARTITION:OFFSET`"
     )
     assert job.rows("items") == [(1, "a"), (1, "a")]
 
