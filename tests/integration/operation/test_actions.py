@@ -67,6 +67,7 @@ def test_nothing_is_changed_with_another_token(stream: Stream) -> None:
             for fields in ({}, {"token": TOKEN[:-1]}, {"token": TOKEN + "x"}):
                 assert act(port, action, fields) == (401, "this is not the token\n", None)
             assert act(port, action, {"token": TOKEN}, bearer="wrong")[0] == 401
+            assert asked(port, f"/actions/{action}", "POST") == (401, "this is not the token\n")
             assert asked(port, f"/actions/{action}")[0] == 405
         assert asked(port, "/actions/stop", "POST")[0] == 404
         stream.execute("INSERT INTO t VALUES (1)")
