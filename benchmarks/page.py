@@ -6,8 +6,8 @@ and without browsers take turns, so that a machine that others use slows down bo
 
 In life, browsers run on other machines. Here, those that ask get only what the others leave of the
 cores (SCHED_IDLE), so that what is measured is what the process does for them. They are programs
-that ask at the rate of the page and draw nothing. It is counted how many pages each has got: one
-that was starved would be no load.
+that ask at the rate of the page and draw nothing. They note their pages: one that was starved would
+be no load.
 
 The process loads the template engine when somebody looks for the first time. That is outside of
 what is compared: each run begins with one look.
@@ -50,18 +50,19 @@ _LOOK_S: Final = 0.05
 
 @dataclass
 class _Looks:
-    """How often the page was looked at."""
+    """When each browser got its pages, in seconds."""
 
-    seconds: float = 0.0
-    pages: list[int] = field(default_factory=list)  # that each browser has got
+    pages: list[list[float]] = field(default_factory=list)
 
     @property
-    def part(self) -> float:
-        """The part of the pages that the browser with the fewest has got; 1 is one in each pause.
+    def counts(self) -> list[int]:
+        """How many pages each browser has got."""
+        return [len(times) for times in self.pages]
 
-        It is less by the time that an answer takes.
-        """
-        return min(self.pages) * PAUSE_S / self.seconds if self.pages else 0.0
+    @property
+    def period_s(self) -> float:
+        """From a page to the next one, on average, for the browser that waited longest."""
+        return max((times[-1] - times[0]) / (len(times) - 1) for times in self.pages)
 
 
 @dataclass(frozen=True)
@@ -103,14 +104,14 @@ def _summary(closed: list[_Run], looked_at: list[_Run]) -> dict[str, Any]:
     idle, idle_open = (min(run.idle for run in runs) for runs in (closed, looked_at))
     ratio, by_cpu = fastest_open / fastest, cheapest / cheapest_open
     median = statistics.median(pairs)
-    part = min(run.looks.part for run in looked_at)
+    period = max(run.looks.period_s for run in looked_at)
     say(
         f"messages a second: {fastest:,.0f} without browsers, {fastest_open:,.0f} with {BROWSERS}: "
         f"{ratio:.3f} times as many; median of the pairs of runs {median:.3f}; by CPU time of a "
         f"message {by_cpu:.3f}"
     )
     say(f"idle: {idle:.2%} of a core without browsers, {idle_open:.2%} with {BROWSERS}")
-    say(f"each browser has got {part:.0%} or more of a page every {PAUSE_S:g} s")
+    say(f"each browser has got a page every {period:.2f} s; a pause between two is {PAUSE_S:g} s")
     return {
         "rates": {"closed": [one.rate for one in closed], "open": [one.rate for one in looked_at]},
         "cpu_us": {
@@ -121,16 +122,19 @@ def _summary(closed: list[_Run], looked_at: list[_Run]) -> dict[str, Any]:
         "median_ratio": median,
         "ratio_by_cpu": by_cpu,
         "idle": {"closed": idle, "open": idle_open},
-        "pages": [one.looks.pages for one in looked_at],
-        "least_part_of_pages": part,
+        "pages": [one.looks.counts for one in looked_at],
+        "period_s": period,
     }
 
 
 def _tell_run(number: int, run: _Run) -> None:
-    pages = run.looks.pages
+    counts = run.looks.counts
     who = "nobody looks"
-    if pages:
-        who = f"{min(pages)} to {max(pages)} pages for each browser in {run.looks.seconds:.0f} s"
+    if counts:
+        who = (
+            f"{min(counts)} to {max(counts)} pages for each of {BROWSERS} browsers, one every "
+            f"{run.looks.period_s:.2f} s or sooner"
+        )
     say(
         f"run {number + 1}: {run.rate:,.0f} messages/s, {run.cpu_us:.2f} µs of CPU time for each, "
         f"idle {run.idle:.2%}; {who}"
@@ -181,9 +185,7 @@ def _browsers(address: str, count: int) -> Iterator[_Looks]:
     command = [sys.executable, str(PROBES / "browsers.py"), address, str(count)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE)
     try:
-        started = time.monotonic()
         yield looks
-        looks.seconds = time.monotonic() - started
         process.terminate()
         printed, _ = process.communicate(timeout=STOP_SECONDS)
         if process.returncode:

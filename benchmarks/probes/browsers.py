@@ -1,10 +1,11 @@
 """`python browsers.py ADDRESS COUNT`: asks for the status page as so many browsers, until SIGTERM.
 
 Each asks every two seconds, as the script of the page does, and reads the answer. If one is not the
-page, the program ends with an error. At SIGTERM, it prints how many pages each has got, as JSON.
+page, the program ends with an error. At SIGTERM, it prints as JSON when each has got its pages, in
+seconds of the monotonic clock.
 
 Browsers run on other machines, and here they would take the cores of what is measured. So they only
-get what others leave (SCHED_IDLE); the counts tell whether that was enough.
+get what others leave (SCHED_IDLE); the times tell whether that was enough.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Browser(threading.Thread):
 
     def __init__(self, address: str, first_after_s: float) -> None:
         super().__init__(daemon=True)
-        self.pages = 0
+        self.pages: list[float] = []
         self._address = address
         self._first_after_s = first_after_s
 
@@ -35,7 +36,7 @@ class Browser(threading.Thread):
         """Ask until an answer is wrong, and end the program then: an error ends only its thread."""
         time.sleep(self._first_after_s)
         while self._is_page():
-            self.pages += 1
+            self.pages.append(time.monotonic())
             time.sleep(PAUSE_S)
         os._exit(1)
 
