@@ -20,7 +20,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 from prometheus_client import CollectorRegistry, make_wsgi_app
 
 from connector.errors import ConfigError, pipeline_settings
-from connector.metrics.posts import Answer, posted
+from connector.metrics.posts import posted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from prometheus_client.registry import Collector
 
-    from connector.metrics.posts import Posted
+    from connector.metrics.posts import Answer, Posted
 
 _PATHS = ("/metrics", "/healthz", "/readyz")
 _TEXT = ("Content-Type", "text/plain; charset=utf-8")
@@ -95,8 +95,7 @@ class _App:
             if method != "POST":
                 said = f"{path} answers POST"
                 return _said(start, HTTPStatus.METHOD_NOT_ALLOWED, said, ("Allow", "POST"))
-            post = posted(environ)
-            answer = post if isinstance(post, Answer) else action(post)
+            answer = action(posted(environ))
             return _said(start, answer.status, answer.said, *answer.headers)
         page = self._served.pages.get(path)
         if page is None and path not in _PATHS:

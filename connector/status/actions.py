@@ -67,8 +67,11 @@ class Actions:
         if refusal is not None:
             log.warning("refused on the status page", action=name, by=post.address)
             return refusal
+        form = post.form()
+        if isinstance(form, Answer):
+            return form
         # The page has one form for all actions, so fields may be empty.
-        arguments = {key: value for key, value in post.fields.items() if value and key != _TOKEN}
+        arguments = {key: value for key, value in form.items() if value and key != _TOKEN}
         unknown = sorted(arguments.keys() - known)
         if unknown:
             names = ", ".join(sorted({_TOKEN, *known}))
@@ -88,11 +91,12 @@ class Actions:
         return Answer(HTTPStatus.SEE_OTHER, said, (("Location", "/"),))
 
     def _refusal(self, post: Posted) -> Answer | None:
+        """Refuse who may not act, whatever else is wrong with the request."""
         if self._token is None:
             return Answer(
                 HTTPStatus.FORBIDDEN, "nobody may act here: metrics.token is not configured"
             )
-        given = post.bearer if post.bearer is not None else post.fields.get(_TOKEN, "")
+        given = post.bearer if post.bearer is not None else _token_of(post.form())
         if not compare_digest(given.encode(), self._token.encode()):
             return Answer(HTTPStatus.UNAUTHORIZED, "this is not the token", (_LOGIN,))
         return None
@@ -119,3 +123,8 @@ class Actions:
         del arguments
         self._figures.paused = False
         return "the stream goes on"
+
+
+def _token_of(form: Mapping[str, str] | Answer) -> str:
+    """Return the token of a form; a body that is no form has none."""
+    return "" if isinstance(form, Answer) else form.get(_TOKEN, "")

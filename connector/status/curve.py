@@ -23,7 +23,11 @@ _STEPS = (1, 2, 2.5, 5, 10)
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A curve that ends now, at the right."""
+    """A curve that ends with its newest point, at the right.
+
+    A point comes every quarter of a minute, and until then the curve stays as it is: a browser that
+    draws it again for each step of the clock would do little else.
+    """
 
     line: str  # the path of the curve; "" without two points
     area: str  # the same, closed at the bottom
@@ -33,15 +37,16 @@ class Curve:
 
 
 def curve(points: Sequence[RatePoint], now: float) -> Curve:
-    """Return the curve of `points`."""
+    """Return the curve of `points`; `now` says which of their times are of today."""
     top = _round_top(max((point.records for point in points), default=0.0))
     if len(points) < 2:  # noqa: PLR2004  # a line has two ends
         return Curve("", "", top, _SPANS_SECONDS[0], "the curve begins after half a minute")
-    age = now - points[0].at
-    span = next((one for one in _SPANS_SECONDS if age <= one), _SPANS_SECONDS[-1])
+    end = points[-1].at
+    seconds = end - points[0].at
+    span = next((one for one in _SPANS_SECONDS if seconds <= one), _SPANS_SECONDS[-1])
     places = [
         (
-            WIDTH * (1 - min(1.0, max(0.0, (now - point.at) / span))),
+            WIDTH * (1 - min(1.0, (end - point.at) / span)),
             HEIGHT * (1 - point.records / top),
         )
         for point in points
@@ -49,7 +54,6 @@ def curve(points: Sequence[RatePoint], now: float) -> Curve:
     line = "M" + " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
     area = f"{line} L{places[-1][0]:.1f},{HEIGHT} {places[0][0]:.1f},{HEIGHT} Z"
     highest = max(points, key=lambda point: point.records)
-    seconds = points[-1].at - points[0].at
     mean = sum(point.records for point in points) / len(points)
     return Curve(
         line,

@@ -10,13 +10,15 @@ function same(before, after) {
   return before.nodeType === after.nodeType && before.nodeName === after.nodeName;
 }
 
+// What is equal is left alone as a whole: most of the page, most of the time.
 function change(before, after) {
+  if (before.isEqualNode(after)) return;
   if (!same(before, after)) {
     before.replaceWith(after);
     return;
   }
   if (before.nodeType !== Node.ELEMENT_NODE) {
-    if (before.nodeValue !== after.nodeValue) before.nodeValue = after.nodeValue;
+    before.nodeValue = after.nodeValue;
     return;
   }
   for (const { name } of [...before.attributes]) {
@@ -34,13 +36,17 @@ function change(before, after) {
   old.slice(fresh.length).forEach((node) => node.remove());
 }
 
+function name(title) {
+  if (document.title !== title) document.title = title;
+}
+
 async function look() {
   try {
     const answer = await fetch("/", { cache: "no-store", signal: AbortSignal.timeout(patienceMs) });
     if (!answer.ok) throw new Error(answer.statusText);
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
     change(document.getElementById("live"), document.adoptNode(fresh.getElementById("live")));
-    document.title = fresh.title;
+    name(fresh.title);
     change(document.querySelector("link"), document.adoptNode(fresh.querySelector("link")));
     answered = new Date();
     offline.hidden = true;
@@ -53,14 +59,23 @@ async function look() {
   }
 }
 
-async function run() {
-  for (;;) {
-    await new Promise((resolve) => setTimeout(resolve, pauseMs));
-    if (!document.hidden) await look();
-  }
+// Nobody sees a hidden page, so it asks for nothing; once it is shown, it asks at once.
+let next;
+let asking = false;
+
+function wait() {
+  clearTimeout(next);
+  if (!document.hidden) next = setTimeout(turn, pauseMs);
 }
 
-document.addEventListener("visibilitychange", () => {
-  if (!document.hidden) look();
-});
-run();
+async function turn() {
+  clearTimeout(next);
+  if (asking || document.hidden) return;
+  asking = true;
+  await look();
+  asking = false;
+  wait();
+}
+
+document.addEventListener("visibilitychange", turn);
+wait();

@@ -18,6 +18,9 @@ _HOUR_SECONDS = 3600.0
 _NOW_SECONDS = 5.0
 # Samples that make a point of the curve: a screen does not show more points.
 _PER_POINT = 3
+_SLOT_SECONDS = _PAUSE_SECONDS * _PER_POINT
+# An hour of points, the sample before them, and the rest of a point that has left the ring in part.
+_SAMPLES = int(_HOUR_SECONDS / _PAUSE_SECONDS) + 1 + _PER_POINT
 
 
 class Sample(NamedTuple):
@@ -36,7 +39,7 @@ class Samples(Background):
         """Begin with the counters as they are."""
         super().__init__("status-samples")
         self._figures = figures
-        self._ring: deque[Sample] = deque(maxlen=int(_HOUR_SECONDS / _PAUSE_SECONDS) + 1)
+        self._ring: deque[Sample] = deque(maxlen=_SAMPLES)
         self.note()
 
     def note(self) -> None:
@@ -78,15 +81,18 @@ def _rates(before: Sample, now: Sample) -> Rates:
 
 
 def _curve(ring: list[Sample], clock_difference: float) -> list[RatePoint]:
-    """Return a point for each span of time, and not for so many samples: else all would move."""
+    """Return a point for each span of time, and not for so many samples: else all would move.
+
+    In a full ring, the first span has lost samples, and would change with each that it loses.
+    """
     points: list[RatePoint] = []
-    before: Sample | None = None
+    before = ring[0]
+    is_part = len(ring) == _SAMPLES
     for sample in ring:
-        slot = int(sample.at / (_PAUSE_SECONDS * _PER_POINT))
-        if before is None:
-            before = sample
-        elif slot != int(before.at / (_PAUSE_SECONDS * _PER_POINT)):
+        if int(sample.at / _SLOT_SECONDS) == int(before.at / _SLOT_SECONDS):
+            continue
+        if not is_part:
             at = sample.at + clock_difference
             points.append(RatePoint(at, _rates(before, sample).records))
-            before = sample
+        before, is_part = sample, False
     return points

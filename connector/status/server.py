@@ -6,6 +6,7 @@ import threading
 import time
 from contextlib import closing, contextmanager
 from functools import partial
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from connector.metrics import server
@@ -22,14 +23,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from connector.metrics.figures import Figures
+    from connector.metrics.posts import Answer, Posted
     from connector.progress.stream_position import Instance
     from connector.settings.sections import Settings
     from connector.status.facts import Facts
     from connector.status.recent_events import RecentEvents
 
 STATUS_PATH = "/status.json"
-# Pages of several browsers are made once in this time.
-_KEPT_SECONDS = 0.9
+# An answer is made once in this time, for all who ask. A browser asks for the page every two
+# seconds (page.js), so each of its pages is a new one.
+_PAGE_SECONDS = 1.9
+_JSON_SECONDS = 0.9
 _NOT_KEPT = ("Cache-Control", "no-store")
 _NO_SNIFFING = ("X-Content-Type-Options", "nosniff")
 
@@ -60,18 +64,34 @@ def _listening(settings: Settings, figures: Figures, live: LiveFacts) -> Iterato
         yield
         return
     actions = Actions(settings, figures)
-    page = partial(_page, acting=actions.allowed)
-    pages = {"/": _Kept(live.facts, page).get, STATUS_PATH: _Kept(live.facts, _json).get}
-    with server.serving(figures, settings.metrics.listen, pages, actions.by_path()):
+    page = _Kept(live.facts, partial(_page, acting=actions.allowed), _PAGE_SECONDS)
+    pages = {"/": page.get, STATUS_PATH: _Kept(live.facts, _json, _JSON_SECONDS).get}
+    by_path = {path: _shown_at_once(act, page) for path, act in actions.by_path().items()}
+    with server.serving(figures, settings.metrics.listen, pages, by_path):
         yield
+
+
+def _shown_at_once(act: Callable[[Posted], Answer], page: _Kept) -> Callable[[Posted], Answer]:
+    """Let the page that a browser is sent to show what was asked for."""
+
+    def answer(post: Posted) -> Answer:
+        said = act(post)
+        if said.status is HTTPStatus.SEE_OTHER:
+            page.forget()
+        return said
+
+    return answer
 
 
 class _Kept:
     """The last answer, and for how long it is current."""
 
-    def __init__(self, facts: Callable[[], Facts], shown: Callable[[Facts], Page]) -> None:
+    def __init__(
+        self, facts: Callable[[], Facts], shown: Callable[[Facts], Page], seconds: float
+    ) -> None:
         self._facts = facts
         self._shown = shown
+        self._seconds = seconds
         self._lock = threading.Lock()
         self._page: Page | None = None
         self._made_at = 0.0
@@ -80,10 +100,15 @@ class _Kept:
         """Return the answer; an old one is made again."""
         with self._lock:
             now = time.monotonic()
-            if self._page is None or now - self._made_at > _KEPT_SECONDS:
+            if self._page is None or now - self._made_at > self._seconds:
                 self._page = self._shown(self._facts())
                 self._made_at = now
             return self._page
+
+    def forget(self) -> None:
+        """Make the next answer again."""
+        with self._lock:
+            self._page = None
 
 
 def _json(facts: Facts) -> Page:

@@ -72,6 +72,8 @@ def iso(at: float) -> str:
 
 def visible(text: str) -> str:
     """Return a text in one line, without what steers a terminal or turns the writing direction."""
+    if text.isprintable():
+        return text
     return "".join(
         character if character.isprintable() else f"\\u{ord(character):04x}"
         for character in text.replace("\n", " ")

@@ -48,11 +48,16 @@ SCREENS = {
 }
 
 
-def browse(address: str, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """Run the browser, which keeps its files in `folder`, with more `options`."""
+def command(folder: Path, *options: str) -> list[str]:
+    """Return what runs the browser, which keeps its files in `folder`, with more `options`."""
     assert PROGRAM is not None
+    return [PROGRAM, *_OPTIONS, f"--user-data-dir={folder}", *options]
+
+
+def browse(address: str, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run the browser at an address until it has done what `options` ask."""
     return subprocess.run(
-        [PROGRAM, *_OPTIONS, f"--user-data-dir={folder}", *options, address],
+        [*command(folder, *options), address],
         capture_output=True,
         text=True,
         check=True,

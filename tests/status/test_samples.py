@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from itertools import pairwise
 
 import pytest
 
@@ -51,6 +52,21 @@ def test_the_curve_has_the_last_hour(clock: list[float]) -> None:
     assert points[0].records == 1
     assert abs(points[-1].at - time.time()) < 15
     assert points[-1].at - points[0].at == pytest.approx(239 * 15)
+
+
+def test_the_curve_stays_as_it_is_until_a_point_comes(clock: list[float]) -> None:
+    figures = Figures("shop")
+    ring = Samples(figures)
+    curves: list[list[float]] = []
+    for number in range(1, 1000):
+        figures.records += number
+        clock.append(1000.0 + number * 5)
+        ring.note()
+        curves.append([point.records for point in ring.throughput().hour])
+    # While it grows, and after an hour, when each new sample takes the place of an old one.
+    for begin in (100, 900):
+        different = sum(one != two for one, two in pairwise(curves[begin : begin + 61]))
+        assert different == 20
 
 
 def test_the_thread_ends(clock: list[float]) -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from connector.settings.sections import SourceSettings
     from connector.source.server.mysql_server import MysqlServer
 
+_HOUR_SECONDS = 3600
 _DAY_SECONDS = 86_400
 
 
@@ -178,11 +179,22 @@ def _check_keeping(server: MysqlServer, settings: SourceSettings) -> Iterator[Fi
     yield _finding(
         source_setup.KEEPING,
         name,
-        "for ever" if not seconds else f"{seconds} seconds",
-        f"{_DAY_SECONDS} seconds or more",
+        "for ever" if not seconds else _kept(name, seconds),
+        f"{_kept(name, _DAY_SECONDS)} or more",
         ok=not seconds or seconds >= _DAY_SECONDS,
         how=_longer(server, name),
     )
+
+
+def _kept(name: str, seconds: int) -> str:
+    """Return for how long logs are kept; RDS sets hours, so they can be compared with its setting.
+
+    Without hours in the setting, RDS keeps them for minutes.
+    """
+    hours, rest = divmod(seconds, _HOUR_SECONDS)
+    if name == RDS_RETENTION and not rest:
+        return f"{hours} hours ({seconds} s)"
+    return f"{seconds} seconds"
 
 
 def _longer(server: MysqlServer, name: str) -> str | Message:

@@ -67,6 +67,7 @@ def test_nothing_is_changed_with_another_token(stream: Stream) -> None:
             for fields in ({}, {"token": TOKEN[:-1]}, {"token": TOKEN + "x"}):
                 assert act(port, action, fields) == (401, "this is not the token\n", None)
             assert act(port, action, {"token": TOKEN}, bearer="wrong")[0] == 401
+            assert asked(port, f"/actions/{action}", "POST") == (401, "this is not the token\n")
             assert asked(port, f"/actions/{action}")[0] == 405
         assert asked(port, "/actions/stop", "POST")[0] == 404
         stream.execute("INSERT INTO t VALUES (1)")
@@ -84,7 +85,10 @@ def test_a_paused_stream_delivers_nothing_until_it_is_resumed(either_stream: Str
     settings = {"metrics__listen": f"127.0.0.1:{port}", "metrics__token": TOKEN}
     with stream.connector(**settings) as connector:
         stream.wait_for_changes(1, connector)
+        assert "asked on the status page" not in page_at(port).said
         assert act(port, "pause", {"token": TOKEN, "table": "", "where": ""})[::2] == (303, "/")
+        # A page is kept for those who ask at the same time, but not if it lacks what this one did.
+        assert "asked on the status page" in page_at(port).said
         facts = wait_for(port, lambda facts: states(facts)[0] is State.PAUSED, connector)
         connector.wait_for("paused")
         stream.execute("INSERT INTO t VALUES (2)")

@@ -75,11 +75,16 @@ def named(directory: Path, folder: str) -> Named:
 
 def check(source: Source, cloud: Cloud, user: str = "") -> dict[str, Finding]:
     """Return what is not good at a server, which must be known as one of `cloud`."""
+    found = check_all(source, cloud, user)
+    return {name: finding for name, finding in found.items() if not finding.ok}
+
+
+def check_all(source: Source, cloud: Cloud, user: str = "") -> dict[str, Finding]:
+    """Return what was checked at a server, which must be known as one of `cloud`."""
     settings = source.settings(user=user or source.user)
     with MysqlServer.connect(settings) as server:
         assert server.cloud is cloud
-        found = check_source(server, settings)
-    return {finding.name: finding for finding in found if not finding.ok}
+        return {finding.name: finding for finding in check_source(server, settings)}
 
 
 def test_rds_takes_settings_from_its_parameter_group_and_logs_with_backups(rds: Source) -> None:
@@ -104,10 +109,13 @@ def test_rds_says_how_long_it_keeps_the_log_only_if_the_account_may_read_it(rds:
     assert call == "CALL mysql.rds_set_configuration('binlog retention hours', 168)"
     rds.execute(grant, "UPDATE mysql.rds_configuration SET value = NULL")
     known = check(rds, Cloud.RDS, account)["binlog retention hours"]
-    assert (known.value, known.wanted) == ("300 seconds", "86400 seconds or more")
+    assert (known.value, known.wanted) == ("300 seconds", "24 hours (86400 s) or more")
     assert known.problem.fix.startswith(call)
-    rds.execute("UPDATE mysql.rds_configuration SET value = '168'")
-    assert "binlog retention hours" not in check(rds, Cloud.RDS, account)
+    rds.execute("UPDATE mysql.rds_configuration SET value = '12'")
+    assert check(rds, Cloud.RDS, account)["binlog retention hours"].value == "12 hours (43200 s)"
+    rds.execute("UPDATE mysql.rds_configuration SET value = '72'")
+    enough = check_all(rds, Cloud.RDS, account)["binlog retention hours"]
+    assert (enough.value, enough.ok) == ("72 hours (259200 s)", True)
 
 
 def test_a_reader_of_aurora_is_no_source_and_the_writer_has_a_log_if_it_is_told(
