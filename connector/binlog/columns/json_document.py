@@ -191,8 +191,7 @@ class _Document:
         start = cursor.offset
         length = count * (first + second)
         if length <= cursor.end - start:
-            cursor.offset = start + length
-            return start
+            return cursor.take(length)
         for _ in range(count):  # up to the one that is cut off
             cursor.skip(first)
             cursor.skip(second)
