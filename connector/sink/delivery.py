@@ -13,7 +13,6 @@ would still commit the rest. Here the whole transaction fails.
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
@@ -32,9 +31,6 @@ if TYPE_CHECKING:
     from connector.sink.in_flight import InFlight
 
 # ruff: noqa: SLF001 - the client has no public way to fill its accumulator
-
-# Seconds between two looks at the bytes in flight: some ends are not reported.
-_LOOK_SECONDS = 0.1
 
 
 class Delivery(Protocol):
@@ -111,22 +107,20 @@ class BatchDelivery:
 
     def make_room(self, size: int, limit: int, timeout_seconds: float) -> None:
         """Wait for acknowledgements; see `Delivery`."""
-        deadline = time.monotonic() + timeout_seconds
-        while True:
-            self._in_flight.expect()
+
+        def may_go_on() -> bool:
             if self.in_flight_bytes + size <= limit:
-                return
+                return True
             if not self._accumulator.has_incomplete:
                 # If the topic takes only smaller batches, the client splits one and reports no end
                 # for it.
                 self._in_flight.clear()
-                return
-            if self._manager.has_error():
-                return
-            if time.monotonic() > deadline:
-                raise TimedOut(kafka.NOT_ACKNOWLEDGED, seconds=timeout_seconds)
+                return True
             self._wake()
-            self._in_flight.wait(_LOOK_SECONDS)
+            return bool(self._manager.has_error())
+
+        if not self._in_flight.wait_until(may_go_on, timeout_seconds):
+            raise TimedOut(kafka.NOT_ACKNOWLEDGED, seconds=timeout_seconds)
 
     def deliver(self, records: SealedRecords) -> None:
         """Put a batch into the accumulator, without waking the sender's thread."""

@@ -6,11 +6,17 @@ Compression is most of the work after encoding, and needs no Python, so it has t
 from __future__ import annotations
 
 import threading
+import time
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from connector.sink.sealed_records import SealedRecords
+
+# Between two looks at a condition: some ends of batches are not reported.
+_LOOK_SECONDS = 0.1
 
 
 class InFlight:
@@ -51,16 +57,20 @@ class InFlight:
         self._news.set()
 
     def notify(self) -> None:
-        """Have `wait` return."""
+        """Have `wait_until` look again."""
         self._news.set()
 
-    def expect(self) -> None:
-        """Have `wait` wait for what changes from now on."""
-        self._news.clear()
-
-    def wait(self, timeout_seconds: float) -> None:
-        """Wait until something has changed since `expect`."""
-        self._news.wait(timeout_seconds)
+    def wait_until(self, condition: Callable[[], bool], timeout_seconds: float) -> bool:
+        """Wait until a condition holds, which is asked at any news; return False if too late."""
+        until = time.monotonic() + timeout_seconds
+        while True:
+            self._news.clear()
+            if condition():
+                return True
+            left = until - time.monotonic()
+            if left <= 0:
+                return False
+            self._news.wait(min(left, _LOOK_SECONDS))
 
     def close(self) -> None:
         """End the thread."""

@@ -15,7 +15,6 @@ private names of kafka-python 3.0; `pyproject.toml` pins the minor version.
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -195,32 +194,23 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
 
     def _make_room(self, size: int, in_flight_bytes_max: int) -> None:
         """Wait until the stream has room for `size` bytes, or the client has the transaction."""
-        until = time.monotonic() + self._timeout_seconds
-        while self._open is not None:
-            self._in_flight.expect()
+
+        def may_go_on() -> bool:
             flying = self._in_flight.bytes
-            if not flying or flying + size <= in_flight_bytes_max:
-                return
-            if not self._falls_back() and not self._wait(until):
-                raise TimedOut(kafka.NOT_ACKNOWLEDGED, seconds=self._timeout_seconds)
+            return not flying or flying + size <= in_flight_bytes_max or self._falls_back()
+
+        if not self._in_flight.wait_until(may_go_on, self._timeout_seconds):
+            raise TimedOut(kafka.NOT_ACKNOWLEDGED, seconds=self._timeout_seconds)
 
     def _await_end(self, transaction: DirectTransaction, timeout_seconds: float) -> None:
         """Wait until the stream, or the client after it, has ended a transaction."""
-        until = time.monotonic() + timeout_seconds
-        while True:
-            self._in_flight.expect()
-            if transaction.reached is Reached.ENDED or self._falls_back():
-                return
-            if not self._wait(until):
-                assert self._link is not None
-                raise self._link.fail(timeout_seconds)
 
-    def _wait(self, until: float) -> bool:
-        """Wait for news of what is in flight; return False if it is too late for any."""
-        left = until - time.monotonic()
-        if left > 0:
-            self._in_flight.wait(left)
-        return left > 0
+        def has_ended() -> bool:
+            return transaction.reached is Reached.ENDED or self._falls_back()
+
+        if not self._in_flight.wait_until(has_ended, timeout_seconds):
+            assert self._link is not None
+            raise self._link.fail(timeout_seconds)
 
     def _falls_back(self) -> bool:
         """If the stream has failed, have the client go on with what it has left; return whether."""
