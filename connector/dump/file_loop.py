@@ -32,13 +32,9 @@ def put_file(
     """
     takes_groups = writer.takes_groups
     while True:
-        event = log.opened_event()
+        event = _next_event(log, read, writer, show)
         if event is None:
-            event = read()
-            if event is None:
-                return
-            writer.received()
-            show(event.position)
+            return
         if event.position >= stop_position:
             return
         writer.put(event, output)
@@ -64,13 +60,9 @@ def put_selected(
     are those of `put_file`. Raises the errors of all, those of `writer`, and EventError.
     """
     while True:
-        event = log.opened_event()
+        event = _next_event(log, read, writer, show)
         if event is None:
-            event = read()
-            if event is None:
-                return
-            writer.received()
-            show(event.position)
+            return
         if event.position < log.wanted_to:
             writer.put(event, output)
             output.give_way()
@@ -78,6 +70,19 @@ def put_selected(
             take(event)
         if event.type_code in (XID, PREVIOUS_GTIDS):
             _put_wanted(log, writer, output)
+
+
+def _next_event(
+    log: FileLog, read: Callable[[], Event | None], writer: ByteFormat, show: Callable[[int], None]
+) -> Event | None:
+    """Return the next event of a log, which is read if it has to be; None at the end."""
+    event = log.opened_event()
+    if event is None:
+        event = read()
+        if event is not None:
+            writer.received()
+            show(event.position)
+    return event
 
 
 def _put_wanted(log: FileLog, writer: ByteFormat, output: LineOutput) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from connector.binlog.framing.log_position import FIRST_POSITION
+from connector.dump.gaps import LogRecovery
 from connector.errors import ConfigError, DecodeError, EventError, LogTruncated, arguments
 from connector.reader.byte_source import ByteSource
 from connector.reader.event_frames import EventFrames
@@ -141,8 +142,6 @@ def _recovered(
         # Raises for a file that is not a log.
         EventFrames(source)
         with _seekable(source) as (log, damage):
-            from connector.dump.gaps import LogRecovery  # noqa: PLC0415  # rarely needed
-
             recovery = LogRecovery(log, source.name, verify_checksum=options.verify_checksum)
             try:
                 yield from recovery.events(start_position)

@@ -30,6 +30,11 @@ _NONE: Final = -1
 _SLOTS: Final = 64
 _SLOT_MASK: Final = _SLOTS - 1
 
+# Whose changes a group has; all events of one with both, or with an unknown table, are decoded.
+_OTHERS: Final = 0
+_WANTED: Final = 1
+_DECODED: Final = 2
+
 _IS_ROWS: Final = bytes([MEANING_OF_TYPE[code] == ROWS for code in range(256)])
 
 
@@ -60,31 +65,29 @@ class OtherTables:
 
         Each event ends in `trailer` bytes of a checksum.
         """
-        data = events.data
-        at = events.start
-        while True:
-            end = end_of_group(data, at, events.end, trailer)
-            if end == at or self._has_wanted(data, at, end, trailer):
-                return at
-            at = end
+        return self._end_of(events, trailer, _OTHERS)
 
     def end_of_wanted(self, events: ReceivedEvents, trailer: i64) -> i64:
         """Return the end of the groups at the start of `events` that change wanted tables alone.
 
         Each of their events belongs to such a change, or opens or closes its transaction.
         """
+        return self._end_of(events, trailer, _WANTED)
+
+    def _end_of(self, events: ReceivedEvents, trailer: i64, kind: i64) -> i64:
         data = events.data
         at = events.start
         while True:
             end = end_of_group(data, at, events.end, trailer)
-            if end == at or not self._has_only_wanted(data, at, end, trailer):
+            if end == at or self._kind_of(data, at, end, trailer) != kind:
                 return at
             at = end
 
-    def _has_only_wanted(self, data: bytes, start: i64, end: i64, trailer: i64) -> bool:
-        """Return whether each event in `data[start:end]`, a group, belongs to wanted changes."""
+    def _kind_of(self, data: bytes, start: i64, end: i64, trailer: i64) -> i64:
+        """Return whose changes are in the group `data[start:end]`."""
         self._latest_id = _NONE
         self._ids.clear()
+        wanted = others = False
         # Whether a change follows what is about rows.
         complete = False
         at = start
@@ -94,34 +97,22 @@ class OtherTables:
             at += size_at(data, at)
             if type_code == TABLE_MAP:
                 complete = False
-                if not self._is_wanted(data, body, at - trailer):
-                    return False
+                if self._is_wanted(data, body, at - trailer):
+                    wanted = True
+                else:
+                    others = True
+                if wanted and others:
+                    return _DECODED
             elif _IS_ROWS[type_code]:
                 complete = True
                 table_id = table_id_at(data, body)
                 if table_id != self._latest_id and table_id not in self._ids:
-                    return False
+                    return _DECODED
             elif type_code != XID:
                 complete = False
-        return complete
-
-    def _has_wanted(self, data: bytes, start: i64, end: i64, trailer: i64) -> bool:
-        """Return whether the group in `data[start:end]` has to be decoded."""
-        self._latest_id = _NONE
-        self._ids.clear()
-        at = start
-        while at < end:
-            type_code: i64 = data[at + TYPE_OFFSET]
-            body = at + HEADER_LENGTH
-            at += size_at(data, at)
-            if type_code == TABLE_MAP:
-                if self._is_wanted(data, body, at - trailer):
-                    return True
-            elif _IS_ROWS[type_code]:
-                table_id = table_id_at(data, body)
-                if table_id != self._latest_id and table_id not in self._ids:
-                    return True
-        return False
+        if not wanted:
+            return _OTHERS
+        return _WANTED if complete else _DECODED
 
     def _is_wanted(self, data: bytes, start: i64, end: i64) -> bool:
         """Return whether the table map in `data[start:end]` names a wanted table."""
