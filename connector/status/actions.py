@@ -63,11 +63,11 @@ class Actions:
 
     def _answer(self, name: str, action: Action, known: frozenset[str], post: Posted) -> Answer:
         log = structlog.get_logger()
-        refusal = self._refusal(post)
+        form = post.form()
+        refusal = self._refusal(post.bearer, form)
         if refusal is not None:
             log.warning("refused on the status page", action=name, by=post.address)
             return refusal
-        form = post.form()
         if isinstance(form, Answer):
             return form
         # The page has one form for all actions, so fields may be empty.
@@ -90,13 +90,16 @@ class Actions:
         # The browser shows the page again, whose events tell what follows.
         return Answer(HTTPStatus.SEE_OTHER, said, (("Location", "/"),))
 
-    def _refusal(self, post: Posted) -> Answer | None:
+    def _refusal(self, bearer: str | None, form: Mapping[str, str] | Answer) -> Answer | None:
         """Refuse who may not act, whatever else is wrong with the request."""
         if self._token is None:
             return Answer(
                 HTTPStatus.FORBIDDEN, "nobody may act here: metrics.token is not configured"
             )
-        given = post.bearer if post.bearer is not None else _token_of(post.form())
+        given = bearer
+        if given is None:
+            # A body that is no form has no token.
+            given = "" if isinstance(form, Answer) else form.get(_TOKEN, "")
         if not compare_digest(given.encode(), self._token.encode()):
             return Answer(HTTPStatus.UNAUTHORIZED, "this is not the token", (_LOGIN,))
         return None
@@ -123,8 +126,3 @@ class Actions:
         del arguments
         self._figures.paused = False
         return "the stream goes on"
-
-
-def _token_of(form: Mapping[str, str] | Answer) -> str:
-    """Return the token of a form; a body that is no form has none."""
-    return "" if isinstance(form, Answer) else form.get(_TOKEN, "")

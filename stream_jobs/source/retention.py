@@ -60,6 +60,7 @@ def _kept_ms(facts: KafkaFacts, topics: Iterable[str]) -> dict[str, int]:
         finally:
             admin.close()
     except KafkaError:
+        # How long it keeps records is not known then.
         return {}
     # A topic whose settings the account may not see has none here.
     values = {
