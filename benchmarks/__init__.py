@@ -9,6 +9,7 @@ process of its own. `BENCHMARKS.md` is what the last run on record wrote.
 `ours.py`           the same program around ours
 `decode.py`         one core, from file: events, values, Arrow, envelope
 `replay.py`         end to end: a server's binlogs through a connector into a broker
+`rounds.py`         a warm-up of each program, and then turns
 `live.py`           latency, start, idle costs
 `memory.py`         memory over ten million rows
 `large.py`          memory over one transaction of ten million rows, and one event of 512 MiB

@@ -15,13 +15,13 @@ from benchmarks.connectors import OurConnector
 from benchmarks.debezium import TUNED, DebeziumConnector
 from benchmarks.process import say
 from benchmarks.replay import DATABASE, merge, run_once
+from benchmarks.rounds import rounds
 from benchmarks.stack import stack
 from local_stack.schema_registry import SchemaRegistryServer
 
 if TYPE_CHECKING:
     from typing import Literal
 
-    from benchmarks.connectors import Connector
     from benchmarks.data import DataFile
     from benchmarks.home import Home
 
@@ -41,16 +41,19 @@ def measure_formats(
     with ExitStack() as started:
         servers = started.enter_context(stack(home))
         registry = started.enter_context(SchemaRegistryServer(folder, home.cache))
-        for number in range(runs):
+        for turn in rounds(runs):
             for name, (keys, options) in _formats(registry).items():
-                ours = OurConnector(servers, f"o-{name}{number}", DATABASE, compiled, keys)
+                topics = f"{name}{turn.number}"
+                ours = OurConnector(servers, f"o-{topics}", DATABASE, compiled, keys)
                 theirs = DebeziumConnector(
-                    servers, f"d-{name}{number}", DATABASE, jars, {**TUNED, **options}
+                    servers, f"d-{topics}", DATABASE, jars, {**TUNED, **options}
                 )
                 found = measured.setdefault(name, {"ours": {}, "debezium": {}})
                 for who, connector in (("ours", ours), ("debezium", theirs)):
-                    say(f"formats, run {number + 1}: {name}, {connector.name}")
-                    _measure(found[who], servers, connector, data)
+                    say(f"formats, {turn}: {name}, {connector.name}")
+                    run = run_once(servers, connector, data, count=False)
+                    if turn.counts:
+                        merge(found[who], run)
     for name, both in measured.items():
         for phase in ("oltp", "bulk"):
             own, other = (both[who][phase]["messages_per_s"] for who in ("ours", "debezium"))
@@ -59,12 +62,6 @@ def measure_formats(
                 f"{own / other:.1f} times as fast"
             )
     return measured
-
-
-def _measure(
-    into: dict[str, Any], servers: Any, connector: Connector, data: dict[str, DataFile]
-) -> None:
-    merge(into, run_once(servers, connector, data, count=False))
 
 
 def _formats(registry: SchemaRegistryServer) -> dict[str, tuple[str, dict[str, str]]]:

@@ -29,6 +29,7 @@ from benchmarks.connectors import OurConnector
 from benchmarks.probes.browsers import PAUSE_S
 from benchmarks.process import STOP_SECONDS, RunFailed, say, usage_of
 from benchmarks.replay import DATABASE, LIMIT_S, TABLES
+from benchmarks.rounds import rounds
 from benchmarks.stack import stack
 from benchmarks.watch import PROBES, Phase, Topics, watch
 from local_stack.managed_server import HOST, free_port
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from benchmarks.data import DataFile
     from benchmarks.home import Home
+    from benchmarks.rounds import Round
     from benchmarks.stack import Stack
 
 BROWSERS: Final = 10
@@ -85,13 +87,14 @@ def measure_page(
     """Return rates with and without browsers, their ratio, and what the page costs in CPU time."""
     found: dict[bool, list[_Run]] = {False: [], True: []}
     with stack(home) as servers:
-        for number in range(runs):
+        for turn in rounds(runs):
             # The second of two runs finds what the first has warmed.
-            for is_open in (False, True) if number % 2 == 0 else (True, False):
-                name = f"page{number}{'open' if is_open else 'closed'}"
+            for is_open in (False, True) if turn.number % 2 else (True, False):
+                name = f"page{turn.number}{'open' if is_open else 'closed'}"
                 run = _run(servers, name, data, compiled, seconds, is_open=is_open)
-                _tell_run(number, run)
-                found[is_open].append(run)
+                _tell_run(turn, run)
+                if turn.counts:
+                    found[is_open].append(run)
     return _summary(found[False], found[True])
 
 
@@ -127,7 +130,7 @@ def _summary(closed: list[_Run], looked_at: list[_Run]) -> dict[str, Any]:
     }
 
 
-def _tell_run(number: int, run: _Run) -> None:
+def _tell_run(turn: Round, run: _Run) -> None:
     counts = run.looks.counts
     who = "nobody looks"
     if counts:
@@ -136,7 +139,7 @@ def _tell_run(number: int, run: _Run) -> None:
             f"{run.looks.period_s:.2f} s or sooner"
         )
     say(
-        f"run {number + 1}: {run.rate:,.0f} messages/s, {run.cpu_us:.2f} µs of CPU time for each, "
+        f"{turn}: {run.rate:,.0f} messages/s, {run.cpu_us:.2f} µs of CPU time for each, "
         f"idle {run.idle:.2%}; {who}"
     )
 

@@ -2,7 +2,7 @@
 
 Every connector starts at the first event of the oltp file and is watched until the last record of
 the bulk file is visible to read_committed consumers. Ours writes in Kafka transactions, with its
-progress in them; the others do not. The first run of each is read back and counted.
+progress in them; the others do not. The warm-up of each is read back and counted.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from benchmarks.builds import Builds, Missing
 from benchmarks.connectors import Connector, GoConnector, OurConnector
 from benchmarks.debezium import TUNED, DebeziumConnector
 from benchmarks.process import RunFailed, say
+from benchmarks.rounds import rounds
 from benchmarks.stack import stack
 from benchmarks.watch import Phase, Topics, count_records, watch
 from benchmarks.workload.generate import WORKLOADS
@@ -66,12 +67,15 @@ def measure_replay(
     measured: dict[str, dict[str, Any]] = {}
     with stack(home) as servers:
         chosen = makers(servers, compiled)
-        for number in range(runs):
+        for turn in rounds(runs):
             for key, make in chosen.items():
-                connector = make(f"{key}{number}", DATABASE)
-                say(f"end to end, run {number + 1}: {connector.name}")
-                run = run_once(servers, connector, data, count=number == 0)
-                merge(measured.setdefault(key, {"name": connector.name}), run)
+                connector = make(f"{key}{turn.number}", DATABASE)
+                say(f"end to end, {turn}: {connector.name}")
+                run = run_once(servers, connector, data, count=not turn.counts)
+                if turn.counts:
+                    merge(measured[key], run)
+                else:
+                    measured[key] = {"name": connector.name, "records": run["records"]}
     return {"connectors": measured, "compiled": compiled == "require"}
 
 
@@ -114,7 +118,6 @@ def run_once(
 
 def merge(measured: dict[str, Any], run: dict[str, Any]) -> None:
     """Add a run: the rate of the fastest and the median, the CPU time of the cheapest."""
-    measured.setdefault("records", run.get("records"))
     measured["peak_mb"] = max(measured.get("peak_mb", 0.0), run["peak_mb"])
     for phase in ("oltp", "bulk"):
         into = measured.setdefault(phase, {"rates": [], "cpu": []})

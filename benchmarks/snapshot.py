@@ -3,7 +3,7 @@
 The table has ten columns and a million rows. Each connector starts without progress, copies it, and
 is watched from the last moment without a record until the last record is visible to read_committed
 consumers. Ours reads in pieces while it follows the log; Debezium reads the table at once, in one
-transaction. The first run of each is read back and counted.
+transaction. The warm-up of each is read back and counted.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from benchmarks.builds import Builds, Missing
 from benchmarks.connectors import OurConnector
 from benchmarks.debezium import SNAPSHOT, DebeziumConnector
 from benchmarks.process import RunFailed, say
+from benchmarks.rounds import rounds
 from benchmarks.stack import stack
 from benchmarks.watch import Phase, Topics, count_records, watch
 from benchmarks.workload.session import session
@@ -40,12 +41,13 @@ def measure_snapshot(home: Home, runs: int, compiled: Literal["require", "off"])
         with session(servers.source) as connection:
             ((counted,),) = connection.rows(f"SELECT COUNT(*) FROM {TABLE}")
         rows = int(str(counted))
-        for number in range(runs):
+        for turn in rounds(runs):
             for key, make in _makers(servers, compiled).items():
-                connector = make(f"{key}copy{number}")
-                say(f"snapshot, run {number + 1}: {connector.name}")
-                found = _run_once(servers, connector, rows, count=number == 0)
-                _merge(measured.setdefault(key, {"name": connector.name}), found)
+                connector = make(f"{key}copy{turn.number}")
+                say(f"snapshot, {turn}: {connector.name}")
+                found = _run_once(servers, connector, rows, count=not turn.counts)
+                if turn.counts:
+                    _merge(measured.setdefault(key, {"name": connector.name}), found)
     return {"connectors": measured, "rows": rows, "compiled": compiled == "require"}
 
 
