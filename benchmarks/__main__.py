@@ -5,7 +5,7 @@ README are written. `mirror` alone takes half an hour, `tools` alone ten minutes
 own part of both documents.
 `make bench ARGS="decode --quick"` measures a part, on small data; the documents are then left
 alone, and the tables go to standard output. `report` alone measures nothing, and writes the
-documents of the last results.
+documents of the last results. Only one process measures at a time; a second one ends at once.
 """
 
 from __future__ import annotations
@@ -85,6 +85,19 @@ def main() -> int:
     """Measure what was asked for; returns 1 when a program failed, or read something else."""
     arguments = _arguments()
     home = Home(arguments.scale)
+    wanted = arguments.subcommands or ["data", *SUBCOMMANDS, "report"]
+    try:
+        if wanted != ["report"]:
+            with home.alone():
+                _measure(home, arguments, wanted)
+    except (RunFailed, LocalStackError) as error:
+        say(f"failed: {error}")
+        return 1
+    return _tell(home, arguments, wanted)
+
+
+def _measure(home: Home, arguments: argparse.Namespace, wanted: list[str]) -> None:
+    """Keep the results of what was asked for; raises RunFailed or LocalStackError."""
     compiled: Literal["require", "off"] = "off" if arguments.interpreted else "require"
     measures: dict[str, Callable[[dict[str, DataFile]], dict[str, Any]]] = {
         "decode": lambda data: measure_decoders(home, data, arguments.runs, compiled),
@@ -101,25 +114,19 @@ def main() -> int:
             home, arguments.rows or int(ROWS * arguments.scale), compiled
         ),
     }
-    wanted = arguments.subcommands or ["data", *SUBCOMMANDS, "report"]
-    try:
-        data = {} if set(wanted) <= _WITHOUT_DATA else load_data(home)
-        if "replica" in wanted:
-            home.store("replica", measure_replica(home))
-        if "formats" in wanted:
-            home.store("formats", measure_formats(home, data, arguments.runs, compiled))
-        if "page" in wanted:
-            costs = measure_page(home, data, arguments.runs, arguments.seconds, compiled)
-            home.store("page", costs)
-        for name in SUBCOMMANDS:
-            if name in wanted:
-                started = time.monotonic()
-                home.store(name, measures[name](data))
-                say(f"{name} took {time.monotonic() - started:.0f} s")
-    except (RunFailed, LocalStackError) as error:
-        say(f"failed: {error}")
-        return 1
-    return _tell(home, arguments, wanted)
+    data = {} if set(wanted) <= _WITHOUT_DATA else load_data(home)
+    if "replica" in wanted:
+        home.store("replica", measure_replica(home))
+    if "formats" in wanted:
+        home.store("formats", measure_formats(home, data, arguments.runs, compiled))
+    if "page" in wanted:
+        costs = measure_page(home, data, arguments.runs, arguments.seconds, compiled)
+        home.store("page", costs)
+    for name in SUBCOMMANDS:
+        if name in wanted:
+            started = time.monotonic()
+            home.store(name, measures[name](data))
+            say(f"{name} took {time.monotonic() - started:.0f} s")
 
 
 def _tell(home: Home, arguments: argparse.Namespace, wanted: list[str]) -> int:

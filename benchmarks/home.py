@@ -3,6 +3,7 @@
 ::
 
     CACHE/bench/
+    ├── lock                  held with flock(2) by the process that measures
     ├── NAME-DIGEST/          a rival, built from its sources
     ├── scale-S/source/       the MySQL server whose binlogs are the data
     ├── scale-S/data.json     which binlog holds what
@@ -13,14 +14,21 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import platform
+import sys
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from benchmarks.process import RunFailed
 from local_stack.cache import Cache
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -32,7 +40,33 @@ class Home:
         """Use the cache that the environment names."""
         self.scale = scale
         self.cache = Cache.of_environment()
-        self._directory = self.cache.directory / "bench" / f"scale-{scale:g}"
+        self._bench = self.cache.directory / "bench"
+        self._directory = self._bench / f"scale-{scale:g}"
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other processes from measuring, at any scale; raises RunFailed if one does.
+
+        They would remove each other's servers, and slow each other down.
+        """
+        path = self._bench / "lock"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a+") as file:
+            try:
+                # The kernel releases the lock when the process ends, for any reason.
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                file.seek(0)
+                who = file.read().strip() or "a process that has just begun"
+                reason = f"another benchmark runs: {who} holds {path}; wait for its end"
+                raise RunFailed(reason) from error
+            file.truncate(0)
+            file.write(f"process {os.getpid()} ({' '.join(sys.orig_argv)})\n")
+            file.flush()
+            try:
+                yield
+            finally:
+                file.truncate(0)
 
     def folder(self, name: str) -> Path:
         """Return the folder `name`, created where it is missing."""
