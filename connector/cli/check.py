@@ -13,10 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 from connector.changes.table_filter import TableFilter
+from connector.cli.key_forms import other_key_forms
 from connector.cli.row_gaps import show_row_gaps
 from connector.errors import (
     ConfigError,
     ConnectorError,
+    SinkRefused,
+    SinkUnavailable,
     SourceRefused,
     SourceUnavailable,
     TransientError,
@@ -27,7 +30,7 @@ from connector.quarantine.core.fences import recovered_fences
 from connector.sink.inspection import inspect
 from connector.sink.limits import check_limits
 from connector.sink.schema_registry import open_registry
-from connector.snapshot.record_options import debezium_form
+from connector.snapshot.record_options import debezium_form, require_same_profile
 from connector.snapshot.recovered_copies import copy_states
 from connector.source.checks.columns import check_columns
 from connector.source.checks.finding import Finding, Severity
@@ -73,6 +76,7 @@ def check_pipeline(settings: Settings, console: Console, waiting: Console) -> li
         check.servers()
     else:
         check.source(recovered.progress)
+        check.keys()
         check.states(recovered)
     return sorted(check.problems, key=lambda error: not isinstance(error, TransientError))
 
@@ -85,6 +89,8 @@ class _Check:
         self._settings = settings
         self._console = console
         self._waiting = waiting
+        # Of the first source that was shown.
+        self._tables: list[BaseTable] = []
 
     def kafka(self) -> Recovered | None:
         """Return the progress of earlier runs; None if it is not known."""
@@ -140,11 +146,23 @@ class _Check:
                 f"asking source {address_of(server)}", partial(self._look_at_server, server)
             )
 
+    def keys(self) -> None:
+        """Show topics with keys of another form; no problem of a run comes from it."""
+        if not self._tables:
+            return
+        self._tell("looking at the newest keys of the topics")
+        try:
+            for message in other_key_forms(self._settings, self._tables):
+                self._print(str(message), style="yellow")
+        except (SinkRefused, SinkUnavailable) as error:
+            self._print(str(error), style="yellow")
+
     def states(self, recovered: Recovered) -> None:
-        """Check whether the recovered state can be read."""
+        """Check whether the recovered state can be read, and fits to the settings."""
         settings = self._settings
 
         def read() -> None:
+            require_same_profile(settings, recovered.schemas)
             copy_states(settings, recovered.snapshots)
             recovered_fences(settings.kafka.topic_prefix, settings.name, recovered.fences)
 
@@ -174,6 +192,7 @@ class _Check:
     def _show(self, server: MysqlServer, settings: SourceSettings, found: list[Finding]) -> None:
         """Show the findings of one server."""
         tables = base_tables(server)
+        self._tables = self._tables or tables
         findings = [*found, *_check_tables(server, settings, tables)]
         identity = server.identity
         on = "" if server.cloud is None else f" on {server.cloud.value}"

@@ -1,8 +1,8 @@
-"""K500: records that earlier runs left in Kafka."""
+"""K500: records that earlier runs, or other programs, left in Kafka."""
 
 from __future__ import annotations
 
-from connector.errors.code import ErrorCode
+from connector.errors.code import End, ErrorCode
 
 _UNLIKE = "give the pipeline a new name, or remove the record"
 _CAUSE = (
@@ -55,4 +55,43 @@ QUARANTINE_ROOM = ErrorCode(
         "many columns has a long description."
     ),
     example={"position": "binlog.000042:1187", "table": "erp.orders"},
+)
+KEY_FORM = ErrorCode(
+    "K512",
+    "table {table}, topic {topic}: the newest key ({record}) has the form {found}, but new keys "
+    "get the form {wanted}",
+    "set {envelope.key_format} to the form that the topic has, or choose another "
+    "{kafka.topic_prefix}",
+    end=End.LOGGED,
+    cause=(
+        "The key of a row in two forms is two keys for Kafka. They may be in different partitions, "
+        "so consumers may apply an old change after a new one, and compaction keeps the last "
+        "record of each. In the profile exact, all keys are json. Only `check` says this: `run` "
+        "goes on, because consumers may be ready for it."
+    ),
+    example={
+        "table": "erp.orders",
+        "topic": "shop.erp.orders",
+        "record": "shop.erp.orders[0]@41",
+        "found": "json_with_schema",
+        "wanted": "json",
+    },
+)
+OTHER_KEY = ErrorCode(
+    "K513",
+    "table {table}, topic {topic}: the newest key ({record}) has a form that no "
+    "{envelope.key_format} writes, and new keys get the form {wanted}",
+    "choose another {kafka.topic_prefix}",
+    end=End.LOGGED,
+    cause=(
+        "Another program has written the record, for example with the StringConverter of Kafka "
+        "Connect. The key of a row in two forms is two keys for Kafka, maybe in different "
+        "partitions."
+    ),
+    example={
+        "table": "erp.orders",
+        "topic": "shop.erp.orders",
+        "record": "shop.erp.orders[0]@41",
+        "wanted": "json",
+    },
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,7 +10,6 @@ from connector.binlog.decoder import EventDecoder
 from connector.changes.online_schema_change import OnlineChanges
 from connector.changes.signal_rows import SignalRows
 from connector.changes.table_filter import TableFilter
-from connector.contract import EXACT
 from connector.envelope.record_encoder import RecordEncoder
 from connector.envelope.schemas.anchored_tables import AnchoredTables
 from connector.envelope.transaction_records import TransactionRecords
@@ -31,7 +29,7 @@ from connector.snapshot.cascaded_copies import CascadedCopies
 from connector.snapshot.copy_orders import request_copy
 from connector.snapshot.notifications import Notifications
 from connector.snapshot.output import CopyOutput
-from connector.snapshot.record_options import record_options
+from connector.snapshot.record_options import record_options, require_same_profile
 from connector.snapshot.recovered_copies import open_copies
 from connector.snapshot.signalled_copies import SignalledCopies
 from connector.snapshot.wanted_copies import WantedCopies
@@ -89,7 +87,7 @@ def assemble(
     commit includes what is written here. Raises TransientError or DefiniteError; then nothing stays
     open.
     """
-    _require_same_profile(settings, recovered.schemas)
+    require_same_profile(settings, recovered.schemas)
     last, target, clock = recovered.progress, sink.target, peers.clock
     identity, point = source.identity, source.point
     mariadb = identity.flavour == "mariadb"
@@ -197,21 +195,6 @@ def _signal_rows(settings: Settings, tables: TableFilter) -> SignalRows | None:
     if not tables.follows(database, table):
         raise ConfigError(pipeline_settings.SIGNALS_NOT_FOLLOWED, table=name)
     return SignalRows(database, table)
-
-
-def _require_same_profile(settings: Settings, schemas: Mapping[str, bytes]) -> None:
-    """Raise ConfigError if the topics have records of another profile."""
-    record = next(iter(schemas.values()), None)
-    if record is None:
-        return
-    before = json.loads(record).get("profile", EXACT)
-    if before != settings.envelope.profile:
-        raise ConfigError(
-            pipeline_settings.PROFILE_CHANGED,
-            now=settings.envelope.profile,
-            before=before,
-            prefix=settings.kafka.topic_prefix,
-        )
 
 
 def _record_encoder(

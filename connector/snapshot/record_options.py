@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from connector.contract import EXACT
 from connector.contract.version import VERSION
 from connector.envelope.debezium.form import DebeziumForm
 from connector.envelope.options import EnvelopeOptions
+from connector.errors import ConfigError, pipeline_settings
 from connector.source.server.column_choice import column_choice
 from connector.source.server.outbox_form import outbox_form
 from connector.source.server.table_topics import table_topics
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from connector.envelope.registered.schema_ids import SchemaIds
     from connector.settings.envelope import EnvelopeSettings
     from connector.settings.sections import Settings
@@ -50,3 +55,18 @@ def debezium_form(settings: EnvelopeSettings) -> DebeziumForm | None:
     )
 
     return replace(form, filters=ConditionFilters(settings.filters))
+
+
+def require_same_profile(settings: Settings, schemas: Mapping[str, bytes]) -> None:
+    """Raise ConfigError if the topics have records of another profile; `schemas` were recovered."""
+    record = next(iter(schemas.values()), None)
+    if record is None:
+        return
+    before = json.loads(record).get("profile", EXACT)
+    if before != settings.envelope.profile:
+        raise ConfigError(
+            pipeline_settings.PROFILE_CHANGED,
+            now=settings.envelope.profile,
+            before=before,
+            prefix=settings.kafka.topic_prefix,
+        )

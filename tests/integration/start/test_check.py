@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import closing
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -11,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 
-from connector.errors import kafka_limits, kafka_network, kafka_records
+from connector.errors import kafka_limits, kafka_network, kafka_records, pipeline_settings
 from connector.errors.message import Message
 from local_stack import connect
 from local_stack.managed_server import HOST, free_port
 from tests import forked_command
 from tests.errors.texts import shown
 from tests.integration.database_stream import new_stream
-from tests.integration.harness import failure_of
+from tests.integration.harness import failure_of, wait_until
 from tests.integration.start.kafka_doors import PASSWORD, USER, open_doors
 
 if TYPE_CHECKING:
@@ -258,6 +259,7 @@ def test_what_is_being_asked_is_told(stream: Stream, doors: Doors) -> None:
         f"reading from Kafka what pipeline {stream.prefix} has committed …",
         f"asking source {stream.source.host}:{stream.source.port} …",
         "looking for changes that would not arrive as rows …",
+        "looking at the newest keys of the topics …",
         "reading the states of copies and fences …",
     ]
 
@@ -330,6 +332,71 @@ def test_a_progress_record_that_cannot_be_read(stream: Stream) -> None:
     assert why is not None
     record = f"{topic}[0]@{sent.offset}"
     assert found.error == shown(kafka_records.PROGRESS, record=record, why=why[1])
+
+
+def test_records_of_another_profile(stream: Stream) -> None:
+    stream.execute("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    with stream.connector() as connector:
+        stream.wait_for_changes(1, connector)
+        assert connector.terminate() == 0
+    config = stream.config(**ONCE, envelope__profile="debezium")
+    check, run = ended(config, "check CONFIG", "run CONFIG")
+    facts = {"now": "debezium", "before": "exact", "prefix": stream.prefix}
+    assert check.error == run.error == shown(pipeline_settings.PROFILE_CHANGED, **facts)
+    assert check.code == run.code == 2
+
+
+def test_topics_with_keys_of_another_form_are_told_and_a_run_begins(stream: Stream) -> None:
+    stream.execute(
+        "CREATE TABLE a (id INT PRIMARY KEY)",
+        "CREATE TABLE b (id INT PRIMARY KEY)",
+        "CREATE TABLE c (id INT)",
+        *(f"INSERT INTO {table} VALUES (1)" for table in "abc"),
+    )
+    debezium: dict[str, object] = {"envelope__profile": "debezium", "kafka__partitions": 2}
+    with stream.connector(**debezium) as connector:
+        stream.wait_for_changes(3, connector)
+        assert connector.terminate() == 0
+    a, b = (f"{stream.prefix}.{stream.database}.{table}" for table in "ab")
+    with closing(KafkaProducer(bootstrap_servers=stream.broker.bootstrap)) as producer:
+        in_b = producer.send(b, b"{}", key=b"Struct{id=1}", partition=0).get(10)
+    schemas: dict[str, object] = {"envelope__key_format": "json_with_schema"}
+    (unchanged,) = ended(stream.config(**debezium), "check CONFIG")
+    (changed,) = ended(stream.config(**debezium | schemas), "check CONFIG")
+
+    def other(table: str, topic: str, record: str, wanted: str) -> str:
+        facts = {"table": f"{stream.database}.{table}", "topic": topic, "record": record}
+        return shown(kafka_records.OTHER_KEY, **facts, wanted=wanted)
+
+    record_of_b = f"{b}[0]@{in_b.offset}"
+    told = [line for line in unchanged.shown if "[K51" in line]
+    assert told == [other("b", b, record_of_b, "json")]
+    first, second = (line for line in changed.shown if "[K51" in line)
+    record = re.search(r"\((\S+)\)", first)
+    assert record is not None
+    assert re.fullmatch(rf"{re.escape(a)}\[[01]\]@0", record[1])
+    assert first == shown(
+        kafka_records.KEY_FORM,
+        table=f"{stream.database}.a",
+        topic=a,
+        record=record[1],
+        found="json",
+        wanted="json_with_schema",
+    )
+    assert second == other("b", b, record_of_b, "json_with_schema")
+    assert (changed.code, changed.shown[-1]) == (0, "ready")
+    # Then the newest key has the new form.
+    stream.execute("INSERT INTO a VALUES (2)")
+    with stream.connector(**debezium | schemas) as connector:
+        connector.wait_for('"message": "streaming"')
+        wait_until(lambda: _checked(stream, debezium | schemas) == [second], lambda: "no new key")
+        assert connector.terminate() == 0
+
+
+def _checked(stream: Stream, settings: dict[str, object]) -> list[str]:
+    """Return what `check` says of keys."""
+    (found,) = ended(stream.config(**settings), "check CONFIG")
+    return [line for line in found.shown if "[K51" in line]
 
 
 def test_a_source_that_is_down(stream: Stream) -> None:
