@@ -59,7 +59,9 @@ def newest_keys(
 
 def _newest(consumer: Any, topic: str) -> Iterator[NewestKey]:
     """Yield the newest key of a topic, if there is one."""
-    partitions = [TopicPartition(topic, each) for each in consumer.partitions_for_topic(topic)]
+    partitions = [
+        TopicPartition(topic, each) for each in consumer.partitions_for_topic(topic) or ()
+    ]
     begins, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
     keyed = [
         record
