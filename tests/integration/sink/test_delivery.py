@@ -45,6 +45,8 @@ PROGRESS = Progress(
     pid=77,
     committed_at_ms=1,
 )
+# Kafka deletes rows that are older than kafka.retention_hours, also in the middle of a test.
+NOW_MS = time.time_ns() // 1_000_000
 WARNING = (
     "records are sent one by one, which is slow: this release of kafka-python does not take record "
     "batches as 3.0 does"
@@ -94,7 +96,7 @@ def publish(sink: KafkaSink, prefix: str, numbers: range, size: int = 100) -> No
             b'{"id":%d}' % number,
             b'"' + b"x" * size + b'"',
             b"\x02\x0ecdc.seq\x4c%038d" % number,
-            1_700_000_000_000 + number,
+            NOW_MS + number,
         )
 
 
@@ -252,13 +254,17 @@ def test_a_batch_whose_time_runs_out_takes_its_transaction_with_it(
 def test_a_sink_is_closed_although_its_broker_stands_still(
     open_sink: Open, prefix: str, kafka_broker: KafkaBroker
 ) -> None:
-    sink = open_sink()
+    # So long waits what ends the transaction.
+    sink = open_sink(request_timeout_seconds=3)
     publish(sink, prefix, range(5))
     commit(sink, PROGRESS)
     os.kill(kafka_broker.pid, signal.SIGSTOP)
     try:
         publish(sink, prefix, range(5, 300), size=1000)
         sink.target.flush()
+        # Without a request that waits, nothing would have to be ended.
+        manager = client_of(sink)._transaction_manager
+        wait_until(manager.has_in_flight_transactional_request, lambda: "nothing was sent")
         sink.abandon()
         sink.close()
         # The client's thread may still wait for the broker, as long as a request may take.
