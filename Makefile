@@ -11,6 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 COMPILED ?= auto
 export CONNECTOR_COMPILED := $(COMPILED)
 NATIVE := $(VENV)/.compiled
+PROFILED := $(VENV)/.profiled
 NATIVE_SOURCES := setup.py extension_cache.py connector/compiled.py $(shell find connector -name '*.py')
 
 # What compiles has an environment of its own, so that both cores are busy: one compiles, while the
@@ -49,6 +50,11 @@ $(TOOLS): $(VENV)/.made
 $(NATIVE): $(TOOLS) $(NATIVE_SOURCES)
 	$(BUILD)/bin/python setup.py --quiet build_ext --inplace
 	@if [ -n "$$(find connector -name 'native__mypyc*.so')" ]; then touch $@; fi
+
+# As wheels are: compiled twice, the second time by a profile of the first.
+$(PROFILED): $(INSTALLED) $(TOOLS) $(NATIVE_SOURCES) benchmarks/training.py
+	CONNECTOR_PGO=1 CONNECTOR_COMPILED=require $(BUILD)/bin/python setup.py --quiet build_ext --inplace
+	touch $(NATIVE) $@
 
 # It does not wait for the compiler: without extension modules the same code runs interpreted.
 demo: $(if $(wildcard $(NATIVE)),setup,$(INSTALLED))
@@ -103,7 +109,7 @@ fuzz: $(INSTALLED)
 
 # Measures ours and the rivals whose tool chains are here, and writes BENCHMARKS.md: about an hour.
 # ARGS="decode --quick" measures a part on small data; ARGS=--help tells the rest.
-bench: setup
+bench: $(if $(filter off,$(COMPILED)),setup,$(PROFILED))
 	$(VENV)/bin/python -m benchmarks $(ARGS)
 
 # Starts every server of the local stack; ARGS="mysql-8.0 --theme xa", or ARGS=--expected.
@@ -171,7 +177,8 @@ lint: $(INSTALLED)
 
 # A wheel with compiled modules, installed into an empty environment where it must run compiled.
 wheel: export CONNECTOR_COMPILED := require
-wheel: setup
+wheel: export CONNECTOR_PGO := 1
+wheel: $(TOOLS)
 	rm -rf build/dist
 	$(BUILD)/bin/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir build/dist .
 	$(PYTHON) -m venv --clear build/empty

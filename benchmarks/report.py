@@ -220,9 +220,10 @@ def _conditions(results: dict[str, dict[str, Any] | None], scale: float) -> str:
         f"* {last['at'][:10]}, {last['cpu']}, {last['cores']} cores, {last['memory_gib']} GiB, "
         f"Linux {last['kernel']}, {last['python']}"
     )
+    how = "compiled by a profile, as wheels are" if last["compiled"] else "interpreted"
     lines = [
         machine,
-        f"* ours {'compiled' if last['compiled'] else 'interpreted'}; data at scale {scale:g}",
+        f"* ours {how}; data at scale {scale:g}",
         f"* rivals: {', '.join(_versions())}",
     ]
     return "\n".join(lines)

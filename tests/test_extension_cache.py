@@ -118,10 +118,11 @@ def test_where_one_part_of_a_key_ends_matters() -> None:
 
 def small_clone(folder: Path) -> Path:
     """The project with one module to compile."""
-    (folder / "connector" / "codec").mkdir(parents=True)
+    for name in ("codec", "contract"):
+        (folder / "connector" / name).mkdir(parents=True)
     for name in ("setup.py", "extension_cache.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(PROJECT / name, folder)
-    for name in ("__init__.py", "codec/__init__.py", "codec/digits.py"):
+    for name in ("__init__.py", "codec/__init__.py", "codec/digits.py", "contract/version.py"):
         shutil.copy(PROJECT / "connector" / name, folder / "connector" / name)
     text = (PROJECT / "connector" / "compiled.py").read_text()
     before, _, rest = text.partition("COMPILED: Final = (\n")
@@ -139,17 +140,18 @@ def native_of(clone: Path) -> bytes:
     return path.read_bytes()
 
 
-def build(clone: Path, cache: Path) -> str:
+def build(clone: Path, cache: Path, *, pgo: bool = False, fails: bool = False) -> str:
     """Compile a clone in its folder; return what the build says."""
+    chosen = {"CONNECTOR_COMPILED": "require", "BINLOG_CONNECTOR_CACHE": str(cache)}
     done = subprocess.run(
         [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"],
         cwd=clone,
-        env=os.environ | {"CONNECTOR_COMPILED": "require", "BINLOG_CONNECTOR_CACHE": str(cache)},
+        env=os.environ | chosen | {"CONNECTOR_PGO": str(int(pgo))},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert (done.returncode != 0) is fails, done.stderr
     return done.stderr
 
 
@@ -205,3 +207,33 @@ def test_what_a_killed_build_left_is_compiled_again(tmp_path: Path) -> None:
     (temporary / "unfinished").touch()
     assert "compiling 1 modules" in build(clone, tmp_path / "cache")
     assert native_of(clone) == complete
+
+
+@pytest.mark.skipif(compiled.mode() == "interpreted", reason="nothing is compiled here")
+@full_only
+def test_a_build_by_a_profile_trains_in_a_checkout_and_is_kept_apart(tmp_path: Path) -> None:
+    clone, cache = small_clone(tmp_path / "clone"), tmp_path / "cache"
+    build(clone, cache)
+    plain = native_of(clone)
+    assert build(clone, cache, pgo=True, fails=True) == (
+        "error: CONNECTOR_PGO is '1', but this is not GCC, or not a checkout\n"
+    )
+    (clone / "tests").mkdir()
+    (clone / "benchmarks").mkdir()
+    training = clone / "benchmarks" / "training.py"
+    training.write_text("import no_such_module\n")
+    said = build(clone, cache, pgo=True, fails=True)
+    assert said.endswith("error: CONNECTOR_PGO is '1', but the training failed\n")
+    training.write_text("from connector.codec.digits import put_i64\n")
+    training.write_text("import connector.codec.digits\n")
+    assert "counting what runs often" in build(clone, cache, pgo=True)
+    profiled = native_of(clone)
+    assert profiled != plain
+    # The counters are gone.
+    assert b".gcda" not in profiled
+    for pgo, expected in ((False, plain), (True, profiled)):
+        assert build(clone, cache, pgo=pgo).startswith("binlog-connector: taking 1 modules")
+        assert native_of(clone) == expected
+    shutil.rmtree(cache)
+    assert "compiling 1 modules" in build(clone, cache)
+    assert native_of(clone) == plain

@@ -1,0 +1,69 @@
+"""`python -m benchmarks.training`: the runs by which the compiler learns what is hot.
+
+`setup.py` calls it between its two builds if CONNECTOR_PGO=1, where only the packages are installed
+that the build needs. The golden logs have every type of column and of event, from every kind of
+server; each is read by the library, encoded as `run` does, counted, and printed in all formats.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing, suppress
+from io import BytesIO
+from pathlib import Path
+
+from benchmarks.ours import bodies, envelope, parse
+from connector.dump.dump import Dump, DumpOptions
+from connector.dump.format import Format
+from connector.dump.lines.output import LineOutput
+from connector.dump.logs import ReadingOptions, files
+from connector.errors import ConnectorError
+from connector.reader import open_binlog
+from connector.reader.file_log import FileLog
+from connector.reader.file_options import FileOptions
+from connector.stat.log_counts import LogCounts
+from connector.stat.statistics import Statistics
+
+LOGS = Path(__file__).parents[1] / "tests" / "golden" / "files"
+# What a process does once must not look as hot as what it does for each row.
+_ROUNDS = 3
+_TABLES = "*.*"
+# Some logs are there for their errors; to explain one of them needs the parser of SQL.
+_EXPECTED = (ConnectorError, ModuleNotFoundError)
+
+
+def _rows(log: Path) -> None:
+    with open_binlog(log) as opened:
+        for change in opened.row_changes():
+            _ = change.before, change.after
+
+
+def _dump(log: Path, form: Format) -> None:
+    dump = Dump(DumpOptions(form, topic_prefix="cdc"), LineOutput(BytesIO()), lambda _: None)
+    dump.run(files([str(log)], ReadingOptions()))
+
+
+def _stat(log: Path) -> None:
+    with closing(FileLog(log, FileOptions())) as file:
+        counts = LogCounts(file, Statistics())
+        while counts.take():
+            pass
+
+
+def main() -> None:
+    """Read the golden logs in every way."""
+    logs = sorted(path for path in LOGS.glob("*/*") if path.suffix.removeprefix(".").isdigit())
+    assert logs, f"there is no log in {LOGS}"
+    for log in logs * _ROUNDS:
+        for read in (parse, bodies, envelope):
+            with suppress(*_EXPECTED):
+                read(log, _TABLES)
+        for form in Format:
+            with suppress(*_EXPECTED):
+                _dump(log, form)
+        for use in (_rows, _stat):
+            with suppress(*_EXPECTED):
+                use(log)
+
+
+if __name__ == "__main__":
+    main()
