@@ -32,6 +32,7 @@ from connector.sink.limits import check_limits
 from connector.sink.schema_registry import open_registry
 from connector.snapshot.record_options import debezium_form, require_same_profile
 from connector.snapshot.recovered_copies import copy_states
+from connector.snapshot.signalled_copies import signal_rows
 from connector.source.checks.columns import check_columns
 from connector.source.checks.finding import Finding, Severity
 from connector.source.checks.format_gaps import not_seen
@@ -69,6 +70,8 @@ def check_pipeline(settings: Settings, console: Console, waiting: Console) -> li
     """
     # Raises for a filter that cannot be evaluated.
     debezium_form(settings.envelope)
+    # Raises for a table of signals that is not followed.
+    signal_rows(settings, TableFilter(settings.source.tables, settings.source.exclude_tables))
     check = _Check(settings, console, waiting)
     recovered = check.kafka()
     check.registry()

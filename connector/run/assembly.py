@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 
 from connector.binlog.decoder import EventDecoder
 from connector.changes.online_schema_change import OnlineChanges
-from connector.changes.signal_rows import SignalRows
 from connector.changes.table_filter import TableFilter
 from connector.envelope.record_encoder import RecordEncoder
 from connector.envelope.schemas.anchored_tables import AnchoredTables
 from connector.envelope.transaction_records import TransactionRecords
-from connector.errors import ConfigError, pipeline_settings
 from connector.progress.stream_position import StreamPosition, awaited_columns
 from connector.quarantine.keeper import REPLAY
 from connector.quarantine.recovered_fences import open_quarantine
@@ -31,7 +29,7 @@ from connector.snapshot.notifications import Notifications
 from connector.snapshot.output import CopyOutput
 from connector.snapshot.record_options import record_options, require_same_profile
 from connector.snapshot.recovered_copies import open_copies
-from connector.snapshot.signalled_copies import SignalledCopies
+from connector.snapshot.signalled_copies import SignalledCopies, signal_rows
 from connector.snapshot.wanted_copies import WantedCopies
 from connector.system.temporary_folder import TemporaryFolder
 
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from connector.changes.cascaded_rows import CascadedRows
+    from connector.changes.signal_rows import SignalRows
     from connector.envelope.options import EnvelopeOptions
     from connector.envelope.registered.schema_ids import SchemaIds
     from connector.quarantine.keeper import QuarantineKeeper
@@ -105,7 +104,7 @@ def assemble(
     encoder.tables.unlogged = source.unlogged_columns()
     encoder.tables.listener = notices
     tables = TableFilter(settings.source.tables, settings.source.exclude_tables, notices)
-    signals = _signal_rows(settings, tables)
+    signals = signal_rows(settings, tables)
     cascaded, cascades = open_cascades(settings, source, tables, last)
     decoder = EventDecoder(file=point.file, position=point.position, mariadb=mariadb)
     guard, copied_rows, quarantine = open_quarantine(
@@ -184,17 +183,6 @@ def _listeners(
         {"snapshot": partial(request_copy, copies, tables), REPLAY: quarantine.request},
     )
     return [*attendants, commands]
-
-
-def _signal_rows(settings: Settings, tables: TableFilter) -> SignalRows | None:
-    """Return what takes signals from a table; raises ConfigError if the table is not followed."""
-    name = settings.signals.table
-    if name is None:
-        return None
-    database, _, table = name.partition(".")
-    if not tables.follows(database, table):
-        raise ConfigError(pipeline_settings.SIGNALS_NOT_FOLLOWED, table=name)
-    return SignalRows(database, table)
 
 
 def _record_encoder(

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from connector.errors import RequestRefused, requests
+from connector.changes.signal_rows import SignalRows
+from connector.errors import ConfigError, RequestRefused, pipeline_settings, requests
 from connector.sink.request import arguments_of, shown, table_name
 from connector.snapshot.copy_orders import CopyOrder, carry_out
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from connector.changes.table_filter import TableFilter
+    from connector.settings.sections import Settings
     from connector.sink.signal import Signal, SignalHandler
     from connector.snapshot.copies import Copies
 
@@ -30,6 +32,17 @@ _BLOCKING = "BLOCKING"
 _COLUMN_CHARACTERS_MAX = 64
 # Characters of regular expressions that names of tables hardly have.
 _EXPRESSION = re.compile(r"[\[\]*+?()|^\\{}]")
+
+
+def signal_rows(settings: Settings, tables: TableFilter) -> SignalRows | None:
+    """Return what takes signals from a table; raises ConfigError if the table is not followed."""
+    name = settings.signals.table
+    if name is None:
+        return None
+    database, _, table = name.partition(".")
+    if not tables.follows(database, table):
+        raise ConfigError(pipeline_settings.SIGNALS_NOT_FOLLOWED, table=name)
+    return SignalRows(database, table)
 
 
 class SignalledCopies:

@@ -346,6 +346,14 @@ def test_records_of_another_profile(stream: Stream) -> None:
     assert check.code == run.code == 2
 
 
+def test_a_table_of_signals_that_is_not_followed(stream: Stream) -> None:
+    config = stream.config(**ONCE, signals__table="other.signals")
+    check, run = ended(config, "check CONFIG", "run CONFIG")
+    expected = shown(pipeline_settings.SIGNALS_NOT_FOLLOWED, table="other.signals")
+    assert check.error == run.error == expected
+    assert check.code == run.code == 2
+
+
 def test_topics_with_keys_of_another_form_are_told_and_a_run_begins(stream: Stream) -> None:
     stream.execute(
         "CREATE TABLE a (id INT PRIMARY KEY)",
