@@ -48,20 +48,24 @@ _FLAGS_OFFSET: Final = 12
 _GROUP_FLAGS: Final = FL_GROUP_COMMIT_ID | FL_TRANSACTIONAL | FL_ALLOW_PARALLEL | FL_WAITED
 
 # What an event may be in such a group, after BEGIN.
-_ROWS: Final = 1
-_ABOUT_ROWS: Final = 2
-_END: Final = 3
+PART_TABLE_MAP: Final = 1
+PART_ROWS: Final = 2
+PART_ABOUT_ROWS: Final = 3
+PART_END: Final = 4
 
 
 def _part_of(type_code: int) -> int:
-    if type_code == TABLE_MAP or MEANING_OF_TYPE[type_code] == ROWS:
-        return _ROWS
+    if type_code == TABLE_MAP:
+        return PART_TABLE_MAP
+    if MEANING_OF_TYPE[type_code] == ROWS:
+        return PART_ROWS
     if type_code in (ROWS_QUERY_LOG, ANNOTATE_ROWS):
-        return _ABOUT_ROWS
-    return _END if type_code == XID else 0
+        return PART_ABOUT_ROWS
+    return PART_END if type_code == XID else 0
 
 
-_PARTS: Final = bytes([_part_of(type_code) for type_code in range(256)])
+# By the type of an event; 0: not in such a group.
+PARTS: Final = bytes([_part_of(type_code) for type_code in range(256)])
 
 
 def end_of_group(data: bytes, start: i64, end: i64, trailer: i64) -> i64:
@@ -69,19 +73,19 @@ def end_of_group(data: bytes, start: i64, end: i64, trailer: i64) -> i64:
 
     The bytes are whole events; each ends in `trailer` bytes of a checksum.
     """
-    at = _end_of_begin(data, start, end, trailer)
+    at = end_of_begin(data, start, end, trailer)
     while start < at < end:
-        part: i64 = _PARTS[data[at + TYPE_OFFSET]]
+        part: i64 = PARTS[data[at + TYPE_OFFSET]]
         body = at + HEADER_LENGTH
         at += size_at(data, at)
-        if part == _END:
+        if part == PART_END:
             return at
-        if not part or (part == _ROWS and at - trailer - body < TABLE_LENGTH_MIN):
+        if not part or (part <= PART_ROWS and at - trailer - body < TABLE_LENGTH_MIN):
             return start
     return start
 
 
-def _end_of_begin(data: bytes, start: i64, end: i64, trailer: i64) -> i64:
+def end_of_begin(data: bytes, start: i64, end: i64, trailer: i64) -> i64:
     """Return the end of what begins a group, `start` if it is not of this form."""
     if start >= end:
         return start

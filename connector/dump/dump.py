@@ -134,6 +134,10 @@ class Dump:
 
         def read() -> Event | None:
             with reading(log.name):
+                while file.read_on():
+                    show(file.position)
+                    if (event := file.opened_event()) is not None:
+                        return event
                 return file.next_event()
 
         def show(position: int) -> None:

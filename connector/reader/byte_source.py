@@ -35,7 +35,7 @@ MAGIC_LENGTH = 4
 # are decoded.
 STEP_LENGTH = 128 * 1024
 # Where most events are passed over: so many that few transactions lie in two blocks, because those
-# have to be decoded.
+# have to be decoded, or read twice.
 LONG_STEP_LENGTH = 512 * 1024
 
 _GZIP = b"\x1f\x8b\x08"
@@ -124,6 +124,17 @@ class ByteSource:
             self._ahead = b""
             return self._receive()
         return self.read(len(self._ahead))
+
+    @property
+    def can_unread(self) -> bool:
+        """Whether `unread` can be called: after `read_block`, for a file that is not compressed."""
+        return self._seekable is not None and self._offset == len(self._ahead)
+
+    def unread(self, count: int) -> None:
+        """Let the last `count` bytes come once more."""
+        assert self._seekable is not None
+        self._seekable.seek(-count, os.SEEK_CUR)
+        self._position -= count
 
     def skip(self, count: int) -> int:
         """Skip `count` bytes and return how many there were."""

@@ -142,6 +142,17 @@ class EventFrames(EventSource):
         self.position += end - self._at
         self._at = end
 
+    def can_read_on(self) -> bool:
+        """Return whether `read_on` can be called; at most half of a log is read twice by it."""
+        rest: i64 = len(self._block) - self._at
+        return rest < self._at and not self._pending and self._source.can_unread
+
+    def read_on(self) -> None:
+        """Read what is left of the bytes that `received` returned again, with those after it."""
+        self._source.unread(len(self._block) - self._at)
+        self._block = self._receive(self._header_length)
+        self._at = self._intact_to = 0
+
     def _whole_to(self) -> i64:
         """Return the end of the complete and intact events in the block."""
         if self._at >= self._intact_to:

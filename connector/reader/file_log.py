@@ -139,7 +139,7 @@ class FileLog:
             self._has_read = len(self._read) > 0
             return event
         try:
-            if self._is_between:
+            if self.read_on():
                 self._pass_over_others()
             data = self._frames.next_event()
             return None if data is None else self._decode(data)
@@ -175,6 +175,8 @@ class FileLog:
             return None
         if self._is_between:
             self._pass_over_others()
+            if self._may_be_cut():
+                return None
         data = self._frames.received_event()
         if data is None:
             return None
@@ -205,6 +207,19 @@ class FileLog:
         end = events.start + ahead if ahead > 0 else events.start
         return ReceivedEvents(events.data, events.start, end)
 
+    def read_on(self) -> bool:
+        """Read more if what was read ends inside of the next group; return whether this was done.
+
+        Then the group can be passed over, too; else it has to be decoded.
+        """
+        if not self._is_between or self._has_read:
+            return False
+        self._pass_over_others()
+        if not self._may_be_cut():
+            return False
+        self._frames.read_on()
+        return True
+
     @property
     def trailer(self) -> i64:
         """Bytes after the body of each event."""
@@ -234,6 +249,10 @@ class FileLog:
                 self.pass_over(end)
             wanted = ReceivedEvents(events.data, end, events.end)
             self.wanted_to = self.position + self._others.end_of_wanted(wanted, self.trailer) - end
+
+    def _may_be_cut(self) -> bool:
+        """Return whether the next group is not known, perhaps because more must be read for it."""
+        return self.wanted_to <= self.position and self._frames.can_read_on()
 
     def _decode(self, data: bytes) -> Event:
         event = self._decoder.decode(data, intact=self._frames.intact)

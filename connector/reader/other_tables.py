@@ -10,11 +10,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 
 from connector.binlog.events.table_map import TABLE_MAP_HEADER_LENGTH
-from connector.binlog.framing.event_types import TABLE_MAP, XID
 from connector.binlog.framing.header import HEADER_LENGTH
 from connector.binlog.framing.version import TYPE_OFFSET
-from connector.changes.event_meaning import MEANING_OF_TYPE, ROWS
-from connector.changes.whole_groups import end_of_group, size_at, table_id_at
+from connector.changes.whole_groups import (
+    PART_END,
+    PART_ROWS,
+    PART_TABLE_MAP,
+    PARTS,
+    TABLE_LENGTH_MIN,
+    end_of_begin,
+    size_at,
+    table_id_at,
+)
 from connector.codec.payload import PayloadReader
 from connector.codec.same_bytes import has_bytes_at
 from connector.errors import DecodeError
@@ -25,17 +32,11 @@ if TYPE_CHECKING:
     from connector.changes.table_filter import TableFilter
     from connector.reader.event_frames import ReceivedEvents
 
+# Instead of a table id.
 _NONE: Final = -1
 # Slots for the latest table maps, by the lowest bits of the table id, which a server counts up.
 _SLOTS: Final = 64
 _SLOT_MASK: Final = _SLOTS - 1
-
-# Whose changes a group has; all events of one with both, or with an unknown table, are decoded.
-_OTHERS: Final = 0
-_WANTED: Final = 1
-_DECODED: Final = 2
-
-_IS_ROWS: Final = bytes([MEANING_OF_TYPE[code] == ROWS for code in range(256)])
 
 
 @final
@@ -65,54 +66,57 @@ class OtherTables:
 
         Each event ends in `trailer` bytes of a checksum.
         """
-        return self._end_of(events, trailer, _OTHERS)
+        return self._end_of(events, trailer, wanted=False)
 
     def end_of_wanted(self, events: ReceivedEvents, trailer: i64) -> i64:
         """Return the end of the groups at the start of `events` that change wanted tables alone.
 
         Each of their events belongs to such a change, or opens or closes its transaction.
         """
-        return self._end_of(events, trailer, _WANTED)
+        return self._end_of(events, trailer, wanted=True)
 
-    def _end_of(self, events: ReceivedEvents, trailer: i64, kind: i64) -> i64:
+    def _end_of(self, events: ReceivedEvents, trailer: i64, *, wanted: bool) -> i64:
         data = events.data
         at = events.start
         while True:
-            end = end_of_group(data, at, events.end, trailer)
-            if end == at or self._kind_of(data, at, end, trailer) != kind:
+            end = self._end_of_group(data, at, events.end, trailer, wanted=wanted)
+            if end == at:
                 return at
             at = end
 
-    def _kind_of(self, data: bytes, start: i64, end: i64, trailer: i64) -> i64:
-        """Return whose changes are in the group `data[start:end]`."""
+    def _end_of_group(
+        self, data: bytes, start: i64, end: i64, trailer: i64, *, wanted: bool
+    ) -> i64:
+        """Return the end of the group that `data[start:end]` begins with.
+
+        It is `start` if the group is not of the usual form, is not complete, has rows of an unknown
+        table, or if a table map in it is `wanted` where others are not, or the other way round.
+        """
         self._latest_id = _NONE
-        self._ids.clear()
-        wanted = others = False
+        if len(self._ids) > 0:
+            self._ids.clear()
         # Whether a change follows what is about rows.
         complete = False
-        at = start
-        while at < end:
-            type_code: i64 = data[at + TYPE_OFFSET]
+        at = end_of_begin(data, start, end, trailer)
+        while start < at < end:
+            part: i64 = PARTS[data[at + TYPE_OFFSET]]
             body = at + HEADER_LENGTH
             at += size_at(data, at)
-            if type_code == TABLE_MAP:
-                complete = False
-                if self._is_wanted(data, body, at - trailer):
-                    wanted = True
-                else:
-                    others = True
-                if wanted and others:
-                    return _DECODED
-            elif _IS_ROWS[type_code]:
-                complete = True
+            if part == PART_END:
+                return start if wanted and not complete else at
+            if not part:
+                return start
+            if part <= PART_ROWS and at - trailer - body < TABLE_LENGTH_MIN:
+                return start
+            if part == PART_TABLE_MAP:
+                if self._is_wanted(data, body, at - trailer) != wanted:
+                    return start
+            elif part == PART_ROWS:
                 table_id = table_id_at(data, body)
                 if table_id != self._latest_id and table_id not in self._ids:
-                    return _DECODED
-            elif type_code != XID:
-                complete = False
-        if not wanted:
-            return _OTHERS
-        return _WANTED if complete else _DECODED
+                    return start
+            complete = part == PART_ROWS
+        return start
 
     def _is_wanted(self, data: bytes, start: i64, end: i64) -> bool:
         """Return whether the table map in `data[start:end]` names a wanted table."""

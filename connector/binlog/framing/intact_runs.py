@@ -1,12 +1,16 @@
 """Events that lie one after the other are proven intact together, by one CRC32 of their bytes.
 
-The CRC32 of an event with its own checksum is always the same number. So that of several events
-depends on their lengths alone: it can be computed without their bytes, and compared. A difference
-shows that some event is damaged; each of them is then verified by itself.
+The CRC32 of an event with its own checksum is always the same number, the residue. So that of
+several events depends on their lengths alone: it can be computed without their bytes, and compared.
+A difference shows that some event is damaged; each of them is then verified by itself.
 
 ::
 
     crc(A B) = shift(crc(A), length of B) ^ crc(B)       shift: multiply by x ** (8 * length)
+
+So the CRC32 of a run is the sum of the residues, each shifted by the bytes after its event. They are
+shifted to the next edge, which are `LENGTH_MAX` bytes apart, by a table; the sum of all before is
+shifted once for each edge, and the CRC32 of the bytes from the end of the run to the last edge.
 
 https://www.zlib.net/manual.html#Checksum (crc32_combine)
 """
@@ -24,7 +28,8 @@ from connector.binlog.framing.event_types import FORMAT_DESCRIPTION
 from connector.binlog.framing.header import HEADER_LENGTH
 from connector.binlog.framing.version import SIZE_OFFSET, TYPE_OFFSET
 
-# Longer events are verified one by one, which costs little for each of their bytes.
+# Longer events are verified one by one, which costs little for each of their bytes. So an event
+# passes over one edge at most.
 LENGTH_MAX: Final = 2048
 
 _U32: Final = 0xFFFF_FFFF
@@ -37,11 +42,12 @@ _ENTRIES: Final = 16
 
 @final
 class IntactRuns:
-    """Finds runs of intact events; a table is made for each length that occurs."""
+    """Finds runs of intact events."""
 
     def __init__(self) -> None:
-        """Start without tables."""
-        self._shifts: list[bytes] = [b""] * (LENGTH_MAX + 1)
+        """Start without tables, which are made at the first use."""
+        self._residues = b""  # by the bytes up to the next edge
+        self._to_edge = b""  # what each half byte of a sum becomes from one edge to the next
 
     def end_of(self, data: bytes, start: i64, *, checksummed: bool) -> i64:
         """Return the end of the run of intact events at `start`, which is `start` without one.
@@ -49,10 +55,13 @@ class IntactRuns:
         The run ends before a FORMAT_DESCRIPTION_EVENT, a long event, and one that is not complete.
         Events that are not `checksummed` need only be complete.
         """
+        if checksummed and len(self._residues) == 0:
+            self._residues = _residues()
+            self._to_edge = _shift_table(LENGTH_MAX)
+        residues = self._residues
         available: i64 = len(data)
-        at = start
-        expected: i64 = 0
-        shifts = self._shifts
+        at = edge = start
+        total: i64 = 0
         while available - at >= HEADER_LENGTH:
             size = i64(read_i32_le(data, at + SIZE_OFFSET)) & _U32
             if (
@@ -62,14 +71,16 @@ class IntactRuns:
                 or data[at + TYPE_OFFSET] == FORMAT_DESCRIPTION
             ):
                 break
-            if checksummed:
-                shift = shifts[size]
-                if len(shift) == 0:
-                    shift = shifts[size] = _shift_table(size)
-                expected = _shifted(shift, expected) ^ RESIDUE
             at += size
-        if checksummed and at > start and crc32(memoryview(data)[start:at]) != expected:
-            return start
+            if checksummed:
+                if at > edge:
+                    total = _shifted(self._to_edge, total)
+                    edge += LENGTH_MAX
+                total ^= i64(read_i32_le(residues, (edge - at) << 2))
+        if checksummed and at > start:
+            found: i64 = crc32(memoryview(data)[start:at])
+            if _product(found, _power_of_x(8 * (edge - at))) != total & _U32:
+                return start
         return at
 
 
@@ -83,7 +94,18 @@ def _shifted(table: bytes, crc: i64) -> i64:
         ^ i64(read_i32_le(table, 320 | (crc >> 20 & 15) << 2))
         ^ i64(read_i32_le(table, 384 | (crc >> 24 & 15) << 2))
         ^ i64(read_i32_le(table, 448 | (crc >> 28 & 15) << 2))
-    ) & _U32
+    )
+
+
+def _residues() -> bytes:
+    """Return the residue of an event, shifted by each number of bytes below LENGTH_MAX."""
+    shifted: list[i64] = []
+    residue: i64 = RESIDUE
+    while len(shifted) < LENGTH_MAX:
+        shifted.append(residue)
+        for _ in range(8):
+            residue = _times_x(residue)
+    return pack(f"<{LENGTH_MAX}I", *shifted)
 
 
 def _shift_table(length: i64) -> bytes:
