@@ -91,7 +91,7 @@ _CHOICES: Final = ("auto", "require", "off")
 
 def sources() -> list[Path]:
     """Return the sources of the modules that are compiled, in the order of their paths."""
-    return sorted(_matching(COMPILED) - _matching(NOT_COMPILED))
+    return [PACKAGE / name for name in _source_names(_folders())]
 
 
 def choice() -> str:
@@ -140,22 +140,51 @@ def why_interpreted() -> str | None:
     """Return why the modules of the hot path run interpreted, or None where they run compiled."""
     if choice() == "off":
         return f"{VARIABLE} is 'off'"
-    expected = sources()
-    missing = [path for path in expected if not _has_extension(path)]
+    folders = _folders()
+    expected = _source_names(folders)
+    missing = [name for name in expected if not _has_extension(name, folders)]
     if not missing:
         return None
     if len(missing) == len(expected):
         return f"no module was compiled for {sys.implementation.cache_tag}"
-    names = ", ".join(str(path.relative_to(PACKAGE)) for path in missing)
+    names = ", ".join(missing)
     return f"these modules were not compiled for {sys.implementation.cache_tag}: {names}"
 
 
-def _matching(patterns: Iterable[str]) -> set[Path]:
-    return {path for pattern in patterns for path in PACKAGE.glob(pattern)}
+def _folders() -> dict[str, set[str]]:
+    """Return the names of the files in each folder of the package.
+
+    They are listed once, because a process that requires extension modules looks at each start: a
+    glob for each pattern would take four times as long.
+    """
+    root = str(PACKAGE)
+    return {folder[len(root) + 1 :]: set(names) for folder, _, names in os.walk(root)}
 
 
-def _has_extension(source: Path) -> bool:
-    return any(source.with_suffix(suffix).exists() for suffix in EXTENSION_SUFFIXES)
+def _source_names(folders: dict[str, set[str]]) -> list[str]:
+    return sorted(_matching(COMPILED, folders) - _matching(NOT_COMPILED, folders))
+
+
+def _matching(patterns: Iterable[str], folders: dict[str, set[str]]) -> set[str]:
+    """Return the files of patterns; `**` means folders at any depth, and `*.py` each source."""
+    found: set[str] = set()
+    for pattern in patterns:
+        place, _, wanted = pattern.rpartition("/")
+        above = place.removesuffix("**")
+        if place == above:
+            searched = [place]
+        else:
+            searched = [folder for folder in folders if f"{folder}/".startswith(above)]
+        for folder in searched:
+            for name in folders.get(folder, ()):
+                if name == wanted or (wanted == "*.py" and name.endswith(".py")):
+                    found.add(f"{folder}/{name}" if folder else name)
+    return found
+
+
+def _has_extension(source: str, folders: dict[str, set[str]]) -> bool:
+    folder, _, name = source.removesuffix(".py").rpartition("/")
+    return any(name + suffix in folders[folder] for suffix in EXTENSION_SUFFIXES)
 
 
 def _find_sources_alone(path: str) -> FileFinder:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol, final
 
-import zstandard
 from mypy_extensions import i64, mypyc_attr
 
 from connector.binlog.events.plain_body import PlainBody
@@ -86,6 +85,8 @@ class TransactionPayloadEvent:
         return events if self.view is None else self.view(events)
 
     def _opened(self) -> Iterator[Event]:
+        import zstandard  # noqa: PLC0415  # takes long to import, and few logs need it
+
         decoder = self._new_decoder()
         number = 0
         try:

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
+from typing import Final
 
 # Version comments (`/*! … */`, MariaDB `/*M! … */`) are code; their markers are dropped and their
 # content stays. `#` and `-- ` comments and plain block comments are dropped whole.
-_TOKEN = re.compile(
-    r"""
+_PATTERN: Final = r"""
     (?P<space>\s+|\#[^\n]*|--(?=\s|$)[^\n]*|/\*M?!\d*|\*/|/\*.*?\*/)
   | (?P<quoted>`(?:[^`]|``)*`)
   | (?P<string>[xXbB]?'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
   | (?P<word>\d+\.\d+(?![A-Za-z_$])|[A-Za-z0-9_$@\u0080-\U0010ffff]+)
   | (?P<mark>.)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+    """
 
 
 @dataclass(slots=True)
@@ -46,13 +45,19 @@ class Token:
         return self.kind == "word" and self.text.upper() in words
 
 
+@cache
+def _token() -> re.Pattern[str]:
+    """Return what finds tokens; to compile it takes longer than to read a short log."""
+    return re.compile(_PATTERN, re.VERBOSE | re.DOTALL)
+
+
 def tokenize(query: str) -> list[Token]:
     """Return the tokens of `query` without comments and white space.
 
     A `database.table` without quotes becomes three tokens, like a quoted one.
     """
     tokens: list[Token] = []
-    for match in _TOKEN.finditer(query):
+    for match in _token().finditer(query):
         kind = match.lastgroup or "mark"
         text = match.group()
         if kind == "space":

@@ -16,10 +16,18 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command line and end the process."""
     collect_rarely()
-    from connector.cli.application import application  # noqa: PLC0415  # makes many objects
+    from connector.cli.plain import plain_call  # noqa: PLC0415  # makes many objects
 
+    arguments = sys.argv[1:]
     try:
-        application(sys.argv[1:])()
+        call = plain_call(arguments)
+        if call is None:
+            from connector.cli.application import application  # noqa: PLC0415  # as above
+
+            application(arguments)()
+        else:
+            call()
+            _leave(0)
     except SystemExit as end:
         if isinstance(end.code, int):
             _leave(end.code)

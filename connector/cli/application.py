@@ -14,6 +14,7 @@ import typer
 from connector.cli import examples
 from connector.cli.commands import Commands
 from connector.cli.log_commands import LogCommand
+from connector.cli.option_groups import Grouped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,6 +64,8 @@ def application(arguments: Sequence[str] = ()) -> typer.Typer:
         command = getattr(import_module(f"connector.cli.{module}"), name.replace("-", "_"))
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name)
+        elif isinstance(command, Grouped):
+            app.command(**told)(command.for_typer())
         else:
             app.command(**told)(command)
     return app
@@ -70,10 +73,9 @@ def application(arguments: Sequence[str] = ()) -> typer.Typer:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from connector import compiled  # noqa: PLC0415  # keeps the start of commands fast
-        from connector.contract.version import VERSION  # noqa: PLC0415  # as above
+        from connector.cli.version import print_version  # noqa: PLC0415  # not for others
 
-        typer.echo(f"binlog-connector {VERSION} ({compiled.description()})")
+        print_version()
         raise typer.Exit
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-import typer
-
+from connector.cli.declared import Option
 from connector.cli.failure import errors
-from connector.cli.log_commands import EXIT_CORRUPT
+from connector.cli.log_exit_codes import EXIT_CORRUPT
 from connector.cli.log_files import (
     exit_codes,
     opened_logs,
@@ -42,13 +40,12 @@ _READING = "How the logs are read"
 _WRITING = "How it is written"
 
 
-@dataclass(frozen=True, slots=True)
-class WritingOptions:
+class WritingOptions(NamedTuple):
     """The form of the output, and its file."""
 
     output_format: Annotated[
         Format,
-        typer.Option(
+        Option(
             "--format",
             help="events: as SHOW BINLOG EVENTS; text: as mysqlbinlog -vvv; json: one object an "
             "event; envelope: the Kafka records of `run`.",
@@ -57,19 +54,17 @@ class WritingOptions:
     ] = Format.TEXT
     output: Annotated[
         Path | None,
-        typer.Option(
-            help="Where to write.", show_default="standard output", rich_help_panel=_WRITING
-        ),
+        Option(help="Where to write.", show_default="standard output", rich_help_panel=_WRITING),
     ] = None
     hexdump: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--hexdump", help="Show the bytes of each event, too (text).", rich_help_panel=_WRITING
         ),
     ] = False
     apply_diffs: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--apply-diffs",
             help="Show documents, not the changes of partial updates (json).",
             rich_help_panel=_WRITING,
@@ -77,35 +72,33 @@ class WritingOptions:
     ] = False
     topic_prefix: Annotated[
         str,
-        typer.Option(
+        Option(
             help="Prefix of the topics, as in kafka.topic_prefix (envelope).",
             rich_help_panel=_WRITING,
         ),
     ] = "cdc"
 
 
-@dataclass(frozen=True, slots=True)
-class EventOptions:
+class EventOptions(NamedTuple):
     """Which of the selected events are shown."""
 
     types: Annotated[
         list[str],
-        typer.Option(
+        Option(
             "--type",
             metavar="PATTERN",
             help="Only events of this type, such as QUERY or WRITE_ROWS*; may be repeated.",
             rich_help_panel="Selection",
         ),
-    ] = field(default_factory=list)
+    ] = []  # noqa: RUF012 - it is read alone
 
 
-@dataclass(frozen=True, slots=True)
-class ReadingModes:
+class ReadingModes(NamedTuple):
     """How the logs are read."""
 
     verify_checksum: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--verify-checksum/--no-verify-checksum",
             help="Whether an event with a wrong checksum is an error.",
             rich_help_panel=_READING,
@@ -113,7 +106,7 @@ class ReadingModes:
     ] = True
     recover: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--recover",
             help="Skip unreadable parts and report each gap; then the exit code is 3.",
             rich_help_panel=_READING,
@@ -121,7 +114,7 @@ class ReadingModes:
     ] = False
     jobs: Annotated[
         int,
-        typer.Option(
+        Option(
             min=1,
             metavar="N",
             help="Read up to N files at the same time, each in a process of its own.",
@@ -130,7 +123,7 @@ class ReadingModes:
     ] = 1
     stop_never: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--stop-never/--non-block",
             help="Wait for more events at the end of the log, or stop there.",
             rich_help_panel=_READING,
@@ -226,7 +219,7 @@ def _run(
             dump.run(logs)
             damaged = dump.damaged
     if damaged:
-        raise typer.Exit(EXIT_CORRUPT)
+        raise SystemExit(EXIT_CORRUPT)
 
 
 def _jobs_dump(

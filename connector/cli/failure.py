@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, NoReturn
 
-import typer
-
 from connector.errors import ConnectorError, fields
 
 if TYPE_CHECKING:
@@ -30,7 +28,7 @@ def tell(error: ConnectorError) -> None:
 def fail(error: ConnectorError, code: int) -> NoReturn:
     """Print an error and end with `code`."""
     tell(error)
-    raise typer.Exit(code) from error
+    raise SystemExit(code) from error
 
 
 def warn(text: str) -> None:
@@ -44,4 +42,4 @@ def log_failure(error: ConnectorError, code: int) -> NoReturn:
     from structlog import get_logger  # noqa: PLC0415  # keeps --help fast
 
     get_logger().error("failed", **fields(error), exit_code=code)
-    raise typer.Exit(code) from error
+    raise SystemExit(code) from error

@@ -6,8 +6,7 @@ import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from connector.cli.declared import Option
 from connector.cli.log_files import exit_codes, opened_logs, shown_progress
 from connector.cli.log_options import (
     ChangeOptions,
@@ -39,12 +38,12 @@ def flashback(
     server: ServerOptions,
     omit_columns: Annotated[
         list[str],
-        typer.Option(
+        Option(
             "--omit-column",
             metavar="DATABASE.TABLE.COLUMN",
             help="A generated column, which no statement may set; may be repeated.",
         ),
-    ] = [],  # noqa: B006 - typer copies it
+    ] = [],  # noqa: B006 - it is read alone
     verify_checksum: VerifyChecksum = True,
 ) -> None:
     """Print the SQL that undoes the row changes of binlogs, newest first.

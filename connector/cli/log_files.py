@@ -7,10 +7,8 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import typer
-
 from connector.cli.failure import errors, fail
-from connector.cli.log_commands import (
+from connector.cli.log_exit_codes import (
     EXIT_ARGUMENTS,
     EXIT_INTERRUPTED,
     EXIT_NOBODY_READS,
@@ -81,6 +79,8 @@ def _password(url: str, variable: str | None) -> str | None:
         return password
     account, at, _ = url.partition("://")[2].rpartition("@")
     if at and ":" not in account and sys.stdin.isatty():
+        import typer  # noqa: PLC0415  # takes long to import
+
         return str(
             typer.prompt("Password", hide_input=True, err=True, default="", show_default=False)
         )
@@ -96,10 +96,10 @@ def exit_codes() -> Iterator[None]:
     except ConnectorError as error:
         fail(error, exit_code_of(error))
     except KeyboardInterrupt:
-        raise typer.Exit(EXIT_INTERRUPTED) from None
+        raise SystemExit(EXIT_INTERRUPTED) from None
     except BrokenPipeError:
         _forget_output()
-        raise typer.Exit(EXIT_NOBODY_READS) from None
+        raise SystemExit(EXIT_NOBODY_READS) from None
     except OSError as error:
         # Reading raises only our errors, so this error is one of writing.
         _forget_output()

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-import typer
-
+from connector.cli.declared import Argument, Option
 from connector.errors import ConfigError, DecodeError, options
 from connector.errors.message import Message
 
@@ -23,6 +21,8 @@ def _time(text: str) -> datetime:
     try:
         time = datetime.fromisoformat(text)
     except ValueError as error:
+        import typer  # noqa: PLC0415  # which reads times
+
         raise typer.BadParameter(str(Message(options.TIME, {"text": text}))) from error
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
@@ -32,7 +32,7 @@ _FROM_SERVER = "From a server"
 
 LogNames = Annotated[
     list[str] | None,
-    typer.Argument(
+    Argument(
         metavar="LOG",
         help="Files in their order, also compressed by gzip or zstd; `-` is standard input. With "
         "--source, names of the server's logs.",
@@ -41,20 +41,19 @@ LogNames = Annotated[
 ]
 VerifyChecksum = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--verify-checksum/--no-verify-checksum",
         help="Whether an event with a wrong checksum is an error.",
     ),
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class ServerOptions:
+class ServerOptions(NamedTuple):
     """The server whose logs are read; none for files."""
 
     source: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="URL",
             help="Read the logs of the server mysql://USER[:PASSWORD]@HOST[:PORT]. Without a "
             "password and --password-env it is asked for on a terminal.",
@@ -63,7 +62,7 @@ class ServerOptions:
     ] = None
     password_env: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="The environment variable that holds the password.",
             rich_help_panel=_FROM_SERVER,
@@ -71,7 +70,7 @@ class ServerOptions:
     ] = None
     to_last_log: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--to-last-log",
             help="Read from the named log to the end of the last one.",
             rich_help_panel=_FROM_SERVER,
@@ -79,13 +78,12 @@ class ServerOptions:
     ] = False
 
 
-@dataclass(frozen=True, slots=True)
-class PositionOptions:
+class PositionOptions(NamedTuple):
     """Where reading begins and ends."""
 
     start_position: Annotated[
         int | None,
-        typer.Option(
+        Option(
             min=4,
             metavar="N",
             help="Start at the event at this position of the first log.",
@@ -94,7 +92,7 @@ class PositionOptions:
     ] = None
     stop_position: Annotated[
         int | None,
-        typer.Option(
+        Option(
             min=4,
             metavar="N",
             help="Stop before the first event at or after this position of the last log.",
@@ -103,13 +101,12 @@ class PositionOptions:
     ] = None
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeOptions:
+class ChangeOptions(NamedTuple):
     """Which changes are selected."""
 
     start_datetime: Annotated[
         datetime | None,
-        typer.Option(
+        Option(
             parser=_time,
             metavar="TIME",
             help="Start at the first event at or after this time, in ISO form; UTC without a zone.",
@@ -118,7 +115,7 @@ class ChangeOptions:
     ] = None
     stop_datetime: Annotated[
         datetime | None,
-        typer.Option(
+        Option(
             parser=_time,
             metavar="TIME",
             help="Stop before the first event at or after this time.",
@@ -127,7 +124,7 @@ class ChangeOptions:
     ] = None
     include_gtids: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="SET",
             help="Only transactions of this set; a MariaDB position means all up to it.",
             rich_help_panel=_SELECTION,
@@ -135,38 +132,36 @@ class ChangeOptions:
     ] = None
     exclude_gtids: Annotated[
         str | None,
-        typer.Option(
-            metavar="SET", help="No transactions of this set.", rich_help_panel=_SELECTION
-        ),
+        Option(metavar="SET", help="No transactions of this set.", rich_help_panel=_SELECTION),
     ] = None
     databases: Annotated[
         list[str],
-        typer.Option(
+        Option(
             "--database",
             metavar="PATTERN",
             help="Only changes of tables in this database; may be repeated.",
             rich_help_panel=_SELECTION,
         ),
-    ] = field(default_factory=list)
+    ] = []  # noqa: RUF012 - it is read alone
     tables: Annotated[
         list[str],
-        typer.Option(
+        Option(
             "--table",
             metavar="DATABASE.TABLE",
             help="Only changes of this table; a pattern as in source.tables; may be repeated.",
             rich_help_panel=_SELECTION,
         ),
-    ] = field(default_factory=list)
+    ] = []  # noqa: RUF012 - it is read alone
     server_ids: Annotated[
         list[int],
-        typer.Option(
+        Option(
             "--server-id",
             min=0,
             metavar="N",
             help="Only events that this server wrote first; may be repeated.",
             rich_help_panel=_SELECTION,
         ),
-    ] = field(default_factory=list)
+    ] = []  # noqa: RUF012 - it is read alone
 
     def selection(self, types: Sequence[str] = ()) -> SelectionOptions:
         """Return the selection of these options, for events of `types`.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from contextlib import ExitStack, closing
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from connector.cli.declared import Option
 from connector.cli.log_files import exit_codes, opened_logs, shown_progress
 from connector.cli.log_options import (
     LogNames,
@@ -41,7 +41,7 @@ def stat(
     logs: LogNames = None,
     server: ServerOptions,
     output_format: Annotated[
-        StatFormat, typer.Option("--format", help="Tables for people, or one JSON document.")
+        StatFormat, Option("--format", help="Tables for people, or one JSON document.")
     ] = StatFormat.TABLE,
     verify_checksum: VerifyChecksum = True,
 ) -> None:
@@ -103,7 +103,8 @@ def _print(statistics: Statistics, output_format: StatFormat) -> None:
     from connector.stat.report import as_json, as_tables  # noqa: PLC0415  # keeps --help fast
 
     if output_format is StatFormat.JSON:
-        typer.echo(json.dumps(as_json(statistics), ensure_ascii=False, indent=2))
+        document = json.dumps(as_json(statistics), ensure_ascii=False, indent=2)
+        sys.stdout.write(f"{document}\n")
     else:
         console = Console()
         if not console.is_terminal:

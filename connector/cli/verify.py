@@ -14,6 +14,7 @@ from connector.errors import ConfigError, verification
 
 @grouped
 def verify(
+    *,
     config: ConfigPath,
     tables: Annotated[
         list[str] | None,
@@ -23,7 +24,6 @@ def verify(
             show_default="all followed tables",
         ),
     ] = None,
-    *,
     compared: Compared,
     outcome: Outcome,
     choice: Choice,

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(NamedTuple):
     """What is compared with the tables of the source."""
 
     mirror: Annotated[
@@ -59,8 +57,7 @@ class Compared:
     ] = None
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What is told, and what is done about differences."""
 
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON report.")] = False
@@ -90,8 +87,7 @@ class Outcome:
     ] = False
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """Which rows of mirrors are compared."""
 
     sample: Annotated[
@@ -134,8 +130,7 @@ class Choice:
     ] = None
 
 
-@dataclass(frozen=True, slots=True)
-class Effort:
+class Effort(NamedTuple):
     """How fast, how much, and how long."""
 
     rows_per_second: Annotated[

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import time
 from contextlib import closing
-from dataclasses import dataclass, field, replace
 from io import BytesIO
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
 from connector.changes.table_filter import TableFilter
@@ -37,12 +36,11 @@ _START_EVENTS = (FormatDescriptionEvent, StartEventV3)
 _NO_STOP = (1 << 63) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class DumpOptions:
+class DumpOptions(NamedTuple):
     """The form of the output."""
 
     format: Format = Format.TEXT
-    selection: SelectionOptions = field(default_factory=SelectionOptions)
+    selection: SelectionOptions = SelectionOptions()
     stop_position: int | None = None  # follow the last log
     hexdump: bool = False  # text
     apply_diffs: bool = False  # json
@@ -82,7 +80,7 @@ class Dump:
         selection = options.selection
         if options.format is Format.ENVELOPE:
             # Changes of other tables count in the sequences, so the writer must see them.
-            selection = replace(selection, tables=None)
+            selection = selection._replace(tables=None)
         self._selection = Selection(selection)
         self._selects_all = selection == SelectionOptions()
         self._selects_tables = selection == SelectionOptions(tables=selection.tables)

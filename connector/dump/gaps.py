@@ -6,8 +6,7 @@ lost are another gap.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.events.format_description import FormatDescriptionEvent
@@ -29,8 +28,7 @@ _SIZE = slice(SIZE_OFFSET, SIZE_END)
 _WRAP = 1 << 32
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(NamedTuple):
     """Bytes of a log that cannot be read."""
 
     file: str

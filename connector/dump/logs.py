@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from connector.binlog.framing.log_position import FIRST_POSITION
 from connector.dump.gaps import LogRecovery
@@ -30,8 +29,7 @@ STANDARD_INPUT = "-"
 _COPY_BYTES = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class ReadingOptions:
+class ReadingOptions(NamedTuple):
     """How logs are read."""
 
     start_position: int | None = None  # position in the first log
@@ -44,8 +42,7 @@ class ReadingOptions:
     tables: TableFilter | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DumpedLog:
+class DumpedLog(NamedTuple):
     """One log, which is opened at the first use of its events."""
 
     name: str  # "" until the server names it
@@ -205,7 +202,7 @@ def server_logs(
     for number, name in enumerate(names):
         last = number == len(names) - 1
         yield DumpedLog(name, _server_events(url, password, name, options, only=True), last=last)
-        options = replace(options, start_position=None)
+        options = options._replace(start_position=None)
 
 
 def _server_events(

@@ -16,9 +16,9 @@ position or time, because no later event can be read without it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.control import RotateEvent
@@ -44,8 +44,7 @@ _START_EVENTS = (FormatDescriptionEvent, StartEventV3)
 _SUFFIXES = ("", "_EVENT", "_LOG_EVENT")
 
 
-@dataclass(frozen=True, slots=True)
-class SelectionOptions:
+class SelectionOptions(NamedTuple):
     """The filters; the defaults select all events."""
 
     start_datetime: datetime | None = None  # from the first event at or after it

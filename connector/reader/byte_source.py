@@ -8,14 +8,11 @@ https://www.rfc-editor.org/rfc/rfc1952 (gzip), https://www.rfc-editor.org/rfc/rf
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
 import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
-
-import zstandard
 
 from connector.errors import (
     ConfigError,
@@ -29,6 +26,8 @@ from connector.errors import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import zstandard
 
 MAGIC_LENGTH = 4
 # Bytes that one read asks for: so few that they stay in the processor's cache until their events
@@ -46,8 +45,6 @@ _ZSTD_STEP_LENGTH = 256
 # Name in messages of a source without a name.
 _UNNAMED = "stream"
 _NO_EVENT = "an event header"
-# Errors that damaged compressed bytes raise.
-_DAMAGED = (gzip.BadGzipFile, zlib.error, zstandard.ZstdError)
 
 
 class BinaryFile(Protocol):
@@ -162,7 +159,7 @@ class ByteSource:
             chunk = self._read(self._step_length)
         except EOFError as error:
             raise LogTruncated(self.name, self._position, MAGIC_LENGTH, 0) from error
-        except _DAMAGED as error:
+        except _damage_errors() as error:
             damage = DecodeError(log_files.PACKED_DAMAGED, compression=self.compression, why=error)
             raise EventError(self.name, self._position, _NO_EVENT, damage) from error
         self._position += len(chunk)
@@ -189,6 +186,8 @@ class ByteSource:
     def _unpack(self, file: BinaryFile, compression: str) -> None:
         packed = _Rejoined(self.head + self._ahead[self._offset :], file)
         if compression == "gzip":
+            import gzip  # noqa: PLC0415  # most logs are not compressed
+
             self._use(self._own(gzip.GzipFile(fileobj=packed, mode="rb")))  # type: ignore[call-overload] # reads alone
         else:
             self._use(_ZstdFile(packed))
@@ -202,6 +201,15 @@ class ByteSource:
             return _UNNAMED
         name = os.path.basename(found) or _UNNAMED  # noqa: PTH119 # of whatever a file object says
         return name if self.compression is None else name.removesuffix(_SUFFIXES[self.compression])
+
+
+def _damage_errors() -> tuple[type[Exception], ...]:
+    """Return the errors that damaged compressed bytes raise."""
+    import gzip  # noqa: PLC0415  # most logs are not compressed
+
+    import zstandard  # noqa: PLC0415  # as above
+
+    return gzip.BadGzipFile, zlib.error, zstandard.ZstdError
 
 
 def _refuse_text(file: object) -> None:
@@ -230,6 +238,8 @@ class _ZstdFile:
     """The bytes of consecutive Zstandard frames; EOFError if a frame is incomplete."""
 
     def __init__(self, packed: _Rejoined) -> None:
+        import zstandard  # noqa: PLC0415  # takes long to import, and most logs are not compressed
+
         self._packed = packed
         self._decompressor = zstandard.ZstdDecompressor()
         self._frame: zstandard.ZstdDecompressionObj | None = None

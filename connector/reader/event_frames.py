@@ -30,8 +30,7 @@ from connector.binlog.framing.version import (
 )
 from connector.errors import DecodeError, EventError, LogRefused, LogTruncated, log_files
 from connector.reader.byte_source import MAGIC_LENGTH
-from connector.wire.event_source import EventSource
-from connector.wire.event_stream import EVENT_BYTES_MAX
+from connector.wire.event_source import EVENT_BYTES_MAX, EventSource
 
 if TYPE_CHECKING:
     from connector.reader.byte_source import ByteSource

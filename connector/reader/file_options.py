@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from connector.binlog.framing.log_position import FIRST_POSITION
 
@@ -11,8 +10,7 @@ if TYPE_CHECKING:
     from connector.changes.table_filter import TableFilter
 
 
-@dataclass(frozen=True, slots=True)
-class FileOptions:
+class FileOptions(NamedTuple):
     """The options of `open_binlog` except those about transactions; its docstring explains them."""
 
     name: str | None = None
@@ -25,4 +23,4 @@ class FileOptions:
 
     def of_next_file(self) -> FileOptions:
         """Return the options for a later file: only the first one has the name and position."""
-        return replace(self, name=None, start_position=FIRST_POSITION)
+        return self._replace(name=None, start_position=FIRST_POSITION)

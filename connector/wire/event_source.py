@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+# The server's largest max_allowed_packet, 1 GiB, and generous room for the event's headers.
+EVENT_BYTES_MAX: Final = 2**30 + 2**16
+
 
 class EventSource:
     """Gives the events of a log one by one, in their order."""

@@ -24,14 +24,11 @@ from mypy_extensions import i64
 
 from connector.codec.payload import PayloadReader
 from connector.errors import DecodeError, ProtocolError, conversations
-from connector.wire.event_source import EventSource
+from connector.wire.event_source import EVENT_BYTES_MAX, EventSource
 from connector.wire.responses import EOF, EOF_LENGTH_MAX, ERR, OK, EofPacket, ErrPacket
 
 if TYPE_CHECKING:
     from connector.errors.code import ErrorCode
-
-# The server's largest max_allowed_packet, 1 GiB, and generous room for the event's headers.
-EVENT_BYTES_MAX: Final = 2**30 + 2**16
 
 _HEADER_LENGTH: Final = 4
 _PACKET_LENGTH_MAX: Final = 2**24 - 1

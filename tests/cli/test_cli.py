@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 import structlog
-import typer
 from typer.testing import CliRunner
 
 from connector import compiled
@@ -218,9 +217,9 @@ def test_a_run_that_is_stopped_hard_says_what_becomes_of_the_batch(
     def stopped() -> None:
         raise StoppedHard
 
-    with pytest.raises(typer.Exit) as ended:
+    with pytest.raises(SystemExit) as ended:
         exit_code_of(stopped)
-    assert ended.value.exit_code == 130
+    assert ended.value.code == 130
     assert capsys.readouterr().err == f"error: {shown(pipeline_commands.STOPPED_HARD)}\n"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from io import BytesIO
 from typing import TYPE_CHECKING
 
@@ -40,7 +39,7 @@ def written(path: Path, written_as: Format, tables: TableFilter, *, whole: bool)
     file = BytesIO()
     dump = Dump(DumpOptions(written_as, selection), LineOutput(file), refuse)
     read = files([str(path)], ReadingOptions(tables=tables if whole else None))
-    dump.run(log if whole else replace(log, open=None) for log in read)
+    dump.run(log if whole else log._replace(open=None) for log in read)
     return file.getvalue()
 
 

@@ -11,6 +11,7 @@ from connector.binlog.events.table_map import TableMapEvent
 from connector.changes.table_filter import TableFilter
 from connector.dump.selection import Selection, SelectionOptions
 from connector.errors import EventError, LogTruncated
+from connector.reader.byte_source import LONG_STEP_LENGTH
 from connector.reader.file_log import FileLog
 from connector.reader.file_options import FileOptions
 from tests.binlog.log_bytes import event, format_description
@@ -70,6 +71,35 @@ def test_whole_groups_of_other_tables_are_not_read(tmp_path: Path) -> None:
     # The first group is read together with what describes the file.
     assert types_read(path)[-5:] == [33, 2, 19, 30, 16]
     assert len(types_read(path)) == 7
+
+
+def test_groups_that_the_received_bytes_cut_are_not_read(tmp_path: Path) -> None:
+    others = group(b"a") * 10_000
+    assert len(others) > 2 * LONG_STEP_LENGTH
+    path = written(tmp_path / "log", group(b"a"), others, group(b"orders"))
+    assert types_read(path)[-5:] == [33, 2, 19, 30, 16]
+    # Those of the first group, and of one in each second block.
+    assert len(types_read(path)) < 7 + 5 * (1 + len(others) // LONG_STEP_LENGTH)
+
+
+def test_a_damaged_group_after_a_cut_one_is_named(tmp_path: Path) -> None:
+    first, others = group(b"a"), group(b"a") * 10_000
+    damaged = bytearray(others)
+    at = len(others) - len(first) // 2
+    damaged[at] ^= 1
+    path = written(tmp_path / "log", first, bytes(damaged), group(b"orders"))
+    start = path.stat().st_size - len(group(b"orders")) - len(first)
+    with pytest.raises(EventError) as failed:
+        types_read(path)
+    assert start <= failed.value.position < start + len(first)
+
+
+def test_a_log_that_ends_inside_of_another_group_is_truncated(tmp_path: Path) -> None:
+    others = group(b"a") * 10_000
+    path = written(tmp_path / "log", group(b"a"), others[:-1])
+    with pytest.raises(LogTruncated) as failed:
+        types_read(path)
+    assert failed.value.position == path.stat().st_size + 1 - len(event(16, bytes(8)))
 
 
 def test_rows_without_their_table_map_stay_an_error(tmp_path: Path) -> None:

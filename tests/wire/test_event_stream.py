@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connector.errors import DecodeError, ProtocolError, TruncatedPayload, conversations
-from connector.wire.event_stream import EVENT_BYTES_MAX, EventStream
+from connector.wire.event_source import EVENT_BYTES_MAX
+from connector.wire.event_stream import EventStream
 from connector.wire.responses import EofPacket, ErrPacket
 from tests.errors.texts import text_of
 

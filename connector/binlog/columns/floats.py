@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Final, final
 
 from librt.strings import BytesWriter, read_f32_le, read_f64_le, read_i32_le
 from mypy_extensions import i64, u8
-from orjson import dumps
 
 from connector.binlog.columns.column_reader import PrintedReader
 from connector.codec.digits import put_ascii, put_padded, put_uint
 from connector.errors import DecodeError, log_values
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from connector.binlog.columns.column import Column
     from connector.binlog.columns.values import Value
     from connector.codec.payload import PayloadReader
@@ -37,9 +38,6 @@ _EXPONENT_BIAS: Final = 127
 
 # A number below it has at most 14 digits when it is counted in thousandths.
 _THOUSANDTHS_MAX: Final = 1e11
-
-# A name of this module would be looked up in each call.
-_SHORTEST: Final = dumps
 
 # The sizes of numbers that neither `repr` nor JSON writes with an exponent.
 _REPR_MIN: Final = 1e-4
@@ -111,10 +109,33 @@ class DoubleReader(PrintedReader):
         image.skip(FLOAT64_LENGTH)
 
 
+@final
+class _Shortest:
+    """The function that writes the digits, imported at the first number."""
+
+    def __init__(self) -> None:
+        self.dumps: Callable[[float], bytes] | None = None
+
+
+# A name of this module would be looked up in each call.
+_SHORTEST: Final = _Shortest()
+
+
+def shortest_digits(value: float) -> bytes:
+    """Return the shortest JSON number that reads back to the same value."""
+    dumps = _SHORTEST.dumps
+    if dumps is None:
+        # It takes long to import, and many commands print no values.
+        from orjson import dumps as imported  # noqa: PLC0415
+
+        dumps = _SHORTEST.dumps = imported
+    return dumps(value)
+
+
 def put_float64(out: BytesWriter, value: float) -> None:
     """Append a finite number as the shortest JSON number that reads back to the same value."""
     if not _put_thousandths(out, value):
-        out.write(_SHORTEST(value))
+        out.write(shortest_digits(value))
 
 
 def put_float64_as_python(out: BytesWriter, value: float) -> None:
@@ -126,7 +147,7 @@ def put_float64_as_python(out: BytesWriter, value: float) -> None:
         return
     if _REPR_MIN <= abs(value) < _REPR_MAX:
         # In this range both have the same digits and no exponent; `repr` takes ten times as long.
-        out.write(_SHORTEST(value))
+        out.write(shortest_digits(value))
     else:
         put_ascii(out, repr(require_finite(value)))
 

@@ -14,11 +14,10 @@ from typing import Final
 
 from librt.strings import BytesWriter, read_i64_le
 from mypy_extensions import i64, u8
-from orjson import dumps
 
 from connector.binlog.columns.column_types import ColumnType
 from connector.binlog.columns.decimal import DecimalReader
-from connector.binlog.columns.floats import put_float64, require_finite
+from connector.binlog.columns.floats import put_float64, require_finite, shortest_digits
 from connector.binlog.columns.time_text import (
     put_fraction,
     put_packed_datetime,
@@ -73,7 +72,7 @@ def put_double(out: BytesWriter, value: float) -> None:
     if _PLAIN_MIN <= size < _EXPONENT_MIN or size == 0:
         put_float64(out, value)
     else:
-        put_ascii(out, _server_form(dumps(value).decode("ascii")))
+        put_ascii(out, _server_form(shortest_digits(value).decode("ascii")))
 
 
 def _server_form(number: str) -> str:

@@ -20,7 +20,6 @@ from enum import IntEnum
 from io import BytesIO
 from typing import TYPE_CHECKING, Final, final
 
-import zstandard
 from librt.strings import read_i32_le
 from mypy_extensions import i64
 
@@ -31,6 +30,10 @@ from connector.errors import DecodeError, log, log_payloads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import zstandard
+
+    _Source = BytesIO | zstandard.ZstdDecompressionReader
 
 # Bytes that are decompressed at a time, so that a size that lies allocates nothing.
 STEP_LENGTH: Final = 1 << 20
@@ -48,9 +51,6 @@ class CompressionType(IntEnum):
 
     ZSTD = 0
     NONE = 255
-
-
-_Source = BytesIO | zstandard.ZstdDecompressionReader
 
 
 @dataclass(slots=True)
@@ -106,6 +106,8 @@ class TransactionPayload:
         payload = memoryview(self._data)[self._start : self._start + self.size]
         if self.compression is CompressionType.NONE:
             return BytesIO(payload)
+        import zstandard  # noqa: PLC0415  # takes long to import, and few logs need it
+
         return zstandard.ZstdDecompressor().stream_reader(payload, read_across_frames=True)
 
 

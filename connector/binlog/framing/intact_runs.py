@@ -8,9 +8,9 @@ A difference shows that some event is damaged; each of them is then verified by 
 
     crc(A B) = shift(crc(A), length of B) ^ crc(B)       shift: multiply by x ** (8 * length)
 
-So the CRC32 of a run is the sum of the residues, each shifted by the bytes after its event. They are
-shifted to the next edge, which are `LENGTH_MAX` bytes apart, by a table; the sum of all before is
-shifted once for each edge, and the CRC32 of the bytes from the end of the run to the last edge.
+So the CRC32 of a run is the sum of the residues, each shifted by the bytes after its event. A table
+shifts each of them to the next edge; edges are `LENGTH_MAX` bytes apart. The sum is shifted from
+edge to edge, and the CRC32 of the bytes is shifted from the end of the run to the last edge.
 
 https://www.zlib.net/manual.html#Checksum (crc32_combine)
 """

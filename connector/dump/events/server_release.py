@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from connector.binlog.charsets.collation_names import collation_name
 from connector.binlog.charsets.collations import charset_of
@@ -21,8 +20,7 @@ _UTF8MB3_COLLATIONS = (8, 0, 30)
 _UTF8MB3_MARIADB = (10, 6, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class ServerRelease:
+class ServerRelease(NamedTuple):
     """The server whose texts are shown; the latest MySQL if the log names none."""
 
     mariadb: bool = False
