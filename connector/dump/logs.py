@@ -15,7 +15,6 @@ from connector.reader.byte_source import ByteSource
 from connector.reader.event_frames import EventFrames
 from connector.reader.file_log import FileLog
 from connector.reader.file_options import FileOptions
-from connector.reader.file_sequence import FileSequence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
@@ -88,6 +87,8 @@ def _file_events(
             if options.recover:
                 yield from _recovered(ByteSource(source, name), start_position, options)
                 return
+            from connector.reader.file_sequence import FileSequence  # noqa: PLC0415  # for the rest
+
             file_options = FileOptions(
                 name,
                 start_position,

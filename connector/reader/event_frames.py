@@ -149,8 +149,7 @@ class EventFrames(EventSource):
     def read_on(self) -> None:
         """Read what is left of the bytes that `received` returned again, with those after it."""
         self._source.unread(len(self._block) - self._at)
-        self._block = self._receive(self._header_length)
-        self._at = self._intact_to = 0
+        self._next_block(self._header_length)
 
     def _whole_to(self) -> i64:
         """Return the end of the complete and intact events in the block."""
@@ -199,8 +198,7 @@ class EventFrames(EventSource):
         """Read until `length` bytes are pending; return whether there are that many."""
         while len(self._pending) < length:
             if self._at == len(self._block):
-                self._block = self._receive(length)
-                self._at = self._intact_to = 0
+                self._next_block(length)
                 if not self._block:
                     return False
             end = self._at + length - len(self._pending)
@@ -208,6 +206,13 @@ class EventFrames(EventSource):
             self._pending += piece
             self._at += len(piece)
         return True
+
+    def _next_block(self, length: int) -> None:
+        """Read the next block, for an event of at least `length` bytes; it is empty at the end."""
+        # First, so that the new one takes its place in memory and in the processor's cache.
+        self._block = b""
+        self._at = self._intact_to = 0
+        self._block = self._receive(length)
 
     def _receive(self, length: int) -> bytes:
         """Return the next block for an event of at least `length` bytes; b"" at the end."""

@@ -62,7 +62,8 @@ def called(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         def record(inner: Any = inner, **arguments: Any) -> None:
             calls.append((inner.__kwdefaults__ or {}) | arguments)
 
-        record.__kwdefaults__ = inner.__kwdefaults__
+        # `wraps` leaves the defaults out.
+        monkeypatch.setattr(record, "__kwdefaults__", inner.__kwdefaults__)
         monkeypatch.setattr(command, "_command", record)
     return calls
 
