@@ -124,8 +124,10 @@ class ByteSource:
 
     @property
     def can_unread(self) -> bool:
-        """Whether `unread` can be called: after `read_block`, for a file that is not compressed."""
-        return self._seekable is not None and self._offset == len(self._ahead)
+        """Whether `unread` can be called: after `read_block`, for a file in which that is cheap."""
+        # A file object of others may have to unpack all again.
+        cheap = isinstance(self._seekable, (io.FileIO, io.BytesIO))
+        return cheap and self._offset == len(self._ahead)
 
     def unread(self, count: int) -> None:
         """Let the last `count` bytes come once more."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -80,6 +81,20 @@ def test_groups_that_the_received_bytes_cut_are_not_read(tmp_path: Path) -> None
     assert types_read(path)[-5:] == [33, 2, 19, 30, 16]
     # Those of the first group, and of one in each second block.
     assert len(types_read(path)) < 7 + 5 * (1 + len(others) // LONG_STEP_LENGTH)
+
+
+def test_cut_groups_are_decoded_where_reading_again_is_not_cheap(tmp_path: Path) -> None:
+    path = written(tmp_path / "log", group(b"a") * 10_000, group(b"orders"))
+    packed = tmp_path / "log.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    read_whole = types_read(path)
+    for_all = FileOptions(tables=TableFilter(["shop.orders"]))
+    with gzip.open(packed) as opened:
+        for source in (packed, opened):
+            with closing(FileLog(source, for_all)) as file:
+                found = [each.type_code for each in iter(file.next_event, None)]
+            assert len(found) > len(read_whole)
+            assert found[-5:] == read_whole[-5:]
 
 
 def test_a_damaged_group_after_a_cut_one_is_named(tmp_path: Path) -> None:
