@@ -164,7 +164,8 @@ _REPLAY = (
 _LIVE = (
     "The latency is the time from just before a one-row transaction is sent to MySQL until a "
     "read_committed consumer has the message, in milliseconds. It is measured at 200 transactions "
-    "a second, and at half of the rate that the server commits while the connector follows. "
+    "a second, after two minutes of the same load, and at half of the rate that the server commits "
+    "while the connector follows. "
     "*Start* is the time from the start of the process to the first message; the topics exist "
     "already. Debezium runs twice: as above, and with a poll interval of 1 ms and no linger. The "
     "Go program does not linger here."
