@@ -40,8 +40,8 @@ TICKS_PER_S = 50
 RATE_PER_S = 200
 # Behind a start, and behind a change of the rate.
 SETTLE_S = 3.0
-# Behind the idle state. The broker then uses a quarter of the processor time of its first seconds; a
-# slow machine needs so long for that.
+# Behind the idle state. The broker then uses a quarter of the processor time of its first seconds;
+# a slow machine needs so long for that.
 WARM_S = 120.0
 # Ends with the process; nothing takes as long.
 FOREVER_S = 3600.0
