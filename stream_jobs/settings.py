@@ -25,7 +25,7 @@ from pydantic import (
 from pydantic_settings import SettingsConfigDict
 
 from connector.errors import mirror_choices, mirror_cuts, mirror_replica
-from connector.errors import settings as codes
+from connector.errors import settings_secrets as codes
 from connector.settings.files import FileSettings, UnfitValueError
 from connector.settings.kafka_login import KafkaLogin
 from connector.settings.secrets import read_secret

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from connector.errors import arguments, local_demo, settings, verification
+from connector.errors import arguments, local_demo, settings_choices, verification
 from tests.errors.texts import shown
 from tests.stream_jobs.told import told
 
@@ -94,7 +94,7 @@ def test_figures_for_a_collector_name_their_extra(tmp_path: Path) -> None:
     )
     said = "No module named 'opentelemetry'"
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1] == f"error: {shown(settings.OTLP_EXTRA, said=said)}"
+    assert done.stderr.splitlines()[-1] == f"error: {shown(settings_choices.OTLP_EXTRA, said=said)}"
 
 
 TO_ARROW = """

@@ -26,7 +26,7 @@ from opentelemetry.trace import SpanKind
 
 from connector.contract.version import VERSION
 from connector.errors import ConfigError
-from connector.errors import settings as codes
+from connector.errors import settings_choices as codes
 from connector.metrics.exposition import FiguresCollector
 from connector.metrics.otlp_metrics import SCOPE, metrics_data
 from connector.system.background import Background

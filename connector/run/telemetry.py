@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from connector.errors import ConfigError
-from connector.errors import settings as codes
+from connector.errors import settings_choices as codes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

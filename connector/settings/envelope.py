@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from connector.contract.record_formats import KeyFormat, ValueFormat
-from connector.errors import settings as codes
+from connector.errors import settings_choices as codes
 from connector.settings.files import UnfitValueError
 from connector.settings.routing import FilterSettings, OutboxSettings, RouteSettings
 from connector.settings.values import ColumnPattern, FlatField, MessageKey

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from connector.errors import ConfigError
-from connector.errors import settings as codes
+from connector.errors import settings_files as codes
 from connector.errors.message import Message
 from connector.settings.nearest import nearest
 

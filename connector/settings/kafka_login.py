@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, SecretStr, model_validator
 
 from connector.errors import SinkUnavailable
-from connector.errors import settings as codes
+from connector.errors import settings_secrets as codes
 from connector.settings.files import UnfitValueError
 from connector.settings.secrets import command_secret, read_secret
 

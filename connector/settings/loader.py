@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.errors import settings as codes
+from connector.errors import settings_secrets as codes
 from connector.errors.message import Message
 from connector.settings.sections import Settings
 

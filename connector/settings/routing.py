@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
 
 from connector.contract import is_topic_name
-from connector.errors import settings as codes
+from connector.errors import settings_choices, settings_values
 from connector.settings.files import UnfitValueError
 from connector.settings.values import TablePattern
 
@@ -18,7 +18,7 @@ def _topic(*names: str) -> AfterValidator:
 
     def check(value: str) -> str:
         if not is_topic_name(re.sub(rf"\{{({'|'.join(names) or '(?!)'})\}}", "x", value)):
-            raise UnfitValueError(codes.TOPIC, value=value)
+            raise UnfitValueError(settings_values.TOPIC, value=value)
         return value
 
     return AfterValidator(check)
@@ -30,7 +30,7 @@ Topic = Annotated[str, _topic()]
 def _as_event_header(value: str) -> str:
     column, colon, name = value.partition(":")
     if not (column and name if colon else column) or value == "id":
-        raise UnfitValueError(codes.EVENT_HEADER, value=value)
+        raise UnfitValueError(settings_values.EVENT_HEADER, value=value)
     return value
 
 
@@ -80,5 +80,5 @@ class OutboxSettings(BaseModel):
     @model_validator(mode="after")
     def _expandable(self) -> OutboxSettings:
         if self.expand_payload and self.value_format == "plain":
-            raise UnfitValueError(codes.EXPANDED_TEXT)
+            raise UnfitValueError(settings_choices.EXPANDED_TEXT)
         return self

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from connector.errors import ConfigError
-from connector.errors import settings as codes
+from connector.errors import settings_secrets as codes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,8 +17,7 @@ from pydantic_settings import SettingsConfigDict
 
 from connector.contract import own_topics
 from connector.contract.record_formats import REGISTERED, SubjectStrategy
-from connector.errors import ConfigError, SourceUnavailable
-from connector.errors import settings as codes
+from connector.errors import ConfigError, SourceUnavailable, settings_choices, settings_secrets
 from connector.settings.envelope import EnvelopeSettings
 from connector.settings.files import FileSettings, UnfitValueError
 from connector.settings.kafka_login import KafkaLogin
@@ -71,7 +70,7 @@ class MaskSettings(Section):
     @model_validator(mode="after")
     def _one_change(self) -> MaskSettings:
         if sum(each is not None for each in (self.chars, self.truncate, self.hash)) != 1:
-            raise UnfitValueError(codes.ONE_MASK, columns=self.columns)
+            raise UnfitValueError(settings_choices.ONE_MASK, columns=self.columns)
         return self
 
 
@@ -108,7 +107,7 @@ class SourceSettings(Section):
     def _one_password(self) -> SourceSettings:
         given = self.password.get_secret_value(), self.password_file, self.password_command
         if sum(each is not None and bool(each) for each in given) > 1:
-            raise UnfitValueError(codes.TWO_PASSWORDS)
+            raise UnfitValueError(settings_secrets.TWO_PASSWORDS)
         return self
 
     @property
@@ -185,7 +184,7 @@ class RegistrySettings(Section):
     @model_validator(mode="after")
     def _one_password(self) -> RegistrySettings:
         if self.password is not None and self.password_file is not None:
-            raise UnfitValueError(codes.TWO_REGISTRY_PASSWORDS)
+            raise UnfitValueError(settings_secrets.TWO_REGISTRY_PASSWORDS)
         return self
 
     def read_password(self) -> str:
@@ -270,7 +269,7 @@ class MetricsSettings(Section):
     @model_validator(mode="after")
     def _one_token(self) -> MetricsSettings:
         if self.token is not None and self.token_file is not None:
-            raise UnfitValueError(codes.TWO_TOKENS)
+            raise UnfitValueError(settings_secrets.TWO_TOKENS)
         return self
 
     def read_token(self) -> str | None:
@@ -286,7 +285,7 @@ class MetricsSettings(Section):
             return None
         if len(token) < _TOKEN_CHARACTERS_MIN:
             raise ConfigError(
-                codes.SHORT_TOKEN, key=key, found=len(token), least=_TOKEN_CHARACTERS_MIN
+                settings_secrets.SHORT_TOKEN, key=key, found=len(token), least=_TOKEN_CHARACTERS_MIN
             )
         return token
 
@@ -353,14 +352,16 @@ class Settings(FileSettings):
             value = getattr(self.envelope, key)
             if value in REGISTERED and not self.registry.urls:
                 raise UnfitValueError(
-                    codes.NO_REGISTRY_URLS, key=f"envelope.{key}", value=json.dumps(value)
+                    settings_choices.NO_REGISTRY_URLS,
+                    key=f"envelope.{key}",
+                    value=json.dumps(value),
                 )
         return self
 
     @model_validator(mode="after")
     def _has_heartbeats(self) -> Settings:
         if self.source.heartbeat_statement and not self.delivery.heartbeat_interval_seconds:
-            raise UnfitValueError(codes.NO_HEARTBEATS)
+            raise UnfitValueError(settings_choices.NO_HEARTBEATS)
         return self
 
     @model_validator(mode="after")
@@ -369,9 +370,11 @@ class Settings(FileSettings):
         own = own_topics(self.kafka.topic_prefix)
         for route in self.envelope.routes:
             if route.topic in own:
-                raise UnfitValueError(codes.OWN_TOPIC, topic=route.topic)
+                raise UnfitValueError(settings_choices.OWN_TOPIC, topic=route.topic)
         if self.notifications.kafka_topic in own:
-            raise UnfitValueError(codes.TOPIC_IN_USE, topic=self.notifications.kafka_topic)
+            raise UnfitValueError(
+                settings_choices.TOPIC_IN_USE, topic=self.notifications.kafka_topic
+            )
         return self
 
     @model_validator(mode="after")
@@ -380,8 +383,10 @@ class Settings(FileSettings):
         hides = self.source.hides
         if hides and self.quarantine.policy != "stop":
             raise UnfitValueError(
-                codes.KEEPS_ROWS, key="quarantine.policy", value=self.quarantine.policy
+                settings_choices.KEEPS_ROWS, key="quarantine.policy", value=self.quarantine.policy
             )
         if hides and self.schema.on_rewrite == "fence":
-            raise UnfitValueError(codes.KEEPS_ROWS, key="schema.on_rewrite", value="fence")
+            raise UnfitValueError(
+                settings_choices.KEEPS_ROWS, key="schema.on_rewrite", value="fence"
+            )
         return self

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field
 
 from connector.contract.flat_fields import FLAT_FIELDS
-from connector.errors import settings as codes
+from connector.errors import settings_values as codes
 from connector.settings.files import UnfitValueError
 from connector.settings.nearest import nearest
 

@@ -25,7 +25,7 @@ from connector.errors import (
     schema_registry,
     table_columns,
 )
-from connector.errors import settings as codes
+from connector.errors import settings_choices as codes
 
 if TYPE_CHECKING:
     from connector.envelope.registered.schema_ids import SchemaType

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from connector.errors import migration
-from connector.errors import settings as codes
+from connector.errors import settings_files as codes
 from connector.settings.loader import load_settings
 from connector.settings.sections import NotificationSettings, SignalSettings
 from tests.application import app

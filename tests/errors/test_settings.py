@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.errors import ConfigError, pipeline_settings, tls_files
-from connector.errors import settings as codes
+from connector.errors import settings_choices as codes
 from connector.metrics.figures import Figures
 from connector.metrics.server import serving
 from connector.settings.loader import load_settings

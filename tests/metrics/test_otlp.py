@@ -11,7 +11,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import AGGREGATION_TEMPORALITY_C
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from structlog.testing import capture_logs
 
-from connector.errors import ConfigError, settings
+from connector.errors import ConfigError, settings_choices
 from connector.metrics.exposition import FiguresCollector
 from connector.metrics.figures import Figures, Lag
 from connector.metrics.otlp import exporting
@@ -136,7 +136,7 @@ def test_a_pause_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) -
         exporting(figures(), "http://127.0.0.1:1", "ab12"),
     ):
         pass
-    assert refused.value.code is settings.OTLP_PAUSE
+    assert refused.value.code is settings_choices.OTLP_PAUSE
     assert refused.value.text == (
         "OTEL_METRIC_EXPORT_INTERVAL is '60s', wanted milliseconds above 0; correct or remove it"
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.errors import ConfigError, SinkUnavailable, SourceUnavailable
-from connector.errors import settings as codes
+from connector.errors import settings_secrets as codes
 from connector.settings.secrets import command_secret
 from connector.settings.sections import SourceSettings
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import BaseModel, SecretStr
 
-from connector.errors import ConfigError
-from connector.errors import settings as codes
+from connector.errors import ConfigError, settings_files, settings_secrets, settings_values
 from connector.settings.loader import load_settings, log_format, readable_by_all
 from connector.settings.sections import Settings
 from connector.sink.connection import client_settings
@@ -78,7 +77,7 @@ def test_a_missing_password_file_is_named(config: Path, tmp_path: Path) -> None:
     config.write_text(MINIMAL.replace("[kafka]", f'password_file = "{absent}"\n[kafka]'))
     with pytest.raises(ConfigError) as caught:
         load_settings(config).source.read_password()
-    assert caught.value.code is codes.PASSWORD_FILE
+    assert caught.value.code is settings_secrets.PASSWORD_FILE
     assert caught.value.text == (
         f"source.password_file {absent}: No such file or directory; name a file that this user may "
         "read"
@@ -89,7 +88,7 @@ def test_an_unknown_key_is_named(config: Path) -> None:
     config.write_text(MINIMAL.replace("server_id", "sever_id"))
     with pytest.raises(ConfigError) as caught:
         load_settings(config)
-    assert caught.value.code is codes.SEVERAL
+    assert caught.value.code is settings_files.SEVERAL
     assert message_of(config) == (
         "FILE: 2 settings are wrong:\n"
         "  [C105] FILE: source.server_id is required; give it there, or set "
@@ -385,7 +384,9 @@ def test_a_start_that_does_not_exist_is_answered_by_those_that_do(
     hint = "" if meant is None else f' (did you mean "{meant}"?)'
     with pytest.raises(ConfigError) as caught:
         load_settings(config)
-    assert caught.value.code is (codes.START if meant is None else codes.SIMILAR_START)
+    assert caught.value.code is (
+        settings_values.START if meant is None else settings_values.SIMILAR_START
+    )
     assert message_of(config) == (
         f'FILE: source.start: "{start}" is not snapshot, earliest, latest, gtid:SET, '
         f"position:FILE:POS or timestamp:TIME{hint}; `binlog-connector config` explains the key"
@@ -397,17 +398,17 @@ def test_a_start_that_does_not_exist_is_answered_by_those_that_do(
     [
         (
             "gtid",
-            codes.START_GTID,
+            settings_values.START_GTID,
             "gtid:SET, such as gtid:3e11fa47-71ca-11e1-9e33-c80aa9429562:1-77 or gtid:0-1-77",
         ),
         (
             "position:42",
-            codes.START_POSITION,
+            settings_values.START_POSITION,
             "position:FILE:POS, such as position:binlog.000042:4",
         ),
         (
             "timestamp:noon",
-            codes.START_TIME,
+            settings_values.START_TIME,
             "timestamp:TIME, such as timestamp:2026-11-21T10:00:00Z",
         ),
     ],
@@ -439,7 +440,7 @@ def test_a_name_without_a_database_or_a_table_is_refused(
     config.write_text(in_section("[source]", f'{key} = ["{name}"]'))
     with pytest.raises(ConfigError) as caught:
         load_settings(config)
-    assert caught.value.code is (codes.DATABASE if hint else codes.TABLE)
+    assert caught.value.code is (settings_values.DATABASE if hint else settings_values.TABLE)
     assert message_of(config) == (
         f'FILE: source.{key}.0: "{name}" does not name a table: write DATABASE.TABLE, * for any '
         f"name{hint}; `binlog-connector config` explains the key"

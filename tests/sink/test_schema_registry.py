@@ -21,7 +21,7 @@ from connector.errors import (
     schema_registry,
     table_columns,
 )
-from connector.errors import settings as codes
+from connector.errors import settings_choices as codes
 from connector.settings.sections import RegistrySettings
 from connector.sink.schema_registry import SchemaRegistry
 
