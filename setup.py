@@ -105,20 +105,21 @@ class _BuildExtensions(build_ext):
             _CACHE.keep(self.key, {name: Path(self.get_ext_fullpath(name)) for name in names})
 
     def build_extensions(self) -> None:
-        profiled = [each for each in self.extensions if _PGO and each.name == _NATIVE_MODULE]
-        for native in profiled:
-            native.extra_compile_args += _PROFILING_FLAGS
-            native.extra_link_args += _PROFILING_FLAGS
-            # What was counted before, of other code, lies beside the object files.
-            for counts in Path(self.build_temp).rglob("*.gcda"):
-                counts.unlink()
+        if not _PGO or self.kept:
+            super().build_extensions()
+            return
+        (native,) = (each for each in self.extensions if each.name == _NATIVE_MODULE)
+        compile_flags, link_flags = native.extra_compile_args, native.extra_link_args
+        # What was counted before, of other code, lies beside the object files.
+        for counts in Path(self.build_temp).rglob("*.gcda"):
+            counts.unlink()
+        native.extra_compile_args = [*compile_flags, *_PROFILING_FLAGS]
+        native.extra_link_args = [*link_flags, *_PROFILING_FLAGS]
         super().build_extensions()
-        for native in [] if self.kept else profiled:
-            _train(Path(self.build_lib))
-            for flags in (native.extra_compile_args, native.extra_link_args):
-                flags[:] = [each for each in flags if each not in _PROFILING_FLAGS]
-            native.extra_compile_args += _PROFILED_FLAGS
-            super().build_extension(native)
+        _train(Path(self.build_lib))
+        native.extra_compile_args = [*compile_flags, *_PROFILED_FLAGS]
+        native.extra_link_args = link_flags
+        super().build_extension(native)
 
     def build_extension(self, ext: Extension) -> None:
         if not self.kept:
