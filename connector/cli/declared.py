@@ -19,24 +19,14 @@ class Declared:
 
     def for_typer(self) -> Any:
         """Return typer's object for it."""
-        raise NotImplementedError
+        import typer  # noqa: PLC0415  # takes long to import
+
+        return getattr(typer, type(self).__name__)(*self.names, **self.told)
 
 
 class Option(Declared):
     """An option; without names, that of its field."""
 
-    def for_typer(self) -> Any:
-        """Return typer's object for it."""
-        import typer  # noqa: PLC0415  # takes long to import
-
-        return typer.Option(*self.names, **self.told)
-
 
 class Argument(Declared):
     """Words that belong to no option."""
-
-    def for_typer(self) -> Any:
-        """Return typer's object for it."""
-        import typer  # noqa: PLC0415  # takes long to import
-
-        return typer.Argument(*self.names, **self.told)
