@@ -87,7 +87,8 @@ def _file_events(
             if options.recover:
                 yield from _recovered(ByteSource(source, name), start_position, options)
                 return
-            from connector.reader.file_sequence import FileSequence  # noqa: PLC0415  # for the rest
+            # Most files are opened by `_file_log` instead.
+            from connector.reader.file_sequence import FileSequence  # noqa: PLC0415
 
             file_options = FileOptions(
                 name,
