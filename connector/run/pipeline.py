@@ -121,6 +121,9 @@ class Pipeline:
         try:
             self._stream_and_settle(stop)
         except ConnectorError as error:
+            if self._committing is not None:
+                # It failed, and a call that gave Kafka later records has said so.
+                self._lose(self._committing)
             seconds = self._clock.monotonic() - self._batch_started
             outlasted = seconds >= self._transaction_seconds_max
             # An open transaction holds back every read_committed consumer. If a stop was requested,
@@ -368,7 +371,11 @@ class Pipeline:
         try:
             self._sink.settle()
         except ConnectorError:
-            self._batch_started = batch.started
-            self._delivery.waiting += batch.transactions
+            self._lose(batch)
             raise
         batch.count(self._figures, self._names, self._clock)
+
+    def _lose(self, batch: CommittedBatch) -> None:
+        """Count the transactions of a failed commit as waiting again."""
+        self._batch_started = batch.started
+        self._delivery.waiting += batch.transactions

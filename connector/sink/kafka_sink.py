@@ -240,6 +240,9 @@ class KafkaSink(BatchReceiver):
         try:
             self._in_transaction = True
             self._producer.deliver(batch, self._sent_bytes_max)
+            # The batches of a commit leave together, in fewer requests.
+            if not self._flushing:
+                self._producer.wake()
         except (KafkaError, OSError) as error:
             raise self._failure(attempts.writing(batch.topic), error) from error
         sent = self._topics_sent.get(batch.topic)
@@ -248,9 +251,6 @@ class KafkaSink(BatchReceiver):
         sent.records += batch.count
         sent.bytes += size
         sent.latest_ms = max(sent.latest_ms, batch.max_timestamp_ms)
-        # The batches of a commit leave together, in fewer requests.
-        if not self._flushing:
-            self._producer.wake()
 
     def take_topics_sent(self) -> dict[str, SentToTopic]:
         """Return what was given to Kafka by topic, and restart from 0."""

@@ -32,6 +32,8 @@ def _end_connector(stage: Stage) -> None:
 
 def _second_connector(stage: Stage) -> None:
     older = stage.connector
+    # One that has not begun would wake up last and rightly take over from the second one.
+    stage.wait_until_streaming()
     older.send(signal.SIGSTOP)
     try:
         stage.connector = stage.new_connector()

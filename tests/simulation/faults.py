@@ -22,6 +22,7 @@ class Call(StrEnum):
     READ = "read"  # a request of a consumer
     METADATA = "metadata"
     DELIVER = "deliver"
+    WAKE = "wake"  # the client, which may have to go on with a commit that failed elsewhere
     COMMIT = "commit"
     ABORT = "abort"
     CHOOSE = "choose"  # a connection that asks the source
@@ -61,6 +62,7 @@ APPLICABLE: dict[Call, tuple[Fault, ...]] = {
     Call.READ: (*_ANYWHERE, Fault.REFUSED),
     Call.METADATA: (*_ANYWHERE, Fault.REFUSED),
     Call.DELIVER: (*_ANYWHERE, Fault.REFUSED, Fault.OUTAGE),
+    Call.WAKE: (*_ANYWHERE, Fault.REFUSED, Fault.OUTAGE),
     Call.COMMIT: (*_ANYWHERE, *_REQUEST, Fault.OUTAGE, Fault.LATE),
     Call.ABORT: (*_ANYWHERE, *_REQUEST, Fault.LATE),
     Call.CHOOSE: (*_ANYWHERE, Fault.REFUSED),

@@ -167,10 +167,15 @@ class SimulatedProducer:
         self._queues.setdefault(partition_id, []).append(_Queued(batch, sequence))
 
     def wake(self) -> None:
-        """Send what is queued, or a part of it."""
-        if not self._process.killed:
-            for _ in range(self._process.world.random.randrange(4)):
-                self._work()
+        """Send what is queued, or a part of it; maybe the commit before has to end first."""
+        if self._process.step(Call.WAKE) is Fault.REFUSED:
+            raise self._fail(_no_answer())
+        random = self._process.world.random
+        if random.random() < 0.5:
+            self.finish_commit()
+        for _ in range(random.randrange(4)):
+            self._work()
+        self._raise_failure()
 
     @property
     def is_committing(self) -> bool:

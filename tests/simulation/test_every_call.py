@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.length import length
-from tests.simulation.faults import APPLICABLE, Fault, Single, Undisturbed
+from tests.simulation.faults import APPLICABLE, AtCalls, Call, Fault, Single, Undisturbed
 from tests.simulation.run import SETTINGS, simulate
 from tests.simulation.story import Change, Rotation, Statement, Story, Transaction, Truncate
 from tests.simulation.verdict import check_alike, check_rising, check_story, scenario
@@ -70,3 +70,21 @@ def test_whatever_failed_may_fail_again_while_it_recovers() -> None:
                 world = simulate(chosen.servers, plan, by_event=True, settings=HASTY)
                 check_story(chosen, world.broker)
                 check_alike(world.broker, expected)
+
+
+def test_the_failure_of_a_commit_may_come_out_of_the_call_that_gives_kafka_the_next_records() -> (
+    None
+):
+    # Rows that do not fit into the open batches are sent before the commit.
+    rows = tuple(Change("orders", "c", row, "x" * 250) for row in range(70))
+    chosen = scenario(Story((Transaction(rows[:10]), Transaction(rows[10:], rows_per_event=9))))
+    calm = Undisturbed()
+    expected = simulate(chosen.servers, calm, by_event=True, settings=HASTY).broker
+    wakes = calm.calls.count(Call.WAKE)
+    assert wakes
+    for number in range(1, wakes + 1):
+        for fault in APPLICABLE[Call.WAKE]:
+            plan = AtCalls(Call.WAKE, fault, number)
+            world = simulate(chosen.servers, plan, by_event=True, settings=HASTY)
+            check_story(chosen, world.broker)
+            check_alike(world.broker, expected)
