@@ -10,15 +10,18 @@ give it the table's name::
 *Names.* If the original table is followed, these tables are not published, even if a pattern of
 followed tables matches their names. `TableFilter` decides it.
 
-*The cut-over.* The rows are the same before and after, so they stay, and the table goes on under
-its topic; columns that were added to the copy are columns added to the table. The tools convert
-rows when they copy them, so the statements that alter the copy are kept. If one of them is not
-proven to keep values (`kept_rows`), the table is copied again at the cut-over. Any user
-can create a table with such a name and swap it in. So only a table whose creation the stream has
-seen counts as a copy: CREATE TABLE of gh-ost, or the triggers of pt-online-schema-change. It is a
-normal rename, and the table is copied again, in three cases: the stream saw no creation; the table
-was emptied since, which neither tool notices; the copy has a new unique key, because of which the
-tools leave out rows.
+*The cut-over.* The log cannot show that the copy has the rows of the table. A row that nobody has
+changed since the copy was created is in the log once, as a row of the copy; whether the table has
+it, too, or has others, only the server knew. Any user can create tables and triggers with such
+names, or change rows of a copy. So a cut-over is a rename like others, and the table is copied
+again, unless the user says that only the tools use these names (`keeps_rows`).
+
+Then the rows stay, and the table goes on under its topic; columns that were added to the copy are
+columns added to the table. The tools convert rows when they copy them, so the statements that alter
+the copy are kept. If one of them is not proven to keep values (`kept_rows`), the table is copied
+again at the cut-over. So it is in three other cases: the stream has not seen the tool begin (CREATE
+TABLE of gh-ost, or the triggers of pt-online-schema-change); the table was emptied since, which
+neither tool notices; the copy has a new unique key, because of which the tools leave out rows.
 """
 
 from __future__ import annotations
@@ -56,8 +59,9 @@ def named_after(table: str) -> list[str]:
 class OnlineChanges:
     """The online schema changes that are under way."""
 
-    def __init__(self) -> None:
-        """Begin without any."""
+    def __init__(self, *, keeps_rows: bool = False) -> None:
+        """Begin without any; with `keeps_rows`, consumers keep their rows at a cut-over."""
+        self._keeps_rows = keeps_rows
         # By `database.table`: columns added to a copy, in their order.
         self.added: dict[str, list[AddedColumn]] = {}
         # ALTER TABLE of copies, each with its sql_mode.
@@ -146,15 +150,16 @@ class OnlineChanges:
         """Return whether `new` is where gh-ost puts a table, whose copy then takes its name."""
         old = _GHOST_OLD.fullmatch(new[1])
         moved = table[0] == new[0] and old is not None and old[1] == table[1]
-        if moved and _name(table) in self.copied:
+        if moved and self._keeps_rows and _name(table) in self.copied:
             self.away[_name(table)] = _name(new)
             return True
         return False
 
     def is_copy(self, copy: TableName, table: TableName) -> bool:
-        """Return whether `copy` has the rows of `table`."""
+        """Return whether `copy` counts as having the rows of `table`."""
         return (
-            copy[0] == table[0]
+            self._keeps_rows
+            and copy[0] == table[0]
             and _name(table) in self.copied
             and _name(copy) not in self.fewer
             and _COPY.fullmatch(copy[1]) is not None
@@ -195,9 +200,11 @@ class OnlineChanges:
         return {kind: entries for kind, entries in record.items() if entries}
 
     @staticmethod
-    def of_record(record: dict[str, dict[str, list[list[str]]]]) -> OnlineChanges:
-        """Return the state that `to_record` returned."""
-        online = OnlineChanges()
+    def of_record(
+        record: dict[str, dict[str, list[list[str]]]], *, keeps_rows: bool
+    ) -> OnlineChanges:
+        """Return the state that `to_record` returned; `keeps_rows` as at the beginning."""
+        online = OnlineChanges(keeps_rows=keeps_rows)
         for name, columns in record.get("added", {}).items():
             online.added[name] = [
                 AddedColumn(column, DefaultKind(kind), text) for column, kind, text in columns

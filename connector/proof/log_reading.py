@@ -73,7 +73,10 @@ class LogReading:
             self._expected,
             TemporaryFolder(),
             lower_case_names=source.lower_case_names,
-            online=OnlineChanges.of_record(last.online_changes if last is not None else {}),
+            online=OnlineChanges.of_record(
+                last.online_changes if last is not None else {},
+                keeps_rows=settings.schema.on_cut_over == "keep",
+            ),
             columns=encoder.schemas,
             prepared=standing.prepared_xa.without_rows(),
             reread=standing.reread(),

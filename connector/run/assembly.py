@@ -118,7 +118,10 @@ def assemble(
         standing,
         TemporaryFolder(),
         lower_case_names=source.lower_case_names,
-        online=OnlineChanges.of_record(last.online_changes if last is not None else {}),
+        online=OnlineChanges.of_record(
+            last.online_changes if last is not None else {},
+            keeps_rows=settings.schema.on_cut_over == "keep",
+        ),
         rolled_back=rolled_back,
         guard=guard,
         transactions=transactions,

@@ -243,7 +243,9 @@ class SchemaSettings(Section):
     """What happens after a change of a table whose effect on rows is not in the log."""
 
     on_rewrite: Literal["copy", "fence", "stop"] = "copy"
-    # The same for rows that foreign keys change.
+    # For the tables that gh-ost and pt-online-schema-change replace.
+    on_cut_over: Literal["copy", "keep"] = "copy"
+    # For rows that foreign keys change.
     on_cascade: Literal["copy", "warn"] = "copy"
     # Between two copies of a table because of cascades; see `snapshot.cascaded_copies`.
     cascade_seconds: Annotated[float, Field(ge=0)] = 10.0

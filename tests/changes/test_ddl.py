@@ -40,16 +40,19 @@ class Columns(PublishedColumns):
 class Source:
     """A stream of statements of a session in the database `shop`."""
 
-    def __init__(self, *tables: str) -> None:
+    def __init__(self, *tables: str, keeps_rows: bool = False) -> None:
         self.tables = TableFilter(tables or ("shop.*",), ["shop.secret"])
-        self.online = OnlineChanges()
+        self.keeps_rows = keeps_rows
+        self.online = OnlineChanges(keeps_rows=keeps_rows)
         self.columns = Columns()
 
     def run(self, *queries: str) -> list[Told]:
         """Return what the last statement does, after a restart in front of each."""
         told: list[Told] = []
         for query in queries:
-            self.online = OnlineChanges.of_record(self.online.to_record())
+            self.online = OnlineChanges.of_record(
+                self.online.to_record(), keeps_rows=self.keeps_rows
+            )
             statement = classify(query)
             statement.resolve("shop", lower_case=False)
             transaction = SourceTransaction("b.000001", 4, None, 0, 1)
@@ -243,8 +246,29 @@ PERCONA = (
 PERCONA_CUT_OVER = "RENAME TABLE `shop`.`t` TO `shop`.`_t_old`, `shop`.`_t_new` TO `shop`.`t`"
 
 
-def test_the_cut_over_of_gh_ost_keeps_the_rows_and_adds_columns() -> None:
+@pytest.mark.parametrize(
+    "queries", [(*GHOST, *SENTRY, GHOST_CUT_OVER), (*PERCONA, PERCONA_CUT_OVER)]
+)
+def test_a_cut_over_copies_the_table(queries: tuple[str, ...]) -> None:
+    # The log does not show that the copy has the rows of the table.
     source = Source()
+    for query in queries[:-1]:
+        assert source.run(query) == []
+    origin = "shop._t_gho" if queries[0] == GHOST[0] else "shop._t_new"
+    assert source.run(queries[-1]) == [renamed("t", origin)]
+    assert source.run("drop table if exists `shop`.`_t_ghc`, `shop`.`_t_del`, `_t_old`") == []
+    assert source.online.to_record() == {}
+
+
+def test_a_cut_over_in_two_steps_copies_the_table() -> None:
+    source = Source()
+    assert source.run(*GHOST, GHOST_AWAY) == [gone("t")]
+    assert source.run(GHOST_BACK) == [renamed("t", "shop._t_gho")]
+    assert source.online.to_record() == {}
+
+
+def test_the_cut_over_of_gh_ost_keeps_the_rows_and_adds_columns() -> None:
+    source = Source(keeps_rows=True)
     for query in (*GHOST, *SENTRY):
         assert source.run(query) == []
     assert source.run(GHOST_CUT_OVER) == [altered("t", "v literal 7", "w literal new")]
@@ -253,14 +277,14 @@ def test_the_cut_over_of_gh_ost_keeps_the_rows_and_adds_columns() -> None:
 
 
 def test_a_cut_over_of_gh_ost_in_two_steps_keeps_the_rows() -> None:
-    source = Source()
+    source = Source(keeps_rows=True)
     assert source.run(*GHOST, GHOST_AWAY) == []
     assert source.run(GHOST_BACK) == [altered("t", "v literal 7", "w literal new")]
     assert source.online.to_record() == {}
 
 
 def test_the_cut_over_of_pt_online_schema_change_keeps_the_rows_and_adds_columns() -> None:
-    source = Source()
+    source = Source(keeps_rows=True)
     for query in PERCONA:
         assert source.run(query) == []
     assert source.run(PERCONA_CUT_OVER) == [altered("t", "v literal 7")]
@@ -290,7 +314,7 @@ def test_the_cut_over_of_pt_online_schema_change_keeps_the_rows_and_adds_columns
     ],
 )
 def test_a_swap_of_a_table_that_is_no_copy_copies_the_table(queries: tuple[str, ...]) -> None:
-    assert Source().run(*queries, PERCONA_CUT_OVER) == [renamed("t", "shop._t_new")]
+    assert Source(keeps_rows=True).run(*queries, PERCONA_CUT_OVER) == [renamed("t", "shop._t_new")]
 
 
 @pytest.mark.parametrize(
@@ -308,7 +332,7 @@ def test_a_swap_of_a_table_that_is_no_copy_copies_the_table(queries: tuple[str, 
     ],
 )
 def test_a_table_is_copied_after_a_tool_has_changed_its_values(clause: str, named: str) -> None:
-    source = Source()
+    source = Source(keeps_rows=True)
     for query in (*GHOST[:2], f"alter table `shop`.`_t_gho` {clause}"):
         assert source.run(query) == []
     reason = f"ALTER TABLE … {named} of shop._t_gho, which took its place"
@@ -323,20 +347,24 @@ def test_a_table_that_is_altered_and_gets_its_own_name_is_altered() -> None:
 
 def test_a_table_that_gh_ost_put_aside_is_gone_when_something_else_happens() -> None:
     away = (*GHOST, GHOST_AWAY)
-    assert Source().run(*away, "DROP TABLE _t_del") == [gone("t", "DROP TABLE")]
-    assert Source().run(*away, "RENAME TABLE _t_del TO crm.x") == [gone("t", "DROP TABLE")]
-    assert Source().run(*away, "CREATE TABLE t (id INT)") == [
+    assert Source(keeps_rows=True).run(*away, "DROP TABLE _t_del") == [gone("t", "DROP TABLE")]
+    assert Source(keeps_rows=True).run(*away, "RENAME TABLE _t_del TO crm.x") == [
+        gone("t", "DROP TABLE")
+    ]
+    assert Source(keeps_rows=True).run(*away, "CREATE TABLE t (id INT)") == [
         gone("t", "DROP TABLE"),
         gone("t", "CREATE TABLE"),
     ]
     # It may have been changed under its other name.
-    assert Source().run(*away, "ALTER TABLE _t_del RENAME t") == [renamed("t", "shop._t_del")]
-    assert Source().run(*away, "RENAME TABLE crm.x TO t") == [renamed("t", "crm.x")]
+    assert Source(keeps_rows=True).run(*away, "ALTER TABLE _t_del RENAME t") == [
+        renamed("t", "shop._t_del")
+    ]
+    assert Source(keeps_rows=True).run(*away, "RENAME TABLE crm.x TO t") == [renamed("t", "crm.x")]
     # Without a copy, nothing is to come back.
-    assert Source().run(GHOST_AWAY) == [gone("t")]
+    assert Source(keeps_rows=True).run(GHOST_AWAY) == [gone("t")]
 
 
 def test_nothing_is_kept_of_a_database_that_is_gone() -> None:
-    source = Source()
+    source = Source(keeps_rows=True)
     source.run(*GHOST, *PERCONA, GHOST_AWAY, "DROP DATABASE shop")
     assert source.online.to_record() == {}

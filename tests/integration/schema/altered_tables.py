@@ -165,7 +165,7 @@ class AlteredTable:
         self._added = dict(encoder.schemas.added_columns)
         self._current = dict(encoder.schemas.current)
         self._stated = dict(encoder.schemas.stated)
-        self._online = OnlineChanges.of_record(self._online.to_record())
+        self._online = OnlineChanges.of_record(self._online.to_record(), keeps_rows=False)
         records = target.release()
         for record in records:
             if record.topic == "p.schema" and record.key is not None:

@@ -36,8 +36,11 @@ PREFIX = "p"
 class AnchoredStream:
     """What Kafka would have of tables of one server, over all runs."""
 
-    def __init__(self, source: Endpoint, *tables: str, **settings: Any) -> None:
-        """Follow `tables` from the log's end."""
+    def __init__(
+        self, source: Endpoint, *tables: str, keeps_rows: bool = False, **settings: Any
+    ) -> None:
+        """Follow `tables` from the log's end; `keeps_rows` as in `OnlineChanges`."""
+        self._keeps_rows = keeps_rows
         values: dict[str, Any] = {
             "host": source.host,
             "port": source.port,
@@ -104,7 +107,9 @@ class AnchoredStream:
             standing,
             TemporaryFolder(),
             lower_case_names=source.lower_case_names,
-            online=OnlineChanges.of_record(last.online_changes if last is not None else {}),
+            online=OnlineChanges.of_record(
+                last.online_changes if last is not None else {}, keeps_rows=self._keeps_rows
+            ),
             listener=heard,
         )
         before = len(self.records)

@@ -236,7 +236,7 @@ TOOLS: dict[str, Callable[[Source, str], None]] = {
 
 @pytest.mark.parametrize("tool", list(TOOLS))
 def test_a_table_that_is_altered_online_goes_on_under_its_topic(source: Source, tool: str) -> None:
-    stream = AnchoredStream(source.endpoint, "shop.*")
+    stream = AnchoredStream(source.endpoint, "shop.*", keeps_rows=True)
     fill(source)
     with source.writer():
         TOOLS[tool](source, ADDED)
@@ -255,16 +255,51 @@ def test_a_table_that_is_altered_online_goes_on_under_its_topic(source: Source, 
     assert stream.progress.online_changes == {}
 
 
-def test_a_table_that_is_swapped_in_by_hand_is_copied(source: Source) -> None:
-    stream = AnchoredStream(source.endpoint, "shop.*")
-    source.execute(
-        "INSERT INTO t VALUES (1, 1), (2, 2)",
+AWAY = "ALTER TABLE t RENAME _t_del"
+BACK = "ALTER TABLE _t_gho RENAME t"
+GHOST_BY_HAND = (
+    "CREATE TABLE _t_gho LIKE t",
+    "CREATE TABLE _t_ghc (id INT PRIMARY KEY)",
+    "ALTER TABLE _t_gho ADD n INT DEFAULT 5",
+    "INSERT INTO _t_gho (id, v) SELECT id, v FROM t WHERE id <> 2",
+    "INSERT INTO _t_gho (id, v) VALUES (77, 77)",
+)
+PERCONA_BY_HAND = (
+    "CREATE TABLE _t_new LIKE t",
+    "CREATE TRIGGER pt_osc_shop_t_ins AFTER INSERT ON t FOR EACH ROW SET @a = 1",
+    "INSERT INTO _t_new SELECT * FROM t",
+    "UPDATE _t_new SET v = 9 WHERE id = 2",
+    "DELETE FROM _t_new WHERE id = 1",
+)
+SWAPS = {
+    "no sign of a tool": (
+        "_t_new",
         "CREATE TABLE _t_new LIKE t",
         "INSERT INTO _t_new SELECT * FROM t WHERE id = 2",
         "RENAME TABLE t TO _t_old, _t_new TO t",
-    )
+    ),
+    "gh-ost": ("_t_gho", *GHOST_BY_HAND, "RENAME TABLE t TO _t_del, _t_gho TO t"),
+    "gh-ost in two steps": ("_t_gho", *GHOST_BY_HAND, AWAY, BACK),
+    "gh-ost, the old table dropped": ("_t_gho", *GHOST_BY_HAND, AWAY, "DROP TABLE _t_del", BACK),
+    "gh-ost and back": (
+        "_t_del",
+        *GHOST_BY_HAND,
+        "RENAME TABLE t TO _t_del, _t_gho TO t",
+        "UPDATE _t_del SET v = 10 WHERE id = 1",
+        "RENAME TABLE t TO _t_gho, _t_del TO t",
+    ),
+    "in a cycle": ("_t_gho", *GHOST_BY_HAND, "RENAME TABLE t TO x, _t_gho TO t, x TO _t_gho"),
+    "triggers of pt-osc": ("_t_new", *PERCONA_BY_HAND, "RENAME TABLE t TO _t_old, _t_new TO t"),
+}
+
+
+@pytest.mark.parametrize("swap", SWAPS)
+def test_a_table_that_is_swapped_in_by_hand_is_copied(source: Source, swap: str) -> None:
+    stream = AnchoredStream(source.endpoint, "shop.*")
+    origin, *statements = SWAPS[swap]
+    source.execute("INSERT INTO t VALUES (1, 1), (2, 2)", *statements)
     stream.run()
-    assert stream.resyncs == [("shop", "t", "a rename of shop._t_new to it")]
+    assert stream.resyncs[-1] == ("shop", "t", f"a rename of shop.{origin} to it")
 
 
 @pytest.mark.parametrize(
@@ -280,7 +315,7 @@ def test_a_table_that_is_swapped_in_by_hand_is_copied(source: Source) -> None:
 def test_a_table_whose_rows_a_tool_converts_is_copied(
     source: Source, tool: str, copy: str, alter: str, why: str
 ) -> None:
-    stream = AnchoredStream(source.endpoint, "shop.*")
+    stream = AnchoredStream(source.endpoint, "shop.*", keeps_rows=True)
     fill(source)
     if "CHECK" in alter and tool == "gh-ost":
         # What is played of it has no IGNORE in its last step.
