@@ -85,11 +85,11 @@ class StreamPosition:
         # Whether a command or a signal was taken up since the last progress record.
         self.was_asked = False
         self.prepared_xa = PreparedXa(last.prepared if last is not None else [])
-        # Whether the stream has come to the file of its position. A part of that file was read; if
-        # XA transactions are read again, so was a part of earlier files. MariaDB does not say
-        # what was before the first file.
-        self._reads_again = self.reread() is not None
-        self._is_at_file = identity.flavour == "mariadb" and not self._reads_again
+        # Whether the stream has come to the file of its position, in which it begins unless XA
+        # transactions are read again; and whether the file that is being read follows that one.
+        self._begins_earlier = self.reread() is not None
+        self._is_at_file = False
+        self._is_later_file = False
         same_server = last is None or last.server_uuid == identity.server_uuid
         self.order = (
             TransactionOrder(epoch=first_epoch)
@@ -138,18 +138,21 @@ class StreamPosition:
         """Return the part that is read again although it was delivered; None if none."""
         return self.prepared_xa.reread(self._gtid_set, self._file, self._position)
 
-    def opened(self, created: i64) -> None:
+    def opened(self, file: str, created: i64) -> None:
         """Note that the stream has come to a file that was begun at `created`, in seconds."""
         self._opened_created = created
+        self._is_later_file = self._is_at_file
+        if not self._begins_earlier or file == self._file:
+            self._is_at_file = True
 
     def opened_after(self, file: str, before: GtidSet | MariadbGtidSet) -> None:
         """Note which transactions the server says were before the file that the stream has come to.
 
         Raises SourceUnavailable if transactions that were read are not among them: the next run
-        checks whether the logs were reset.
+        checks whether the logs were reset. The file of the position holds some of them itself. Its
+        list is sent, unless MariaDB begins after it because of an index of GTIDs.
         """
-        if not self._is_at_file:
-            self._is_at_file = not self._reads_again or file == self._file
+        if not self._is_later_file:
             return
         missing = self._history.missing(self._gtid_set, before)
         if missing:

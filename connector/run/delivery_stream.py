@@ -178,7 +178,7 @@ class DeliveryStream(ChangeReceiver):
             event = decoder.open(data)
             type_code = event.type_code
             if type_code == FORMAT_DESCRIPTION:
-                self._standing.opened(event.header.timestamp)
+                self._standing.opened(event.file, event.header.timestamp)
             elif type_code in (PREVIOUS_GTIDS, GTID_LIST) and not event.header.artificial:
                 self._opened_after(event)
             assembler.receive(event)

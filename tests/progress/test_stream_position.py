@@ -135,10 +135,10 @@ def standing(**facts: Any) -> StreamPosition:
 
 def test_the_file_where_a_stream_stands_holds_what_was_read() -> None:
     stream = standing()
-    stream.opened_after("binlog.000002", GtidSet.parse(f"{GTIDS[:-1]}3"))
-    stream.opened_after("binlog.000003", GtidSet.parse(GTIDS))
+    opened(stream, "binlog.000002", GtidSet.parse(f"{GTIDS[:-1]}3"))
+    opened(stream, "binlog.000003", GtidSet.parse(GTIDS))
     with pytest.raises(SourceUnavailable) as caught:
-        stream.opened_after("binlog.000001", GtidSet())
+        opened(stream, "binlog.000001", GtidSet())
     assert caught.value.text == text_of(
         stream_positions.FILE_AFTER, address="db:3306", file="binlog.000001", gtids=GTIDS
     )
@@ -155,10 +155,29 @@ def test_files_that_are_read_again_for_an_xa_transaction_hold_what_was_read() ->
         "other_tables": [],
     }
     stream = standing(prepared=[waiting])
-    stream.opened_after("binlog.000001", GtidSet())
-    stream.opened_after("binlog.000002", GtidSet.parse(f"{GTIDS[:-1]}3"))
+    opened(stream, "binlog.000001", GtidSet())
+    opened(stream, "binlog.000002", GtidSet.parse(f"{GTIDS[:-1]}3"))
     with pytest.raises(SourceUnavailable):
-        stream.opened_after("binlog.000003", GtidSet.parse(f"{GTIDS[:-1]}4"))
+        opened(stream, "binlog.000003", GtidSet.parse(f"{GTIDS[:-1]}4"))
+
+
+@pytest.mark.parametrize("file", ["binlog.000002", ""], ids=["this server", "another server"])
+@pytest.mark.parametrize("listed", ["0-1-3,7-1-2", "", None], ids=["list", "empty list", "index"])
+def test_mariadb_may_say_what_was_before_the_first_file(file: str, listed: str | None) -> None:
+    read = MariadbGtidSet.parse("0-1-5,7-1-2")
+    stream = StreamPosition(identity(flavour="mariadb"), StartPoint("mariadb", read, file, 900))
+    opened(stream, "binlog.000002", None if listed is None else MariadbGtidSet.parse(listed))
+    opened(stream, "binlog.000003", read)
+    # The logs begin anew, in a file of the same name.
+    with pytest.raises(SourceUnavailable):
+        opened(stream, "binlog.000003", MariadbGtidSet())
+
+
+def opened(stream: StreamPosition, file: str, before: GtidSet | MariadbGtidSet | None) -> None:
+    """Come to a file; `before` is what the server says was before it, None if it does not say."""
+    stream.opened(file, 0)
+    if before is not None:
+        stream.opened_after(file, before)
 
 
 def test_added_columns_are_remembered() -> None:

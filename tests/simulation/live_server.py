@@ -51,7 +51,12 @@ class LiveServer(ScriptedServer):
         """
         flavour = server.identity.flavour
         super().__init__(
-            server.identity.server_uuid, flavour, server.files, server.executed, server.end
+            server.identity.server_uuid,
+            flavour,
+            server.files,
+            server.executed,
+            server.end,
+            gtid_index=server.gtid_index,
         )
         self.history = history
         self.logged = 0  # groups in the log

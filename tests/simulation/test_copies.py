@@ -35,17 +35,16 @@ from tests.simulation.story import (
     Truncate,
 )
 from tests.simulation.table_history import TableHistory
-from tests.simulation.verdict import scenario
+from tests.simulation.verdict import SOURCES, scenario
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tests.simulation.broker import Broker
     from tests.simulation.faults import Plan
-    from tests.simulation.log_writer import Flavour
     from tests.simulation.story import Step
     from tests.simulation.table_history import Rows
-    from tests.simulation.verdict import Scenario
+    from tests.simulation.verdict import Scenario, Source
     from tests.simulation.world import World
 
 STORIES = int(os.environ.get("STORIES", length(short=2, full=30)))
@@ -72,7 +71,6 @@ KINDS = (
 )
 
 
-SERVERS: tuple[tuple[Flavour, bool], ...] = (("mysql", True), ("mariadb", True), ("mysql", False))
 # What copies have met too rarely for schedules of random stories to find it soon.
 ROWS = {
     table: {row_id: f"{table} {row_id} initial" for row_id in range(1, 7)}
@@ -171,10 +169,8 @@ class Told:
         return world, verdict
 
 
-def tell(
-    initial: dict[str, Rows], story: Story, flavour: Flavour, *, gtid: bool, standby: bool = False
-) -> Told:
-    chosen = scenario(story, flavour, gtid=gtid, standby=standby)
+def tell(initial: dict[str, Rows], story: Story, source: Source, *, standby: bool = False) -> Told:
+    chosen = scenario(story, source, standby=standby)
     settings = copying_settings(ALL_TABLES, chunk_rows=1, start="earliest")
     plain = simulate(chosen.servers, Undisturbed(), beside=Uncopied(settings)).broker
     return Told(chosen, TableHistory(initial, story.groups), plain)
@@ -182,9 +178,9 @@ def tell(
 
 def run(kind: Kind, seed: int, happened: Counter[str]) -> list[tuple[World, CopyVerdict]]:
     random = Random(f"copies: {kind.name} {seed}")
-    flavour, gtid = random.choice(SERVERS[:2] if kind.standby else SERVERS)
+    source = random.choice([each for each in SOURCES.values() if each.gtid or not kind.standby])
     initial, story = copied_story(random, random.randint(4, 16), cascades=kind.cascades)
-    told = tell(initial, story, flavour, gtid=gtid, standby=kind.standby)
+    told = tell(initial, story, source, standby=kind.standby)
     behind = told.history.behind
     ids = sorted({row for tables in behind for each in tables.values() for row in each.rows})
     before = tuple(table for table in ALL_TABLES if table != ADDED or not kind.adds_table)
@@ -228,13 +224,10 @@ def test_tables_are_copied_whatever_happens(kind: Kind) -> None:
     assert happened.total() >= len(seeds())
 
 
-@pytest.mark.parametrize("flavour_gtid", SERVERS, ids=str)
+@pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("steps", RARE.values(), ids=RARE)
-def test_what_copies_meet_rarely(
-    steps: tuple[Step, ...], flavour_gtid: tuple[Flavour, bool]
-) -> None:
-    flavour, gtid = flavour_gtid
-    told = tell(ROWS, Story(steps), flavour, gtid=gtid)
+def test_what_copies_meet_rarely(steps: tuple[Step, ...], source: str) -> None:
+    told = tell(ROWS, Story(steps), SOURCES[source])
     beside = partial(Copied, copying_settings(ALL_TABLES, chunk_rows=2))
     for seed in range(RARE_SCHEDULES):
         random = Random(seed)
@@ -243,17 +236,16 @@ def test_what_copies_meet_rarely(
         )
 
 
-@pytest.mark.parametrize("flavour_gtid", SERVERS, ids=str)
+@pytest.mark.parametrize("source", SOURCES)
 def test_listed_keys_are_taken_back_only_while_the_source_has_no_such_rows(
-    flavour_gtid: tuple[Flavour, bool],
+    source: str,
 ) -> None:
-    flavour, gtid = flavour_gtid
     ids = tuple(range(100, 110))
     texts = {row_id: f"orders {row_id}" for row_id in ids}
     inserted = [Transaction((Change("orders", "c", *row),)) for row in texts.items()]
     deleted = [Transaction((Change("orders", "d", *row),)) for row in texts.items()]
     steps = [*inserted, *deleted] * 3
-    told = tell(ROWS, Story((FIRST, *steps)), flavour, gtid=gtid)
+    told = tell(ROWS, Story((FIRST, *steps)), SOURCES[source])
     taken_back = 0
     for seed in range(2 * RARE_SCHEDULES):
         random = Random(seed)

@@ -11,10 +11,9 @@ from tests.length import length
 from tests.simulation.faults import Undisturbed
 from tests.simulation.run import simulate
 from tests.simulation.story import Change, Compressed, Rotation, Story, Transaction, random_story
-from tests.simulation.verdict import check_alike, check_story, scenario, undisturbed
+from tests.simulation.verdict import SOURCES, check_alike, check_story, scenario, undisturbed
 
 if TYPE_CHECKING:
-    from tests.simulation.log_writer import Flavour
     from tests.simulation.verdict import Scenario
 
 SHORT = Story(
@@ -28,10 +27,7 @@ SAMPLES = length(short=8, full=200)
 # The distance of the bytes after which a connection breaks; each server begins at another one.
 STEP = length(short=8, full=1)
 
-every_kind = pytest.mark.parametrize(
-    ("flavour", "gtid"),
-    [("mysql", True), ("mariadb", True), ("mysql", False)][: length(short=2, full=3)],
-)
+every_kind = pytest.mark.parametrize("name", list(SOURCES)[: length(short=3, full=4)])
 
 
 def sent_bytes(chosen: Scenario) -> int:
@@ -40,10 +36,10 @@ def sent_bytes(chosen: Scenario) -> int:
 
 
 @every_kind
-def test_a_connection_may_break_after_any_byte(flavour: Flavour, gtid: bool) -> None:
-    chosen = scenario(SHORT, flavour, gtid=gtid)
+def test_a_connection_may_break_after_any_byte(name: str) -> None:
+    chosen = scenario(SHORT, SOURCES[name])
     expected = undisturbed(chosen)
-    first = len(f"{flavour}{gtid}") % STEP
+    first = len(name) % STEP
     for cut_at in range(first, sent_bytes(chosen) + 1, STEP):
         broker = simulate(chosen.servers, Undisturbed(), seed=cut_at, cut_at=cut_at).broker
         check_alike(broker, expected)
@@ -51,9 +47,9 @@ def test_a_connection_may_break_after_any_byte(flavour: Flavour, gtid: bool) -> 
 
 
 @every_kind
-def test_a_long_log_may_break_anywhere(flavour: Flavour, gtid: bool) -> None:
-    random = Random(f"{flavour} {gtid}")
-    chosen = scenario(random_story(random, 30, rows_max=6), flavour, gtid=gtid)
+def test_a_long_log_may_break_anywhere(name: str) -> None:
+    random = Random(name)
+    chosen = scenario(random_story(random, 30, rows_max=6), SOURCES[name])
     expected = undisturbed(chosen)
     for cut_at in random.sample(range(sent_bytes(chosen)), SAMPLES):
         broker = simulate(chosen.servers, Undisturbed(), seed=cut_at, cut_at=cut_at).broker

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.length import length
 from tests.simulation.faults import APPLICABLE, AtCalls, Call, Fault, Single, Undisturbed
 from tests.simulation.run import SETTINGS, simulate
 from tests.simulation.story import Change, Rotation, Statement, Story, Transaction, Truncate
-from tests.simulation.verdict import check_alike, check_rising, check_story, scenario
-
-if TYPE_CHECKING:
-    from tests.simulation.log_writer import Flavour
+from tests.simulation.verdict import SOURCES, check_alike, check_rising, check_story, scenario
 
 STORY = Story(
     (
@@ -40,17 +35,15 @@ STEP = length(short=5, full=1)
 SECOND_STEP = length(short=4, full=1)
 
 
-@pytest.mark.parametrize(
-    ("flavour", "gtid"), [("mysql", True), ("mysql", False), ("mariadb", True)]
-)
-def test_every_call_may_fail_in_every_way(flavour: Flavour, gtid: bool) -> None:
-    chosen = scenario(STORY, flavour, gtid=gtid)
+@pytest.mark.parametrize("name", SOURCES)
+def test_every_call_may_fail_in_every_way(name: str) -> None:
+    chosen = scenario(STORY, SOURCES[name])
     calm = Undisturbed()
     expected = simulate(chosen.servers, calm, by_event=True, settings=HASTY).broker
     check_story(chosen, expected)
     assert len(expected.committed) > 3
     for step, call in enumerate(calm.calls, 1):
-        first = (step + len(f"{flavour}{gtid}")) % STEP
+        first = (step + len(name)) % STEP
         for fault in APPLICABLE[call][first::STEP]:
             plan = Single((step, fault))
             world = simulate(chosen.servers, plan, by_event=True, settings=HASTY)

@@ -12,7 +12,7 @@ from tests.length import length
 from tests.simulation.faults import Plan, Seeded, Undisturbed
 from tests.simulation.run import finish, prepare
 from tests.simulation.story import Story, Transaction, Unlogged, random_story
-from tests.simulation.verdict import Scenario, check_alike, scenario, undisturbed
+from tests.simulation.verdict import Scenario, Source, check_alike, scenario, undisturbed
 
 if TYPE_CHECKING:
     from tests.simulation.broker import Broker
@@ -35,8 +35,8 @@ def test_everything_before_a_change_that_cannot_be_published_is_delivered(flavou
         before = random_story(random, random.randint(1, 8))
         behind = tuple(s for s in random_story(random, 2).steps if type(s) is Transaction)
         story = Story((*before.steps, Unlogged("orders"), *behind))
-        expected = undisturbed(scenario(before, flavour))
-        chosen = scenario(story, flavour)
+        expected = undisturbed(scenario(before, Source(flavour)))
+        chosen = scenario(story, Source(flavour))
         broker, text = refused(chosen, Undisturbed(), seed)
         check_alike(broker, expected)
         assert "UPDATE in database shop, logged as a statement, cannot be published" in text

@@ -16,6 +16,7 @@ from tests.simulation.faults import AtCalls, Call, Fault, Undisturbed
 from tests.simulation.run import SETTINGS, committed_progress, finish, prepare
 from tests.simulation.story import Change, Story, Transaction, Unlogged
 from tests.simulation.verdict import (
+    Source,
     check_rising,
     check_same_changes,
     check_story,
@@ -68,14 +69,14 @@ def refusal_of(server_uuid: str) -> str:
 
 def damaged_at(flavour: Flavour, *receives: int) -> World:
     """Prepare a run by events, which are refused at some of what is received."""
-    servers = scenario(STORY, flavour, standby=True).servers
+    servers = scenario(STORY, Source(flavour), standby=True).servers
     plan = AtCalls(Call.RECEIVE, Fault.DAMAGED, *receives)
     return prepare(servers, plan, settings=SEVERAL, by_event=True)
 
 
 @pytest.mark.parametrize("flavour", ["mysql", "mariadb"])
 def test_the_other_server_goes_on_where_one_refuses(flavour: Flavour) -> None:
-    chosen = scenario(STORY, flavour, standby=True)
+    chosen = scenario(STORY, Source(flavour), standby=True)
     expected = undisturbed(chosen)
     switched = 0
     for number in range(1, RECEIVES_MAX):

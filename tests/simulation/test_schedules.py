@@ -18,6 +18,7 @@ from tests.simulation.faults import Fault, Seeded
 from tests.simulation.run import simulate
 from tests.simulation.story import random_story
 from tests.simulation.verdict import (
+    SOURCES,
     check_alike,
     check_rising,
     check_same_changes,
@@ -27,7 +28,6 @@ from tests.simulation.verdict import (
 )
 
 if TYPE_CHECKING:
-    from tests.simulation.log_writer import Flavour
     from tests.simulation.world import World
 
 STORIES = int(os.environ.get("STORIES", length(short=9, full=130)))
@@ -60,10 +60,9 @@ def seeds(part: int) -> list[int]:
 
 def run(kind: Kind, seed: int, happened: Counter[str]) -> list[World]:
     random = Random(f"{kind.name} {seed}")
-    kinds: tuple[tuple[Flavour, bool], ...] = (("mysql", True), ("mariadb", True), ("mysql", False))
-    flavour, gtid = random.choice(kinds[:2] if kind.standby else kinds)
+    source = random.choice([each for each in SOURCES.values() if each.gtid or not kind.standby])
     story = random_story(random, random.randint(3, kind.groups_max), rows_max=kind.rows_max)
-    chosen = scenario(story, flavour, gtid=gtid, standby=kind.standby)
+    chosen = scenario(story, source, standby=kind.standby)
     expected = undisturbed(chosen)
     worlds = []
     for number in range(SCHEDULES_OF_A_STORY):

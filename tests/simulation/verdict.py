@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
 from connector.contract import HEADER_SEQ, row_topic
@@ -44,10 +44,26 @@ class Scenario:
     servers: tuple[ScriptedServer, ...]
 
 
-def scenario(
-    story: Story, flavour: Flavour = "mysql", *, gtid: bool = True, standby: bool = False
-) -> Scenario:
+class Source(NamedTuple):
+    """A kind of server; only MySQL may lack GTIDs, and only MariaDB has an index of them."""
+
+    flavour: Flavour
+    gtid: bool = True
+    gtid_index: bool = True
+
+
+MYSQL: Final = Source("mysql")
+SOURCES: Final = {
+    "mysql": MYSQL,
+    "mariadb": Source("mariadb"),
+    "mariadb without an index": Source("mariadb", gtid_index=False),
+    "mysql by position": Source("mysql", gtid=False),
+}
+
+
+def scenario(story: Story, source: Source = MYSQL, *, standby: bool = False) -> Scenario:
     """Write a story into the log of a server, and in other files and positions into a standby's."""
+    flavour, gtid, gtid_index = source
     writers = [LogWriter(flavour, gtid=gtid)]
     writers[0].write(story)
     if standby:
@@ -66,6 +82,7 @@ def scenario(
             writer.files,
             writer.executed if gtid or flavour == "mariadb" else None,
             writer.end,
+            gtid_index=gtid_index,
         )
         for number, writer in enumerate(writers, 1)
     ]

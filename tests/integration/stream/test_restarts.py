@@ -12,6 +12,7 @@ from pymysql import OperationalError
 from local_stack import MariadbServer, MysqlServer, connect
 from tests.integration.harness import wait_until
 from tests.integration.restarts import CrashingStream, shown
+from tests.length import length
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,6 +29,11 @@ SERVERS: dict[str, Callable[[Path], Server]] = {
     "mysql 9": lambda folder: MysqlServer(folder, version="9"),
     "mysql 8.0 by position": lambda folder: MysqlServer(folder, settings=WITHOUT_GTIDS),
     "mariadb 11.8": MariadbServer,
+    "mariadb 10.5": lambda folder: MariadbServer(folder, version="10.5"),
+    "mariadb 10.11": lambda folder: MariadbServer(folder, version="10.11"),
+    "mariadb 11.8 without a GTID index": lambda folder: MariadbServer(
+        folder, settings={"binlog_gtid_index": "OFF"}
+    ),
 }
 
 # More than waits for the end of a transaction that has no savepoint.
@@ -87,7 +93,7 @@ SESSIONS = [
 ]
 
 
-@pytest.fixture(scope="module", params=SERVERS)
+@pytest.fixture(scope="module", params=list(SERVERS)[: length(short=4, full=6)])
 def source(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Endpoint]:
