@@ -7,7 +7,7 @@ from connector.errors.code import End, ErrorCode
 _END = End.CONFIGURATION
 _CAUSE = (
     "Every account with the right to write to the topic of commands can send a condition. So a "
-    "condition may only choose rows of one table."
+    "condition may only choose rows of one table, by the values that its records show."
 )
 
 
@@ -63,6 +63,12 @@ NO_COLUMN = _condition(
     "names a column that {table} does not have, {column}",
     table="erp.orders",
     column="prize",
+)
+HIDDEN_COLUMN = _condition(
+    "R233",
+    "reads {column}, whose values the records of {table} do not show",
+    table="erp.users",
+    column="ssn",
 )
 OTHER = _condition("R230", "holds something else than comparisons of columns and constants")
 CALCULATES = ErrorCode(

@@ -180,6 +180,14 @@ SURROGATE_KEY = ErrorCode(
     ),
     example={**_TABLE, "column": "created_at"},
 )
+SURROGATE_KEY_MASKED = ErrorCode(
+    "R327",
+    "copy of table {table}: surrogate-key {column} is masked by {source.masks}",
+    "name another column, or leave surrogate-key out",
+    cause="The table is read in the order of that column, so the order of its records would tell "
+    "the order of the values that are masked.",
+    example={"table": "erp.users", "column": "mail"},
+)
 THREADS_RUNNING = ErrorCode(
     "R331",
     "{running} running threads, above {snapshot.threads_running_max}",

@@ -79,13 +79,15 @@ class Condition:
         """The tree of the expression, which groups as MySQL does; columns are not checked."""
         return self._tree
 
-    def sql(self, database: str, table: str, columns: Sequence[str]) -> str:
+    def sql(
+        self, database: str, table: str, columns: Sequence[str], hidden: Sequence[str] = ()
+    ) -> str:
         """Return the SQL to put after WHERE, for a table that has `columns`.
 
         The text means the same in MySQL and MariaDB, and in each sql_mode. Raises ConfigError for a
-        column that the table does not have.
+        column that the table does not have, or that is `hidden`.
         """
-        return Printer((database, table, columns)).whole(self._tree)
+        return Printer((database, table, columns, hidden)).whole(self._tree)
 
 
 def _checked_tokens(text: str) -> list[Token]:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from connector.errors.code import ErrorCode
 
-    # Database, name and columns.
-    Table: TypeAlias = tuple[str, str, Sequence[str]]
+    # Database, name, the columns that a condition may read, and the others.
+    Table: TypeAlias = tuple[str, str, Sequence[str], Sequence[str]]
 
 # Functions that both servers have in each version, that always return the same for the same row,
 # and that need no more memory than their arguments.
@@ -200,16 +200,16 @@ class Printer:
         self.words += len(node.parts)
         if self._table is None:
             return quoted_identifier(node.name)
-        database, table, columns = self._table
+        database, table, columns, hidden = self._table
         if (node.table or table).lower() != table.lower() or (
             node.db or database
         ).lower() != database.lower():
             refuse(conditions.OTHER_TABLE, table=f"{database}.{table}")
-        name = next((name for name in columns if name == node.name), None) or next(
-            (name for name in columns if name.lower() == node.name.lower()), None
-        )
+        name = _named(node.name, columns)
         if name is None:
-            refuse(conditions.NO_COLUMN, table=f"{database}.{table}", column=node.name)
+            known = _named(node.name, hidden) is not None
+            code = conditions.HIDDEN_COLUMN if known else conditions.NO_COLUMN
+            refuse(code, table=f"{database}.{table}", column=node.name)
         return quoted_identifier(name)
 
     def _constant(self, node: exp.Expr) -> str:
@@ -226,6 +226,13 @@ class Printer:
             if node.is_string:
                 return f"'{node.name}'" if _PLAIN.fullmatch(node.name) else sql_text(node.name)
         refuse(conditions.OTHER)
+
+
+def _named(name: str, columns: Sequence[str]) -> str | None:
+    """Return the column with a name, or with one that differs only in case."""
+    if name in columns:
+        return name
+    return next((each for each in columns if each.lower() == name.lower()), None)
 
 
 def _level(node: exp.Expr) -> int:

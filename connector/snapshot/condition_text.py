@@ -18,11 +18,13 @@ def require_condition(text: str) -> None:
     Condition.parse(text)
 
 
-def condition_sql(text: str, database: str, table: str, columns: Sequence[str]) -> str:
+def condition_sql(
+    text: str, database: str, table: str, columns: Sequence[str], hidden: Sequence[str]
+) -> str:
     """Return the SQL to put after WHERE for a condition on a table that has `columns`.
 
-    Raises ConfigError for a text that is no condition for this table.
+    Raises ConfigError for a text that is no condition for this table, or reads `hidden` columns.
     """
     from connector.snapshot.condition import Condition  # noqa: PLC0415  # takes long to import
 
-    return Condition.parse(text).sql(database, table, columns)
+    return Condition.parse(text).sql(database, table, columns, hidden)

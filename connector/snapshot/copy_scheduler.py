@@ -30,6 +30,7 @@ from connector.snapshot.jobs import (
 )
 from connector.snapshot.listed_keys import listed_keys
 from connector.snapshot.table_pass import TablePass
+from connector.snapshot.table_state import NO_REQUEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -322,6 +323,7 @@ class CopyScheduler:
                         state.database,
                         state.table,
                         state.where,
+                        where_is_own=state.request == NO_REQUEST,
                         with_maximum=bool(state.snapshot),
                         surrogate_key=state.surrogate_key,
                         at_once=bool(state.together),

@@ -21,7 +21,8 @@ class PlanJob:
     copy: int  # number of the copy
     database: str
     table: str
-    where: str = ""  # the user's text
+    where: str = ""  # the text of a condition
+    where_is_own: bool = False  # not a user's, so it may read columns that records do not show
     surrogate_key: str = ""  # the column to read by, if it is not the key
     at_once: bool = False  # whether the rows are to be read by one SELECT
     with_maximum: bool = False  # whether `Planned.maximum` is wanted

@@ -60,7 +60,7 @@ def plan(session: SelectSession, job: PlanJob, settings: SnapshotSettings) -> Pl
     condition = ""
     if job.where:
         try:
-            condition = where_of(table, job.where)
+            condition = where_of(table, job.where, is_own=job.where_is_own)
         except ConfigError as error:
             raise ConfigError(table_rows.IN_COPY, table=table.name, why=error) from error
     (statistics,) = session.query(
@@ -89,15 +89,22 @@ def plan(session: SelectSession, job: PlanJob, settings: SnapshotSettings) -> Pl
     )
 
 
-def where_of(table: SelectedTable, text: str) -> str:
-    """Return the SQL of a user's condition, for one table.
+def where_of(table: SelectedTable, text: str, *, is_own: bool = False) -> str:
+    """Return the SQL of a condition, for one table.
 
-    Raises ConfigError for a text that is no condition for this table.
+    That of a user reads only values that the records show: the number of rows would tell others to
+    everybody who may ask for a copy. Raises ConfigError for a text that is no condition for this
+    table.
     """
     schema = table.schema
     columns = [column["name"] for column in schema.columns]
-    columns += [each["column"]["name"] for each in schema.unlogged]
-    return condition_sql(text, schema.database, schema.table, columns)
+    hidden = [each["column"]["name"] for each in schema.unlogged]
+    if is_own:
+        columns, hidden = columns + hidden, []
+    else:
+        hidden += schema.changes
+        columns = [name for name in columns if name not in schema.changes]
+    return condition_sql(text, schema.database, schema.table, columns, hidden)
 
 
 def table_exists(session: SelectSession, database: str, table: str) -> bool:

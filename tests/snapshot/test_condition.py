@@ -27,6 +27,12 @@ def refusal(where: str) -> str:
     return raised.value.text
 
 
+def test_a_condition_does_not_read_a_hidden_column() -> None:
+    with pytest.raises(ConfigError) as raised:
+        Condition.parse("id = 1 OR ssn LIKE '9%'").sql("shop", "orders", COLUMNS, ["SSN"])
+    assert raised.value.text == text_of(conditions.HIDDEN_COLUMN, table="shop.orders", column="ssn")
+
+
 @pytest.mark.parametrize(
     ("where", "expected"),
     [

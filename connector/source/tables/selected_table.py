@@ -167,6 +167,11 @@ def _order(schema: TableSchema, surrogate_key: str, definition: TableDefinition)
         if column["name"] == surrogate_key:
             if column["nullable"] or surrogate_key not in definition.unique:
                 break
+            if surrogate_key in schema.changes:
+                # The order of the records would tell that of the values.
+                raise SourceRefused(
+                    copies.SURROGATE_KEY_MASKED, table=schema.name, column=surrogate_key
+                )
             return (index,)
     raise SourceRefused(copies.SURROGATE_KEY, table=schema.name, column=surrogate_key)
 

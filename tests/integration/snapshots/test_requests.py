@@ -11,7 +11,7 @@ from kafka import KafkaProducer
 from connector.errors import conditions, copies, requests, table_rows
 from connector.errors.message import Message
 from local_stack import connect
-from tests.errors.texts import shown
+from tests.errors.texts import shown, text_of
 from tests.integration.harness import wait_until
 from tests.integration.snapshots.test_snapshot import refusal, run_snapshot, states
 
@@ -242,6 +242,70 @@ def test_keys_are_taken_back_although_the_pipeline_is_killed(either_stream: Stre
         seen = stream.wait_for_changes(2, connector)
         assert [(record.op, record.key) for record in seen] == [("d", {"id": 7}), ("r", {"id": 1})]
         assert connector.terminate() == 0
+
+
+# Conditions that would tell values by the number of rows, by the column that they read.
+HIDDEN = {
+    "ssn": "ssn LIKE '9%'",
+    "mail": "id = 1 AND LEFT(mail, 1) = 'z'",
+    "initial": "COALESCE(initial, '') = 'z'",
+}
+
+
+def test_a_condition_does_not_tell_values_that_records_hide(either_stream: Stream) -> None:
+    stream = either_stream
+    stream.execute(
+        "CREATE TABLE users (id INT PRIMARY KEY, ssn VARCHAR(20), mail VARCHAR(40) NOT NULL UNIQUE,"
+        " initial CHAR(1) AS (LEFT(mail, 1)) VIRTUAL)",
+        "INSERT INTO users (id, ssn, mail) VALUES (1, '987', 'zaphod'), (2, '123', 'arthur')",
+        "CREATE TABLE signals (id INT PRIMARY KEY, type VARCHAR(32), data VARCHAR(2048))",
+    )
+    users = f"{stream.database}.users"
+    settings = {
+        "source__start": "latest",
+        "source__exclude_columns": [f"{users}.ssn", f"{users}.initial"],
+        "source__masks": [{"columns": [f"{users}.mail"], "chars": 3}],
+        "signals__table": f"{stream.database}.signals",
+    }
+    signals: list[dict[str, object]] = [
+        {"data-collections": [users], "surrogate-key": "mail"},
+        {
+            "data-collections": [users],
+            "additional-conditions": [{"data-collection": users, "filter": "ssn = 987"}],
+        },
+    ]
+    with stream.connector(**settings) as connector:
+        connector.wait_for("streaming")
+        send(stream, *(copy_of(stream, where, "users") for where in HIDDEN.values()))
+        wait_until(lambda: len(states(stream)) == len(HIDDEN), connector.output)
+        for number, signal in enumerate(signals):
+            stream.execute(
+                f"INSERT INTO signals VALUES ({number}, 'execute-snapshot', '{json.dumps(signal)}')"
+            )
+        failures = len(HIDDEN) + len(signals)
+        wait_until(
+            lambda: connector.output().count('"message": "a copy failed"') == failures,
+            connector.output,
+        )
+        said = failure_messages(connector.output())
+        for column, where in HIDDEN.items():
+            why = Message(conditions.HIDDEN_COLUMN, {"table": users, "column": column})
+            assert text_of(table_rows.IN_COPY, table=users, why=why) in said
+            done = run_snapshot(connector.config, users, "--where", where)
+            refused = shown(conditions.ARGUMENT_OF_TABLE, table=users, why=why)
+            assert (done.returncode, done.stderr) == (2, f"error: {refused}\n")
+        assert text_of(copies.SURROGATE_KEY_MASKED, table=users, column="mail") in said
+        # What records show may be compared.
+        assert run_snapshot(connector.config, users, "--where", "id = 1").returncode == 0
+        seen = [each for each in stream.changes() if each.topic.endswith(".users")]
+        assert [each.value["after"] for each in seen] == [{"id": 1, "mail": "***"}]
+        assert connector.terminate() == 0
+
+
+def failure_messages(output: str) -> list[str]:
+    """Return the errors of the copies that have failed."""
+    lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    return [line["error.message"] for line in lines if line["message"] == "a copy failed"]
 
 
 def test_rows_are_taken_back_in_the_form_of_debezium(stream: Stream) -> None:
