@@ -27,7 +27,7 @@ class CascadedRows:
         self._terms: dict[TableName, set[str]] = {}
 
     def count(self) -> int:
-        """Return how many tables have such rows; any thread may ask."""
+        """Return how many tables have such rows."""
         return len(self._terms)
 
     @property

@@ -68,7 +68,7 @@ class FiguresCollector(Collector):
         yield self._gauge(
             "cascaded_tables",
             "Tables with rows that foreign keys changed, until their copies begin",
-            figures.cascaded_tables(),
+            len(figures.cascaded_tables()),
         )
         yield from self._standing()
         yield from self._lag()

@@ -140,8 +140,9 @@ class Figures:
     fences: Callable[[], int] = field(default=int)
     fenced_tables: Callable[[], Mapping[str, FencedFigures]] = field(default=dict)
     batches: Batches | None = None
-    # Tables with rows that foreign keys have changed and whose copies have not begun.
-    cascaded_tables: Callable[[], int] = field(default=int)
+    # For how many seconds rows that foreign keys have changed wait for their copies to begin, by
+    # "database.table".
+    cascaded_tables: Callable[[], Mapping[str, float]] = field(default=dict)
     _watch: Watch | None = field(default=None, init=False, repr=False)
     _kafka_watch: Watch | None = field(default=None, init=False, repr=False)
 

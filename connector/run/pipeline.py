@@ -282,7 +282,7 @@ class Pipeline:
         self._figures.failed_copies = parts.copies.failed
         self._figures.fences = parts.quarantine.count
         self._figures.fenced_tables = lambda: fenced_tables(parts.quarantine.held())
-        self._figures.cascaded_tables = parts.cascaded.count
+        self._figures.cascaded_tables = parts.copies.cascaded
         self._figures.turn()
         # The claim: now an older instance that still runs can see who fenced it.
         self._commit()

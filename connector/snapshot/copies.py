@@ -108,6 +108,15 @@ class Copies:
         now = self._output.seconds
         return {copy.state.name: copy.figures(now) for copy in list(self._copying.copies)}
 
+    def cascaded(self) -> Mapping[str, float]:
+        """Return for how many seconds rows that foreign keys have changed wait, by table.
+
+        Their copies have not begun. Any thread may ask.
+        """
+        now = self._output.seconds
+        waiting = self._cascaded.waiting()
+        return {f"{database}.{table}": now - since for (database, table), since in waiting.items()}
+
     def failed(self) -> Mapping[str, str]:
         """Return the errors of the copies that failed, by table; any thread may ask."""
         return {
@@ -326,6 +335,7 @@ class Copies:
     def _complete(self, copy: TableCopy) -> None:
         state = copy.state
         self._end(state)
+        self._cascaded.note_cost((state.database, state.table), copy.cost_seconds)
         state.phase = "complete"
         state.ended_at_ms = self._output.now_ms
         state.ranges = []

@@ -262,8 +262,10 @@ class CopyScheduler:
         output = self._output
         touched = copy.watched.touched_since(result.job.window)
         if isinstance(result, ChunkRead):
+            started = output.seconds
             rows, kept_back = output.put_chunk(result.chunk, touched, result.read_us)
             copy.written(result, rows, kept_back, output.seconds)
+            copy.cost_seconds += result.seconds + output.seconds - started
             if result.chunk.count:
                 self._goes_on(copy, result)
             return
@@ -288,6 +290,7 @@ class CopyScheduler:
         elif outcome == "complete":
             self._pass = None
             for copy in table_pass.copies:
+                copy.cost_seconds += self._output.seconds - table_pass.opened_at
                 self._completed(copy)
                 self._output.put_state(copy.state)
 

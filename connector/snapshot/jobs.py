@@ -71,6 +71,7 @@ class ChunkRead:
     is_last: bool  # of its part
     end: LogPosition  # the position that the stream must reach before the rows may be written
     read_us: int  # time of the SELECT, microseconds since 1970
+    seconds: float  # how long the reader took
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,7 @@ class TableCopy:
         self.asked_at = 0  # changes of the watched table when the plan was asked for
         self.changed = 0  # how often the table was different since rows were written
         self.listed: list[ListedKey] = []  # the keys of the state
+        self.cost_seconds = 0.0  # spent on reading and writing rows, without any waiting
         self._settings = settings
         self._limit = 1
         # For each part: the key to continue after, and whether the part is read to its end.

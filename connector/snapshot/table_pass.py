@@ -33,6 +33,8 @@ class TablePass:
         self._readers = readers
         self._changes = [copy.watched.changes for copy in copies]
         self._stage: Literal["asked", "opening", "approaching", "writing"] = "asked"
+        # When the stream first stood still.
+        self.opened_at = output.seconds
         self._position: LogPosition | None = None
         self._read_us = 0
         self._chunks: list[PassChunk] = []
@@ -58,6 +60,7 @@ class TablePass:
         """Take the next answer of the reader."""
         if isinstance(result, PassReady):
             self._stage = "opening"
+            self.opened_at = self._output.seconds
             self._readers.go_on()
         elif isinstance(result, PassOpened):
             self._stage = "approaching"

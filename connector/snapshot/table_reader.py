@@ -176,6 +176,7 @@ class TableReader:
 
     def _read_chunk(self, session: SelectSession, job: ChunkJob) -> Result:
         limit = job.limit
+        started = time.monotonic()
         writer = job.table.writer(self._debezium)
         while True:
             read_us = time.time_ns() // _NS_PER_US
@@ -189,7 +190,8 @@ class TableReader:
         changed = self._changed(session, job)
         if changed is not None:
             return changed
-        return ChunkRead(job, chunk, limit, is_whole and chunk.count < limit, end, read_us)
+        is_last = is_whole and chunk.count < limit
+        return ChunkRead(job, chunk, limit, is_last, end, read_us, time.monotonic() - started)
 
     def _read_keys(self, session: SelectSession, job: KeysJob) -> Result:
         read_us = time.time_ns() // _NS_PER_US

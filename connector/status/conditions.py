@@ -163,6 +163,15 @@ def _progress(figures: Figures, lag: Lag | None, lagging_seconds: float) -> Iter
             Level.GOOD,
             f"{amount(len(copies), 'table')} being copied; the stream goes on meanwhile",
         )
+    cascaded = figures.cascaded_tables()
+    if cascaded:
+        first = max(cascaded, key=lambda name: cascaded[name])
+        yield Condition(
+            State.COPYING,
+            Level.GOOD,
+            f"rows of {amount(len(cascaded), 'table')} that foreign keys have changed wait for "
+            f"their copy, those of {first} for {duration(cascaded[first])}",
+        )
     if lag is None:
         said = "the stream is open; the lag is not known yet"
     elif lag.seconds:

@@ -164,6 +164,7 @@ class CopyProgress:
     rows_per_second: float | None = None
     eta_seconds: float | None = None
     error: str = ""
+    since: float | None = None  # since when rows that foreign keys have changed wait for it
 
     @property
     def part(self) -> float:

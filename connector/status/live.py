@@ -106,7 +106,9 @@ class LiveFacts:
         figures = self._figures
         counted, copies = dict(figures.tables), figures.copies()
         failed, fenced = figures.failed_copies(), figures.fenced_tables()
-        names = sorted({*counted, *copies, *failed, *fenced})
+        cascaded, now = figures.cascaded_tables(), time.time()
+        since = {name: now - seconds for name, seconds in cascaded.items()}
+        names = sorted({*counted, *copies, *failed, *fenced, *since})
         tables = [
             _table(
                 name,
@@ -114,6 +116,7 @@ class LiveFacts:
                 copies.get(name),
                 failed.get(name),
                 fenced.get(name),
+                since.get(name),
             )
             for name in names
         ]
@@ -159,6 +162,7 @@ def _table(
     copy: CopyFigures | None,
     failed: str | None,
     fenced: FencedFigures | None,
+    since: float | None,
 ) -> TableFacts:
     shown: CopyProgress | None = None
     if copy is not None:
@@ -168,6 +172,8 @@ def _table(
         )
     elif failed is not None:
         shown = CopyProgress("failed", 0, 0, error=failed)
+    elif since is not None:
+        shown = CopyProgress("waiting", 0, 0, since=since)
     if counted is None:
         return TableFacts(name, copy=shown, kept_back=fenced)
     return TableFacts(

@@ -208,6 +208,8 @@ def _notes(table: TableFacts, now: float) -> Text:
     copy, held = table.copy, table.kept_back
     if copy is not None and copy.phase == "waiting":
         notes.append("waits to be copied", style="dim")
+        if copy.since is not None:
+            notes.append(f": foreign keys have changed rows at {clock(copy.since, now)}")
     elif copy is not None and copy.phase == "copying":
         notes.append_text(_bar(copy.part, "cyan"))
         notes.append(f" {number(copy.rows)} of about {number(copy.estimated_rows)} rows")

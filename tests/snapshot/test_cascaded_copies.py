@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from connector.changes.cascaded_rows import CascadedRows
 from connector.snapshot.cascaded_copies import CascadedCopies
 
@@ -31,15 +33,43 @@ def test_the_first_copy_begins_at_once_and_the_next_after_a_pause() -> None:
     assert rows.tables == []
 
 
-def test_copies_of_a_large_table_take_a_tenth_of_the_time() -> None:
+@pytest.mark.parametrize(
+    ("cost", "pause"),
+    [(0.2, 60.0), (20.0, 180.0), (100.0, 900.0), (5000.0, 900.0)],
+)
+def test_the_pause_is_nine_times_the_cost_of_the_copy_up_to_a_bound(
+    cost: float, pause: float
+) -> None:
     rows, cascaded = copies()
     rows.add(ITEMS, {""})
     assert cascaded.due(0.0, ()) == [(*ITEMS, "")]
     rows.add(ITEMS, {""})
-    assert cascaded.due(999.0, {ITEMS}) == []
-    assert cascaded.due(1_000.0, ()) == []
-    assert cascaded.due(9_999.0, ()) == []
-    assert cascaded.due(10_000.0, ()) == [(*ITEMS, "")]
+    # It waits for other copies and for the stream, which costs nothing.
+    assert cascaded.due(9_000.0, {ITEMS}) == []
+    cascaded.note_cost(ITEMS, cost)
+    assert cascaded.due(10_000.0, ()) == []
+    assert cascaded.due(10_000.0 + pause - 0.1, ()) == []
+    assert cascaded.due(10_000.0 + pause, ()) == [(*ITEMS, "")]
+
+
+def test_rows_that_wait_are_told_with_the_time_since_when() -> None:
+    rows, cascaded = copies()
+    rows.add(ITEMS, {WHERE})
+    assert cascaded.due(5.0, {ITEMS}) == []
+    rows.add(ITEMS, {""})
+    assert cascaded.due(7.0, {ITEMS}) == []
+    assert cascaded.waiting() == {ITEMS: 5.0}
+    assert cascaded.due(8.0, ()) == [(*ITEMS, "")]
+    assert cascaded.waiting() == {}
+    rows.add(ITEMS, {""})
+    assert cascaded.due(9.0, {ITEMS}) == []
+    assert cascaded.met(ITEMS)
+    assert cascaded.waiting() == {}
+    rows.add(ITEMS, {""})
+    assert cascaded.due(10.0, {ITEMS}) == []
+    rows.forget(*ITEMS)
+    assert cascaded.due(11.0, {ITEMS}) == []
+    assert cascaded.waiting() == {}
 
 
 def test_without_seconds_there_is_no_pause() -> None:

@@ -64,4 +64,5 @@ FENCED = TableFacts(
     "shop.items", 1, 90, None, kept_back=FencedFigures(False, 2, 14, NOW - 600, "too large")
 )
 WAITING = TableFacts("shop.next", copy=CopyProgress("waiting", 0, 0))
+CASCADED = TableFacts("shop.items", copy=CopyProgress("waiting", 0, 0, since=NOW - 35))
 FAILED = TableFacts("shop.old", copy=CopyProgress("failed", 0, 0, error="may not be read"))

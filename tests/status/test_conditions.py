@@ -49,6 +49,10 @@ def copying(figures: Figures) -> None:
     figures.copies = lambda: {"shop.t": CopyFigures(1, 2, 1.0, 1.0)}
 
 
+def cascaded(figures: Figures) -> None:
+    figures.cascaded_tables = lambda: {"shop.t": 5.0, "shop.items": 35.0}
+
+
 def fenced(figures: Figures) -> None:
     figures.fences = lambda: 2
     figures.fenced_tables = lambda: {"shop.t": FencedFigures(False, 2, 3, 0.0, "why")}
@@ -90,6 +94,7 @@ def not_open(figures: Figures) -> None:
         ([purging], [State.PURGE_SOON, State.STREAMING], Level.CRITICAL),
         ([purging_by_size], [State.PURGE_SOON, State.STREAMING], Level.CRITICAL),
         ([copying], [State.COPYING, State.STREAMING], Level.GOOD),
+        ([cascaded], [State.COPYING, State.STREAMING], Level.GOOD),
         ([fenced, late], [State.QUARANTINE, State.LAGGING, State.STREAMING], Level.CRITICAL),
         ([failed], [State.COPY_FAILED, State.STREAMING], Level.CRITICAL),
         ([stuck], [State.STUCK, State.STREAMING], Level.CRITICAL),
@@ -124,3 +129,12 @@ def test_a_stream_that_commits_seldom_is_not_late_for_that() -> None:
     figures = streaming()
     late(figures)
     assert [one.state for one in conditions(figures, 5.0)] == [State.STREAMING]
+
+
+def test_the_table_that_waits_longest_for_a_copy_is_named() -> None:
+    figures = streaming()
+    cascaded(figures)
+    assert conditions(figures, 0.02)[0].reason == (
+        "rows of 2 tables that foreign keys have changed wait for their copy, those of shop.items "
+        "for 35 s"
+    )
