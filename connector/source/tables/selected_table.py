@@ -39,7 +39,7 @@ class KeyColumn:
     name: str
     expression: str  # the quoted name, for WHERE and ORDER BY
     # Whether WHERE with a `literal` and ORDER BY have the same order, so that the table can be read
-    # in chunks. False if the key has only the beginning of the value.
+    # in chunks. False if the key has only the beginning of the value, or compares it otherwise.
     ordered: bool
     type: str  # as in the schema
     charset: str  # for text: the server's name of the collation
@@ -188,7 +188,8 @@ def _key_column(column: SchemaColumn, row: Row, definition: TableDefinition) -> 
         column["name"],
         quoted_identifier(column["name"]),
         # Labels sort by their number, but the SELECT gives their text.
-        ordered=column["name"] not in definition.prefixed and not has_uncertain_labels(column),
+        ordered=column["name"] not in definition.prefixed | definition.unordered
+        and not has_uncertain_labels(column),
         type=column["type"],
         charset=row["charset"] or "",
         packed_type=kind.upper() if kind in PACKED_TYPES else "",

@@ -24,6 +24,7 @@ from connector.errors import (
     table_definitions,
     table_rows,
 )
+from connector.source.tables.index_order import unordered_columns
 
 if TYPE_CHECKING:
     from connector.contract import SchemaColumn
@@ -44,6 +45,8 @@ class TableDefinition:
     key: dict[str, int]  # the 1-based number of each column of the key
     prefixed: frozenset[str | None]  # columns of which the key has only the beginning
     unique: frozenset[str | None]  # columns that alone are a unique key
+    # Columns that an index has in another order than WHERE compares them, or may have.
+    unordered: frozenset[str | None]
     collations: dict[str, int]  # collation numbers, by name
     mariadb: bool
 
@@ -134,6 +137,7 @@ def read_definition(session: SelectSession, database: str, table: str) -> TableD
             if row["Key_name"] == "PRIMARY" and row["Sub_part"] is not None
         ),
         _unique(indexes),
+        unordered_columns(session, columns, {row["Column_name"] for row in indexes}),
         _collation_ids(session, columns),
         mariadb=session.identity.flavour == "mariadb",
     )
