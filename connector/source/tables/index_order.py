@@ -12,18 +12,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from connector.source.server.select_session import SelectSession
-    from connector.source.tables.table_definition import Row
 
 
 def unordered_columns(
-    session: SelectSession, columns: Sequence[Row], indexed: Collection[str | None]
+    session: SelectSession,
+    columns: Sequence[Mapping[str, str | None]],
+    indexed: Collection[str | None],
 ) -> frozenset[str | None]:
-    """Return the `indexed` columns whose order in an index is another; ask the server for it.
+    """Return the `indexed` columns whose order in an index is another.
 
-    Raises the errors of the session.
+    `columns` are those of `information_schema.columns`. Raises the errors of the session.
     """
     if session.identity.flavour != "mariadb":
         return frozenset()
