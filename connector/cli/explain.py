@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 _ENDS = {
     End.CONFIGURATION: "The command ends with exit code 2. Nothing was done.",
     End.DEFINITE: "The command ends with exit code 3. Starting it again does not help.",
+    End.PASSING: (
+        "`run` tries again, for retry.refused_seconds if it has streamed before, else for 10 "
+        "seconds. Then it ends with exit code 3, as every other command does at once."
+    ),
     End.RETRIED: (
         "`run` tries again after a pause, and goes on from what was committed. After "
         "retry.attempts_max attempts it ends with exit code 1."

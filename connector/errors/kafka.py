@@ -109,6 +109,7 @@ LOGIN = ErrorCode(
     "K114",
     "kafka {servers}: cannot {doing}: authentication failed",
     "check {kafka.sasl_username} and {kafka.sasl_password}",
+    end=End.PASSING,
     cause=_LOGIN,
     example=_AT,
 )

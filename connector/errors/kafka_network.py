@@ -56,7 +56,11 @@ NO_NAME = ErrorCode(
     "K212",
     "the name cannot be resolved",
     "check {kafka.bootstrap_servers}",
-    cause="The name servers know no such host.",
+    end=End.PASSING,
+    cause=(
+        "The name servers know no such host. They may also say so while the broker, or its pod, is "
+        "started again."
+    ),
 )
 NO_NAME_NOW = ErrorCode(
     "K213",
@@ -147,5 +151,6 @@ LOGIN_REFUSED = ErrorCode(
     "K234",
     "authentication failed",
     "check {kafka.sasl_username} and {kafka.sasl_password}",
+    end=End.PASSING,
     cause="The broker does not know the user, or the password is wrong.",
 )

@@ -8,7 +8,7 @@
     │   ├── SinkUnavailable            Kafka cannot be reached, or a delivery failed
     │   │   └── TransactionOutlasted   it took longer than a transaction of Kafka may last
     │   └── RolledBack                 rows that were delivered were rolled back
-    └── DefiniteError                  repeating cannot help: stop and say what to do
+    └── DefiniteError                  repeating cannot help, or not for long: say what to do
         ├── ConfigError                the configuration is wrong
         ├── SourceRefused              the server said no: credentials, grants, settings, purged log
         ├── SinkRefused                Kafka said no: credentials, rights, sizes
@@ -72,6 +72,11 @@ class ConnectorError(Exception):
         """Return how another process makes a copy: from the facts."""
         return _restored, (type(self),), self.__dict__
 
+    @property
+    def may_pass(self) -> bool:
+        """Whether the same attempt may succeed later, without anything that a person does."""
+        return self.message.may_pass
+
     def in_words(self, words: Words) -> Self:
         """Return the same error in other words."""
         copy = _restored(type(self))
@@ -84,6 +89,11 @@ _Kind = TypeVar("_Kind", bound=ConnectorError)
 
 class TransientError(ConnectorError):
     """Something outside failed for now; a restart from committed progress may succeed."""
+
+    @property
+    def may_pass(self) -> bool:
+        """True: that is what the kind means."""
+        return True
 
 
 class SourceUnavailable(TransientError):
@@ -159,7 +169,7 @@ class RolledBack(TransientError):
 
 
 class DefiniteError(ConnectorError):
-    """A retry cannot help; the text says what does."""
+    """A retry cannot help, or only for a while (`may_pass`); the text says what does."""
 
 
 class ConfigError(DefiniteError):

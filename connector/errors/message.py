@@ -5,6 +5,7 @@ from __future__ import annotations
 from string import Formatter
 from typing import TYPE_CHECKING
 
+from connector.errors.code import End
 from connector.errors.words import Words, second, setting
 
 if TYPE_CHECKING:
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from connector.errors.code import ErrorCode
 
 _FORMATTER = Formatter()
+# What ends like this may be over at the next attempt.
+_MENDED = (End.RETRIED, End.PASSING)
 
 
 class Message:
@@ -37,6 +40,18 @@ class Message:
         """The code; for a frame, the code of the error inside of it."""
         inside = self._nested(self.facts["why"]) if self.code.frame else None
         return self.code if inside is None else inside.shown_code
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether this may pass, or one of several problems."""
+        inside = self._nested(self.facts["why"]) if self.code.frame else None
+        if inside is not None:
+            return inside.may_pass
+        problems = self.facts.get("problems")
+        if isinstance(problems, (list, tuple)):
+            nested = [self._nested(problem) for problem in problems]
+            return any(each is not None and each.may_pass for each in nested)
+        return self.code.end in _MENDED
 
     @property
     def what(self) -> str:

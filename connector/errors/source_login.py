@@ -29,7 +29,11 @@ NAME_UNKNOWN = ErrorCode(
     "S103",
     "{server}: the name cannot be resolved",
     "check {source.host}",
-    cause="The name servers of this machine answered that no machine has this name.",
+    end=End.PASSING,
+    cause=(
+        "The name servers of this machine answered that no machine has this name. They may also do "
+        "so while the machine, or its pod, is started again."
+    ),
     example={"server": _SERVER},
 )
 LOGIN_METHOD = ErrorCode(

@@ -26,13 +26,21 @@ def _passes(
 
 
 def _stays(
-    code: str, number: int, said: str, fix: str, cause: str, *, url_fix: str | None = None
+    code: str,
+    number: int,
+    said: str,
+    fix: str,
+    cause: str,
+    *,
+    url_fix: str | None = None,
+    end: End = End.DEFINITE,
 ) -> ErrorCode:
-    """Return the code of a refusal that repeating does not change."""
+    """Return the code of a refusal that repeating does not change, or not soon."""
     return ErrorCode(
         code,
         _WHAT,
         fix,
+        end=end,
         cause=cause,
         example={"server": "source db1:3306", "number": number, "said": said},
         url_fix=url_fix,
@@ -160,7 +168,9 @@ WRONG_PASSWORD = _stays(
     1045,
     "Access denied for user 'cdc'@'db2' (using password: YES)",
     "check {source.user} and {source.password}, and that the account may log in from this host",
-    "The account does not exist for this host, or has another password.",
+    "The account does not exist for this host, or has another password. While a password is "
+    "changed, one of the two sides may have the old one for a moment.",
+    end=End.PASSING,
 )
 HOST_BLOCKED = _stays(
     "S224",
@@ -168,6 +178,7 @@ HOST_BLOCKED = _stays(
     "Host 'db2' is blocked because of many connection errors",
     "run FLUSH HOSTS on the server",
     "Too many connections from this host ended before they had logged in.",
+    end=End.PASSING,
 )
 HOST_NOT_ALLOWED = _stays(
     "S225",
@@ -175,6 +186,7 @@ HOST_NOT_ALLOWED = _stays(
     "Host 'db2' is not allowed to connect to this MySQL server",
     "create the account for this host",
     "No account of the server may log in from this host.",
+    end=End.PASSING,
 )
 NO_SUCH_POSITION = _stays(
     "S226",
@@ -203,6 +215,7 @@ PASSWORD_EXPIRED = _stays(
     "You must reset your password using ALTER USER statement before executing this statement",
     "give the account a new password",
     "The password of the account has expired.",
+    end=End.PASSING,
 )
 TLS_FAILED = _stays(
     "S230",
@@ -217,6 +230,7 @@ ACCOUNT_LOCKED = _stays(
     "Access denied for user 'cdc'@'%'. Account is locked",
     "ALTER USER ... ACCOUNT UNLOCK",
     "Somebody has locked the account.",
+    end=End.PASSING,
 )
 TLS_REQUIRED = _stays(
     "S232",

@@ -1,5 +1,8 @@
 """Runs pipelines: a transient error leads to a new one, a definite error ends the process.
 
+Some definite errors may pass: a name server that does not know a name for a moment, a password that
+is being changed. After them, new pipelines are tried for `retry.refused_seconds`.
+
 This is the only retry loop of the program. A new pipeline always starts from committed progress, so
 a retry is safe after any error.
 
@@ -28,7 +31,7 @@ import structlog
 from tenacity import (
     RetryCallState,
     Retrying,
-    retry_if_exception_type,
+    retry_if_exception,
     stop_after_attempt,
     stop_never,
     wait_exponential_jitter,
@@ -37,6 +40,7 @@ from tenacity import (
 from connector.errors import (
     ConnectorError,
     DecodeError,
+    DefiniteError,
     RolledBack,
     SinkRefused,
     SinkUnavailable,
@@ -47,6 +51,7 @@ from connector.errors import (
     UnsupportedChange,
     fields,
     kafka_limits,
+    source_login,
 )
 from connector.metrics.figures import Figures
 from connector.progress.stream_position import Instance
@@ -73,6 +78,8 @@ if TYPE_CHECKING:
 _TURN_SECONDS = 60.0
 # Between two looks whether a paused stream is resumed.
 _PAUSED_SECONDS = 0.5
+# A name or a login that is refused at the start is most likely wrong.
+_START_SECONDS_MAX = 10.0
 # More doublings are too large for a float.
 _DOUBLINGS_MAX = 64
 
@@ -123,7 +130,7 @@ def supervise(
         runs = _Runs(settings.retry, figures, peers.clock)
         while not stop.requested:
             _wait_for_resume(figures, stop)
-            pipeline = _open(opening, settings.retry, stop, figures)
+            pipeline = _open(opening, runs, stop)
             if pipeline is None:
                 break
             runs.begin()
@@ -137,11 +144,16 @@ def supervise(
                 pause = runs.pause_after(error)
                 _interrupted(figures, error, pause)
                 stop.sleep(pause)
-            except SourceRefused as error:
-                refusals.add(error)
-                following.start_over()
-            except (DecodeError, UnsupportedChange, SinkRefused):
-                if not following.save_complete(pipeline.waiting_transactions):
+            except DefiniteError as error:
+                if runs.outlasts(error):
+                    following.start_over()
+                    pause = runs.pause_after(error)
+                    _interrupted(figures, error, pause)
+                    stop.sleep(pause)
+                elif isinstance(error, SourceRefused):
+                    refusals.add(error)
+                    following.start_over()
+                elif not _saves_complete(error, following, pipeline):
                     raise
             finally:
                 pipeline.close()
@@ -201,6 +213,12 @@ class _Refusals:
         _interrupted(self._figures, error, 0.0)
 
 
+def _saves_complete(error: DefiniteError, following: NextRun, pipeline: Pipeline) -> bool:
+    """Return whether the next run commits what came before a change that cannot be published."""
+    kinds = (DecodeError, UnsupportedChange, SinkRefused)
+    return isinstance(error, kinds) and following.save_complete(pipeline.waiting_transactions)
+
+
 class _Runs:
     """Counts how many pipelines in a row broke before they delivered anything.
 
@@ -208,25 +226,45 @@ class _Runs:
     """
 
     def __init__(self, settings: RetrySettings, figures: Figures, clock: Clock) -> None:
-        self._settings = settings
-        self._figures = figures
+        self.settings = settings
+        self.figures = figures
         self._clock = clock
         self._in_vain = 0
         self._commits = 0
         self._began = 0.0
+        self._has_streamed = False
+        # When the refusals that may pass began.
+        self._refused_since: float | None = None
 
     def begin(self) -> None:
         """Note that a pipeline is open."""
-        self._commits, self._began = self._figures.commits, self._clock.monotonic()
+        self._commits, self._began = self.figures.commits, self._clock.monotonic()
+        self._has_streamed = True
+        self._refused_since = None
 
-    def pause_after(self, error: TransientError) -> float:
+    def outlasts(self, error: BaseException) -> bool:
+        """Return whether a new attempt may succeed after `error`, and there is time for it."""
+        if isinstance(error, TransientError):
+            self._refused_since = None
+            return True
+        if not (isinstance(error, DefiniteError) and error.may_pass):
+            return False
+        now = self._clock.monotonic()
+        if self._refused_since is None:
+            self._refused_since = now
+        seconds_max = self.settings.refused_seconds
+        if not self._has_streamed:
+            seconds_max = min(seconds_max, _START_SECONDS_MAX)
+        return now - self._refused_since < seconds_max
+
+    def pause_after(self, error: ConnectorError) -> float:
         """Return how many seconds to wait after a run that `error` ended.
 
         Raises `error` after the last attempt.
         """
-        settings = self._settings
+        settings = self.settings
         seconds = self._clock.monotonic() - self._began
-        if self._figures.commits > self._commits or seconds > settings.max_seconds:
+        if self.figures.commits > self._commits or seconds > settings.max_seconds:
             self._in_vain = 0
         self._in_vain += 1
         if self._in_vain == settings.attempts_max:
@@ -236,13 +274,9 @@ class _Runs:
         return min(settings.initial_seconds * 2.0**doublings + jitter, settings.max_seconds)
 
 
-def _open(
-    open_pipeline: Callable[[], Pipeline],
-    settings: RetrySettings,
-    stop: StopSignals,
-    figures: Figures,
-) -> Pipeline | None:
+def _open(open_pipeline: Callable[[], Pipeline], runs: _Runs, stop: StopSignals) -> Pipeline | None:
     """Return an open pipeline, or None if a stop was requested meanwhile."""
+    settings = runs.settings
 
     def attempt() -> Pipeline | None:
         return None if stop.requested else open_pipeline()
@@ -250,11 +284,11 @@ def _open(
     def interrupted(state: RetryCallState) -> None:
         error = state.outcome.exception() if state.outcome is not None else None
         pause = state.next_action.sleep if state.next_action is not None else 0.0
-        assert isinstance(error, TransientError)  # only this kind is tried again
-        _interrupted(figures, error, pause)
+        assert isinstance(error, ConnectorError)  # nothing else is tried again
+        _interrupted(runs.figures, error, pause)
 
     retrying = Retrying(
-        retry=retry_if_exception_type(TransientError),
+        retry=retry_if_exception(runs.outlasts),
         stop=stop_after_attempt(settings.attempts_max) if settings.attempts_max else stop_never,
         wait=wait_exponential_jitter(multiplier=settings.initial_seconds, max=settings.max_seconds),
         sleep=stop.sleep,
@@ -306,7 +340,8 @@ def _interrupted(figures: Figures, error: ConnectorError, pause_seconds: float) 
     figures.streaming = False
     figures.interruptions += 1
     figures.interrupted_by = error
-    if isinstance(error, SourceUnavailable) and not error.answered:
+    unresolved = error.code is source_login.NAME_UNKNOWN
+    if unresolved or (isinstance(error, SourceUnavailable) and not error.answered):
         figures.source.lose(error)
     elif isinstance(error, SinkUnavailable) and not error.answered and not figures.kafka.up:
         # Kafka has no watch before it was first reached.

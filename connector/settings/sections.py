@@ -304,12 +304,14 @@ class VerifySettings(Section):
 
 
 class RetrySettings(Section):
-    """How long to wait after a transient error."""
+    """How long to wait after an error that may pass."""
 
     initial_seconds: Annotated[float, Field(gt=0)] = 0.5
     max_seconds: Annotated[float, Field(gt=0)] = 30.0
     # 0 retries without end.
     attempts_max: Annotated[int, Field(ge=0)] = 0
+    # For refusals that may pass, such as a password that is being changed.
+    refused_seconds: Annotated[float, Field(ge=0)] = 300.0
 
 
 class LogSettings(Section):

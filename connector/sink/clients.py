@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class Producer(Protocol):
     """A producer that owns its transactional id.
 
-    Every method but `close_now` may raise KafkaError, also one about the commit before: whichever is
-    called next finds that it has failed.
+    Every method but `close_now` may raise KafkaError, also one about the commit before: whichever
+    is called next finds that it has failed.
     """
 
     @property

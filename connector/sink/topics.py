@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from kafka import TopicPartition
@@ -9,8 +10,10 @@ from kafka.admin import OffsetSpec
 from kafka.errors import (
     InvalidReplicationFactorError,
     KafkaError,
+    LeaderNotAvailableError,
     TopicAlreadyExistsError,
     TopicAuthorizationFailedError,
+    UnknownTopicOrPartitionError,
     UnsupportedVersionError,
 )
 
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
     from connector.settings.sections import KafkaSettings
 
 _HOUR_MS = 3_600_000
+_LEADER_PAUSE_SECONDS = 0.02
 # These are read from the start: Kafka keeps the last record of each key for ever, and compacts
 # soon.
 _COMPACTED = {
@@ -132,7 +136,7 @@ class TopicCreator:
                     _require_describable(admin, missing)
                 elif wanted:
                     admin.create_topics(wanted, wait_for_metadata=True)
-                    _await_leaders(admin, wanted)
+                    _await_leaders(admin, wanted, self._settings.request_timeout_seconds)
             except InvalidReplicationFactorError as error:
                 lack = Brokers.asked(admin).lack(self._settings)
                 if lack is None:
@@ -179,17 +183,27 @@ class TopicCreator:
         }
 
 
-def _await_leaders(admin: Any, created: dict[str, dict[str, Any]]) -> None:
+def _await_leaders(admin: Any, created: dict[str, dict[str, Any]], timeout_seconds: float) -> None:
     """Wait until the leaders of new topics know that they lead, a moment after all others do.
 
-    Until then they refuse what is written, and the first transaction would take longer.
+    Until then they refuse what is written, and the first transaction would take longer. A broker
+    that is asked before it has heard of a topic answers that there is no such topic.
     """
+    deadline = time.monotonic() + timeout_seconds
     latest = {
         TopicPartition(topic, partition): OffsetSpec.LATEST
         for topic, description in created.items()
         for partition in range(description["num_partitions"])
     }
-    admin.list_partition_offsets(latest)
+    while True:
+        try:
+            admin.list_partition_offsets(latest)
+        except (UnknownTopicOrPartitionError, LeaderNotAvailableError):
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_LEADER_PAUSE_SECONDS)
+        else:
+            return
 
 
 def _require_describable(admin: Any, topics: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import structlog
 
-from connector.errors import SourceRefused, SourceUnavailable, TransientError, copies, fields
+from connector.errors import ConnectorError, SourceRefused, SourceUnavailable, copies, fields
 from connector.snapshot.jobs import (
     ChunkJob,
     ChunkRead,
@@ -106,7 +106,10 @@ class TableReader:
                 if self._session is None:
                     self._session = self._opened.enter_context(self._open_session())
                 yield from self._do(self._session, job)
-            except TransientError as error:
+            except Exception as error:  # noqa: BLE001 - the scheduler raises it again
+                if not (isinstance(error, ConnectorError) and error.may_pass):
+                    yield Failed(job, error)
+                    return
                 self.close()
                 if self._closing.is_set():
                     return
@@ -119,9 +122,6 @@ class TableReader:
                 )
                 yield Pause(pause)
                 pause = min(pause * 2, _PAUSE_SECONDS_MAX)
-            except Exception as error:  # noqa: BLE001 - the scheduler raises it again
-                yield Failed(job, error)
-                return
             else:
                 return
             finally:

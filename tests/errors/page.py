@@ -29,6 +29,8 @@ value of a row or a secret.
 |---|---|---|
 | 2 | The configuration or an argument is wrong. Nothing was done. | 2 |
 | 3 | Starting again cannot help. Kafka has what comes before the failure, and no more. | 3 |
+| 3, later | It may pass: `run` tries again for `retry.refused_seconds`, at the start for 10 \
+seconds. Other commands end at once. | 3 |
 | retried | `run` goes on from what was committed, after a pause (`[retry]`). | 1, after \
 `retry.attempts_max` attempts |
 | 1 | The command has waited long enough, or the demo or the Spark job has failed. An error of one \

@@ -41,6 +41,7 @@ class Fault(StrEnum):
     RIVAL = "rival"  # another instance starts while this one stands still
     SWITCH = "switch"  # the other instance goes on while this one stands still
     REFUSED = "refused"  # the call fails before it has an effect
+    DENIED = "denied"  # the login is refused, as while a password is changed
     OUTAGE = "outage"  # and that only after longer than any timeout
     LOST = "lost"  # the call has its effect, but the answer is lost
     LATE = "late"  # the request reaches Kafka later, when nobody waits for an answer
@@ -57,7 +58,7 @@ _ANYWHERE = (Fault.KILL, Fault.STOP, Fault.STALL)
 _REQUEST = (Fault.REFUSED, Fault.LOST)
 
 APPLICABLE: dict[Call, tuple[Fault, ...]] = {
-    Call.TAKE_OVER: (*_ANYWHERE, *_REQUEST),
+    Call.TAKE_OVER: (*_ANYWHERE, *_REQUEST, Fault.DENIED),
     Call.ADMIN: (*_ANYWHERE, *_REQUEST),
     Call.READ: (*_ANYWHERE, Fault.REFUSED),
     Call.METADATA: (*_ANYWHERE, Fault.REFUSED),
@@ -65,8 +66,8 @@ APPLICABLE: dict[Call, tuple[Fault, ...]] = {
     Call.WAKE: (*_ANYWHERE, Fault.REFUSED, Fault.OUTAGE),
     Call.COMMIT: (*_ANYWHERE, *_REQUEST, Fault.OUTAGE, Fault.LATE),
     Call.ABORT: (*_ANYWHERE, *_REQUEST, Fault.LATE),
-    Call.CHOOSE: (*_ANYWHERE, Fault.REFUSED),
-    Call.OPEN: (*_ANYWHERE, Fault.REFUSED),
+    Call.CHOOSE: (*_ANYWHERE, Fault.REFUSED, Fault.DENIED),
+    Call.OPEN: (*_ANYWHERE, Fault.REFUSED, Fault.DENIED),
     Call.RECEIVE: (
         *_ANYWHERE,
         Fault.CUT,

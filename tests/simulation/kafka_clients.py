@@ -16,6 +16,7 @@ from kafka.errors import (
     KafkaError,
     KafkaTimeoutError,
     OutOfOrderSequenceNumberError,
+    SaslAuthenticationFailedError,
     TopicAlreadyExistsError,
     UnknownTopicOrPartitionError,
 )
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 _MS = 1000
 _IN_FLIGHT_MAX = 5
 _POLL_RECORDS_MAX = 64
+# How often a broker does not know a topic that was created a moment ago.
+_UNHEARD_OF = 0.02
 
 
 def clients_of(process: Process, network: Network) -> KafkaClients:
@@ -120,6 +123,8 @@ class SimulatedProducer:
         fault = process.step(Call.TAKE_OVER)
         if fault is Fault.REFUSED:
             raise KafkaConnectionError
+        if fault is Fault.DENIED:
+            raise SaslAuthenticationFailedError
         self._id, self._epoch = self._broker.take_over(
             arguments["transactional_id"], arguments["transaction_timeout_ms"] / _MS
         )
@@ -404,8 +409,10 @@ class SimulatedAdmin:
             raise _no_answer()
 
     def list_partition_offsets(self, latest: dict[TopicPartition, Any]) -> None:
-        """Find every leader at work."""
+        """Find every leader at work, or one that has not heard of its topic yet."""
         assert all(partition.topic in self._broker.topics for partition in latest)
+        if self._process.world.random.random() < _UNHEARD_OF:
+            raise UnknownTopicOrPartitionError
 
     def close(self) -> None:
         """There is nothing to let go of."""

@@ -21,6 +21,7 @@ from connector.settings.sections import Settings
 from connector.sink.kafka_sink import KafkaSink
 from connector.snapshot.recovered_copies import COPY_PEERS
 from connector.source.choice import CheckedSource
+from connector.source.server.server_errors import ACCESS_DENIED, server_error
 from connector.source.stream.replication_stream import ReplicationStream
 from connector.system.clock import Clock
 from tests.simulation.connection import ScriptedSocket
@@ -220,8 +221,7 @@ class _ScriptedSource(CheckedSource):
 
     def open_stream(self, replica_name: str, *, stop_at_end: bool = False) -> ReplicationStream:
         del replica_name, stop_at_end
-        if self.process.step(Call.OPEN) is Fault.REFUSED:
-            raise SourceUnavailable(source_stream.SERVER_CLOSED, server=self.name)
+        _fail(self.process.step(Call.OPEN), self.name)
         events = self.server.dump(self.reads_from or self.point)
         return ReplicationStream(
             ScriptedSocket(self.process, self.server, events, self.cut_at, by_event=self.by_event),
@@ -230,6 +230,14 @@ class _ScriptedSource(CheckedSource):
             self.settings.read_timeout_seconds,
             clock=self.clock,
         )
+
+
+def _fail(fault: Fault | None, server: str) -> None:
+    """Raise what a login ends with."""
+    if fault is Fault.REFUSED:
+        raise SourceUnavailable(source_stream.SERVER_CLOSED, server=server)
+    if fault is Fault.DENIED:
+        raise server_error(server, ACCESS_DENIED, "Access denied for user", logged_in=False)
 
 
 class _Simulation:
@@ -284,8 +292,7 @@ class _Simulation:
             last: Progress | None,
             refusals: Mapping[str, SourceRefused],
         ) -> CheckedSource:
-            if process.step(Call.CHOOSE) is Fault.REFUSED:
-                raise SourceUnavailable(source_stream.SERVER_CLOSED, server="source scripted")
+            _fail(process.step(Call.CHOOSE), "source scripted")
             server = self._server_without(refusals)
             settings = settings.model_copy(
                 update={"host": server.identity.server_uuid, "port": _PORT}

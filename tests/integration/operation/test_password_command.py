@@ -54,6 +54,9 @@ def test_the_stream_goes_on_after_its_password_has_changed(
     with stream.connector(**settings) as connector:
         stream.wait_for_changes(1, connector)
         stream.execute(f"ALTER USER {user} IDENTIFIED BY '{SECOND}'")
+        end_sessions(stream, user)
+        # While the new password is not here yet, the stream waits, too.
+        wait_until(lambda: "S223" in connector.output(), connector.output)
         secret.write_text(SECOND)
         end_sessions(stream, user)
         stream.execute("INSERT INTO t VALUES (2)")
