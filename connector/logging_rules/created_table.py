@@ -31,6 +31,18 @@ def created_keys(tree: Expr) -> tuple[UniqueKey, ...]:
     return tuple(sorted(keys, key=lambda key: not key.primary))
 
 
+def created_counter_not_first(tree: Expr) -> bool:
+    """Return whether CREATE TABLE defines an AUTO_INCREMENT column with which no index begins."""
+    counter = next((each.name for each in created_columns(tree) if each.auto_increment), None)
+    if counter is None:
+        return False
+    first = {key.columns[0] for key in _keys(tree)}
+    for index in _definitions(tree):
+        if isinstance(index, exp.IndexColumnConstraint):
+            first |= set(list(_columns(index.expressions))[:1])
+    return counter not in first
+
+
 def _definitions(tree: Expr) -> list[Expr]:
     if not isinstance(tree, exp.Create) or not isinstance(tree.this, exp.Schema):
         return []

@@ -1,4 +1,4 @@
-"""Statements that their first words tell: CALL, LOAD DATA, SET, DO, XA and those of transactions.
+"""Statements that their first words tell: CALL, LOAD DATA, SET, DO, XA, those of transactions, DDL.
 
 The parser does not know them. Their expressions become a statement that it knows.
 """
@@ -41,6 +41,17 @@ _OPTIONS_OF_SET: Final = frozenset({"GLOBAL", "SESSION", "LOCAL", "PERSIST", "PE
 _WITHOUT_VALUE: Final = frozenset({"NAMES", "CHARSET", "CHARACTER", "TRANSACTION"})
 # SET PASSWORD is logged like DDL; SET STATEMENT … FOR has another statement in it.
 _UNLIKE_OTHERS: Final = frozenset({"PASSWORD", "STATEMENT"})
+# What CREATE, ALTER and DROP are about; only tables can have rows.
+_OBJECTS: Final = frozenset(
+    {
+        "TABLE", "VIEW", "INDEX", "DATABASE", "SCHEMA", "TRIGGER", "FUNCTION", "PROCEDURE", "EVENT",
+        "USER", "ROLE", "SEQUENCE", "SERVER", "TABLESPACE",
+    }
+)  # fmt: skip
+_OF_OBJECTS: Final = frozenset({"CREATE", "ALTER", "DROP"})
+_TEXTS: Final = frozenset({"RENAME", "GRANT", "REVOKE"})
+_OF_TABLES: Final = frozenset({"ANALYZE", "OPTIMIZE", "REPAIR"})
+_UNLOGGED: Final = frozenset({"LOCAL", "NO_WRITE_TO_BINLOG"})
 _ASSIGNS: Final = frozenset({TokenType.EQ, TokenType.COLON_EQ})
 
 
@@ -66,10 +77,25 @@ def plain_statement(text: str, tokens: Sequence[Token]) -> PlainStatement | None
         return _set(text, tokens)
     if first == "DO":
         return PlainStatement(ParsedStatement(Kind.SELECT), f"SELECT {text_of(text, tokens[1:])}")
+    if _is_ddl(tokens):
+        return PlainStatement(ParsedStatement(Kind.DDL))
+    if first in _OF_TABLES and word(tokens, 1) in _UNLOGGED:
+        return PlainStatement(ParsedStatement(Kind.SELECT))
     for start, kind in _TRANSACTIONS.items():
         if words(tokens, len(start)) == start:
             return PlainStatement(ParsedStatement(_exact(kind, words(tokens, len(tokens)))))
     return None
+
+
+def _is_ddl(tokens: Sequence[Token]) -> bool:
+    """Return whether the text is always what is logged, whichever tables it names."""
+    first = word(tokens, 0)
+    if first in _OF_TABLES:
+        return word(tokens, 1) in ("TABLE", "TABLES")
+    if first not in _OF_OBJECTS:
+        return first in _TEXTS
+    objects = (word(tokens, at) for at in range(1, len(tokens)))
+    return next((each for each in objects if each in _OBJECTS), "TABLE") != "TABLE"
 
 
 def _exact(kind: Kind, all_words: tuple[str, ...]) -> Kind:

@@ -62,6 +62,7 @@ SAFE_FUNCTIONS: Final = frozenset(
         "PERIOD_ADD",
         "PERIOD_DIFF",
         "QUOTE",
+        "ROW",
         "SEC_TO_TIME",
         "STRCMP",
         "ST_ASTEXT",

@@ -13,12 +13,16 @@ from sqlglot.parsers.mysql import MySQLParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from connector.errors import ConfigError, logging_rules
-from connector.logging_rules.created_table import created_columns, created_keys
+from connector.logging_rules.created_table import (
+    created_columns,
+    created_counter_not_first,
+    created_keys,
+)
 from connector.logging_rules.parsed_statement import ParsedStatement
 from connector.logging_rules.plain_statements import plain_statement
 from connector.logging_rules.safe_functions import SAFE_FUNCTIONS
 from connector.logging_rules.sql_tokens import Dialect, tokens_of, word
-from connector.logging_rules.statement_facts import Kind
+from connector.logging_rules.statement_facts import INSERTS, Kind
 from connector.logging_rules.tree_facts import (
     assigned_columns,
     changed_documents,
@@ -27,7 +31,7 @@ from connector.logging_rules.tree_facts import (
     engine_of_created,
     functions_of,
     listed_columns,
-    named_tables,
+    read_tables,
     stored_functions,
     table_name,
     written_tables,
@@ -93,9 +97,7 @@ def _parse(text: str, tokens: list[Token]) -> ParsedStatement:
     kind = _kind(tree, replace=replaces)
     assigned = tuple(assigned_columns(tree))
     written = tuple(written_tables(tree))
-    read = tuple(name for name in named_tables(tree) if name not in written)
-    if kind is Kind.UPDATE or kind is Kind.DELETE:
-        read += written
+    read = tuple(read_tables(tree))
     listed, places = listed_columns(tree), default_places(tree)
     defaults = default_columns(tree) | {
         name for place, name in enumerate(listed) if place in places
@@ -125,7 +127,19 @@ def _parse(text: str, tokens: list[Token]) -> ParsedStatement:
         delayed="DELAYED" in words,
         skip_locked=any(lock.args.get("wait") is False for lock in locks),
         nowait=any(lock.args.get("wait") is True for lock in locks),
+        auto_increment_not_first=created_counter_not_first(tree),
+        logs_seeds=_logs_seeds(kind, tree),
     )
+
+
+def _logs_seeds(kind: Kind, tree: Expr) -> bool:
+    """Whether MariaDB takes RAND in the statement for safe, as it does while it parses INSERT.
+
+    After its SELECT, the statement is INSERT ... SELECT for the parser, and not safe.
+    """
+    conflict = tree.find(exp.OnConflict)
+    later = kind is Kind.INSERT_SELECT and conflict is not None and "RAND" in functions_of(conflict)
+    return kind in INSERTS and not later
 
 
 def _token(kind: TokenType, text: str, place: Token) -> Token:

@@ -38,14 +38,15 @@ def reasons_in_text(text: str, *, mysql: bool) -> frozenset[Reason]:
         parsed = parse(text)
     except ConfigError:
         return frozenset()
+    server = _MYSQL if mysql else _MARIADB
     facts = StatementFacts(
         parsed.kind,
         (),
-        parsed.functions,
+        parsed.functions_on(server),
         parsed.variables,
         limit=parsed.limit and parsed.kind is not Kind.SELECT,
         ignore=parsed.ignore,
         on_duplicate=parsed.on_duplicate,
         skip_locked=parsed.skip_locked,
     )
-    return unsafe_reasons(facts, SessionState(), _MYSQL if mysql else _MARIADB)
+    return unsafe_reasons(facts, SessionState(), server)

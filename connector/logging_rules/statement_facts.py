@@ -59,7 +59,6 @@ DML = frozenset(
         Kind.SELECT,
     }
 )
-SELECTS_INTO = frozenset({Kind.INSERT_SELECT, Kind.REPLACE_SELECT})
 INSERTS = frozenset({Kind.INSERT, Kind.INSERT_SELECT})
 CREATES_TABLE = frozenset(
     {
@@ -116,8 +115,13 @@ class StatementFacts:
 
     @property
     def read(self) -> list[Table]:
-        """The tables that the statement only reads."""
+        """The tables that the statement reads, also to find the rows that it changes."""
         return [use.table for use in self.uses if use.reads]
+
+    @property
+    def only_read(self) -> list[Table]:
+        """The tables that it names where it reads them and does not write them."""
+        return [use.table for use in self.uses if use.reads and not use.writes]
 
     def with_sub_statements(self, others: Iterable[StatementFacts]) -> StatementFacts:
         """Return the facts together with those of functions and triggers."""

@@ -58,16 +58,11 @@ class Table:
     log_table: bool = False
     # mysql.user and the other tables of accounts.
     acl_table: bool = False
+    # No index begins with the AUTO_INCREMENT column, so that each value of the columns before it
+    # counts for itself.
+    auto_increment_not_first: bool = False
 
     @property
     def auto_increment(self) -> TableColumn | None:
         """The AUTO_INCREMENT column, if there is one."""
         return next((column for column in self.columns if column.auto_increment), None)
-
-    @property
-    def auto_increment_not_first(self) -> bool:
-        """Whether the AUTO_INCREMENT column is in the primary key, but not its first column."""
-        column = self.auto_increment
-        if column is None:
-            return False
-        return any(key.primary and column.name in key.columns[1:] for key in self.unique_keys)

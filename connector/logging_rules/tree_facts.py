@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 # They change a document, so that the log can have only the change.
 _CHANGE_DOCUMENTS: Final = frozenset({"JSON_SET", "JSON_REPLACE", "JSON_REMOVE"})
 _COLUMNS_MAX: Final = 4096
+# SELECT 1 FROM DUAL reads nothing.
+_NO_TABLE: Final = "dual"
 _WITHOUT_PARENTHESES: Final[dict[type[exp.Expr], str]] = {
     exp.CurrentUser: "CURRENT_USER",
     exp.CurrentRole: "CURRENT_ROLE",
@@ -33,29 +35,63 @@ def _target(tree: Expr) -> exp.Table:
 
 def written_tables(tree: Expr) -> Iterator[TableName]:
     """Yield the tables that the statement itself changes."""
+    yield from dict.fromkeys(table_name(each) for each in _written_places(tree))
+
+
+def read_tables(tree: Expr) -> Iterator[TableName]:
+    """Yield the tables that the statement reads, where it does not change them, once each.
+
+    So in `UPDATE t a JOIN t b SET a.v = 1`, the second one is read.
+    """
+    written = {id(each) for each in _written_places(tree)}
+    yield from dict.fromkeys(table_name(each) for each in _named(tree) if id(each) not in written)
+
+
+def _written_places(tree: Expr) -> Iterator[exp.Table]:
     if isinstance(tree, exp.Select):
         return
     if isinstance(tree, (exp.Drop, exp.TruncateTable)):
-        yield from named_tables(tree)
+        yield from _named(tree)
         return
     target = _target(tree)
-    if not isinstance(tree, (exp.Update, exp.Delete)) or not target.args.get("joins"):
-        yield table_name(target)
+    joins = target.args.get("joins") or tree.args.get("using")
+    if not isinstance(tree, (exp.Update, exp.Delete)) or not joins:
+        yield target
         return
+    for name in _targets_of_join(tree):
+        yield _place(tree, name)
+
+
+def _targets_of_join(tree: Expr) -> list[str]:
+    """Return the aliases of the tables that an UPDATE or DELETE of a join changes."""
     if isinstance(tree, exp.Update):
         named = [assigned.this.table for assigned in tree.expressions]
     else:
-        named = [each.name for each in tree.args.get("tables") or []]
+        named = [each.name for each in _deleted(tree)]
     if not named:
         raise ConfigError(logging_rules.TARGET_UNCERTAIN)
-    yield from dict.fromkeys(_by_alias(tree, name) for name in named)
+    return named
+
+
+def _deleted(tree: Expr) -> list[exp.Table]:
+    """Return the tables of DELETE a, b FROM ... and of DELETE FROM a, b USING ...; else none."""
+    if not isinstance(tree, exp.Delete):
+        return []
+    if tree.args.get("using"):
+        target = _target(tree)
+        return [target, *(join.this for join in target.args.get("joins") or [])]
+    return list(tree.args.get("tables") or [])
+
+
+def _place(tree: Expr, alias: str) -> exp.Table:
+    for each in _sources(tree):
+        if each.alias_or_name.lower() == alias.lower():
+            return each
+    raise ConfigError(logging_rules.TARGET_UNCERTAIN)
 
 
 def _by_alias(tree: Expr, alias: str) -> TableName:
-    for each in _sources(tree):
-        if each.alias_or_name.lower() == alias.lower():
-            return table_name(each)
-    raise ConfigError(logging_rules.TARGET_UNCERTAIN)
+    return table_name(_place(tree, alias))
 
 
 def assigned_columns(tree: Expr) -> Iterator[tuple[TableName, str]]:
@@ -74,19 +110,17 @@ def assigned_columns(tree: Expr) -> Iterator[tuple[TableName, str]]:
             yield _by_alias(tree, each.this.table) if joined else table_name(target), each.this.name
 
 
-def named_tables(tree: Expr) -> Iterator[TableName]:
-    """Yield each table that the statement names, once."""
+def _named(tree: Expr) -> Iterator[exp.Table]:
+    """Yield each place that names a table: no common table expression, and not DUAL."""
     inner = {each.alias_or_name.lower() for each in tree.find_all(exp.CTE)}
-    names = (
-        table_name(each) for each in _sources(tree) if each.db or each.name.lower() not in inner
-    )
-    yield from dict.fromkeys(names)
+    for each in _sources(tree):
+        if each.db or each.name.lower() not in inner | {_NO_TABLE}:
+            yield each
 
 
 def _sources(tree: Expr) -> Iterator[exp.Table]:
     """Yield the tables with their aliases; in DELETE x FROM …, the first x can be an alias."""
-    targets = tree.args.get("tables") if isinstance(tree, exp.Delete) else None
-    left_out = {id(each) for each in targets or []}
+    left_out = {id(each) for each in _deleted(tree)}
     return (each for each in tree.find_all(exp.Table) if id(each) not in left_out)
 
 

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from connector.logging_rules.mixed_engines import is_mixed, writes_after_transactional
-from connector.logging_rules.statement_facts import INSERTS, SELECTS_INTO, Kind
+from connector.logging_rules.statement_facts import INSERTS, Kind
 from connector.logging_rules.unsafe_functions import SAFE_VARIABLES, unsafe_functions
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _of_words(facts: StatementFacts, server: ServerVersion) -> Iterator[Reason]:
         yield Reason.DELAYED
     if facts.fulltext_plugin:
         yield Reason.FULLTEXT_PLUGIN
-    if facts.skip_locked:
+    if facts.skip_locked and not server.is_mariadb:
         yield Reason.SKIP_LOCKED
     if facts.nowait and server.mysql_since(8, 0, 1):
         yield Reason.NOWAIT
@@ -127,11 +127,10 @@ def _of_auto_increment(facts: StatementFacts) -> Iterator[Reason]:
     """Yield the reasons by which AUTO_INCREMENT values could differ."""
     if _has_auto_increment(use.table for use in facts.uses if use.in_sub_statement and use.writes):
         yield Reason.SUB_STATEMENT_AUTO_INCREMENT
-    own = [use.table for use in facts.uses if use.writes and not use.in_sub_statement]
-    if facts.kind in SELECTS_INTO and facts.read and _has_auto_increment(own):
+    # The servers look at locks, not at the kind of the statement, and at those of triggers, too.
+    if facts.only_read and _has_auto_increment(facts.written):
         yield Reason.WRITE_AUTO_INCREMENT_SELECT
-    inserts = facts.kind in INSERTS | {Kind.REPLACE, Kind.REPLACE_SELECT, Kind.LOAD_DATA}
-    if inserts and any(table.auto_increment_not_first for table in own):
+    if any(table.auto_increment_not_first for table in facts.written):
         yield Reason.AUTO_INCREMENT_NOT_FIRST
 
 

@@ -19,6 +19,7 @@ _EVERYWHERE: Final = frozenset(
         "IS_USED_LOCK",
         "LOAD_FILE",
         "MASTER_POS_WAIT",
+        "RAND",
         "RELEASE_LOCK",
         "RELEASE_ALL_LOCKS",
         "ROW_COUNT",
@@ -36,7 +37,6 @@ _EVERYWHERE: Final = frozenset(
 )
 _MYSQL: Final = frozenset(
     [
-        "RAND",
         "AES_ENCRYPT",
         "AES_DECRYPT",
         "SOURCE_POS_WAIT",
@@ -44,7 +44,6 @@ _MYSQL: Final = frozenset(
         "WAIT_UNTIL_SQL_THREAD_AFTER_GTIDS",
     ]
 )
-# RAND is logged with its seeds, in a Rand event.
 _MARIADB: Final = frozenset(
     [
         "CURRENT_ROLE",

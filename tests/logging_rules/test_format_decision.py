@@ -64,12 +64,6 @@ def test_an_unsafe_statement_becomes_rows_in_mixed_format_and_a_warning_in_state
     )
 
 
-def test_rand_is_unsafe_on_mysql_and_safe_on_mariadb() -> None:
-    facts = replace(insert(T_TABLE), functions=frozenset({"RAND"}))
-    assert decide_logging_format(facts, MIXED, MYSQL_8_0).logged_as is LoggedAs.ROW
-    assert decide_logging_format(facts, MIXED, MARIADB).logged_as is LoggedAs.STATEMENT
-
-
 def test_a_temporary_table_is_logged_as_text_in_mixed_format_until_mysql_8_0_4() -> None:
     facts = StatementFacts(Kind.CREATE_TEMPORARY)
     assert decide_logging_format(facts, MIXED, MYSQL_5_7).logged_as is LoggedAs.STATEMENT

@@ -34,7 +34,20 @@ def test_the_words_of_a_statement_tell_whether_it_is_unsafe(
     assert reasons_in_text(text, mysql=True) == reasons
 
 
-def test_only_mariadb_logs_what_rand_needs() -> None:
-    text = "UPDATE t SET v = RAND()"
-    assert reasons_in_text(text, mysql=True) == {Reason.SYSTEM_FUNCTION}
-    assert reasons_in_text(text, mysql=False) == frozenset()
+@pytest.mark.parametrize(
+    ("text", "is_safe_on_mariadb"),
+    [
+        ("UPDATE t SET v = RAND()", False),
+        ("DELETE FROM t WHERE v < RAND()", False),
+        ("REPLACE INTO t VALUES (RAND())", False),
+        ("INSERT INTO t VALUES (RAND())", True),
+        ("INSERT INTO t SELECT RAND()", True),
+        ("INSERT INTO t VALUES (1) ON DUPLICATE KEY UPDATE v = RAND()", True),
+    ],
+)
+def test_only_mariadb_logs_what_rand_needs_and_only_for_inserts(
+    text: str, is_safe_on_mariadb: bool
+) -> None:
+    unsafe = frozenset({Reason.SYSTEM_FUNCTION})
+    assert reasons_in_text(text, mysql=True) == unsafe
+    assert reasons_in_text(text, mysql=False) == (frozenset() if is_safe_on_mariadb else unsafe)

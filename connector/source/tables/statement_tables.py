@@ -19,6 +19,7 @@ from connector.logging_rules.table import Table
 from connector.logging_rules.unsafe_defaults import takes_unsafe_default
 from connector.logging_rules.unsafe_functions import unsafe_functions
 from connector.source.server.product import version_of
+from connector.source.tables.foreign_key_uses import ForeignKeyUses
 from connector.source.tables.parsed_programs import parsed_program
 from connector.source.tables.stored_programs import StoredPrograms
 from connector.source.tables.table_facts import TableFacts
@@ -49,6 +50,7 @@ class StatementTables:
         self._tables = TableFacts(session, self.server)
         self._programs = StoredPrograms(session)
         self._written = WrittenTables(self._programs)
+        self._keys = ForeignKeyUses(session)
         # Those that the statements have created so far.
         self._temporary: dict[TableName, Table] = {}
 
@@ -84,7 +86,7 @@ class StatementTables:
         facts = StatementFacts(
             parsed.kind,
             tuple(uses),
-            parsed.functions,
+            parsed.functions_on(self.server),
             parsed.variables,
             # A SELECT gives its LIMIT to the statement that invokes it.
             limit=parsed.limit and (depth > 0 or parsed.kind is not Kind.SELECT),
@@ -116,13 +118,21 @@ class StatementTables:
             for name in parsed.written:
                 self._add_written(parsed, (name[0] or database, name[1]), uses, inner, depth)
         for name in parsed.read:
-            if name not in (*parsed.written, parsed.like):
+            if name != parsed.like and not self._is_computed(name, database):
                 view = self._programs.view(name[0] or database, name[1])
                 if view is None:
                     uses.append(TableUse(self._table(name, database), reads=True))
                 else:
                     inner += self._program(view, depth)
         return uses, inner
+
+    def _is_computed(self, name: TableName, database: str) -> bool:
+        """Whether the server makes the rows of a table when it is read, from no other table.
+
+        MySQL 8.0 made tables of information_schema views of its own tables.
+        """
+        own = (name[0] or database).lower() == "information_schema"
+        return own and not self.server.mysql_since(8, 0)
 
     def _add_written(
         self,
@@ -143,10 +153,15 @@ class StatementTables:
         for each in (*written.tables, *joined):
             uses.append(TableUse(self._table(each, ""), writes=True, reads=reads))
             inner += self._triggers(parsed, each, depth)
+            inner += self._by_keys(parsed, each)
         if not joined:
             uses += [TableUse(self._table(each, ""), reads=True) for each in written.read]
+        changed = {use.table.name for use in uses if use.writes}
         for view in written.views:
-            inner += self._program(view, depth)
+            for facts in self._program(view, depth):
+                # The tables below the view are changed where its SELECT names them.
+                only = tuple(use for use in facts.uses if use.table.name not in changed)
+                inner.append(replace(facts, uses=only))
             # The list of the columns has the names of the view.
             if parsed.kind in _INSERTS and any(
                 column.unsafe_default for use in uses for column in use.table.columns
@@ -163,7 +178,14 @@ class StatementTables:
             engine = engine_of(parsed.engine or "InnoDB", self.server)
             if engine is None:
                 raise ConfigError(logging_rules.ENGINE_UNKNOWN, table=name[1], engine=parsed.engine)
-            table = Table(name[1], engine, parsed.columns, parsed.unique_keys, temporary)
+            table = Table(
+                name[1],
+                engine,
+                parsed.columns,
+                parsed.unique_keys,
+                temporary,
+                auto_increment_not_first=parsed.auto_increment_not_first,
+            )
         if temporary:
             self._temporary[name[0] or database, name[1]] = table
         return table
@@ -175,13 +197,14 @@ class StatementTables:
     def _triggers(
         self, parsed: ParsedStatement, table: TableName, depth: int
     ) -> Iterator[StatementFacts]:
-        events = _EVENTS.get(parsed.kind, set())
-        if parsed.kind in INSERTS | {Kind.LOAD_DATA}:
-            events = {"INSERT"} | ({"UPDATE"} if parsed.on_duplicate else set())
-        if parsed.kind in _REPLACES or (parsed.kind is Kind.LOAD_DATA and parsed.replace):
-            events = {"INSERT", "DELETE"}
-        for trigger in self._programs.triggers(*table, events):
+        for trigger in self._programs.triggers(*table, _events(parsed)):
             yield from self._program(trigger, depth)
+
+    def _by_keys(self, parsed: ParsedStatement, table: TableName) -> Iterator[StatementFacts]:
+        """Yield the tables that foreign keys add, as facts of a statement for each."""
+        for name, writes in self._keys.of(table, _events(parsed)):
+            use = TableUse(self._table(name, ""), writes=writes, reads=not writes)
+            yield StatementFacts(Kind.UPDATE, (use,))
 
     def _function(self, name: TableName, database: str, depth: int) -> Iterator[StatementFacts]:
         stored = self._programs.function(name[0] or database, name[1])
@@ -197,3 +220,12 @@ class StatementTables:
         """Yield the facts of each statement: which of them run does not matter to the decision."""
         for _, statement in parsed_program(program, depth).statements:
             yield self._facts(statement, program.database, depth + 1)
+
+
+def _events(parsed: ParsedStatement) -> set[str]:
+    """Return the events of triggers: INSERT, UPDATE, DELETE."""
+    if parsed.kind in _REPLACES or (parsed.kind is Kind.LOAD_DATA and parsed.replace):
+        return {"INSERT", "DELETE"}
+    if parsed.kind in INSERTS | {Kind.LOAD_DATA}:
+        return {"INSERT"} | ({"UPDATE"} if parsed.on_duplicate else set())
+    return _EVENTS.get(parsed.kind, set())

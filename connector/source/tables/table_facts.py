@@ -46,13 +46,16 @@ class TableFacts:
         log_table = (database, table) in _LOG_TABLES or database == "performance_schema"
         if engine is None and not log_table:
             raise ConfigError(logging_rules.ENGINE_UNKNOWN, table=shown, engine=named)
+        columns, (keys, first) = self._columns(where), self._keys(where)
+        counter = next((each.name for each in columns if each.auto_increment), None)
         return Table(
             shown,
             engine or ENGINES["CSV"],
-            self._columns(where),
-            self._keys(where),
+            columns,
+            keys,
             log_table=log_table,
             acl_table=database == "mysql" and table in _ACL_TABLES,
+            auto_increment_not_first=counter is not None and counter not in first,
         )
 
     def _columns(self, where: str) -> tuple[TableColumn, ...]:
@@ -78,12 +81,20 @@ class TableFacts:
         unsafe = unsafe_functions(self._server)
         return any(word(tokens, at) in unsafe for at in range(len(tokens)))
 
-    def _keys(self, where: str) -> tuple[UniqueKey, ...]:
+    def _keys(self, where: str) -> tuple[tuple[UniqueKey, ...], frozenset[str]]:
+        """Return the unique keys, and the columns with which an index begins."""
         rows = self._session.query(
-            "SELECT index_name AS name, column_name AS part FROM information_schema.statistics "  # noqa: S608 - quoted
-            f"WHERE {where} AND non_unique = 0 ORDER BY index_name, seq_in_index"
+            "SELECT index_name AS name, column_name AS part, non_unique AS more "  # noqa: S608 - quoted
+            f"FROM information_schema.statistics WHERE {where} ORDER BY index_name, seq_in_index"
         )
         keys: dict[str, tuple[str, ...]] = {}
+        unique = set()
         for row in rows:
-            keys[row["name"] or ""] = (*keys.get(row["name"] or "", ()), row["part"] or "")
-        return tuple(UniqueKey(name, columns) for name, columns in keys.items())
+            name = row["name"] or ""
+            keys[name] = (*keys.get(name, ()), row["part"] or "")
+            if row["more"] == "0":
+                unique.add(name)
+        return (
+            tuple(UniqueKey(name, columns) for name, columns in keys.items() if name in unique),
+            frozenset(columns[0] for columns in keys.values()),
+        )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
+from connector.logging_rules.session_state import BinlogFormat
 from connector.logging_rules.unsafe import Reason
 from tests.application import app
 from tests.integration.source_server import source_of
@@ -268,3 +269,154 @@ def test_a_function_that_is_loaded_into_the_server_is_unsafe(mysql_9: MysqlServe
         assert warned(source, "loaded", statement) == [Reason.UDF.value]
     finally:
         source.execute("DROP FUNCTION service_release_locks", "DROP DATABASE loaded")
+
+
+COUNTER, FIRST = Reason.WRITE_AUTO_INCREMENT_SELECT, Reason.AUTO_INCREMENT_NOT_FIRST
+COUNTED_TABLES = [
+    "CREATE TABLE i (id INT AUTO_INCREMENT PRIMARY KEY, n INT)",
+    "CREATE TABLE k (a INT PRIMARY KEY, n INT)",
+    "CREATE TABLE m (a INT PRIMARY KEY, n INT)",
+    "CREATE TABLE later (g INT, id INT AUTO_INCREMENT, KEY (g, id)) ENGINE=MyISAM",
+    "CREATE TABLE also_first (g INT, id INT AUTO_INCREMENT, PRIMARY KEY (g, id), KEY (id))",
+    "CREATE TABLE reading (id INT AUTO_INCREMENT PRIMARY KEY, n INT)",
+    "CREATE VIEW seen AS SELECT id, n FROM i",
+    "CREATE VIEW joined AS SELECT i.id AS id, i.n AS n, k.n AS kn FROM i JOIN k ON i.id = k.a",
+    "CREATE VIEW limited AS SELECT id, n FROM i WHERE n < (SELECT COUNT(*) + 100 FROM m)",
+    "CREATE FUNCTION counted_m() RETURNS INT READS SQL DATA RETURN (SELECT COUNT(*) FROM m)",
+    "CREATE TRIGGER read_m BEFORE INSERT ON reading FOR EACH ROW SET NEW.n = counted_m()",
+    "INSERT INTO i VALUES (1, 1), (2, 2)",
+    "INSERT INTO k VALUES (1, 1), (2, 2)",
+    "INSERT INTO m VALUES (1, 1)",
+    "INSERT INTO later VALUES (1, 1)",
+]
+OF_COUNTERS = [
+    ("UPDATE i JOIN k ON i.id = k.a SET i.n = 5", [COUNTER]),
+    ("UPDATE i, m SET i.n = 6", [COUNTER]),
+    ("UPDATE i, m SET m.n = 7", []),
+    ("UPDATE i, k SET i.n = 8, k.n = 8", []),
+    ("UPDATE i SET n = (SELECT COUNT(*) FROM m)", [COUNTER]),
+    ("UPDATE i SET n = 9", []),
+    ("UPDATE i x JOIN i y ON x.id = y.id SET x.n = 10", [COUNTER]),
+    ("UPDATE i SET n = counted_m()", [COUNTER]),
+    ("UPDATE k SET n = (SELECT COUNT(*) FROM i)", []),
+    ("DELETE i FROM i JOIN k ON i.id = k.a + 100", [COUNTER]),
+    ("DELETE FROM x USING i AS x JOIN k ON x.id = k.a + 100", [COUNTER]),
+    ("DELETE FROM i WHERE id = (SELECT MAX(a) + 50 FROM m)", [COUNTER]),
+    ("INSERT INTO i (n) VALUES ((SELECT COUNT(*) FROM m))", [COUNTER]),
+    ("INSERT INTO i (n) SELECT n FROM i", [COUNTER]),
+    ("INSERT INTO i (n) SELECT 1 FROM DUAL", []),
+    ("REPLACE INTO i (n) VALUES ((SELECT COUNT(*) FROM m))", [COUNTER]),
+    ("INSERT INTO reading (n) VALUES (1)", [COUNTER]),
+    ("UPDATE reading SET n = 1", []),
+    ("UPDATE seen SET n = 11", []),
+    ("UPDATE joined SET n = 12", [COUNTER]),
+    ("UPDATE limited SET n = 13", [COUNTER]),
+    ("UPDATE later SET g = 2", [FIRST]),
+    ("DELETE FROM later WHERE g = 77", [FIRST]),
+    ("INSERT INTO later (g) VALUES (1)", [FIRST]),
+    ("INSERT INTO also_first (g) VALUES (1)", []),
+    (
+        "CREATE TABLE made (id INT AUTO_INCREMENT PRIMARY KEY) SELECT n FROM k",
+        [COUNTER, Reason.CREATE_SELECT_AUTO_INCREMENT],
+    ),
+]
+
+
+def test_a_counter_beside_a_read_makes_a_statement_of_any_kind_unsafe(
+    source: Source, schema: str
+) -> None:
+    source.execute(f"USE {schema}", *COUNTED_TABLES)
+    for statement, reasons in OF_COUNTERS:
+        expected = sorted(reason.value for reason in reasons)
+        assert told(source, schema, statement) == expected, statement
+        assert warned(source, schema, statement) == expected, statement
+
+
+OF_RAND = [
+    "INSERT INTO k VALUES (1, RAND() * 10)",
+    "INSERT INTO k SELECT 2, RAND() * 10",
+    "INSERT INTO k VALUES (2, 1) ON DUPLICATE KEY UPDATE n = RAND()",
+    "INSERT INTO k SELECT 2, 2 ON DUPLICATE KEY UPDATE n = RAND()",
+    "INSERT INTO k VALUES (3, chance())",
+    "INSERT INTO k SELECT 4, n FROM chances",
+    "INSERT INTO given VALUES (1, 1)",
+    "REPLACE INTO k VALUES (5, RAND())",
+    "UPDATE k SET n = RAND(5) * 10 + 20",
+    "DELETE FROM k WHERE a < 3 + RAND()",
+    "INSERT INTO k SELECT a + 10, 1 FROM k WHERE a = 3 FOR UPDATE SKIP LOCKED",
+]
+
+
+def test_rand_is_unsafe_where_the_server_says_so(source: Source, schema: str) -> None:
+    source.execute(
+        f"USE {schema}",
+        "CREATE TABLE k (a INT PRIMARY KEY, n INT)",
+        "CREATE TABLE given (a INT PRIMARY KEY, n INT)",
+        "CREATE FUNCTION chance() RETURNS INT NO SQL RETURN RAND() * 10",
+        "CREATE VIEW chances AS SELECT RAND() * 10 AS n",
+        "CREATE TRIGGER gives BEFORE INSERT ON given FOR EACH ROW SET NEW.n = RAND()",
+    )
+    for statement in OF_RAND:
+        expected = warned(source, schema, statement)
+        assert told(source, schema, statement) == expected, statement
+
+
+OF_KEYS = [
+    "INSERT INTO child (p) VALUES (1)",
+    "UPDATE child SET n = 4",
+    "DELETE FROM child WHERE id = 99",
+    "DELETE FROM parent WHERE id = 99",
+    "UPDATE parent SET n = 4",
+    "REPLACE INTO parent VALUES (1, 1)",
+    "INSERT INTO parent VALUES (5, 1)",
+    "DELETE FROM plain WHERE id = 99",
+    "UPDATE plain SET n = 4",
+    "INSERT INTO self (n) VALUES (1)",
+    "UPDATE self SET n = 5",
+]
+
+
+@pytest.mark.parametrize("name", ["mysql_9", "mysql_server", "mariadb_server"])
+def test_foreign_keys_count_where_the_server_says_so(
+    name: str, request: pytest.FixtureRequest
+) -> None:
+    source, schema = source_of(request.getfixturevalue(name)), "keys_of_rules"
+    source.execute(
+        f"CREATE DATABASE {schema}",
+        f"USE {schema}",
+        "CREATE TABLE parent (id INT AUTO_INCREMENT PRIMARY KEY, n INT)",
+        "CREATE TABLE child (id INT AUTO_INCREMENT PRIMARY KEY, n INT, p INT, "
+        "FOREIGN KEY (p) REFERENCES parent (id) ON DELETE SET NULL)",
+        "CREATE TABLE plain (id INT PRIMARY KEY, n INT)",
+        "CREATE TABLE gone (id INT AUTO_INCREMENT PRIMARY KEY, p INT, "
+        "FOREIGN KEY (p) REFERENCES plain (id) ON DELETE CASCADE)",
+        "CREATE TABLE self (id INT AUTO_INCREMENT PRIMARY KEY, n INT, p INT, "
+        "FOREIGN KEY (p) REFERENCES self (id))",
+        "INSERT INTO parent VALUES (1, 1)",
+        "INSERT INTO plain VALUES (1, 1)",
+    )
+    try:
+        for statement in OF_KEYS:
+            expected = warned(source, schema, statement)
+            assert told(source, schema, statement) == expected, statement
+    finally:
+        source.execute(f"DROP DATABASE {schema}")
+
+
+TEXTS = [
+    "GRANT SELECT ON *.* TO a",
+    "RENAME TABLE t TO t2",
+    "ANALYZE TABLE t",
+    "CREATE OR REPLACE VIEW v AS SELECT 1 FROM t",
+    "CREATE UNIQUE INDEX i ON t (n)",
+    "DROP DATABASE t",
+    "ALTER VIEW v AS SELECT 1",
+]
+
+
+def test_rules_says_that_ddl_is_always_a_text(source: Source, schema: str) -> None:
+    for statement in TEXTS:
+        _, output = say(source, schema, statement)
+        assert output.count("statement  R-log-statement-format") == len(BinlogFormat), statement
+    _, output = say(source, schema, "OPTIMIZE LOCAL TABLE t")
+    assert output.count("nothing") == 2 * len(BinlogFormat)
