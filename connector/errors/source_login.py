@@ -59,6 +59,68 @@ ANOTHER_ANSWERED = ErrorCode(
     example={"server": _SERVER},
     url_fix="name the server itself in the URL, not an address that several share",
 )
+SILENT = ErrorCode(
+    "S106",
+    "{server}: no MySQL or MariaDB server greets: the port accepted a connection, and then nothing "
+    "came for {seconds:g} s",
+    "check {source.host} and {source.port}, and that the server is not stuck",
+    end=End.RETRIED,
+    cause=(
+        "MySQL and MariaDB speak first. A program that waits for its client to speak has another "
+        "protocol (Kafka, HTTP, TLS, PostgreSQL); or the server is too busy to answer."
+    ),
+    example={"server": _SERVER, "seconds": 30.0},
+)
+CLOSED_AT_ONCE = ErrorCode(
+    "S107",
+    "{server}: no MySQL or MariaDB server greets: the connection was closed at once",
+    "check that the server runs, and {source.host} and {source.port}",
+    end=End.RETRIED,
+    cause=(
+        "Something accepted the connection and closed it: often a proxy or a port of a container "
+        "whose server is not running yet."
+    ),
+    example={"server": _SERVER},
+)
+NOT_MYSQL = ErrorCode(
+    "S108",
+    "{server}: what came is not the protocol of MySQL",
+    "check {source.host} and {source.port}",
+    cause=(
+        "Another program listens at the port (SSH, a mail server, the X Protocol of MySQL itself, "
+        "whose port is 33060), or something on the way changes what the server sends."
+    ),
+    example={"server": _SERVER},
+)
+CLEAR_TEXT = ErrorCode(
+    "S109",
+    "{server}: the password is not sent: the server asks for it in clear text ({method}), and no "
+    "certificate proves who it is",
+    "set {source.tls.mode} to verify_identity, with {source.tls.ca}",
+    cause=(
+        "By this login method, any program that answers at the address learns the password. "
+        "Accounts of PAM and LDAP have it, and tokens of cloud services. If the account has "
+        "another method, a program may pretend to be the server."
+    ),
+    example={"server": _SERVER, "method": "mysql_clear_password"},
+    url_fix="set {source.tls.mode} to VERIFY_IDENTITY, with {source.tls.ca}",
+)
+KEY_NOT_CHOSEN = ErrorCode(
+    "S110",
+    "{server}: the password is not sent: {method} needs TLS, or a public key that you choose",
+    "set {source.tls.mode} to verify_identity, with {source.tls.ca}; without TLS, name the "
+    "server's public_key.pem in {source.tls.server_public_key}, or set "
+    "{source.tls.get_server_public_key} to true if nobody else can answer at this address",
+    cause=(
+        "The connection has no TLS, and the server does not have the account in its cache. It then "
+        "wants the password encrypted with its public key. With a key that it sends itself, "
+        "any program that answers at the address learns the password."
+    ),
+    example={"server": _SERVER, "method": "caching_sha2_password"},
+    url_fix="set {source.tls.mode} to VERIFY_IDENTITY, with {source.tls.ca}; without TLS, name the "
+    "server's public_key.pem in {source.tls.server_public_key}, or set "
+    "{source.tls.get_server_public_key} to true if nobody else can answer at this address",
+)
 NO_TLS = ErrorCode(
     "S111",
     "{server}: the server offers no TLS",

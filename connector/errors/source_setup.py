@@ -37,6 +37,40 @@ STATEMENT_AND_FILE = ErrorCode(
     cause="Only MySQL 8.0 and later keep by SET PERSIST what a statement sets.",
     example={"statement": "SET GLOBAL log_bin = 'ON'", "name": "log_bin", "value": "ON"},
 )
+_VERIFY = "set {source.tls.mode} to verify_identity, with {source.tls.ca}"
+_IMPOSTOR = (
+    "nothing proves that {host} is the source, so a program that answers in its place can learn "
+    "the password and send changes"
+)
+PREFERRED_TLS = ErrorCode(
+    "S607",
+    "{source.tls.mode} is {value}: " + _IMPOSTOR + ", and if no TLS is offered, everybody on the "
+    "way can read the rows",
+    _VERIFY,
+    end=End.LOGGED,
+    cause=(
+        "The connection is encrypted if the server offers it, and no certificate is checked. "
+        "This protects against nobody who can change what is sent."
+    ),
+    example={"value": "preferred", "host": "db1"},
+)
+UNVERIFIED_TLS = ErrorCode(
+    "S608",
+    "{source.tls.mode} is {value}: " + _IMPOSTOR,
+    _VERIFY,
+    end=End.LOGGED,
+    cause="The connection is encrypted, but no certificate is checked.",
+    example={"value": "required", "host": "db1"},
+)
+NOT_ENCRYPTED = ErrorCode(
+    "S609",
+    "{source.tls.mode} is {value}: everybody on the way to {host} can read the rows, and a program "
+    "that answers in its place can send changes",
+    _VERIFY,
+    end=End.LOGGED,
+    cause="The connection is not encrypted, and nothing proves who the server is.",
+    example={"value": "disabled", "host": "db1"},
+)
 SETTING = _setting(
     "S611",
     "binlog_row_image",

@@ -24,3 +24,11 @@ TLS_CERTIFICATE = ErrorCode(
     cause=_UNREADABLE,
     example={"path": "/etc/client.pem", "why": "No such file or directory"},
 )
+PUBLIC_KEY = ErrorCode(
+    "C182",
+    "{source.tls.server_public_key} {path}: {why}",
+    "name the file public_key.pem of the server's data directory",
+    end=_END,
+    cause=_UNREADABLE,
+    example={"path": "/etc/public_key.pem", "why": "No such file or directory"},
+)

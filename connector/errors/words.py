@@ -26,6 +26,8 @@ URL_WORDS = {
     "source.tls.ca": "ssl-ca",
     "source.tls.certificate": "ssl-cert",
     "source.tls.key": "ssl-key",
+    "source.tls.server_public_key": "server-public-key-path",
+    "source.tls.get_server_public_key": "get-server-public-key",
 }
 
 

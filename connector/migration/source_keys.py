@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 _MS: Final = 1000
 # Debezium takes a random one of this range; here it must stay the same.
 _SERVER_ID: Final = 5800
+# Connector/J's permission to take the RSA key that a server without TLS sends.
+_KEY_OF_SERVER: Final = "driver.allowPublicKeyRetrieval"
 _VARIABLE: Final = "BINLOG_CONNECTOR_SOURCE__PASSWORD"
 _SSL: Final = {
     "disabled": "disabled",
@@ -43,6 +45,8 @@ def convert_source(draft: Draft, *, secrets: bool) -> None:
     mode = draft.pop("database.ssl.mode") or default
     found = draft.one_of("database.ssl.mode", mode, _SSL)
     draft.take("database.ssl.mode", "source.tls.mode", found, mode)
+    if draft.left.get(_KEY_OF_SERVER, "").lower() == "true":
+        draft.flag(_KEY_OF_SERVER, "source.tls.get_server_public_key")
 
 
 def convert_password(draft: Draft, name: str, key: str, variable: str, *, secrets: bool) -> None:

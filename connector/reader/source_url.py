@@ -26,7 +26,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _SCHEMES = ("mysql", "mariadb")
-_TLS = {"ssl-mode": "mode", "ssl-ca": "ca", "ssl-cert": "certificate", "ssl-key": "key"}
+_TLS = {
+    "ssl-mode": "mode",
+    "ssl-ca": "ca",
+    "ssl-cert": "certificate",
+    "ssl-key": "key",
+    "server-public-key-path": "server_public_key",
+    "get-server-public-key": "get_server_public_key",
+}
 _OPTIONS = {"server-id": "server_id", "connect-timeout": "connect_timeout_seconds"}
 _NAMES = {"user": "user", "port": "port", **{key: name for name, key in (_OPTIONS | _TLS).items()}}
 # Range of the random ids: far from ids that users choose.

@@ -50,6 +50,9 @@ class TlsSettings(Section):
     ca: Path | None = None
     certificate: Path | None = None
     key: Path | None = None
+    # Without TLS: the RSA key with which a password is encrypted, and whether to take the server's.
+    server_public_key: Path | None = None
+    get_server_public_key: bool = False
 
 
 class MaskSettings(Section):

@@ -31,13 +31,15 @@ def test_a_password_of_its_own_comes_in_place_of_the_urls() -> None:
 def test_the_options_are_those_of_the_servers_clients() -> None:
     settings = source_settings(
         "mysql://u@h/?ssl-mode=VERIFY_IDENTITY&ssl-ca=/etc/ca%20.pem&ssl-cert=/c.pem&ssl-key=/k.pem"
-        "&server-id=7&connect-timeout=2.5"
+        "&server-public-key-path=/p.pem&get-server-public-key=1&server-id=7&connect-timeout=2.5"
     )
     assert settings.tls == TlsSettings(
         mode="verify_identity",
         ca=Path("/etc/ca .pem"),
         certificate=Path("/c.pem"),
         key=Path("/k.pem"),
+        server_public_key=Path("/p.pem"),
+        get_server_public_key=True,
     )
     assert (settings.server_id, settings.connect_timeout_seconds) == (7, 2.5)
 
@@ -77,7 +79,8 @@ def test_another_url_is_refused_without_its_password(url: str) -> None:
             "ssl_mode=required",
             (
                 "the source's URL has the unknown option ssl_mode; there are ssl-mode, ssl-ca, "
-                "ssl-cert, ssl-key, server-id, connect-timeout"
+                "ssl-cert, ssl-key, server-public-key-path, get-server-public-key, server-id, "
+                "connect-timeout"
             ),
         ),
         (

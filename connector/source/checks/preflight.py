@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from connector.errors import SourceRefused, source_setup
 from connector.errors.message import Message
 from connector.source.checks.cloud_advice import check_rds_retention, check_reader, no_log
+from connector.source.checks.encryption import check_encryption
 from connector.source.checks.finding import Finding, Severity, check_setting, set_global, set_verb
 from connector.source.checks.grants import check_grants
 from connector.source.checks.heartbeat import check_heartbeat
@@ -43,6 +44,7 @@ def check_source(server: MysqlServer, settings: SourceSettings) -> list[Finding]
     grants = list(check_grants(server, settings))
     return [
         *_check_server_id(server, settings),
+        *check_encryption(settings),
         *check_reader(server),
         *_check_rows(server),
         *(_check_mariadb(server) if mariadb else _check_mysql(server)),

@@ -1,7 +1,7 @@
 """Settings to a logged-in session on the source: PyMySQL does login, TLS and SQL.
 
-Only this module knows PyMySQL and uses its private names: PyMySQL has no public way to send a
-replication command or to hand over its socket.
+Only this module and `logins` know PyMySQL and use its private names: PyMySQL has no public way to
+send a replication command or to hand over its socket.
 
 https://pymysql.readthedocs.io/
 """
@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import socket
 import ssl
+import struct
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, BinaryIO, NoReturn, Protocol, Self
 
@@ -21,13 +23,25 @@ from connector.errors import SourceRefused, SourceUnavailable, source_login, sou
 from connector.progress.server_identity import ServerIdentity
 from connector.source.server.cloud import Cloud, read_cloud
 from connector.source.server.identity import read_identity
+from connector.source.server.logins import login_methods
 from connector.source.server.server_errors import UNKNOWN_SYSTEM_VARIABLE, server_error
 from connector.source.server.tls import context_of, unverified_context
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from connector.settings.sections import SourceSettings
+
+# What PyMySQL raises at bytes that are not of MySQL's protocol, or that it does not expect.
+_UNREADABLE = (
+    struct.error,
+    LookupError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    AssertionError,
+)
+_PROTOCOL_VERSION = 10
 
 __all__ = ["Command", "MysqlServer", "ServerIdentity"]
 
@@ -55,9 +69,28 @@ class _Connection(_Base):
         _rfile: BinaryIO | None
         _closed: bool
         _read_timeout: float | None
+        protocol_version: int
 
         def _execute_command(self, command: int, sql: bytes) -> None: ...
         def _read_ok_packet(self) -> object: ...
+
+    # Whether the server has introduced itself.
+    greeted = False
+
+    def _get_server_information(self) -> None:
+        with _readable():
+            super()._get_server_information()  # type: ignore[misc]
+            # A MySQL server speaks the X Protocol on another port.
+            assert self.protocol_version == _PROTOCOL_VERSION
+        self.greeted = True
+
+    def _request_authentication(self) -> None:
+        with _readable():
+            super()._request_authentication()  # type: ignore[misc]
+
+    def _read_query_result(self, unbuffered: bool = False) -> object:
+        with _readable():
+            return super()._read_query_result(unbuffered)  # type: ignore[misc]
 
     def _create_ssl_ctx(self, given: ssl.SSLContext | dict[str, object]) -> ssl.SSLContext:
         """Return the context of TLS; PyMySQL asks with an empty dict if TLS is only preferred.
@@ -87,6 +120,18 @@ class _Connection(_Base):
         return detached
 
 
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Turn what PyMySQL raises at foreign bytes into its error for these."""
+    try:
+        yield
+    except OSError:
+        # A certificate that is refused is a ValueError as well.
+        raise
+    except _UNREADABLE as error:
+        raise pymysql.err.InternalError(str(error)) from error
+
+
 class MysqlServer:
     """A session on a MySQL or MariaDB server; a context manager closes it.
 
@@ -112,27 +157,32 @@ class MysqlServer:
         server_name = name_of(settings)
         password = settings.read_password().encode("utf-8")
         context = context_of(settings.tls)
+        connection = _Connection(
+            host=settings.host,
+            port=settings.port,
+            user=settings.user,
+            password=password,
+            charset="utf8mb4",
+            autocommit=True,
+            cursorclass=DictCursor,
+            connect_timeout=settings.connect_timeout_seconds,
+            # If login or SQL gets no answer in this time, the peer is dead.
+            read_timeout=settings.read_timeout_seconds,
+            write_timeout=settings.read_timeout_seconds,
+            # PyMySQL has no "preferred" mode; with neither option it uses TLS if the server
+            # offers it.
+            ssl=context,
+            ssl_disabled=True if settings.tls.mode == "disabled" else None,
+            program_name="binlog-connector",
+            auth_plugin_map=login_methods(server_name, settings.tls),
+            defer_connect=True,
+        )
         try:
-            connection = _Connection(
-                host=settings.host,
-                port=settings.port,
-                user=settings.user,
-                password=password,
-                charset="utf8mb4",
-                autocommit=True,
-                cursorclass=DictCursor,
-                connect_timeout=settings.connect_timeout_seconds,
-                # If login or SQL gets no answer in this time, the peer is dead.
-                read_timeout=settings.read_timeout_seconds,
-                write_timeout=settings.read_timeout_seconds,
-                # PyMySQL has no "preferred" mode; with neither option it uses TLS if the server
-                # offers it.
-                ssl=context,
-                ssl_disabled=True if settings.tls.mode == "disabled" else None,
-                program_name="binlog-connector",
-            )
+            connection.connect()
         except (pymysql.err.MySQLError, RuntimeError) as error:
             # It raises a RuntimeError if a login needs a package that is not installed.
+            if not connection.greeted:
+                _raise_ungreeted(settings, error)
             _raise(server_name, error, logged_in=False)
         try:
             return cls(settings, connection)
@@ -230,6 +280,8 @@ def _raise(
     original = getattr(error, "original_exception", None)
     if isinstance(original, OSError):
         raise _connect_error(server_name, original) from error
+    if isinstance(error, pymysql.err.InternalError) and not isinstance(number, int):
+        raise SourceRefused(source_login.NOT_MYSQL, server=server_name) from error
     if not isinstance(number, int):
         # A login that PyMySQL itself refuses has only a text.
         raise SourceRefused(
@@ -241,6 +293,19 @@ def _raise(
     if number == CR.CR_SSL_CONNECTION_ERROR:
         raise SourceRefused(source_login.NO_TLS, server=server_name) from error
     raise server_error(server_name, number, text, logged_in=logged_in) from error
+
+
+def _raise_ungreeted(
+    settings: SourceSettings, error: pymysql.err.MySQLError | RuntimeError
+) -> None:
+    """Raise what it means that no server has introduced itself, if PyMySQL does not know it."""
+    if error.args[:1] != (CR.CR_SERVER_LOST,):
+        return
+    server = name_of(settings)
+    if isinstance(error.__context__, TimeoutError):
+        seconds = settings.read_timeout_seconds
+        raise SourceUnavailable(source_login.SILENT, server=server, seconds=seconds) from error
+    raise SourceUnavailable(source_login.CLOSED_AT_ONCE, server=server) from error
 
 
 def _connect_error(server_name: str, error: OSError) -> SourceRefused | SourceUnavailable:

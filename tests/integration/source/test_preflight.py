@@ -10,11 +10,14 @@ from connector.errors.message import Message
 from connector.source.checks.finding import Finding, Severity
 from connector.source.checks.preflight import check_source, require
 from connector.source.server.mysql_server import MysqlServer
+from tests.errors.texts import text_of
 from tests.integration.source_server import LEAST_GRANTS, Source, source_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from connector.errors.code import ErrorCode
 
 pytestmark = pytest.mark.server
 
@@ -149,6 +152,36 @@ def test_the_servers_own_id_is_not_ours_to_take(source: Source) -> None:
         "source.server_id another "
         "number, unique among all replicas of this server"
     )
+
+
+@pytest.mark.parametrize(
+    ("mode", "code"),
+    [
+        ("disabled", source_setup.NOT_ENCRYPTED),
+        ("preferred", source_setup.PREFERRED_TLS),
+        ("required", source_setup.UNVERIFIED_TLS),
+        ("verify_ca", None),
+        ("verify_identity", None),
+    ],
+)
+def test_what_a_mode_of_tls_does_not_protect_is_said(
+    mysql: Source, mode: str, code: ErrorCode | None
+) -> None:
+    with MysqlServer.connect(mysql.settings()) as server:
+        settings = mysql.settings(host="db1", tls={"mode": mode})
+        findings = {finding.name: finding for finding in check_source(server, settings)}
+    finding = findings["source.tls.mode"]
+    assert finding.ok == (code is None)
+    assert finding.severity is Severity.WARNING
+    if code is not None:
+        assert finding.problem.text == text_of(code, value=mode, host="db1")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
+def test_a_source_on_the_same_machine_needs_no_certificate(mysql: Source, host: str) -> None:
+    with MysqlServer.connect(mysql.settings()) as server:
+        findings = check_source(server, mysql.settings(host=host))
+    assert "source.tls.mode" not in {finding.name for finding in findings}
 
 
 @pytest.mark.parametrize(

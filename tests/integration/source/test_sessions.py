@@ -7,8 +7,10 @@ from uuid import UUID
 
 import pytest
 
-from connector.errors import ConfigError, SourceRefused, SourceUnavailable
+from connector.errors import ConfigError, SourceRefused, SourceUnavailable, source_login
 from connector.source.server.mysql_server import MysqlServer
+from tests.errors.texts import text_of
+from tests.integration.source_server import ACCOUNT_PASSWORD
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -112,17 +114,6 @@ def test_a_port_where_nobody_listens_is_unavailable(source: Source) -> None:
     )
 
 
-def test_a_peer_that_accepts_and_stays_silent_is_unavailable(mysql: Source) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-        with pytest.raises(SourceUnavailable) as caught:
-            MysqlServer.connect(mysql.settings(port=port, read_timeout_seconds=1))
-    assert caught.value.text == (
-        f"source 127.0.0.1:{port}: error 2013: Lost connection to MySQL server during query "
-        "(timed out); check that the server runs"
-    )
-
-
 def test_a_name_that_does_not_exist_is_refused(mysql: Source) -> None:
     port = mysql.server.endpoint.port
     with pytest.raises((SourceRefused, SourceUnavailable)) as caught:
@@ -155,13 +146,40 @@ def test_tls_can_be_disabled(source: Source) -> None:
     assert not cipher(source, tls={"mode": "disabled"})
 
 
-def test_caching_sha2_password_works_over_plain_tcp_for_an_account_never_seen(
-    mysql: Source,
-) -> None:
-    # Nothing of it is in the server's cache yet: the password goes over, encrypted with RSA.
+@pytest.mark.parametrize("method", ["caching_sha2_password", "sha256_password"])
+class TestAccountThatTheServerHasNotSeen:
+    """Nothing of it is in the server's cache yet, so the server wants the password itself."""
+
+    def test_it_logs_in_over_tls(self, mysql: Source, method: str) -> None:
+        assert cipher(mysql, user=account(mysql, method), tls={"mode": "required"})
+
+    def test_it_does_not_without_tls(self, mysql: Source, method: str) -> None:
+        user = account(mysql, method)
+        with pytest.raises(SourceRefused) as caught:
+            MysqlServer.connect(mysql.settings(user=user, tls={"mode": "disabled"}))
+        assert caught.value.text == text_of(
+            source_login.KEY_NOT_CHOSEN, server=mysql.name, method=method
+        )
+
+    def test_it_does_with_the_servers_public_key(self, mysql: Source, method: str) -> None:
+        key = mysql.server.directory / "data" / "public_key.pem"
+        tls = {"mode": "disabled", "server_public_key": key}
+        assert not cipher(mysql, user=account(mysql, method), tls=tls)
+
+    def test_it_does_with_the_key_that_the_server_sends(self, mysql: Source, method: str) -> None:
+        tls = {"mode": "disabled", "get_server_public_key": True}
+        assert not cipher(mysql, user=account(mysql, method), tls=tls)
+
+
+def account(mysql: Source, method: str) -> str:
     user = mysql.create_account()
-    ((plugin,),) = mysql.execute(f"SELECT plugin FROM mysql.user WHERE user = '{user}'")
-    assert plugin == "caching_sha2_password"
+    mysql.execute(f"ALTER USER {user} IDENTIFIED WITH {method} BY '{ACCOUNT_PASSWORD}'")
+    return user
+
+
+def test_an_account_in_the_servers_cache_needs_no_tls(mysql: Source) -> None:
+    user = account(mysql, "caching_sha2_password")
+    assert cipher(mysql, user=user, tls={"mode": "required"})
     assert not cipher(mysql, user=user, tls={"mode": "disabled"})
 
 
@@ -205,6 +223,10 @@ def test_a_client_certificate_is_shown_to_a_server_that_requires_one(mysql: Sour
         ({"mode": "verify_ca", "ca": __file__}, f"source.tls.ca {__file__}: "),
         ({"certificate": "/no/cert.pem"}, "source.tls.certificate /no/cert.pem: No such file or "),
         ({"certificate": __file__}, f"source.tls.certificate {__file__}: "),
+        (
+            {"server_public_key": "/no/key.pem"},
+            "source.tls.server_public_key /no/key.pem: No such file or ",
+        ),
     ],
 )
 def test_a_file_that_cannot_be_used_is_named(
