@@ -46,3 +46,13 @@ NOT_SET_ASIDE = ErrorCode(
     cause="Only a table that cannot go on can be resumed.",
     example={"table": "erp.orders", "config": "stream_job.toml"},
 )
+END_NOT_KEPT = ErrorCode(
+    "M605",
+    "the mirror does not know how this run has ended: {why}",
+    end=End.LOGGED,
+    cause=(
+        "The job keeps the reason of its end in the mirror, in the file `_cdc/run/newest.json`, "
+        "for `binlog-connector-mirror status`. That could not be written; the log has the reason."
+    ),
+    example={"why": "/data/mirror/_cdc/run/newest.json: No space left on device"},
+)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from connector.metrics.http_server import turning
 from connector.status.facts import Condition, Level, MirrorFacts, State
-from connector.status.words import amount, duration
+from connector.status.words import amount, duration, listed, when
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from connector.metrics.figures import Figures, Lag
     from connector.metrics.peer_state import PeerState
@@ -36,7 +36,7 @@ def conditions(
     if lag is not None:
         found += purging(lag)
     fenced, failed = figures.fenced_tables(), figures.failed_copies()
-    found += held_back(figures.fences(), len(fenced), len(failed))
+    found += held_back(figures.fences(), list(fenced), list(failed))
     if mirror is not None:
         found += mirroring(mirror)
     if figures.streaming:
@@ -98,56 +98,72 @@ def _stream(figures: Figures) -> Iterator[Condition]:
         yield Condition(State.STARTING, Level.WARNING, "the stream is not open yet")
 
 
-def held_back(fences: int, tables: int, failed: int) -> Iterator[Condition]:
+def held_back(fences: int, tables: Sequence[str], failed: Sequence[str]) -> Iterator[Condition]:
     """Yield what of `tables` is not in Kafka: by `fences`, and by copies that have `failed`."""
     if fences:
         yield Condition(
             State.QUARANTINE,
             Level.CRITICAL,
-            f"changes of {amount(tables, 'table')} are held back, by {amount(fences, 'fence')}; "
+            f"changes of {listed(sorted(tables))} are held back, by {amount(fences, 'fence')}; "
             "`binlog-connector quarantine list` shows them",
         )
     if failed:
+        copies = "copy" if len(failed) == 1 else "copies"
         yield Condition(
             State.COPY_FAILED,
             Level.CRITICAL,
-            f"the copies of {amount(failed, 'table')} have failed; "
+            f"the {copies} of {listed(sorted(failed))} failed; "
             "`binlog-connector snapshot` copies a table again",
         )
 
 
 def mirroring(mirror: MirrorFacts) -> Iterator[Condition]:
     """Yield what is wrong with the mirrors."""
-    differing = sum(1 for table in mirror.tables if table.differences)
+    yield from _job(mirror)
+    differing = [table.name for table in mirror.tables if table.differences]
     if differing:
         yield Condition(
             State.MIRROR_DIFFERS,
             Level.CRITICAL,
-            f"{amount(differing, 'mirror')} differed from the source in the last comparison",
+            f"{listed(differing)} differed from the source in the last comparison",
         )
     if mirror.set_aside:
+        names = [f"{table.name} [{table.set_aside}]" for table in mirror.tables if table.set_aside]
+        tables = listed(names) or amount(mirror.set_aside, "table")
         yield Condition(
             State.MIRROR_SET_ASIDE,
             Level.CRITICAL,
-            f"the Spark job cannot go on with {amount(mirror.set_aside, 'table')}; "
-            "`binlog-connector-mirror status` says why",
+            f"the Spark job cannot go on with {tables}; `binlog-connector-mirror status` says why",
         )
-    for what, address, note in (
-        ("the Spark job", mirror.job_address, mirror.job_note),
-        ("the comparison", mirror.verify_address, mirror.verify_note),
-    ):
-        if note:
-            yield Condition(State.MIRROR_AWAY, Level.WARNING, f"{what} at {address}: {note}")
-    lag = max((table.lag_seconds or 0.0 for table in mirror.tables), default=0.0)
-    if lag > _MIRROR_LAGGING_SECONDS:
-        late = sum(
-            1 for table in mirror.tables if (table.lag_seconds or 0.0) > _MIRROR_LAGGING_SECONDS
-        )
+    if mirror.verify_note:
+        said = f"the comparison at {mirror.verify_address}: {mirror.verify_note}"
+        yield Condition(State.MIRROR_AWAY, Level.WARNING, said)
+    late = [table for table in mirror.tables if (table.lag_seconds or 0) > _MIRROR_LAGGING_SECONDS]
+    if late:
+        latest = sorted(late, key=lambda table: -(table.lag_seconds or 0.0))
         yield Condition(
             State.MIRROR_LAGGING,
             Level.WARNING,
-            f"{amount(late, 'mirror')} behind Kafka by up to {duration(lag)}",
+            f"{amount(len(late), 'mirror')} behind Kafka by up to "
+            f"{duration(latest[0].lag_seconds or 0.0)}: {listed([table.name for table in latest])}",
         )
+
+
+def _job(mirror: MirrorFacts) -> Iterator[Condition]:
+    """Yield why the Spark job does not run."""
+    failure = mirror.job_failure
+    if mirror.job_runs or not mirror.job_note:
+        return
+    if failure is None:
+        said = f"the Spark job at {mirror.job_address}: {mirror.job_note}"
+        yield Condition(State.MIRROR_AWAY, Level.WARNING, said)
+        return
+    yield Condition(
+        State.MIRROR_FAILED,
+        Level.CRITICAL,
+        f"the Spark job at {mirror.job_address} failed at {when(failure.at)} UTC: {failure.error}",
+        failure.code,
+    )
 
 
 def _progress(figures: Figures, lag: Lag | None, lagging_seconds: float) -> Iterator[Condition]:

@@ -38,6 +38,7 @@ class State(StrEnum):
     PURGE_SOON = "purge-soon"  # the source will soon drop log files that were not read
     QUARANTINE = "quarantine"  # changes are held back
     COPY_FAILED = "copy-failed"
+    MIRROR_FAILED = "mirror-failed"  # the Spark job has failed, and does not run
     MIRROR_DIFFERS = "mirror-differs"  # the last comparison found rows that differ
     MIRROR_SET_ASIDE = "mirror-set-aside"  # tables that the Spark job cannot go on with
     MIRROR_AWAY = "mirror-away"  # the Spark job or the comparison does not answer
@@ -196,6 +197,16 @@ class MirrorTable:
     last_commit: float | None = None
     verified_seconds: float | None = None  # since the last finished comparison began
     differences: int | None = None  # rows, in the last finished comparison
+    set_aside: str | None = None  # the code of the error by which the job cannot go on with it
+
+
+@dataclass(frozen=True, slots=True)
+class JobFailure:
+    """Why a run of the Spark job has failed."""
+
+    at: float
+    code: str
+    error: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +221,9 @@ class MirrorFacts:
     last_batch_seconds: float | None  # since its end
     running_batch_seconds: float | None  # 0 between batches
     tables: list[MirrorTable]
+    # Of the newest run, or of the one before it.
+    job_failure: JobFailure | None = None
+    job_runs: bool = False  # whether its stream is open
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
 from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup, escape
 
 from connector.status import curve, words
 
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 # With more tables, the page would be slow; `/status.json` has all.
 _TABLES_MAX = 100
+
+
+_QUOTED = re.compile("`([^`]+)`")
 
 
 class _Parts(NamedTuple):
@@ -47,6 +52,12 @@ def html(facts: Facts, *, acting: bool = False) -> str:
         width=curve.WIDTH,
         height=curve.HEIGHT,
     )
+
+
+def said(text: str) -> Markup:
+    """Return a sentence in which the words between backticks are code."""
+    escaped = str(escape(words.visible(text)))
+    return Markup(_QUOTED.sub(r"<code>\1</code>", escaped))  # noqa: S704  # it is escaped
 
 
 def security_headers(*, acting: bool = False) -> tuple[tuple[str, str], ...]:
@@ -80,6 +91,7 @@ def _parts() -> _Parts:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     for word in (
+        said,
         words.amount,
         words.clock,
         words.duration,

@@ -6,13 +6,15 @@ it but the names of their figures. So they are asked as Prometheus asks them.
 
 from __future__ import annotations
 
+from datetime import datetime
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from prometheus_client.parser import text_string_to_metric_families
+from pydantic import BaseModel, BeforeValidator, ValidationError
 
-from connector.status.facts import MirrorFacts, MirrorTable
+from connector.status.facts import JobFailure, MirrorFacts, MirrorTable
 from connector.system.background import Background
 
 if TYPE_CHECKING:
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
     from connector.settings.sections import MetricsSettings
 
 _PREFIX = "binlog_connector_"
-_PATH = "/metrics"
+_FIGURES = "/metrics"
+_STATUS = "/status.json"
 _ANSWER_SECONDS = 2.0
 _PAUSE_SECONDS = 5.0
 # Of ten thousand tables.
@@ -31,22 +34,49 @@ _BYTES_MAX = 64 << 20
 Found = dict[str, dict[str, float]]
 
 
-def ask_mirror(settings: MetricsSettings) -> MirrorFacts | None:
-    """Return what both processes say now; None if neither is configured."""
+class Said(NamedTuple):
+    """What a process says by its figures."""
+
+    found: Found
+    # The labels `code`, by the names of the figures and by tables.
+    codes: dict[str, dict[str, str]]
+    note: str = ""  # why it says nothing
+
+
+class _Failure(BaseModel):
+    """As `/status.json` of the job has it."""
+
+    at: Annotated[float, BeforeValidator(lambda text: datetime.fromisoformat(text).timestamp())]
+    code: str
+    error: str
+
+
+class _JobStatus(BaseModel):
+    last_failure: _Failure | None
+
+
+def ask_mirror(settings: MetricsSettings, before: MirrorFacts | None = None) -> MirrorFacts | None:
+    """Return what both processes say now; None if neither is configured.
+
+    A job that does not answer has failed as it said `before`, if it has said so.
+    """
     if settings.mirror is None and settings.verify is None:
         return None
-    job, job_note = _ask(settings.mirror)
-    verify, verify_note = _ask(settings.verify)
+    job, verify = _ask(settings.mirror), _ask(settings.verify)
+    known = None if before is None else before.job_failure
+    found = job.found
     return MirrorFacts(
         job_address=settings.mirror,
-        job_note=job_note or _not_up(job, "mirror_up", "its stream is not open"),
+        job_note=job.note or _not_up(found, "mirror_up", "its stream is not open"),
         verify_address=settings.verify,
-        verify_note=verify_note
-        or _not_up(verify, "verify_up", "source or Kafka does not answer it"),
-        set_aside=_whole(_one(job, "mirror_tables_set_aside")),
-        last_batch_seconds=_one(job, "mirror_last_batch_age_seconds"),
-        running_batch_seconds=_one(job, "mirror_running_batch_seconds"),
-        tables=_tables(job, verify),
+        verify_note=verify.note
+        or _not_up(verify.found, "verify_up", "source or Kafka does not answer it"),
+        set_aside=_whole(_one(found, "mirror_tables_set_aside")),
+        last_batch_seconds=_one(found, "mirror_last_batch_age_seconds"),
+        running_batch_seconds=_one(found, "mirror_running_batch_seconds"),
+        tables=_tables(job, verify.found),
+        job_failure=known if job.note else _failure(settings.mirror, found),
+        job_runs=_one(found, "mirror_up") == 1,
     )
 
 
@@ -68,44 +98,68 @@ class MirrorWatch(Background):
 
     def _run(self) -> None:
         while True:
-            self._facts = ask_mirror(self._settings)
+            self._facts = ask_mirror(self._settings, self._facts)
             if self._closed.wait(_PAUSE_SECONDS):
                 return
 
 
-def _ask(address: str | None) -> tuple[Found, str]:
-    """Return the figures at an address, and why there are none."""
+def _ask(address: str | None) -> Said:
+    """Return the figures at an address, or why there are none."""
     if address is None:
-        return {}, ""
+        return Said({}, {})
+    try:
+        text = _answer(address, _FIGURES)
+        said = None if text is None else _figures(text)
+    except (OSError, HTTPException) as error:
+        return Said({}, {}, f"it does not answer: {error}")
+    except ValueError:
+        said = None
+    return said if said is not None and said.found else Said({}, {}, "another program answers")
+
+
+def _answer(address: str, path: str) -> str | None:
+    """Return what a process answers; None if it is no answer of ours.
+
+    Raises OSError or HTTPException if it does not answer, and ValueError for another encoding.
+    """
     host, _, port = address.rpartition(":")
     connection = HTTPConnection(host.strip("[]"), int(port), timeout=_ANSWER_SECONDS)
     try:
-        connection.request("GET", _PATH)
+        connection.request("GET", path)
         answer = connection.getresponse()
         text = answer.read(_BYTES_MAX + 1)
-        if answer.status != HTTPStatus.OK or len(text) > _BYTES_MAX:
-            return {}, "another program answers"
-        found = _figures(text.decode("utf-8"))
-    except (OSError, HTTPException) as error:
-        return {}, f"it does not answer: {error}"
-    except ValueError:
-        return {}, "another program answers"
     finally:
         connection.close()
-    return found, "" if found else "another program answers"
+    return text.decode() if answer.status == HTTPStatus.OK and len(text) <= _BYTES_MAX else None
 
 
-def _figures(text: str) -> Found:
+def _figures(text: str) -> Said:
     """Return the figures of our names; raises ValueError for a text in another form."""
     found: Found = {}
+    codes: dict[str, dict[str, str]] = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
             if not sample.name.startswith(_PREFIX):
                 continue
-            labels = sample.labels
+            name, labels = sample.name.removeprefix(_PREFIX), sample.labels
             table = f"{labels['database']}.{labels['table']}" if "database" in labels else ""
-            found.setdefault(sample.name.removeprefix(_PREFIX), {})[table] = float(sample.value)
-    return found
+            found.setdefault(name, {})[table] = float(sample.value)
+            if "code" in labels:
+                codes.setdefault(name, {})[table] = labels["code"]
+    return Said(found, codes)
+
+
+def _failure(address: str | None, found: Found) -> JobFailure | None:
+    """Ask a job that has failed, or whose run before has, for the reason."""
+    if address is None or _one(found, "mirror_last_failure_timestamp_seconds") is None:
+        return None
+    try:
+        text = _answer(address, _STATUS)
+        failure = None if text is None else _JobStatus.model_validate_json(text).last_failure
+    except (OSError, HTTPException, ValidationError):
+        # It has ended since it was asked for its figures: the next look says so.
+        return None
+    return None if failure is None else JobFailure(failure.at, failure.code, failure.error)
 
 
 def _one(found: Found, name: str) -> float | None:
@@ -120,7 +174,9 @@ def _not_up(found: Found, name: str, note: str) -> str:
     return note if _one(found, name) == 0 else ""
 
 
-def _tables(job: Found, verify: Found) -> list[MirrorTable]:
+def _tables(said: Said, verify: Found) -> list[MirrorTable]:
+    job, aside = said.found, said.codes.get("mirror_set_aside", {})
+
     def column(found: Found, name: str) -> dict[str, float]:
         return {table: value for table, value in found.get(name, {}).items() if table}
 
@@ -128,7 +184,7 @@ def _tables(job: Found, verify: Found) -> list[MirrorTable]:
     files, versions = column(job, "mirror_files"), column(job, "mirror_version")
     commits = column(job, "mirror_last_commit_timestamp_seconds")
     ages, differences = column(verify, "verified_age_seconds"), column(verify, "differences")
-    names = _names(lags, rows, files, versions, commits, ages, differences)
+    names = _names(lags, rows, files, versions, commits, ages, differences, aside)
     tables = [
         MirrorTable(
             name,
@@ -139,10 +195,15 @@ def _tables(job: Found, verify: Found) -> list[MirrorTable]:
             last_commit=commits.get(name),
             verified_seconds=ages.get(name),
             differences=_whole(differences.get(name)),
+            set_aside=aside.get(name),
         )
         for name in names
     ]
-    return sorted(tables, key=lambda one: (-(one.differences or 0), -(one.lag_seconds or 0.0)))
+    return sorted(tables, key=_urgency)
+
+
+def _urgency(table: MirrorTable) -> tuple[bool, int, float]:
+    return table.set_aside is None, -(table.differences or 0), -(table.lag_seconds or 0.0)
 
 
 def _names(*columns: Iterable[str]) -> list[str]:

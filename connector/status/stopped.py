@@ -64,7 +64,7 @@ def facts_of_records(settings: Settings, no_answer: NoAnswer) -> Facts:
     hosts, lag = ([], None) if progress is None else _servers(settings, progress)
     now = time.time()
     standing = None if progress is None else _standing(progress)
-    failed = [state for state in copies if state.phase == "failed"]
+    failed = [state.table for state in copies if state.phase == "failed"]
     mirror = ask_mirror(settings.metrics)
     return Facts(
         pipeline=settings.name,
@@ -73,7 +73,7 @@ def facts_of_records(settings: Settings, no_answer: NoAnswer) -> Facts:
             _end(no_answer, progress, now),
             *_next(hosts),
             *(() if lag is None else purging(lag)),
-            *held_back(len(fences), len(fenced), len(failed)),
+            *held_back(len(fences), list(fenced), failed),
             *(() if mirror is None else mirroring(mirror)),
         ],
         process=None if progress is None else _process(progress),

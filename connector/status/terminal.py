@@ -21,7 +21,9 @@ if TYPE_CHECKING:
         Facts,
         Happened,
         Host,
+        JobFailure,
         MirrorTable,
+        Position,
         TableFacts,
         Throughput,
     )
@@ -94,16 +96,27 @@ def _lines(facts: Facts) -> Iterator[tuple[str, RenderableType]]:
     if purge is not None:
         yield "time to purge", _purge(purge.seconds, purge.part)
     if position is not None:
-        if position.committed_at is not None:
-            ago = duration(max(0.0, facts.at - position.committed_at))
-            yield "last commit", Text(f"{clock(position.committed_at, facts.at)} UTC, {ago} ago")
-        yield "position", Text(f"{visible(position.file)}:{position.position}")
-        if position.gtid_set:
-            gtids = position.gtid_set
-            more = "…" if len(gtids) > _GTID_CHARACTERS_MAX else ""
-            yield "GTID set", Text(gtids[:_GTID_CHARACTERS_MAX] + more)
+        yield from _position(position, facts.at)
     for host in facts.hosts:
         yield "server", _host(host)
+    if facts.mirror is not None and facts.mirror.job_runs and facts.mirror.job_failure is not None:
+        yield "Spark job", _failed_before(facts.mirror.job_failure, facts.at)
+
+
+def _position(position: Position, now: float) -> Iterator[tuple[str, Text]]:
+    if position.committed_at is not None:
+        ago = duration(max(0.0, now - position.committed_at))
+        yield "last commit", Text(f"{clock(position.committed_at, now)} UTC, {ago} ago")
+    yield "position", Text(f"{visible(position.file)}:{position.position}")
+    if position.gtid_set:
+        gtids = position.gtid_set
+        more = "…" if len(gtids) > _GTID_CHARACTERS_MAX else ""
+        yield "GTID set", Text(gtids[:_GTID_CHARACTERS_MAX] + more)
+
+
+def _failed_before(failure: JobFailure, now: float) -> Text:
+    at = clock(failure.at, now)
+    return Text(f"the run before failed at {at} UTC: {visible(failure.error)} [{failure.code}]")
 
 
 def _throughput(throughput: Throughput) -> Iterator[tuple[str, Text]]:
@@ -195,6 +208,8 @@ def _mirrors(mirrors: list[MirrorTable], now: float) -> Table:
 
 
 def _compared(one: MirrorTable) -> Text:
+    if one.set_aside is not None:
+        return Text(f"set aside [{one.set_aside}]", style="red")
     if one.differences is None or one.verified_seconds is None:
         return Text("not yet", style="dim")
     ago = f"{duration(one.verified_seconds)} ago"

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _MINUTE = 60
 _HOUR = 60 * _MINUTE
@@ -18,6 +18,7 @@ _BYTES = ("B", "kB", "MB", "GB", "TB", "PB")
 _STEP = 1000
 _GTID_CHARACTERS_MAX = 120
 _TABLES_SHOWN_MAX = 3
+_NAMES_SHOWN_MAX = 3
 
 
 def duration(seconds: float) -> str:
@@ -51,6 +52,12 @@ def amount(count: int, noun: str) -> str:
     if count == 1:
         return f"1 {noun}"
     return f"{count:,} {noun}s"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first of some names, and how many more there are."""
+    more = len(names) - _NAMES_SHOWN_MAX
+    return ", ".join(names[:_NAMES_SHOWN_MAX]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def when(at: float) -> str:

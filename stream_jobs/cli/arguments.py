@@ -33,10 +33,11 @@ _STATUS = """examples:
   binlog-connector-mirror status stream_job.toml --json      one JSON object
 
 exit codes:
-  0  the job can go on with all tables
-  1  Kafka or the storage do not answer
+  0  the job goes on with all tables, or was stopped after "availableNow"
+  1  records wait for more than a minute, or Kafka or the storage do not answer
   2  wrong configuration
   3  a table is set aside, its mirror cannot be read, or Kafka has deleted what it needs
+  4  the job does not run: it has failed, was stopped, or is gone
 """
 _CUTS = """examples:
   binlog-connector-mirror cuts stream_job.toml               for people

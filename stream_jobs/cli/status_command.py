@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Literal
 
@@ -11,7 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from stream_jobs.delta.storages import storage_of
-from stream_jobs.report.overview import CURRENT, NO_KEY, NO_MIRROR, SKIPPED, Overview
+from stream_jobs.report.overview import CURRENT, NO_KEY, NO_MIRROR, SKIPPED, WAITING, Overview
+from stream_jobs.report.run_record import RunRecord
+from stream_jobs.run.job_status import job_status
 from stream_jobs.run.owner import Owner, Ownership
 from stream_jobs.source.client import KafkaClient
 
@@ -20,49 +23,64 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from stream_jobs.report.overview import TableStatus
+    from stream_jobs.run.job_status import JobStatus
     from stream_jobs.settings import Settings
 
 EXIT_FINE = 0
+EXIT_LATE = 1
 EXIT_SET_ASIDE = 3
+EXIT_NO_JOB = 4
 
 # The width of the output if it is not a terminal.
 _WIDTH = 200
 _TITLES = ("table", "state", "mode", "version", "rows", "dead", "files", "bytes", "waiting")
-_TIMES = ("committed", "changed at the source")
+_TIMES = ("waits since", "committed", "changed at the source")
 _FIRST_NUMBER = 3
 _KILO = 1024
 
 
 def show_status(settings: Settings, config: Path, out: TextIO, *, as_json: bool) -> int:
-    """Print all tables to `out`, and return the exit code.
+    """Print the job and all tables to `out`, and return the exit code.
 
     Raises MirrorError if Kafka or the storage do not answer.
     """
-    storage = storage_of(settings.mirror.path)
+    path = settings.mirror.path
+    storage = storage_of(path)
     client = KafkaClient(settings.kafka.facts())
     try:
         found = Overview(settings, storage, client).tables()
     finally:
         client.close()
-    here = Owner.here(settings.name, settings.kafka.topic_prefix)
-    owner = Ownership(storage, settings.mirror.path, here).newest()
+    owner = Ownership(storage, path, Owner.here(settings.name, settings.kafka.topic_prefix))
+    newest = owner.newest()
+    run = RunRecord(storage, path, settings.trigger.kind).newest()
+    job = None if newest is None else job_status(newest, run)
     if as_json:
-        job = None if owner is None else asdict(owner)
-        print(json.dumps({"job": job, "tables": [asdict(each) for each in found]}), file=out)
+        described = None if newest is None or job is None else asdict(newest) | asdict(job)
+        print(json.dumps({"job": described, "tables": [asdict(one) for one in found]}), file=out)
     else:
-        _print(found, owner, config, out)
-    return EXIT_FINE if all(each.is_fine for each in found) else EXIT_SET_ASIDE
+        _print(found, job, config, out)
+    return _exit_code(found, job)
 
 
-def _print(found: list[TableStatus], owner: Owner | None, config: Path, out: TextIO) -> None:
+def _exit_code(found: list[TableStatus], job: JobStatus | None) -> int:
+    """Return the code of what needs somebody most."""
+    if not all(each.is_fine for each in found):
+        return EXIT_SET_ASIDE
+    if job is not None and job.is_missing:
+        return EXIT_NO_JOB
+    now = time.time()
+    may_run = job is None or job.may_run
+    return EXIT_LATE if may_run and any(each.is_late(now) for each in found) else EXIT_FINE
+
+
+def _print(found: list[TableStatus], job: JobStatus | None, config: Path, out: TextIO) -> None:
     console = Console(file=out)
     if not console.is_terminal:
         console = Console(file=out, width=_WIDTH)
-    if owner is not None:
-        line = (
-            f"job {owner.name}, last started {owner.since} as process {owner.pid} on {owner.host}"
-        )
-        console.print(line, markup=False, highlight=False)
+    if job is not None:
+        for text in _job_lines(job):
+            console.print(text, soft_wrap=True)
     if not found:
         console.print("no table has arrived in Kafka yet")
         return
@@ -77,14 +95,37 @@ def _print(found: list[TableStatus], owner: Owner | None, config: Path, out: Tex
         console.print(hint, markup=False, soft_wrap=True)
 
 
+def _job_lines(job: JobStatus) -> list[Text]:
+    """Return what there is to say of the job."""
+    process = f"process {job.pid} on {job.host}"
+    said = {
+        "running": f"runs as {process} since {job.since}",
+        "stopped": f"was stopped at {job.ended} ({process})",
+        "failed": f"failed at {job.ended} ({process}), and does not run",
+        "gone": f"does not run: {process}, started {job.since}, has ended without a word",
+        "elsewhere": (
+            f"last started {job.since} as {process}; only that machine knows whether it runs"
+        ),
+    }[job.state]
+    style = "bold red" if job.is_missing else ""
+    lines = [Text(f"job {job.name} ").append(said, style)]
+    failure = job.last_failure
+    if failure is not None:
+        which = "" if job.state == "failed" else f"the run before failed at {failure.at}: "
+        lines.append(Text(f"{which}[{failure.code}] {failure.error}", "red" if not which else ""))
+    return lines
+
+
 def _table(found: list[TableStatus]) -> Table:
-    table = Table(box=None, pad_edge=False)
+    table, now = Table(box=None, pad_edge=False), time.time()
     for number, title in enumerate((*_TITLES, *_TIMES)):
         is_number = _FIRST_NUMBER <= number < len(_TITLES)
         justify: Literal["left", "right"] = "right" if is_number else "left"
         table.add_column(title, overflow="fold", justify=justify)
     for each in found:
         style = "green" if each.state == CURRENT else "" if each.is_fine else "bold red"
+        if each.state == WAITING and each.is_late(now):
+            style = "yellow"
         if each.state in (NO_KEY, NO_MIRROR, SKIPPED) and each.is_fine:
             style = "dim"
         numbers = (each.version, each.rows, each.dead_rows, each.files)
@@ -95,6 +136,7 @@ def _table(found: list[TableStatus]) -> Table:
             *("" if number is None else f"{number:,}" for number in numbers),
             "" if each.bytes is None else _size(each.bytes),
             "" if each.waiting is None else f"{each.waiting:,}",
+            each.waiting_since or "",
             each.last_commit or "",
             each.last_change or "",
         )

@@ -6,6 +6,7 @@ https://prometheus.io/docs/instrumenting/exposition_formats/
 from __future__ import annotations
 
 import time
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client.core import (
@@ -59,19 +60,36 @@ class FiguresCollector(Collector):
         figures = self._figures
         yield self._gauge("up", "1 while the stream is open", float(figures.streaming))
         yield self._gauge("start_time_seconds", "When the process began", figures.started_at)
+        if (failure := figures.failure) is not None:
+            gauge = GaugeMetricFamily(
+                PREFIX + "last_failure_timestamp_seconds",
+                "When this run, or the one before it, failed",
+                labels=["pipeline", "code"],
+            )
+            at = datetime.fromisoformat(failure.at).timestamp()
+            gauge.add_metric([figures.pipeline, failure.code], at)
+            yield gauge
         topics = figures.tables.keys() | figures.ends.keys()
         yield self._gauge("tables", "Tables with a topic", len(topics))
         yield self._gauge(
             "tables_without_mirror", "Tables without a mirror", len(figures.without_mirror)
         )
-        yield self._gauge(
-            "tables_set_aside",
-            "Tables that cannot go on, while the others do",
-            len(figures.set_aside()),
-        )
+        yield from self._set_aside()
         yield from self._batches()
         yield from self._tables(figures.tables.copy())
         yield self._lags(topics)
+
+    def _set_aside(self) -> Iterator[Metric]:
+        aside = self._figures.set_aside()
+        text = "Tables that cannot go on, while the others do"
+        yield self._gauge("tables_set_aside", text, len(aside))
+        family = GaugeMetricFamily(
+            PREFIX + "set_aside", "1 for each of these tables", labels=[*_LABELS, "code"]
+        )
+        for record in aside.values():
+            database, _, table = record.table.partition(".")
+            family.add_metric([*self._labels(database, table), record.code], 1)
+        yield family
 
     def _batches(self) -> Iterator[Metric]:
         figures = self._figures

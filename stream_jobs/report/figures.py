@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, Final
 from connector.metrics.histogram import Histogram
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Mapping
 
+    from stream_jobs.quarantine.set_aside import SetAside
+    from stream_jobs.report.run_record import Failure
     from stream_jobs.source.offsets import Offsets
     from stream_jobs.tables.reports import BatchReport, TableReport, TableSource, TableState
 
@@ -92,6 +94,8 @@ class Figures:
     watched: bool = False  # whether a server publishes them
     started_at: float = field(default_factory=time.time)
     streaming: bool = False
+    # Why this run ends; before that, why the run before it failed.
+    failure: Failure | None = None
     # When the main loop last turned, on the monotonic clock, and how long a turn may take.
     turned_at: float = field(default_factory=time.monotonic)
     turn_seconds_max: float = _START_SECONDS
@@ -108,8 +112,8 @@ class Figures:
     tables: dict[str, TableFigures] = field(default_factory=dict)
     # Topics; two threads add some.
     without_mirror: set[str] = field(default_factory=set)
-    # The topics of tables that are set aside: their offsets do not count as applied.
-    set_aside: Callable[[], Collection[str]] = field(default=frozenset)
+    # By topic, the tables that are set aside: their offsets do not count as applied.
+    set_aside: Callable[[], Mapping[str, SetAside]] = field(default=dict)
     # Everything before these offsets is in the tables.
     offsets: Offsets = field(default_factory=dict)
     # The ends of all topics, and when Kafka said them, in seconds since the epoch.

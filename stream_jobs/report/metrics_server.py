@@ -1,20 +1,24 @@
-"""What the job says of itself over HTTP: its figures, and whether it is well and ready."""
+"""What the job says of itself over HTTP: its figures, whether it is well and ready, and why not."""
 
 from __future__ import annotations
 
+import json
 import time
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from connector.metrics import http_server
-from connector.metrics.http_server import Served, turning
+from connector.metrics.http_server import Page, Served, turning
 from stream_jobs.report.exposition import FiguresCollector
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from stream_jobs.report.figures import Figures
+
+STATUS_PATH: Final = "/status.json"
 
 
 def healthz(figures: Figures) -> tuple[bool, str]:
@@ -36,7 +40,16 @@ def readyz(figures: Figures) -> tuple[bool, str]:
         lines.append(_running(began_at))
     if aside := len(figures.set_aside()):
         lines.append(f"tables that are set aside: {aside}")
+    if (failure := figures.failure) is not None:
+        lines.append(f"last failure at {failure.at}: [{failure.code}] {failure.error}")
     return ready, "\n".join(lines)
+
+
+def status_page(figures: Figures) -> Page:
+    """Return `/status.json`: whether the stream is open, and the last failure."""
+    failure = None if figures.failure is None else asdict(figures.failure)
+    body = {"pipeline": figures.pipeline, "streaming": figures.streaming, "last_failure": failure}
+    return Page("application/json", json.dumps(body).encode())
 
 
 def _running(began_at: float) -> str:
@@ -49,7 +62,12 @@ def serving(figures: Figures, listen: str | None) -> Iterator[None]:
 
     Raises ConfigError if the address cannot be used.
     """
-    served = Served(FiguresCollector(figures), partial(healthz, figures), partial(readyz, figures))
+    served = Served(
+        FiguresCollector(figures),
+        partial(healthz, figures),
+        partial(readyz, figures),
+        {STATUS_PATH: partial(status_page, figures)},
+    )
     with http_server.serving(served, listen):
         figures.watched = listen is not None
         yield

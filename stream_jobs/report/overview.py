@@ -16,6 +16,7 @@ from connector.errors import MirrorError
 from stream_jobs.choices.table_choices import TableChoices
 from stream_jobs.delta.log import Log
 from stream_jobs.quarantine.set_aside import TablesSetAside
+from stream_jobs.source.oldest_waiting import oldest_waiting
 from stream_jobs.source.retention import kept_until
 from stream_jobs.tables.mirror_table import MirrorTable
 from stream_jobs.tables.reports import TableState
@@ -41,6 +42,8 @@ SET_ASIDE: Final = "set aside"
 RESUMING: Final = "to be resumed"
 UNREADABLE: Final = "unreadable"
 
+# A table is late if a record has waited longer: the connector takes mirrors for lagging then.
+LATE_SECONDS: Final = 60.0
 # Tables that are looked at together.
 _THREADS: Final = 16
 
@@ -61,6 +64,7 @@ class TableStatus:
     last_commit: str | None = None  # ISO 8601, UTC
     last_change: str | None = None  # when the source committed it
     waiting: int | None = None  # about the records that are not applied, with Kafka's markers
+    waiting_since: str | None = None  # when the connector wrote the oldest of them
     # If the table is set aside, or its mirror cannot be read.
     since: str | None = None
     code: str | None = None
@@ -72,6 +76,11 @@ class TableStatus:
     # Until when it keeps them at least, if the table is set aside and that is known.
     kept_until: str | None = None
 
+    def is_late(self, now: float) -> bool:
+        """Return whether records wait for more than a minute."""
+        since = self.waiting_since
+        return since is not None and now - datetime.fromisoformat(since).timestamp() > LATE_SECONDS
+
     @property
     def is_fine(self) -> bool:
         """Whether the job can go on with the table."""
@@ -82,6 +91,7 @@ class _Offsets:
     """The first and the last offsets of all topics that are looked at."""
 
     def __init__(self, client: KafkaClient, topics: set[str]) -> None:
+        self._client = client
         counts = client.partition_counts()
         every = [(topic, n) for topic in sorted(topics) for n in range(counts.get(topic, 0))]
         self._first: dict[str, dict[int, int]] = {}
@@ -105,6 +115,15 @@ class _Offsets:
         first, ends, begun = self._of(status.topic, applied)
         status.waiting = sum(max(0, end - begun[number]) for number, end in ends.items())
         status.lost = any(begun[number] < offset for number, offset in first.items())
+        if not status.waiting:
+            return
+        topic = status.topic
+        there = {(topic, number): max(at, first[number]) for number, at in begun.items()}
+        oldest = oldest_waiting(self._client, there, {place: ends[place[1]] for place in there})
+        status.waiting_since = _time(oldest)
+        if oldest is None and not status.lost:
+            # What is left are markers of Kafka, and records that were rolled back.
+            status.waiting = 0
 
     def _of(
         self, topic: str, applied: Mapping[int, int]

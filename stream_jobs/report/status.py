@@ -13,6 +13,7 @@
     {"event": "not_registered", "table", "error", "code"}
     {"event": "stopped", "end_offsets"}
     {"event": "failed", "error", "code"}
+    {"event": "not_kept", "error", "code"}
 
 These are the names of our code. A line has those of the connector's log, which is the Elastic
 Common Schema (`connector.contract.ecs`): `message` for `event`, `error.code` and `error.message`
@@ -32,6 +33,7 @@ their `end_offsets` go on. `cut` is the number of the cut at which the batch has
 meaning.
 
 `no_cuts` says why batches do not end at cuts at the moment; the tables go on.
+`not_kept` says why the mirror does not know how the run has ended.
 `not_registered` names a mirror that has no name in the catalog yet.
 
 `tables` is by `database.table`:

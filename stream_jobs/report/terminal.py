@@ -104,7 +104,7 @@ class TerminalLines(StatusLines):
             case "no_mirror":
                 said = f"no mirror of {fields['topic']}: [{fields['code']}] {fields['error']}"
                 return Text(said, "yellow")
-            case "not_registered" | "no_cuts":
+            case "not_registered" | "no_cuts" | "not_kept":
                 return Text(f"[{fields['code']}] {fields['error']}", "yellow")
             case "table_quarantined":
                 said = f"{fields['table']} is set aside: [{fields['code']}] {fields['error']}"

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from stream_jobs.cuts.cut import Cut
     from stream_jobs.quarantine.set_aside import Request, SetAside
     from stream_jobs.run.cut_keeper import CutKeeper
-    from stream_jobs.run.owner import Ownership
+    from stream_jobs.run.owner import Owner, Ownership
     from stream_jobs.run.rounds import Rounds
     from stream_jobs.schema.sequence import PackedSequence
     from stream_jobs.source.ranges import OffsetRange
@@ -70,14 +70,19 @@ class BatchApplier:
         self._isolation = Isolation(services)
 
     @property
+    def owner(self) -> Owner | None:
+        """Which process the mirror belongs to; None if nobody has taken it."""
+        return None if self._ownership is None else self._ownership.owner
+
+    @property
     def set_aside(self) -> frozenset[str]:
         """The topics of the tables that are set aside."""
         return frozenset(self._isolation.records)
 
     @property
-    def names_set_aside(self) -> list[str]:
-        """The names of these tables."""
-        return sorted(record.table for record in self._isolation.records.values())
+    def records_set_aside(self) -> dict[str, SetAside]:
+        """These tables by their topics, as they are now."""
+        return dict(self._isolation.records)
 
     def apply(self, ranges: Sequence[OffsetRange]) -> BatchReport:
         """Apply the records in `ranges` that are not applied yet, of tables that can go on.

@@ -4,9 +4,10 @@
 Spark commits it. A later batch is refused, and runs after the next start.
 
 *Failing.* An error of one table sets the table aside, and the stream goes on. Any other error in a
-batch ends the stream; its text goes to the `failed` line, and the exit code is 1, or 3 if the
-mirror belongs to another process. The job retries nothing: its supervisor starts it again, and it
-continues.
+batch ends the stream; its text goes to the `failed` line and into the mirror, and the exit code is
+1, or 3 if the mirror belongs to another process. The job retries nothing: its supervisor starts it
+again, and it continues. A job with figures answers some seconds longer, so that those who ask for
+them learn the reason.
 
 *Resuming.* A command asks for a table to be tried again. The job looks for that once in an
 interval, between two batches, and only while a table is set aside.
@@ -25,12 +26,14 @@ from typing import TYPE_CHECKING
 from py4j.protocol import Py4JError  # type: ignore[import-untyped] # it has no types
 from pyspark.errors import PySparkException
 
-from connector.errors import ConnectorError, mirror, mirror_jobs
+from connector.errors import ConnectorError, MirrorError, fields, mirror, mirror_jobs
 from connector.errors.message import Message
 from stream_jobs.apply.garbage import collect_rarely
 from stream_jobs.choices.table_choices import TableChoices
+from stream_jobs.delta.storages import storage_of
 from stream_jobs.report.figures import Figures
 from stream_jobs.report.known_tables import KnownTables
+from stream_jobs.report.run_record import RunRecord
 from stream_jobs.report.status import ProgressListener, StatusLines
 from stream_jobs.report.topic_watch import TopicWatch, watching
 from stream_jobs.run.announcements import Announcements
@@ -61,6 +64,8 @@ _STEP_SECONDS = 0.2
 _IDLE_CUT_SECONDS = 10.0
 # Spark calls listeners after the stream; wait so long for their last line.
 _LISTENER_SECONDS = 10.0
+# The connector asks for the figures this often, and a little.
+_TOLD_SECONDS = 6.0
 # A job that ends at once waits so long for the workers that it has started.
 _WORKERS_SECONDS = 10.0
 
@@ -83,8 +88,13 @@ class StreamJob:
     def __init__(
         self, settings: Settings, lines: StatusLines, figures: Figures | None = None
     ) -> None:
-        """Run with `settings`, write status to `lines`, and count in `figures`."""
+        """Run with `settings`, write status to `lines`, and count in `figures`.
+
+        Raises ConfigError for a path of a storage that the job does not know.
+        """
         self._settings = settings
+        path = settings.mirror.path
+        self._record = RunRecord(storage_of(path), path, settings.trigger.kind)
         self._lines = lines
         self._figures = figures or Figures(settings.name)
         self._stop = threading.Event()
@@ -109,6 +119,26 @@ class StreamJob:
         """Request a stop after the current batch; returns at once."""
         self._stop.set()
         self._wake.put(None)
+
+    def fail(self, message: Message) -> int:
+        """Tell why the job ends; return the exit code."""
+        self._lines.fail(message)
+        if message.code in _OWNED:
+            return EXIT_REFUSED
+        try:
+            self._figures.failure = self._record.failed(message)
+        except MirrorError as error:
+            self._tell_not_kept(error)
+        return EXIT_FAILED
+
+    def wait_until_told(self) -> None:
+        """Wait while others may still ask for the figures; a signal ends it."""
+        if self._figures.watched:
+            self._stop.wait(_TOLD_SECONDS)
+
+    def _tell_not_kept(self, error: MirrorError) -> None:
+        problem = Message(mirror_jobs.END_NOT_KEPT, {"why": error.message})
+        self._lines.write("not_kept", **fields(problem))
 
     def run(self, session: SparkSession) -> int:
         """Apply batches until there is nothing left, a stop is requested, or one fails.
@@ -137,13 +167,15 @@ class StreamJob:
         except (ConnectorError, PySparkException, Py4JError) as error:
             cause = self._failure or error
             if not isinstance(cause, StopRequested):
-                message = message_of(cause, self._secret)
-                self._lines.fail(message)
-                return EXIT_REFUSED if message.code in _OWNED else EXIT_FAILED
+                return self.fail(message_of(cause, self._secret))
         finally:
             if client is not None:
                 client.close()
         self._lines.write("stopped", end_offsets=self._listener.end_offsets)
+        try:
+            self._record.stopped()
+        except MirrorError as error:
+            self._tell_not_kept(error)
         return EXIT_OK
 
     def _start(self, session: SparkSession, client: KafkaClient) -> StreamingQuery:
@@ -152,7 +184,9 @@ class StreamJob:
         applier = self._applier = assemble(
             settings, client, spark_runner(session), lambda: context.defaultParallelism
         )
-        self._figures.set_aside = lambda: applier.set_aside
+        self._figures.set_aside = lambda: applier.records_set_aside
+        if applier.owner is not None:
+            self._figures.failure = self._record.begin(applier.owner.epoch)
         is_listed = settings.catalog.kind == "spark"
         catalog = Catalog(session, settings.mirror.path) if is_listed else None
 
@@ -178,7 +212,7 @@ class StreamJob:
             mirror=settings.mirror.path,
             checkpoint=checkpoint_of(settings),
             trigger=settings.trigger.kind,
-            set_aside=applier.names_set_aside,
+            set_aside=sorted(each.table for each in applier.records_set_aside.values()),
         )
         return query
 
@@ -265,14 +299,18 @@ def run(settings: Settings, lines: StatusLines, figures: Figures) -> int:
     try:
         session = start_session(settings)
     except (PySparkException, Py4JError) as error:
-        lines.fail(Message(mirror.SPARK_NOT_STARTED, {"why": message_of(error)}))
-        return EXIT_FAILED
+        code = job.fail(Message(mirror.SPARK_NOT_STARTED, {"why": message_of(error)}))
+        job.wait_until_told()
+        return code
     # Once more: Spark installs its own handler for SIGINT.
     _stop_on_signals(job)
     starting = start_workers(session)
     collect_rarely()
     try:
-        return job.run(session)
+        code = job.run(session)
+        if code != EXIT_OK:
+            job.wait_until_told()
+        return code
     finally:
         starting.join(_WORKERS_SECONDS)
         session.stop()

@@ -50,17 +50,17 @@ class Ownership:
         """Claim for `owner` in `storage`, whose root is `base`."""
         self._storage = storage
         self._base = base.rstrip("/")
-        self._owner = owner
+        self.owner = owner
 
     def claim(self) -> None:
         """Take the mirror. Raises MirrorError if it belongs to another job."""
-        content = json.dumps(asdict(self._owner), indent=1).encode()
+        content = json.dumps(asdict(self.owner), indent=1).encode()
         while True:
             numbers = self._numbers()
             newest = self.newest()
             if newest is not None and (newest.name, newest.prefix) != (
-                self._owner.name,
-                self._owner.prefix,
+                self.owner.name,
+                self.owner.prefix,
             ):
                 raise MirrorError(
                     mirror_jobs.OTHER_OWNER,
@@ -80,7 +80,7 @@ class Ownership:
         newest = self.newest()
         if newest is None:
             self.claim()  # somebody has removed the files
-        elif newest.epoch != self._owner.epoch:
+        elif newest.epoch != self.owner.epoch:
             raise MirrorError(
                 mirror_jobs.TAKEN_OVER, path=self._base, pid=newest.pid, host=newest.host
             )

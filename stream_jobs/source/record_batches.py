@@ -96,6 +96,35 @@ def read_fetched(fetched: FetchedBytes, first: int, end: int, out: RecordColumns
     return next_offset
 
 
+def first_committed(fetched: FetchedBytes, first: int) -> tuple[int, int | None]:
+    """Return the time of the first committed batch from `first` on, and the offset after it.
+
+    The time is that of its first record, in milliseconds since 1970; None if there are only markers
+    and records that were rolled back. The offset is `first` if the bytes have no whole batch.
+    """
+    data, at, next_offset = fetched.data, 0, first
+    waiting = sorted(fetched.aborted, key=lambda each: each.first_offset, reverse=True)
+    rolled_back: set[int] = set()
+    while at + _HEADER.size <= len(data):
+        (base, length, _, _, _, attributes, last_delta, time, _, producer, _, _, _) = (
+            _HEADER.unpack_from(data, at)
+        )
+        after = at + _LENGTH_END + length
+        if after > len(data):
+            break
+        last = base + last_delta
+        while waiting and waiting[-1].first_offset <= last:
+            rolled_back.add(waiting.pop().producer_id)
+        next_offset = max(next_offset, last + 1)
+        if attributes & _CONTROL:
+            if _is_abort(data[at + _HEADER.size : after]):
+                rolled_back.discard(producer)
+        elif last >= first and not (attributes & _TRANSACTIONAL and producer in rolled_back):
+            return next_offset, time
+        at = after
+    return next_offset, None
+
+
 def newest_time(data: bytes) -> int | None:
     """Return the newest time of the first batch, in milliseconds since 1970; None without one."""
     if len(data) < _HEADER.size or data[_MAGIC_AT] != _MAGIC:

@@ -21,10 +21,21 @@ from connector.metrics.figures import Figures
 from connector.metrics.http_server import Served
 from connector.settings.sections import MetricsSettings
 from connector.status.conditions import conditions
-from connector.status.facts import Condition, Level, MirrorFacts, State, from_json, to_json
+from connector.status.facts import (
+    Condition,
+    JobFailure,
+    Level,
+    MirrorFacts,
+    State,
+    from_json,
+    to_json,
+)
 from connector.status.html import html
 from connector.status.mirror import MirrorWatch, ask_mirror
 from connector.status.terminal import shown
+from stream_jobs.quarantine.set_aside import SetAside
+from stream_jobs.report import metrics_server
+from stream_jobs.report.run_record import Failure
 from tests.integration.harness import wait_until
 from tests.integration.operation.test_metrics import free_port
 from tests.status.examples import facts_with
@@ -36,6 +47,7 @@ if TYPE_CHECKING:
 
 TOPIC = "shop.shop.t"
 NAME = "shop.<b>or\u202eders"
+ASIDE = SetAside(TOPIC, NAME, "1", "2026-11-24T18:14:48+00:00", "M209", "why", 0, 7, {})
 
 
 @contextmanager
@@ -44,6 +56,13 @@ def serving(figures: Collector) -> Iterator[str]:
     address = f"127.0.0.1:{free_port()}"
     with http_server.serving(Served(figures, lambda: (True, ""), lambda: (True, "")), address):
         yield address
+
+
+@contextmanager
+def serving_job(figures: stream_jobs.report.figures.Figures, address: str) -> Iterator[None]:
+    """Serve what the job does."""
+    with metrics_server.serving(figures, address):
+        yield
 
 
 @contextmanager
@@ -99,10 +118,14 @@ def asked(mirror: str | None, verify: str | None) -> MirrorFacts:
 
 
 def states_of(facts: MirrorFacts) -> list[State]:
+    return [one.state for one in conditions_of(facts)]
+
+
+def conditions_of(facts: MirrorFacts) -> list[Condition]:
     figures = Figures("shop", turn_seconds_max=60.0)
     figures.opened()
     figures.kafka.answer()
-    return [one.state for one in conditions(figures, 0.02, facts)]
+    return conditions(figures, 0.02, facts)
 
 
 def test_tables_of_the_job_and_the_comparison_are_shown_together() -> None:
@@ -146,12 +169,50 @@ def test_a_mirror_that_keeps_up_is_not_a_condition() -> None:
 
 def test_tables_that_are_set_aside_need_somebody() -> None:
     figures = job()
-    figures.set_aside = lambda: [TOPIC]
+    figures.set_aside = lambda: {TOPIC: ASIDE}
     with serving(stream_jobs.report.exposition.FiguresCollector(figures)) as mirror:
         facts = asked(mirror, None)
     assert facts.set_aside == 1
-    assert states_of(facts)[0] is State.MIRROR_SET_ASIDE
-    assert "1 table set aside" in html(facts_with(mirror=facts))
+    (said,) = [one for one in conditions_of(facts) if one.state is State.MIRROR_SET_ASIDE]
+    assert said.reason == (
+        f"the Spark job cannot go on with {NAME} [M209]; `binlog-connector-mirror status` says why"
+    )
+    page = html(facts_with(said, mirror=facts))
+    assert "1 table set aside" in page
+    assert '<tr role="row" class="critical">' in page
+    assert "; <code>binlog-connector-mirror status</code> says why" in page
+    assert "<b>" not in page
+
+
+def test_a_job_that_failed_is_remembered_with_its_reason() -> None:
+    figures = job()
+    figures.streaming = False
+    failure = Failure("2026-11-24T18:14:48+00:00", "M502", "/data: No space left on device")
+    address = f"127.0.0.1:{free_port()}"
+    settings = MetricsSettings(mirror=address)
+    with serving_job(figures, address):
+        before = ask_mirror(settings)
+        figures.failure = failure
+        failed = ask_mirror(settings, before)
+    gone = ask_mirror(settings, failed)
+    for facts in (failed, gone):
+        assert facts is not None
+        assert facts.job_failure == JobFailure(1_795_544_088.0, "M502", failure.error)
+        (said,) = [one for one in conditions_of(facts) if one.state is State.MIRROR_FAILED]
+        assert said == Condition(
+            State.MIRROR_FAILED,
+            Level.CRITICAL,
+            f"the Spark job at {address} failed at 2026-11-24 18:14:48 UTC: {failure.error}",
+            "M502",
+        )
+    figures.streaming = True
+    with serving_job(figures, address):
+        again = ask_mirror(settings, gone)
+    assert again is not None
+    assert State.MIRROR_FAILED not in states_of(again)
+    out = StringIO()
+    Console(file=out, width=160).print(shown(facts_with(mirror=again)))
+    assert f"the run before failed at 2026-11-24 18:14:48 UTC: {failure.error}" in out.getvalue()
 
 
 def test_processes_that_are_not_well_are_named() -> None:

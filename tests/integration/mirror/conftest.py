@@ -143,7 +143,7 @@ class Job:
     def _apply_all(self, settings: Settings, client: KafkaClient, lines: StatusLines) -> None:
         kafka = settings.kafka
         applier = assemble(settings, client, run_in_process, lambda: 2)
-        self.figures.set_aside = lambda: applier.set_aside
+        self.figures.set_aside = lambda: applier.records_set_aside
         reader = RangeReader(
             kafka.facts(),
             kafka.topic_prefix,

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import io
 import json
-from datetime import datetime, timedelta
+import os
+import time
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka.structs import TopicPartition
 
-from connector.errors import mirror_records
+from connector.errors import mirror_jobs, mirror_records
 from stream_jobs.cli.status_command import show_status
+from stream_jobs.report.metrics_server import readyz
 from tests.stream_jobs.topics import SourceTable, column
 
 if TYPE_CHECKING:
-    from tests.integration.mirror.conftest import Job
+    from tests.integration.mirror.conftest import Job, SparkJob
     from tests.stream_jobs.topics import Kafka
 
 pytestmark = pytest.mark.kafka
@@ -61,11 +64,74 @@ def test_it_tells_what_each_table_has_and_what_waits(kafka: Kafka, job: Job) -> 
     assert found["last_commit"] > "2026"
     assert (tables["shop.log"]["state"], tables["shop.log"]["waiting"]) == ("no key", None)
     assert (tables["shop.empty"]["state"], tables["shop.empty"]["waiting"]) == ("no mirror", 0)
-    assert shown.startswith("job test, last started ")
+    assert shown.startswith(f"job test runs as process {os.getpid()} on ")
     assert "shop.items  current" in shown
     items.insert({"id": 3, "name": "three"})
+    began = datetime.now(UTC) - timedelta(seconds=5)
     found = status(job)[1]["shop.items"]
     assert (found["state"], found["waiting"]) == ("records wait", 2)
+    assert began < datetime.fromisoformat(found["waiting_since"]) < datetime.now(UTC)
+
+
+def test_markers_and_records_that_were_rolled_back_do_not_wait(kafka: Kafka, job: Job) -> None:
+    items = SourceTable(kafka, "items", COLUMNS).create()
+    items.insert({"id": 1, "name": "one"})
+    job.apply()
+    with kafka.transaction(commit=False):
+        items.send("c", None, {"id": 2, "name": "two"})
+        items.send("c", None, {"id": 3, "name": "three"})
+    kafka.settle()
+    found = status(job)[1]["shop.items"]
+    assert (found["state"], found["waiting"], found["waiting_since"]) == ("current", 0, None)
+
+
+def test_a_table_whose_records_wait_for_a_minute_is_late(
+    kafka: Kafka, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items = SourceTable(kafka, "items", COLUMNS).create()
+    items.insert({"id": 1, "name": "one"})
+    kafka.settle()
+    assert status(job)[0] == 0
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 61)
+    assert status(job)[0] == 1
+
+
+@pytest.mark.spark
+def test_a_job_that_failed_leaves_the_reason_in_the_mirror(
+    kafka: Kafka, spark_job: SparkJob
+) -> None:
+    items = SourceTable(kafka, "items", COLUMNS).create()
+    items.insert({"id": 1, "name": "one"})
+    in_the_way = spark_job.folder / "mirror" / "shop"
+    in_the_way.parent.mkdir()
+    in_the_way.write_bytes(b"")
+    failed = spark_job.run()[-1]
+    assert (spark_job.exit_code, failed["event"]) == (1, "failed")
+    code, _, shown = status(spark_job)
+    reason = f"[{failed['code']}] {failed['error']}"
+    assert code == 4
+    assert shown.splitlines()[0].startswith("job test failed at 20")
+    assert shown.splitlines()[1] == reason
+    ready = readyz(spark_job.figures)[1]
+    assert ready.endswith(reason)
+
+    # The state cannot be written either: then it is that of the run before.
+    folder = spark_job.folder / "mirror" / "_cdc" / "run"
+    folder.rename(folder.with_name("away"))
+    folder.write_bytes(b"")
+    lines = spark_job.run()
+    assert [line["event"] for line in lines][-2:] == ["failed", "not_kept"]
+    assert lines[-1]["code"] == mirror_jobs.END_NOT_KEPT.code
+    folder.unlink()
+    folder.with_name("away").rename(folder)
+
+    in_the_way.unlink()
+    spark_job.run()
+    code, _, shown = status(spark_job)
+    assert code == 0, "a job that applies what there is may end"
+    assert shown.splitlines()[0].startswith("job test was stopped at 20")
+    assert shown.splitlines()[1].endswith(f": {reason}")
 
 
 def test_a_table_that_is_set_aside_has_a_reason_and_the_exit_code_is_3(

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from stream_jobs.quarantine.set_aside import SetAside
 from stream_jobs.report.exposition import PREFIX, FiguresCollector
 from stream_jobs.report.figures import Figures
 from stream_jobs.report.metrics_server import healthz, readyz
+from stream_jobs.report.run_record import Failure
 from stream_jobs.tables.reports import BatchReport, TableReport, TableSource
 from tests.metrics.served import served_figures
 
@@ -18,6 +20,8 @@ PAGE = Path(__file__).parents[3] / "docs" / "mirror.md"
 TOPIC = "p.shop.orders"
 STATE = {"version": 3, "rows": 70, "dead_rows": 5, "files": 2, "bytes": 900}
 LABELS = 'database="shop",pipeline="p",table="orders"'
+
+ASIDE = SetAside(TOPIC, "shop.orders", "1", "2026-11-24T18:14:48+00:00", "M209", "why", 0, 7, {})
 
 
 def report(seconds: float = 1.5, source_ts_ms: int | None = 90_000, **facts: int) -> BatchReport:
@@ -104,7 +108,10 @@ def test_what_is_not_known_is_not_served() -> None:
 
 
 def test_the_page_on_the_mirror_tells_of_each_figure_and_of_no_other() -> None:
-    names = {name.partition("{")[0] for name in served(complete())}
+    figures = complete()
+    figures.set_aside = lambda: {TOPIC: ASIDE}
+    figures.failure = Failure("2026-11-24T18:14:48+00:00", "M502", "no space")
+    names = {name.partition("{")[0] for name in served(figures)}
     section = PAGE.read_text("utf-8").partition("\n## Figures\n")[2]
     rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
     told = {name for cell in rows for name in re.findall(r"`([a-z_]+)`", cell)}
@@ -148,12 +155,14 @@ def test_before_the_first_batch_the_lag_rises_from_the_start_of_the_process() ->
 
 def test_a_table_that_is_set_aside_lags_although_the_offsets_go_on() -> None:
     figures = complete()
-    figures.set_aside = lambda: [TOPIC]
+    figures.set_aside = lambda: {TOPIC: ASIDE}
     figures.note_offsets({TOPIC: {"0": 8}, "p.shop.log": {"0": 2}})
     figures.note_ends({TOPIC: {"0": 8}, "p.shop.log": {"0": 2}}, 200.0)
     assert figures.lag_seconds(TOPIC, 201.0) == 101
     assert figures.lag_seconds("p.shop.log", 201.0) == 0
-    assert served(figures)['tables_set_aside{pipeline="p"}'] == "1.0"
+    shown = served(figures)
+    assert shown['tables_set_aside{pipeline="p"}'] == "1.0"
+    assert shown['set_aside{code="M209",database="shop",pipeline="p",table="orders"}'] == "1.0"
 
 
 def test_a_running_batch_is_seen() -> None:
@@ -171,7 +180,7 @@ def test_the_job_is_ready_while_its_stream_is_open() -> None:
     figures.opened()
     assert readyz(figures) == (True, "ready\nthe stream is open")
     figures.began_at = time.monotonic() - 40
-    figures.set_aside = lambda: [TOPIC]
+    figures.set_aside = lambda: {TOPIC: ASIDE}
     assert readyz(figures)[1].splitlines()[2:] == [
         "a batch is being applied, for 40 s now",
         "tables that are set aside: 1",
