@@ -76,6 +76,9 @@ class ProgressRecord(TypedDict):
     # rows events and statements, and the first rows of the event after them.
     begun_events: int
     begun_rows: int
+    # When the source committed the last transaction, microseconds since the epoch; before the first
+    # one, its clock when the stream began at the end of its log, else 0.
+    source_time_us: int
     # Columns added by ALTER TABLE whose table has had no rows since: "shop.orders" to a list of
     # [column, kind of default, literal]. The next schema record of the table takes them up.
     added_columns: dict[str, list[list[str]]]

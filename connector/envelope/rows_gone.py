@@ -30,18 +30,19 @@ def put_rows_gone(
     schema_id: str,
     file: str,
     sequence: BetweenSequence,
+    time_us: int,
     now_us: int,
 ) -> None:
     """Give `target` the record with `sequence`, in log file `file`.
 
-    `schema_id` is that of the column list written last. In the profile `debezium` there is no such
-    record. Raises the target's errors.
+    The source was at its position at `time_us`. `schema_id` is that of the column list written
+    last. In the profile `debezium` there is no such record. Raises the target's errors.
     """
     if options.debezium is not None:
         return
     position = sequence.position + 1
     source = SourceBlock(options)
-    source.begin_copy(file, position, now_us, SourceTable(database, table, "true"), now_us)
+    source.begin_copy(file, position, time_us, SourceTable(database, table, "true"), now_us)
     out = BytesWriter()
     out.write(b'{"before":null,"after":null')
     source.put(out, _TRUNCATE, 0)
@@ -59,5 +60,6 @@ def put_rows_gone(
         None,
         out.getvalue(),
         headers.encode(_TRUNCATE, sequence.row),
+        # Kafka keeps the record from now on.
         now_us // _US_PER_MS,
     )

@@ -116,11 +116,11 @@ class SourceBlock:
         )
 
     def begin_copy(
-        self, file: str, position: i64, read_us: i64, table: SourceTable, now_us: i64
+        self, file: str, position: i64, time_us: i64, table: SourceTable, now_us: i64
     ) -> None:
-        """Compose the parts that the rows of a SELECT share; `read_us` is the time of the SELECT.
+        """Compose the parts that the rows of a SELECT share.
 
-        The rows include all changes of `file` up to `position`.
+        The rows include all changes of `file` up to `position`, where the source was at `time_us`.
         """
         if now_us != self._now_us:
             self._now_us = now_us
@@ -128,7 +128,7 @@ class SourceBlock:
         if self._thread_id != _UNKNOWN:
             self._thread_id = _UNKNOWN
             self._end = _end(_UNKNOWN)
-        self._enter(read_us, None, table, 0, file, position)
+        self._enter(time_us, None, table, 0, file, position)
 
     def _enter(
         self,

@@ -48,6 +48,7 @@ class Progress:
     source: str = ""
     begun_events: int = 0
     begun_rows: int = 0
+    source_time_us: int = 0
 
     def encode(self, prefix: str, name: str) -> Record:
         """Return the record of pipeline `name` in `<prefix>.progress`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -26,6 +26,9 @@ class StartPoint:
     # first rows of the event after them.
     begun_events: int = 0
     begun_rows: int = 0
+    # The server's clock when the position was the end of its log, microseconds since the epoch; 0
+    # for a position in the past. It is not a part of the position.
+    time_us: int = field(default=0, compare=False)
 
 
 def shown(gtids: GtidSet | MariadbGtidSet) -> str:

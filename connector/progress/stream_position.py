@@ -11,7 +11,7 @@ stream's position (`reads_from`); everything else that comes with them was deliv
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 from connector.binlog.framing.log_position import FIRST_POSITION
 from connector.changes.added_columns import AddedColumn, DefaultKind
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from connector.changes.transaction import SourceTransaction
     from connector.progress.between import BetweenSequence
     from connector.progress.server_identity import ServerIdentity
+
+_US: Final = 1_000_000
 
 
 @dataclass(slots=True)
@@ -70,6 +72,8 @@ class StreamPosition:
         # Start times: of the current file of the position, and of the one that is being read.
         self._file_created: i64 = point.file_created
         self._opened_created: i64 = point.file_created
+        # When the source committed the last transaction; before the first one, as in `point`.
+        self._time_us: i64 = point.time_us if last is None else last.source_time_us
         # Of the next transaction, what another program has delivered.
         self._begun_events: i64 = point.begun_events
         self._begun_rows: i64 = point.begun_rows
@@ -115,6 +119,17 @@ class StreamPosition:
     def position(self) -> i64:
         """The first byte after the last transaction, in `file`."""
         return self._position
+
+    @property
+    def time_us(self) -> i64:
+        """When the source was at the position, microseconds since the epoch, by its own log.
+
+        It is the time of the last transaction. Without one, it is the source's clock when the
+        stream began, or the time at which the source began the file. 0 if there is none.
+        """
+        if self._time_us:
+            return self._time_us
+        return (self._file_created or self._opened_created) * _US
 
     @property
     def gtid_set(self) -> GtidSet | MariadbGtidSet | None:
@@ -168,6 +183,7 @@ class StreamPosition:
         self._is_at_file = True
         gtid = committed.transaction.gtid
         gtid_set = self._gtid_set
+        self._time_us = committed.transaction.committed_us
         if committed.prepared is not None or committed.outcome:
             self.prepared_xa.advance(committed, gtid_set)
         if isinstance(gtid, Gtid):
@@ -236,6 +252,7 @@ class StreamPosition:
             source=self._source,
             begun_events=int(self._begun_events),
             begun_rows=int(self._begun_rows),
+            source_time_us=int(self._time_us),
         )
 
 

@@ -177,6 +177,7 @@ class CopyOutput:
             schema_id,
             self._standing.file,
             first,
+            self._standing.time_us,
             self.now_us,
         )
 
@@ -194,8 +195,15 @@ class CopyOutput:
         self._target.take(topic, key, value, NO_HEADERS, self.now_ms)
 
     def _read_at(self, first: BetweenSequence, read_us: int) -> CopyPosition:
+        standing = self._standing
         return CopyPosition(
-            first.epoch, self._standing.file, first.file, first.position + 1, first.number, read_us
+            first.epoch,
+            standing.file,
+            first.file,
+            first.position + 1,
+            first.number,
+            read_us,
+            standing.time_us,
         )
 
     def _announce(self, schema: TableSchema, first: BetweenSequence, time_us: int) -> None:

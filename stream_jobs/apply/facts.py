@@ -176,6 +176,8 @@ class PartResult:
     missing: int = 0  # rows to take away that a truncate has taken before, in mode `rows`
     changed_bytes: int = 0  # of the values of these rows, and of the keys that are deleted
     source_ts_ms: int | None = None  # when the source committed the latest of the applied rows
+    # The same without copied rows, which have the time of the change before them, however old.
+    streamed_ts_ms: int | None = None
     # By partition: the end of what was read, and the highest sequence of a change.
     offsets: dict[int, int] = field(default_factory=dict)
     highest: dict[int, PackedSequence] = field(default_factory=dict)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from stream_jobs.apply.changes import DELETE
+from stream_jobs.apply.changes import DELETE, READ
 from stream_jobs.apply.envelopes import read_images
 from stream_jobs.apply.images import SOURCE
 from stream_jobs.apply.problems import WrongRecordError
@@ -45,14 +45,25 @@ class Rows:
     @property
     def source_ts_ms(self) -> int | None:
         """When the source committed the latest of them."""
-        times = [chunk.flatten()[0] for chunk in self.source.chunks]
-        known = [own.drop_null() if own.null_count else own for own in times]
-        return max((int(own.to_numpy().max()) for own in known if len(own)), default=None)
+        return _latest(self.source)
+
+    def streamed_ts_ms(self, ops: NDArray[np.uint8]) -> int | None:
+        """Return the same without copied rows; `ops` are those of all records."""
+        are_streamed = ops[self.places] != READ
+        if are_streamed.all():
+            return self.source_ts_ms
+        return _latest(self.source.filter(pa.array(are_streamed)))
 
     @property
     def times(self) -> pa.ChunkedArray:
         """When the source committed each: microseconds since 1970."""
         return commit_times(self.source)
+
+
+def _latest(source: pa.ChunkedArray) -> int | None:
+    times = [chunk.flatten()[0] for chunk in source.chunks]
+    known = [own.drop_null() if own.null_count else own for own in times]
+    return max((int(own.to_numpy().max()) for own in known if len(own)), default=None)
 
 
 def commit_times(source: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -92,4 +92,6 @@ class Work:
         times = [each.source_ts_ms for each in rows if each.source_ts_ms is not None]
         self.result.upserts, self.result.deletes = upserts, deletes
         self.result.source_ts_ms = max(times, default=None)
+        streamed = [each.streamed_ts_ms(self.changes.ops) for each in rows]
+        self.result.streamed_ts_ms = max((at for at in streamed if at is not None), default=None)
         self.result.changed_bytes = sum(each.data.nbytes for each in rows)

@@ -43,7 +43,7 @@ meaning.
     missing                               in mode `rows`: rows to take away that a truncate took
                                           before; a copy is to come
     source_ts_ms, committed_ms            when the source committed the latest of the applied
-                                          changes, and when the table did
+                                          changes, without copied rows, and when the table did
     lag_seconds                           between these two
     commits, commit_seconds               how many commits, with those of the upkeep, and how long
     changed_bytes, bytes_written          bytes of the changed values, and of everything written

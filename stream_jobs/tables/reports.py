@@ -49,7 +49,8 @@ class TableReport:
     upserts: int  # keys whose last change is an insert or an update
     deletes: int  # keys whose last change is a delete
     skipped: int  # changes that were applied before, are below a floor, or have no mirror
-    source_ts_ms: int | None  # when the source committed the latest of the applied changes
+    # When the source committed the latest of the applied changes, without copied rows.
+    source_ts_ms: int | None
     # Of the values of the rows that were inserted or updated, and of the keys of deleted ones.
     changed_bytes: int
     # Rows to take away that a truncate had taken before, in mode `rows`.
@@ -69,7 +70,7 @@ class TableReport:
     @classmethod
     def of(cls, results: Sequence[PartResult]) -> TableReport:
         """Sum up what tasks did; what has no mirror was skipped."""
-        times = [each.source_ts_ms for each in results if each.source_ts_ms is not None]
+        times = [each.streamed_ts_ms for each in results if each.streamed_ts_ms is not None]
         applied = sum(each.applied for each in results if each.is_applied)
         rows = sum(each.rows if each.is_applied else each.changes for each in results)
         return cls(

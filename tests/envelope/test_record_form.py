@@ -104,7 +104,7 @@ def test_a_copied_row_has_the_form(schemas: Mapping[str, Any], shape: Mapping[st
     if shape:
         added = {
             "__op": "r", "__row": 0, "__snapshot": "true", "__table": "orders",
-            "__source_ts_ms": 5000,
+            "__source_ts_ms": 7000,
         }  # fmt: skip
         assert value == {"id": 7, "text": "x", **added}
     else:

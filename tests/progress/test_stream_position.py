@@ -183,3 +183,17 @@ def opened(stream: StreamPosition, file: str, before: GtidSet | MariadbGtidSet |
 def test_added_columns_are_remembered() -> None:
     last = progress(added_columns={"shop.orders": [["x", "literal", "7"]]})
     assert awaited_columns(last) == {"shop.orders": [AddedColumn("x", DefaultKind.LITERAL, "7")]}
+
+
+def test_before_the_first_transaction_the_time_is_that_of_the_start_or_of_the_file() -> None:
+    at_end = StartPoint("mysql", GtidSet.parse(GTIDS), "binlog.000002", 900, time_us=7_000_000)
+    stream = StreamPosition(identity(), at_end)
+    assert stream.time_us == 7_000_000
+    instance = Instance("a", "there", 7)
+    later = Progress.decode(stream.progress(instance, "", {}, 1).encode("p", "n").value or b"", "")
+    point = start_point(later, identity(), "")
+    assert StreamPosition(identity(), point, later).time_us == 7_000_000
+    in_the_past = StreamPosition(identity(), StartPoint("mysql", None, "binlog.000002", 4))
+    assert in_the_past.time_us == 0
+    in_the_past.opened(1_700_000_000)
+    assert in_the_past.time_us == 1_700_000_000_000_000

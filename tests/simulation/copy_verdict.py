@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from connector.contract import (
     HEADER_OP,
@@ -104,6 +104,11 @@ class CopyVerdict:
         ]
         for _, table, record in sorted(rows, key=lambda row: row[0]):
             self._fold(table, self._tables[table], record)
+        between = [
+            json.loads(record.value)["source"]
+            for _, _, record in rows
+            if record.value is not None and b'"snapshot":"true"' in record.value
+        ]
         taken = [
             (table, json.loads(record.value))
             for _, table, record in rows
@@ -118,6 +123,8 @@ class CopyVerdict:
                 before = self._groups
                 self._take_progress(progress)
                 writer = self._writers[progress.server_uuid]
+                for source in between:
+                    _check_time(source, writer)
                 for table, value in taken:
                     at = value["source"]["file"], value["source"]["pos"]
                     # After a failover, the position is unknown until the first transaction.
@@ -192,6 +199,15 @@ class CopyVerdict:
             if folded.phase == "complete":
                 missing = {i: text for i, text in wanted.items() if i not in folded.rows}
                 assert not missing, f"{table} behind group {self._groups}: no {missing}"
+
+
+def _check_time(source: dict[str, Any], writer: LogWriter) -> None:
+    """Check that a record between two transactions has the time of the one before it."""
+    at = source["file"], source["pos"]
+    groups = writer.groups_before[at] if at[0] else 0
+    if groups:
+        # Before the first transaction of the stream, it is another time of the source.
+        assert source["ts_us"] == writer.committed_us[groups], at
 
 
 def _state(record: Record) -> tuple[str, str, str]:

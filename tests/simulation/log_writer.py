@@ -124,6 +124,8 @@ class LogWriter:
         self.files: list[LogFile] = []
         # How many groups are complete at each position where one ends.
         self.groups_before: dict[tuple[str, int], int] = {}
+        # When each group was committed; none is before the first one.
+        self.committed_us = [0]
         self.executed: GtidSetLike = GtidSet() if flavour == "mysql" else MariadbGtidSet()
         self._name = name
         self._number = number
@@ -147,6 +149,7 @@ class LogWriter:
             self.rotate()
             return
         self._groups += 1
+        self.committed_us.append(self._committed_us)
         match step:
             case Compressed() if self.flavour == "mysql":
                 self._compressed(step)
@@ -195,6 +198,12 @@ class LogWriter:
         body = FIRST_POSITION.to_bytes(8, "little") + self._file_name.encode()
         self._put(EventType.ROTATE_EVENT, body)
         self._begin_file()
+
+    @property
+    def _committed_us(self) -> int:
+        """When the current group is committed; MariaDB has whole seconds."""
+        step_us = 1000 if self.flavour == "mysql" else 1_000_000
+        return _COMMITTED_US + self._groups * step_us
 
     @property
     def log_end(self) -> tuple[str, int]:
@@ -309,8 +318,7 @@ class LogWriter:
 
     def _open(self, mariadb_flags: int = FL_TRANSACTIONAL, xid: XaXid | None = None) -> None:
         """Write the event that begins a group."""
-        number = self._groups
-        committed_us = _COMMITTED_US + number * 1000
+        number, committed_us = self._groups, self._committed_us
         if self.flavour == "mariadb":
             gtid = MariadbGtid(0, ORIGIN_ID, number)
             self._gtid = gtid

@@ -67,12 +67,21 @@ def soft_deleted(changes: Many[Change]) -> list[tuple[Row, bool]]:
 
 
 def history(changes: Many[Change]) -> list[Version]:
-    """All versions of all rows."""
+    """All versions of all rows.
+
+    If the times of changes run backwards, a border of a key is at the time of the one before it.
+    """
     versions: list[Version] = []
     current: dict[Any, Version] = {}
+    borders: dict[Any, int] = {}  # the last one of each key
+
+    def border(key: Any, by: Change) -> int:
+        borders[key] = max(by.ts_ms, borders.get(key, by.ts_ms))
+        return borders[key]
 
     def end(version: Version, by: Change) -> None:
-        versions.append(version._replace(valid_to=by.ts_ms, end_op=by.op, end_seq=by.seq))
+        at = border(version.row[0], by)
+        versions.append(version._replace(valid_to=at, end_op=by.op, end_seq=by.seq))
 
     for each in changes:
         if each.op == "t":
@@ -89,7 +98,8 @@ def history(changes: Many[Change]) -> list[Version]:
             end(before, each)
             del current[row[0]]
         if each.op != "d":
-            current[row[0]] = Version(row, each.ts_ms, None, None, each.seq, None)
+            at = border(row[0], each)
+            current[row[0]] = Version(row, at, None, None, each.seq, None)
     return sorted([*versions, *current.values()], key=lambda version: (version.seq, version.row))
 
 

@@ -38,6 +38,8 @@ def copied_parts(
     table = SourceTable(schema.database, schema.table, snapshot)
     file, position, read_us = read_at.file, read_at.position, read_at.read_us
     chosen = options.debezium
+    # Debezium's copied rows have the time of the SELECT, by the connector's clock.
+    time_us = read_at.time_us if chosen is None else read_us
     out = BytesWriter()
     if chosen is not None and chosen.is_flat:
         fields = FlatFields(options)
@@ -50,6 +52,6 @@ def copied_parts(
         events.put(out, op, 0)
         return out.getvalue(), EVENT_END
     source = SourceBlock(options)
-    source.begin_copy(file, position, read_us, table, now_us)
+    source.begin_copy(file, position, time_us, table, now_us)
     source.put(out, op, 0)
     return form.no_before[: -len(NO_BEFORE)], out.getvalue()

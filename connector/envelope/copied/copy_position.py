@@ -24,7 +24,8 @@ class CopyPosition:
     file_number: int
     position: int  # first byte after the last delivered transaction
     first_row: int  # number of copied rows that were written at this position before
-    read_us: int  # time of the SELECT, in microseconds since 1970
+    read_us: int  # time of the SELECT by the connector's clock, in microseconds since 1970
+    time_us: int  # when the source was at `position`, by its log, in microseconds since 1970
     # What `source` says of the first and of the last row of the chunk.
     first: str = COPIED
     last: str = COPIED

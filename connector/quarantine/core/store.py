@@ -140,7 +140,7 @@ class QuarantineStore:
             transaction_file=read_at.file,
             transaction_position=read_at.position,
             gtid=None,
-            committed_us=read_at.read_us,
+            committed_us=read_at.time_us,
             server_id=0,
             thread_id=None,
             schema_id=schema.schema_id,

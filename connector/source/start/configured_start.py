@@ -29,6 +29,7 @@ from connector.wire.replication_commands import FIRST_POSITION
 if TYPE_CHECKING:
     from connector.source.server.mysql_server import MysqlServer
 
+_US = 1_000_000
 _GTID_NEXT = re.compile(r"GTID_NEXT= '([^']+)'")
 _BEGUN = re.compile(r"((?:gtid|position):.*)\+([0-9]+)\+([0-9]+)", re.DOTALL)
 # Event types between transactions; those that begin with "Gtid" are not listed.
@@ -74,17 +75,21 @@ def _earliest(server: MysqlServer) -> StartPoint:
 
 
 def _latest(server: MysqlServer) -> StartPoint:
+    # In whole seconds, as MariaDB's log has them, and before the position: so no later transaction
+    # was committed before it.
+    (clock,) = server.query("SELECT UNIX_TIMESTAMP() AS now")
+    time_us = int(str(clock["now"])) * _US
     status = binary_log_status(server)
     if status is None:
         raise SourceRefused(source_start.LOG_OFF, server=server.name)
     file, position = str(status["File"]), int(str(status["Position"]))
     if server.identity.flavour == "mariadb":
-        return mariadb_point(server, file, position)
+        return replace(mariadb_point(server, file, position), time_us=time_us)
     gtids = None
     if server.identity.gtid:
         # From the same row, so from the same moment as file and position.
         gtids = GtidSet.parse(str(status["Executed_Gtid_Set"]))
-    return StartPoint("mysql", gtids, file, position)
+    return StartPoint("mysql", gtids, file, position, time_us=time_us)
 
 
 def _after_gtids(server: MysqlServer, text: str) -> StartPoint:

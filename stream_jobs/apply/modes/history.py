@@ -1,8 +1,9 @@
 """Each version of each row, with the times from and to which the source had it.
 
 A version that ends dies in its data file, and is written again with its end. Its values come from
-that file, where its start is, too. The index of a file has the open versions only, and those that a
-truncate has ended: an older change of such a row can still come from another partition.
+that file, where its start is, too. The index of a file has the open versions, and the last ones of
+keys that are gone: an older change of a row that a truncate has ended can still come from another
+partition, and no later version of a key may begin before the end of an earlier one.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ from stream_jobs.apply.modes.known_versions import (
     IS_CURRENT,
     TO,
     KnownVersions,
+    microseconds,
 )
 from stream_jobs.apply.modes.mode import Mode, OwnColumn, Truncation, sequence_columns
-from stream_jobs.apply.modes.versions import End, KeyChange, Versions
+from stream_jobs.apply.modes.versions import End, KeyChange, Versions, later
 from stream_jobs.apply.problems import WrongRecordError
 from stream_jobs.apply.row_digests import digests_of_rows
 from stream_jobs.apply.rows import split, timestamps
@@ -76,13 +78,15 @@ class History(Mode):
         keys, key_of_change = distinct(keys_of([both[name] for name in names]))
         known = KnownVersions(work, keys, indexed)
         versions = _follow(work, rows, gone, key_of_change, known)
-        begun = rows.data.append_column(FROM, timestamps(rows.times))
-        opened = begun.take(pa.array(list(versions.opened), pa.int64()))
+        begun = list(versions.opened.values())
+        opened = rows.data.take(pa.array(list(versions.opened), pa.int64())).append_column(
+            FROM, timestamps(pa.array([each.us for each in begun], pa.int64()))
+        )
         ended = known.rows.take(pa.array([known.place(key) for key in versions.closed], pa.int64()))
         work.result.dead = known.dead(versions.closed)
         data = pa.concat_tables(
             [
-                _with_ends(opened, list(versions.opened.values())),
+                _with_ends(opened, [each.end for each in begun]),
                 _with_ends(ended, list(versions.closed.values())),
             ],
             promote_options="default",
@@ -94,16 +98,20 @@ class History(Mode):
         """End the versions that were there at a truncate, each at the first one.
 
         A version may have a later end: its key's partition was read before that of the truncate.
+        By their times, the end stays between the start of the version and that later end.
         """
         hi, lo = data[HI].to_numpy(), data[LO].to_numpy()
         end_hi, end_lo = (data[name].fill_null(_NO_END).to_numpy() for name in (END_HI, END_LO))
+        from_us, to_us = microseconds(data[FROM]), microseconds(data[TO])
         ends: list[End | None] = [None] * data.num_rows
         for each in reversed(truncates):
             sequence = each.sequence
             at = np.full(len(hi), sequence.hi), np.full(len(lo), sequence.lo)
             were_there = is_above(*at, hi, lo) & is_above(end_hi, end_lo, *sequence)
             for place in np.flatnonzero(were_there).tolist():
-                ends[place] = End(sequence, each.us, "t")
+                us = later(from_us[place], each.us)
+                us = min((time for time in (us, to_us[place]) if time is not None), default=None)
+                ends[place] = End(sequence, us, "t")
         if not any(ends):
             return None
         have_end = pa.array([end is not None for end in ends])
@@ -112,11 +120,11 @@ class History(Mode):
         return pa.concat_tables([kept, ended.select(kept.column_names)])
 
     def indexed(self, mirror: MirrorFacts) -> Indexed:
-        """Return the key of the versions that can still get an end."""
+        """Return the key of the last versions of keys, and of those that a truncate has ended."""
         named = {column.name: column for column in mirror.columns}
         key = tuple(named[name] for name in mirror.schema.key)
         deciding = named[IS_CURRENT], named[END_OP]
-        return Indexed(key, sequence_columns(named), deciding=deciding, are_found=_can_end)
+        return Indexed(key, sequence_columns(named), deciding=deciding, are_found=_can_be_last)
 
 
 def _follow(
@@ -183,8 +191,9 @@ def _halves(half: NDArray[np.int64]) -> list[bytes]:
     return [number.tobytes() for number in half]
 
 
-def _can_end(data: pa.Table) -> NDArray[np.bool_]:
-    can = pc.or_(data[IS_CURRENT], pc.equal(data[END_OP], "t").fill_null(False))
+def _can_be_last(data: pa.Table) -> NDArray[np.bool_]:
+    is_last = pc.is_in(data[END_OP], pa.array(["d", "t"], pa.string()))
+    can = pc.or_(data[IS_CURRENT], is_last)
     found: NDArray[np.bool_] = can.to_numpy()
     return found
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
-from stream_jobs.apply.modes.versions import Version
+from stream_jobs.apply.modes.versions import End, Version
 from stream_jobs.delta.parquet_file import rows_at
 from stream_jobs.schema.sequence import HI, LO, PackedSequence, is_above
 
@@ -53,8 +53,9 @@ class KnownVersions:
             storage, mirror = work.task.storage, work.mirror
             tables.append(rows_at(storage, mirror.path, each, mirror.columns, position[own]))
         self.rows = pa.concat_tables(tables)
-        names = [HI, LO, IS_CURRENT, END_HI, END_LO]
+        names = [HI, LO, IS_CURRENT, END_HI, END_LO, END_OP]
         self._facts = [self.rows[name].to_pylist() for name in names]
+        self._times = [microseconds(self.rows[name]) for name in (FROM, TO)]
 
     def place(self, key: int) -> int:
         """Return the place of a key's version in `rows`; -1 if there is none."""
@@ -65,9 +66,10 @@ class KnownVersions:
         place = self.place(key)
         if place < 0:
             return None
-        hi, lo, is_current, end_hi, end_lo = (facts[place] for facts in self._facts)
-        end = None if is_current else PackedSequence(end_hi, end_lo)
-        return Version(PackedSequence(hi, lo), end, values[place] if values else None)
+        hi, lo, is_current, end_hi, end_lo, end_op = (facts[place] for facts in self._facts)
+        start_us, end_us = (times[place] for times in self._times)
+        end = None if is_current else End(PackedSequence(end_hi, end_lo), end_us, end_op)
+        return Version(PackedSequence(hi, lo), start_us, end, values[place] if values else None)
 
     def dead(self, keys: Iterable[int]) -> dict[str, bytes]:
         """Return the rows of the versions of `keys` in their data files."""
@@ -78,6 +80,12 @@ class KnownVersions:
             if len(positions):
                 dead[file.path] = BitMap(positions.astype(np.uint32)).serialize()
         return dead
+
+
+def microseconds(times: pa.ChunkedArray) -> list[int | None]:
+    """Return times as microseconds since 1970."""
+    found: list[int | None] = times.cast(pa.int64()).to_pylist()
+    return found
 
 
 def _empty(mirror: MirrorFacts) -> pa.Table:

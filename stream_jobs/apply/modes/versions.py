@@ -36,16 +36,24 @@ class Version(NamedTuple):
     """The newest version of a key that the mirror has."""
 
     start: PackedSequence
-    end: PackedSequence | None  # of a truncate; None if it is open
+    us: int | None  # from when it is valid
+    end: End | None  # of a delete or a truncate; None if it is open
     values: bytes | None = None
+
+
+class Opened(NamedTuple):
+    """A version that begins."""
+
+    us: int | None
+    end: End | None
 
 
 @dataclass(slots=True)
 class Versions:
     """What a batch does to versions."""
 
-    # By the place of their values: versions that begin, with their end if they have one.
-    opened: dict[int, End | None] = field(default_factory=dict)
+    # By the place of their values: versions that begin.
+    opened: dict[int, Opened] = field(default_factory=dict)
     # By number of a key: versions of the mirror that end.
     closed: dict[int, End] = field(default_factory=dict)
 
@@ -60,30 +68,45 @@ class Versions:
 
         Changes that come after `known` in their partition are above it. A truncate comes from
         another partition: a version that it has ended can end earlier.
+
+        The order is that of the sequences. Times of the log can run backwards: it may have whole
+        seconds, times of the beginnings of statements, and those of several servers. Then a border
+        of the key is at the time of the one before it, so that no moment has two versions.
         """
         starts = [each.sequence for each in truncates]
         values = None if known is None else known.values
         # What ends the current version at the latest; its place is -1 if it is `known`.
         place: int | None = None if known is None else -1
-        limit = None if known is None or known.end is None else End(known.end, None, "t")
+        limit = None if known is None else known.end
+        border_us = None if known is None else known.us
         for change in changes:
             is_open = place is not None and (limit is None or change.sequence < limit.sequence)
             is_copy = change.op == "r" and change.is_covered
             if is_open and is_copy and change.values == values:
                 continue
+            if place is not None and not is_open and limit is not None:
+                border_us = later(border_us, limit.us)
+            us = later(border_us, change.us)
             if place is not None and is_open:
-                self._end(key, place, End(change.sequence, change.us, change.op))
+                border_us = us
+                self._end(key, place, End(change.sequence, us, change.op))
             place = None
             if change.row >= 0:
                 place, values = change.row, change.values
                 after = bisect_right(starts, change.sequence)
                 limit = None
                 if after < len(starts):
-                    limit = End(starts[after], truncates[after].us, "t")
-                self.opened[place] = limit
+                    limit = End(starts[after], later(us, truncates[after].us), "t")
+                border_us = us
+                self.opened[place] = Opened(us, limit)
 
     def _end(self, key: int, place: int, end: End) -> None:
         if place < 0:
             self.closed[key] = end
         else:
-            self.opened[place] = end
+            self.opened[place] = self.opened[place]._replace(end=end)
+
+
+def later(a: int | None, b: int | None) -> int | None:
+    """Return the later of two times; None is an unknown one."""
+    return max((each for each in (a, b) if each is not None), default=None)

@@ -31,7 +31,13 @@ if TYPE_CHECKING:
 
 OPTIONS = EnvelopeOptions("p", "mysql", "1.2.3")
 READ_AT = CopyPosition(
-    epoch=2, file="binlog.000042", file_number=42, position=1000, first_row=0, read_us=5_000_001
+    epoch=2,
+    file="binlog.000042",
+    file_number=42,
+    position=1000,
+    first_row=0,
+    read_us=7_000_002,
+    time_us=5_000_001,
 )
 NOW_US = 6_000_000
 TEXT: SchemaColumn = {
@@ -106,7 +112,7 @@ def test_a_row_becomes_a_record_of_the_copy() -> None:
     (record,) = published(chunk_of(KEYED, [row(b"7", b'Zo\xc3\xab "x"')]))
     assert record.topic == "p.shop.orders"
     assert record.key == b'{"id":7}'
-    assert record.timestamp_ms == 5000
+    assert record.timestamp_ms == 7000
     assert dict(record.headers) == {
         "cdc.seq": str(Sequence(2, 42, 999, 0, 0)).encode(),
         "cdc.op": b"r",
@@ -133,7 +139,7 @@ def test_a_row_becomes_a_record_of_the_copy() -> None:
 
 def test_rows_rise_in_the_order_and_go_on_where_the_last_copy_ended() -> None:
     chunk = chunk_of(KEYED, [row(b"%d" % n, None) for n in range(3)])
-    read_at = CopyPosition(2, "binlog.000042", 42, 1000, 10**8 - 2, 0)
+    read_at = CopyPosition(2, "binlog.000042", 42, 1000, 10**8 - 2, 0, 0)
     assert sequences(published(chunk, read_at)) == [
         Sequence(2, 42, 999, 0, 10**8 - 2),
         Sequence(2, 42, 999, 0, 10**8 - 1),

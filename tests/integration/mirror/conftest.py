@@ -273,6 +273,16 @@ def spark_job(spark: SparkSession, kafka: Kafka, tmp_path: Path) -> SparkJob:
 @pytest.fixture
 def own_job(stream: Stream, tmp_path: Path) -> Iterator[Job]:
     """A job, without Spark, for the topics of a connector."""
+    yield from _job_of(stream, tmp_path)
+
+
+@pytest.fixture
+def job_of_either(either_stream: Stream, tmp_path: Path) -> Iterator[Job]:
+    """The same for `either_stream`."""
+    yield from _job_of(either_stream, tmp_path)
+
+
+def _job_of(stream: Stream, tmp_path: Path) -> Iterator[Job]:
     kafka = Kafka(stream.broker.bootstrap, stream.prefix)
     yield Job(kafka, tmp_path)
     kafka.close()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.server
 
-READ_AT = CopyPosition(1, "binlog.000001", 1, 4, 0, 0)
+READ_AT = CopyPosition(1, "binlog.000001", 1, 4, 0, 0, 0)
 
 
 def copied(

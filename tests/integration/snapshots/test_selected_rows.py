@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.server
 
 OPTIONS = EnvelopeOptions("p", "mysql", "1")
-READ_AT = CopyPosition(1, "binlog.000001", 1, 4, 0, 0)
+READ_AT = CopyPosition(1, "binlog.000001", 1, 4, 0, 0, 0)
 START = b'{"before":null,"after":'
 END = b',"source":{"version":"1",'
 

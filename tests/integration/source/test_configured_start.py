@@ -88,10 +88,19 @@ def test_earliest_without_gtids_is_the_first_file(without_gtids: Source) -> None
     assert resolve(without_gtids, "earliest") == StartPoint("mysql", None, "binlog.000001", 4)
 
 
+def source_seconds(source: Source) -> int:
+    ((seconds,),) = source.execute("SELECT UNIX_TIMESTAMP()")
+    return int(seconds)
+
+
 def test_latest_is_everything_so_far(source: Source) -> None:
+    before = source_seconds(source)
     point = resolve(source, "latest")
     assert str(point.gtid_set) == executed(source).replace("\n", "")
     assert (point.file, point.position) == status(source)
+    # What is committed later has no earlier time.
+    assert before * 1_000_000 <= point.time_us <= source_seconds(source) * 1_000_000
+    assert resolve(source, "earliest").time_us == 0
 
 
 def test_latest_without_gtids_is_the_end_of_the_last_file(without_gtids: Source) -> None:

@@ -20,7 +20,7 @@ from tests.quarantine.bench import BAD, NOW_US, Kafka, Log, Row, Run, quarantine
 if TYPE_CHECKING:
     from connector.contract import SchemaColumn
 
-READ_AT = CopyPosition(1, "binlog.000001", 1, 500, 3, NOW_US)
+READ_AT = CopyPosition(1, "binlog.000001", 1, 500, 3, NOW_US, NOW_US)
 SEQUENCE = Sequence(1, 1, 499, 0, 3)
 
 
