@@ -54,6 +54,17 @@ GEOMETRY_SIZE = ErrorCode(
     cause=f"{_NO_VALUE} A geometry has four bytes of SRID at least.",
     example={"column": "area", "length": 3},
 )
+SAME_KEY = ErrorCode(
+    "T217",
+    "column {column} of the key holds number {number}, whose text may be that of another row",
+    "give its labels different texts, none of them empty, or correct the row",
+    cause=(
+        "An ENUM has its error value beside an empty label, or two labels of an ENUM or SET are "
+        "equal. The server tells such keys by their number. Records have the text, so consumers "
+        "would take two rows for one."
+    ),
+    example={"column": "state", "number": 0},
+)
 VECTOR_SIZE = ErrorCode(
     "T214",
     "column {column} holds a vector of {length} bytes",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from connector.binlog.charsets.character_sets import character_decoder
+from connector.envelope.cells.distinct_labels import DistinctCell, indistinct
 from connector.envelope.cells.selected_printed_cells import (
     BitsCell,
     DoubleCell,
@@ -54,6 +55,14 @@ def selected_cell(
 
     Raises UnsupportedChange for a type that the envelope cannot hold.
     """
+    written = _cell(column, debezium, point=point)
+    numbers = indistinct(column)
+    if numbers and not has_uncertain_labels(column):
+        return DistinctCell(column, numbers, written)
+    return written
+
+
+def _cell(column: SchemaColumn, debezium: DebeziumForm | None, *, point: bool) -> SelectedCell:
     if debezium is None:
         return _exact_cell(column)
     found = debezium_cell(column, debezium, point=point)

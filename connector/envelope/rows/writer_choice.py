@@ -14,6 +14,7 @@ from connector.envelope.cells.character_cells import (
     SetWriter,
     character_writer,
 )
+from connector.envelope.cells.distinct_labels import DistinctWriter, indistinct
 from connector.envelope.cells.printed_cells import printed_writer
 from connector.envelope.debezium.choice import TEXTS
 from connector.envelope.debezium.event_cells import debezium_writer
@@ -37,6 +38,16 @@ def cell_writer(
 
     `debezium` is the form of its profile; `point` as in `debezium_writer`.
     """
+    written = _writer(column, reader, debezium, point=point)
+    numbers = indistinct(column)
+    if numbers and isinstance(reader, (EnumReader, SetReader)):
+        return DistinctWriter(column, numbers, reader, written)
+    return written
+
+
+def _writer(
+    column: SchemaColumn, reader: ColumnReader, debezium: DebeziumForm | None, *, point: bool
+) -> CellWriter:
     if debezium is None:
         return _exact_writer(column, reader)
     found = debezium_writer(column, reader, debezium, point=point)

@@ -6,6 +6,7 @@ import json
 import math
 import struct
 import uuid
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,11 +15,12 @@ from librt.strings import BytesWriter
 
 from connector.binlog.events.rows import RowsEvent
 from connector.envelope.copied.copy_position import CopyPosition
+from connector.envelope.debezium.form import DebeziumForm
 from connector.envelope.key_watch import WatchedTable
 from connector.envelope.options import EnvelopeOptions
 from connector.envelope.published_table import PublishedTable
 from connector.envelope.schemas.table_schema import TableSchema
-from connector.errors import SourceRefused, UnsupportedChange, source_tables
+from connector.errors import SourceRefused, UnsupportedChange, source_tables, table_rows
 from connector.source.server.select_session import SelectSession
 from connector.source.tables.selected_table import SelectedTable
 from local_stack import MysqlServer, connect
@@ -525,3 +527,51 @@ def test_a_table_that_is_not_there_and_a_view_are_refused(place: Place) -> None:
     assert view.value.text == text_of(
         source_tables.VIEW, server=place.session.name, table=f"{place.database}.t"
     )
+
+
+# The type of a key, the numbers of values that have a record, and those whose text is another's.
+ONE_TEXT = [
+    ("ENUM('', 'a')", (1, 2), (0,)),
+    ("ENUM('a', 'b')", (0, 1, 2), ()),
+    ("ENUM('a', 'b', 'a')", (0, 1, 2), (3,)),
+    ("SET('', 'a')", (0, 2), (1, 3)),
+    ("SET('a', 'b', 'a')", (0, 1, 2, 3), (4, 5, 7)),
+]
+
+
+@pytest.mark.parametrize("profile", ["exact", "debezium"])
+def test_no_two_rows_have_one_key_because_their_labels_have_one_text(
+    place: Place, profile: str
+) -> None:
+    form = DebeziumForm() if profile == "debezium" else None
+    options = replace(OPTIONS, debezium=form)
+    place.run("SET SESSION sql_mode = ''")
+    for definition, fine, wrong in ONE_TEXT:
+        place.run("DROP TABLE IF EXISTS t")
+        place.run(f"CREATE TABLE t (v {definition} NOT NULL PRIMARY KEY) CHARACTER SET utf8mb4")
+        place.log.events()
+        for number in (*fine, *wrong):
+            place.run(f"INSERT INTO t VALUES ({number})")
+        table = place.describe()
+        sql = f"SELECT {table.select_list} FROM {table.quoted_name} ORDER BY v + 0"
+        chunk = whole_chunk(place.session, sql, table.writer(form))
+        refused = [text_of(table_rows.SAME_KEY, column="v", number=number) for number in wrong]
+        said = [each.error.text.partition(".t: ")[2] for each in chunk.refused]
+        assert said == refused, definition
+        keys = [key for key, _ in chunk.rows()]
+        assert len(set(keys)) == len(keys) == len(fine), definition
+        logged, said = [], []
+        for event in [e.body for e in place.log.events() if isinstance(e.body, RowsEvent)]:
+            images = PublishedTable(
+                event.table_map, table.schema, "t", WatchedTable(), options
+            ).images(event)
+            images.next_row()
+            out = BytesWriter()
+            try:
+                images.put(out)
+            except UnsupportedChange as error:
+                said.append(error.text.partition(".t: ")[2] or error.text)
+            else:
+                logged.append(images.key(out))
+        assert said == refused, definition
+        assert sorted(logged, key=str) == sorted(keys, key=str), definition
