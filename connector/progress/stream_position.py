@@ -86,14 +86,18 @@ class StreamPosition:
         self.signals_offset = last.signals_offset if last is not None else None
         # The token of the last signal file that was done.
         self.signals_file = last.signals_file if last is not None else ""
-        # Whether a command or a signal was taken up since the last progress record.
-        self.was_asked = False
+        # Whether anything but a transaction changes the next progress record: a command or a
+        # signal that was taken up, a domain that has ended.
+        self.is_changed = False
         self.prepared_xa = PreparedXa(last.prepared if last is not None else [])
         # Whether the stream has come to the file of its position, in which it begins unless XA
         # transactions are read again; and whether the file that is being read follows that one.
         self._begins_earlier = self.reread() is not None
         self._is_at_file = False
         self._is_later_file = False
+        # The file that the end of the one before it names, and whether that is the current one.
+        self._next_file = ""
+        self._is_next_file = False
         same_server = last is None or last.server_uuid == identity.server_uuid
         self.order = (
             TransactionOrder(epoch=first_epoch)
@@ -153,10 +157,16 @@ class StreamPosition:
         """Return the part that is read again although it was delivered; None if none."""
         return self.prepared_xa.reread(self._gtid_set, self._file, self._position)
 
+    def ended(self, next_file: str) -> None:
+        """Note that a file ends, and which one the server has begun after it."""
+        self._next_file = next_file
+
     def opened(self, file: str, created: i64) -> None:
         """Note that the stream has come to a file that was begun at `created`, in seconds."""
         self._opened_created = created
         self._is_later_file = self._is_at_file
+        self._is_next_file = file == self._next_file
+        self._next_file = ""
         if not self._begins_earlier or file == self._file:
             self._is_at_file = True
 
@@ -170,6 +180,8 @@ class StreamPosition:
         if not self._is_later_file:
             return
         missing = self._history.missing(self._gtid_set, before)
+        if isinstance(missing, MariadbGtidSet) and self._is_next_file:
+            missing = self._without_deleted(missing, before)
         if missing:
             raise SourceUnavailable(
                 stream_positions.FILE_AFTER,
@@ -177,6 +189,25 @@ class StreamPosition:
                 file=file,
                 gtids=shown(missing),
             )
+
+    def _without_deleted(
+        self, missing: MariadbGtidSet, before: GtidSet | MariadbGtidSet
+    ) -> MariadbGtidSet:
+        """Forget the domains that `before` leaves out; return the GTIDs of the others.
+
+        FLUSH BINARY LOGS DELETE_DOMAIN_ID begins a file without a domain that no file has any
+        more. Each file until then was read, so the domain was read to its end. Logs that are reset
+        do not name the file that comes next.
+        """
+        domains = {gtid.domain_id for gtid in before if isinstance(gtid, MariadbGtid)}
+        rest = MariadbGtidSet.of(gtid for gtid in missing if gtid.domain_id in domains)
+        gtid_set = self._gtid_set
+        if isinstance(gtid_set, MariadbGtidSet) and rest != missing:
+            self._gtid_set = MariadbGtidSet.of(
+                gtid for gtid in gtid_set if gtid in rest or gtid not in missing
+            )
+            self.is_changed = True
+        return rest
 
     def advance(self, committed: Committed) -> None:
         """Move past a transaction that is complete."""
@@ -226,7 +257,7 @@ class StreamPosition:
         `seq` is that of the last published transaction; "" if there is none since the start.
         """
         self._seq = seq or self._seq
-        self.was_asked = False
+        self.is_changed = False
         return Progress(
             flavour=self._identity.flavour,
             gtid_set=None if self._gtid_set is None else str(self._gtid_set),

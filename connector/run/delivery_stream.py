@@ -12,9 +12,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
+from connector.binlog.events.control import RotateEvent
 from connector.binlog.events.mariadb import MariadbGtidListEvent
 from connector.binlog.events.transaction import PreviousGtidsEvent
-from connector.binlog.framing.event_types import FORMAT_DESCRIPTION, GTID_LIST, PREVIOUS_GTIDS
+from connector.binlog.framing.event_types import (
+    FORMAT_DESCRIPTION,
+    GTID_LIST,
+    PREVIOUS_GTIDS,
+    ROTATE,
+)
 from connector.changes.assembler import TransactionAssembler
 from connector.changes.online_schema_change import OnlineChanges
 from connector.changes.receiver import ChangeReceiver
@@ -179,15 +185,18 @@ class DeliveryStream(ChangeReceiver):
             type_code = event.type_code
             if type_code == FORMAT_DESCRIPTION:
                 self._standing.opened(event.file, event.header.timestamp)
-            elif type_code in (PREVIOUS_GTIDS, GTID_LIST) and not event.header.artificial:
-                self._opened_after(event)
+            elif type_code in (ROTATE, PREVIOUS_GTIDS, GTID_LIST) and not event.header.artificial:
+                self._next_file(event)
             assembler.receive(event)
             if target.bytes >= batch_bytes_max and self.waiting and not assembler.in_transaction:
                 return False
 
-    def _opened_after(self, event: Event) -> None:
+    def _next_file(self, event: Event) -> None:
+        """Note the end of a file, or what was before it."""
         body = event.body
-        if isinstance(body, PreviousGtidsEvent):
+        if isinstance(body, RotateEvent):
+            self._standing.ended(body.next_file)
+        elif isinstance(body, PreviousGtidsEvent):
             self._standing.opened_after(event.file, body.gtid_set)
         elif isinstance(body, MariadbGtidListEvent):
             self._standing.opened_after(event.file, MariadbGtidSet.of(body.gtids))
@@ -195,7 +204,7 @@ class DeliveryStream(ChangeReceiver):
     @property
     def has_news(self) -> bool:
         """Whether the next progress record differs from the last one."""
-        return self.waiting > 0 or self._standing.was_asked
+        return self.waiting > 0 or self._standing.is_changed
 
     def progress(self, instance: Instance, now_ms: int) -> Progress:
         """Return the progress record for the current position, which is between transactions."""

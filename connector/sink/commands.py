@@ -99,4 +99,4 @@ class Commands(RecordAttendant):
         else:
             handle(log, "a request", partial(handler, offset, found))
         self._standing.commands_offset = offset + 1
-        self._standing.was_asked = True
+        self._standing.is_changed = True

@@ -134,7 +134,7 @@ class FileSignals:
 
     def step(self) -> None:
         """Pass new signals to their handlers; remove a file whose signals are committed."""
-        if self._waits and not self._standing.was_asked:
+        if self._waits and not self._standing.is_changed:
             # A progress record was written since. Had it failed, the run would have ended.
             self._waits = False
             self._file.remove()
@@ -151,7 +151,7 @@ class FileSignals:
                 continue
             signal.do(self._handlers)
         self._standing.signals_file = token
-        self._standing.was_asked = True
+        self._standing.is_changed = True
         self._waits = True
 
     def close(self) -> None:

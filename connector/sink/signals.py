@@ -70,7 +70,7 @@ class Signals(RecordAttendant):
         if found:
             Signal(**found, offset=offset).do(self._handlers)
         self._standing.signals_offset = offset + 1
-        self._standing.was_asked = True
+        self._standing.is_changed = True
 
 
 class SourceSignals:

@@ -110,7 +110,7 @@ def test_a_position_means_nothing_on_another_server() -> None:
 
 def test_a_stream_by_gtid_needs_gtids() -> None:
     assert refusal(progress(), identity(gtid=False)) == (
-        "source db:3306: the stream has been read by GTID, but the server's gtid_mode is off; "
+        "source db:3306: the stream has been read by GTID, but the server's gtid_mode is not ON; "
         "SET GLOBAL gtid_mode back to ON, or give the pipeline a new name and set source.start = "
         '"position:binlog.000002:900"'
     )
@@ -171,6 +171,25 @@ def test_mariadb_may_say_what_was_before_the_first_file(file: str, listed: str |
     # The logs begin anew, in a file of the same name.
     with pytest.raises(SourceUnavailable):
         opened(stream, "binlog.000003", MariadbGtidSet())
+
+
+@pytest.mark.parametrize("is_named", [True, False], ids=["a file that follows", "a reset"])
+def test_a_domain_ends_in_a_file_that_follows(is_named: bool) -> None:
+    read = MariadbGtidSet.parse("0-1-5,7-1-2")
+    server = identity(flavour="mariadb")
+    stream = StreamPosition(server, StartPoint("mariadb", read, "binlog.000002", 900))
+    opened(stream, "binlog.000002", None)
+    if is_named:
+        stream.ended("binlog.000003")
+        opened(stream, "binlog.000003", MariadbGtidSet.parse("0-1-5"))
+        assert (str(stream.gtid_set), stream.is_changed) == ("0-1-5", True)
+        stream.ended("binlog.000004")
+        with pytest.raises(SourceUnavailable):
+            opened(stream, "binlog.000004", MariadbGtidSet.parse("0-1-4"))
+    else:
+        with pytest.raises(SourceUnavailable):
+            opened(stream, "binlog.000003", MariadbGtidSet.parse("0-1-5"))
+        assert stream.gtid_set == read
 
 
 def opened(stream: StreamPosition, file: str, before: GtidSet | MariadbGtidSet | None) -> None:

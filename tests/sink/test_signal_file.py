@@ -126,7 +126,7 @@ def test_what_is_no_signal_is_refused(
         run.wait(lambda: not files(path))
         monkeypatch.setattr(signal_file, "_BYTES_MAX", 10)
         path.write_text(SIGNAL)
-        run.wait(lambda: run.standing.was_asked)
+        run.wait(lambda: run.standing.is_changed)
     assert [line["error"] for line in lines if line["log_level"] == "error"] == [
         "it is not JSON",
         f"it has {len(SIGNAL)} bytes, of 10 at most",
