@@ -103,3 +103,31 @@ NOT_THERE = _refused(
     "The stream goes on after a transaction that is not in the log of this server.",
     url_fix="this server does not have what was read last: read the server that has it",
 )
+NO_GTID_NEXT = ErrorCode(
+    "S511",
+    _WHAT,
+    "everything before it was sent: SET GLOBAL gtid_mode = ON_PERMISSIVE, give the pipeline a new "
+    'name and set {source.start} = "position:{file}:{position}", so that nothing is lost; set the '
+    "mode ON again once what has no GTID was read",
+    cause=(
+        "The stream is read by GTID, and the server's gtid_mode was not ON when it logged this "
+        "transaction. A stream by position gets it, but cannot change its server."
+    ),
+    example={
+        "server": "source db1:3306",
+        "number": 1236,
+        "said": "Cannot replicate anonymous transaction when AUTO_POSITION = 1, at file "
+        "./binlog.000042, position 1187",
+        "file": "binlog.000042",
+        "position": 1187,
+    },
+    url_fix="SET GLOBAL gtid_mode = ON_PERMISSIVE, and start at position:{file}:{position}",
+)
+GTID_MODE_ON = _refused(
+    "S512",
+    "Cannot replicate anonymous transaction when @@GLOBAL.GTID_MODE = ON, at file "
+    "./binlog.000042, position 1187",
+    "SET GLOBAL gtid_mode = ON_PERMISSIVE until the transactions without GTIDs were read",
+    "The stream is read by position, and comes to a transaction without a GTID. A server whose "
+    "gtid_mode is ON does not send it.",
+)

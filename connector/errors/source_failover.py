@@ -198,6 +198,21 @@ DIVERGED = ErrorCode(
     example={"server": _SERVER, "gtid": "0-1-77", "domain": 0, "last": "0-2-80"},
     url_fix="read a server that has it",
 )
+DOMAINS_GONE = ErrorCode(
+    "S443",
+    "{server}: the server does not know the domains of transactions that were already read: "
+    "{gtids}. They belong to another topology, were lost when the server took over, or were "
+    "deleted by FLUSH BINARY LOGS DELETE_DOMAIN_ID; without the log file that was read last, "
+    "nobody can tell",
+    "if they were deleted, and their last transactions were read, give the pipeline a new name and "
+    f'set {{source.start}} = "{{start}}"; else {_POINT}',
+    cause=(
+        "The server has everything else that was read. While the file in which the stream stands "
+        "still exists, the connector knows that a deleted domain was read to its end, and goes on."
+    ),
+    example={"server": _SERVER, "gtids": "7-1-10", "start": "gtid:0-1-77"},
+    url_fix=_URL_READ,
+)
 PREPARED_GONE = ErrorCode(
     "S451",
     "{server}: XA transactions wait for XA COMMIT, and their rows must be read again ({xids}), but "

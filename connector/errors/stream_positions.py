@@ -34,9 +34,13 @@ POSITION_ELSEWHERE = ErrorCode(
 )
 GTID_MODE_OFF = ErrorCode(
     "S903",
-    "{server}: the stream has been read by GTID, but the server's gtid_mode is off",
+    "{server}: the stream has been read by GTID, but the server's gtid_mode is not ON",
     f'SET GLOBAL gtid_mode back to ON, or {_NEW_NAME} = "{{start}}"',
-    cause="The stream continues from a GTID set, and the server no longer gives GTIDs.",
+    cause=(
+        "The stream continues from a GTID set, and a server finds one only while gtid_mode is ON: "
+        "also with ON_PERMISSIVE and OFF_PERMISSIVE it refuses. If it has logged transactions "
+        "without GTIDs since, S905 says so."
+    ),
     example={"server": "source db1:3306", "start": "position:binlog.000042:1187"},
 )
 BEGUN_ELSEWHERE = ErrorCode(
@@ -49,6 +53,19 @@ BEGUN_ELSEWHERE = ErrorCode(
         "repeated. Another server may divide the rows of a transaction into other events."
     ),
     example={"server": "source db1:3306", **_UUIDS},
+)
+NO_GTID_NEXT = ErrorCode(
+    "S905",
+    "{server}: a stream by GTID would leave out the next transaction, at {file}:{position}, "
+    "because it has no GTID",
+    f'SET GLOBAL gtid_mode = ON_PERMISSIVE, and {_NEW_NAME} = "position:{{file}}:{{position}}", so '
+    "that nothing is lost; set the mode ON again once what has no GTID was read",
+    cause=(
+        "The server's gtid_mode was not ON for a while. By GTID, it does not send what it logged "
+        "meanwhile, and does not say so. By position it sends all, unless the mode is ON; but a "
+        "stream by position cannot change its server."
+    ),
+    example={"server": "source db1:3306", "file": "binlog.000042", "position": 1187},
 )
 FILE_AFTER = ErrorCode(
     "S911",

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 # MySQL 8.2 renamed SHOW MASTER STATUS, 8.4 dropped the old name.
 _BINARY_LOG_STATUS_SINCE = (8, 2, 0)
 _EVENTS_PER_QUERY = 10_000
+# Of MySQL, in the order in which they are in a file; it begins with two of them.
+_BETWEEN_TRANSACTIONS = frozenset({"Format_desc", "Previous_gtids", "Rotate", "Stop"})
+_EVENTS_BEFORE_TRANSACTIONS = 2
 _DAY_SECONDS = 86_400
 _HOUR_SECONDS = 3600
 # https://docs.aws.amazon.com/AmazonRDS/latest/UserGuide/mysql-stored-proc-configuring.html
@@ -106,6 +109,27 @@ def listed_events(server: MysqlServer, file: str) -> Iterator[dict[str, object]]
         if len(rows) < _EVENTS_PER_QUERY:
             return
         position = int(str(rows[-1]["End_log_pos"]))
+
+
+def transaction_without_gtid(
+    server: MysqlServer, files: list[str], file: str, position: int
+) -> tuple[str, int] | None:
+    """Return file and position of the next transaction from `position` on, if it has no GTID.
+
+    MySQL logs such transactions while gtid_mode is not ON. By GTID, it begins with the last file
+    before which nothing but the wanted set was logged, and they do not count for that. `files` are
+    those of the log, oldest first.
+    """
+    for name in files[files.index(file) :]:
+        sql = f"SHOW BINLOG EVENTS IN %s FROM {position} LIMIT {_EVENTS_BEFORE_TRANSACTIONS + 1}"
+        for row in server.query(sql, (name,)):
+            event_type = str(row["Event_type"])
+            if event_type.startswith("Gtid"):
+                return None
+            if event_type not in _BETWEEN_TRANSACTIONS:
+                return name, int(str(row["Pos"]))
+        position = FIRST_POSITION
+    return None
 
 
 def no_event(server_name: str, file: str, position: int) -> SourceRefused:

@@ -70,12 +70,16 @@ _DEFINITE = {
     4151: source_server.ACCOUNT_LOCKED,  # ER_ACCOUNT_HAS_BEEN_LOCKED (MariaDB)
 }
 
+_NO_GTID_NEXT = re.compile(
+    r"anonymous transaction when AUTO_POSITION = 1, at file (?:[^,]*/)?([^,/]+), position (\d+)"
+)
 # Patterns for the text of 1236, in any letter case; the first one that fits counts. MySQL says
 # master and slave up to 8.0.25, and MariaDB still does.
 _DUMP_FAILURES = (
     (r"same server_(uuid/server_)?id", source_dump.SAME_SERVER_ID),
     (r"purged (required )?binary logs|could not find first log file", source_dump.PURGED),
     (r"has more gtids than", source_dump.RESET),
+    (r"anonymous transaction when @@global\.gtid_mode = on", source_dump.GTID_MODE_ON),
     (r"gtid_mode = ", source_dump.GTID_MODE),
     (r"start replication from (position|impossible)", source_dump.POSITION),
     (r"max_allowed_packet", source_dump.PACKET),
@@ -105,6 +109,15 @@ def server_error(
     if number == ACCESS_DENIED and logged_in:
         return SourceRefused(
             source_server.NO_REPLICATION, server=server_name, number=number, said=said
+        )
+    if number == DUMP_FAILED and (found := _NO_GTID_NEXT.search(message)):
+        return SourceRefused(
+            source_dump.NO_GTID_NEXT,
+            server=server_name,
+            number=number,
+            said=said,
+            file=found[1],
+            position=int(found[2]),
         )
     code = _refusal(number, message)
     return SourceRefused(code, server=server_name, number=number, said=said)

@@ -22,11 +22,21 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from connector.errors import SourceRefused, SourceUnavailable, source_failover, source_start
+from connector.errors import (
+    SourceRefused,
+    SourceUnavailable,
+    source_failover,
+    source_start,
+    stream_positions,
+)
 from connector.gtid import GtidSet, MariadbGtid, MariadbGtidSet
 from connector.progress.order import file_number
 from connector.progress.start_point import StartPoint, shown
-from connector.source.server.binary_logs import binary_logs, no_event
+from connector.source.server.binary_logs import (
+    binary_logs,
+    no_event,
+    transaction_without_gtid,
+)
 from connector.source.server.topology import channels, replicates
 from connector.source.stream.log_search import log_head
 from connector.wire.replication_commands import FIRST_POSITION
@@ -47,6 +57,9 @@ def validate_start(server: MysqlServer, point: StartPoint) -> StartPoint:
     gtids = point.gtid_set
     if isinstance(gtids, GtidSet):
         _validate_gtids(server, gtids, same_files=same_files)
+        # A configured start names no time of its file.
+        if same_files or (point.file in logs and not point.file_created):
+            _require_gtids(server, point, logs)
     elif isinstance(gtids, MariadbGtidSet):
         return replace(
             point, gtid_set=_validate_mariadb_gtids(server, gtids, logs, same_files=same_files)
@@ -147,6 +160,16 @@ def _validate_gtids(server: MysqlServer, gtids: GtidSet, *, same_files: bool) ->
         raise _lacks_mysql(server, ahead)
 
 
+def _require_gtids(server: MysqlServer, point: StartPoint, logs: dict[str, int]) -> None:
+    """Raise SourceRefused if a transaction without a GTID may come next."""
+    found = transaction_without_gtid(server, list(logs), point.file, point.position)
+    if found is not None:
+        file, position = found
+        raise SourceRefused(
+            stream_positions.NO_GTID_NEXT, server=server.name, file=file, position=position
+        )
+
+
 def _validate_mariadb_gtids(
     server: MysqlServer, gtids: MariadbGtidSet, logs: dict[str, int], *, same_files: bool
 ) -> MariadbGtidSet:
@@ -193,6 +216,14 @@ def _validate_mariadb_gtids(
         else:
             ahead.add(gtid)
     if ahead:
+        unknown = not any(gtid.domain_id in domains for gtid in ahead)
+        if kept and unknown and not replicates(server):
+            raise SourceRefused(
+                source_failover.DOMAINS_GONE,
+                server=server.name,
+                gtids=shown(ahead),
+                start=f"gtid:{kept}",
+            )
         if any(gtid.server_id == server.identity.server_id for gtid in ahead):
             raise _lacks_its_own(server, ahead, same_files=same_files)
         gone = MariadbGtidSet.of(

@@ -257,11 +257,11 @@ def test_transactions_purged_from_a_mariadb_before_they_were_read_are_named(
 def test_a_server_that_lacks_what_was_read_and_is_no_replica_is_refused(source: Source) -> None:
     gtids = executed(source).replace("\n", "")
     foreign = "7-9-1" if source.is_mariadb else "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5"
+    facts = {"server": source.name, "gtids": foreign}
     assert refusal(source, f"gtid:{gtids},{foreign}") == (
-        f"{source.name}: the server does not have transactions that were already read: {foreign}. "
-        "It is no replica, so it will not receive them: it belongs to another topology, its logs "
-        "were reset, or they were lost when it took over; point the pipeline at a server that has "
-        "them, or give the pipeline a new name and start over"
+        text_of(source_failover.DOMAINS_GONE, start=f"gtid:{gtids}", **facts)
+        if source.is_mariadb
+        else text_of(source_failover.LACKS, **facts)
     )
 
 

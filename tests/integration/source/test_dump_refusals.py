@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 import local_stack
-from connector.errors import SourceRefused
+from connector.binlog.decoder import EventDecoder
+from connector.binlog.events.statement import QueryEvent
+from connector.errors import SourceRefused, stream_positions
 from connector.gtid import GtidSet, MariadbGtidSet
 from connector.progress.start_point import StartPoint
+from connector.source.server.mysql_server import MysqlServer
+from connector.source.start.configured_start import resolve_start
+from connector.source.start.start_validation import validate_start
 from connector.source.stream.dump_request import open_stream
+from connector.source.stream.log_search import log_head
+from tests.errors.texts import text_of
 from tests.integration.source_server import Source, source_of
 
 if TYPE_CHECKING:
@@ -120,6 +128,84 @@ def test_mysql_refuses_gtids_when_it_has_them_no_more(any_mysql: Source) -> None
         "AUTO_POSITION mode: this server has GTID_MODE = OFF instead of ON; SET GLOBAL gtid_mode "
         "back to ON, or give the pipeline a new name and start over"
     )
+
+
+@pytest.fixture
+def soon_reset(any_mysql: Source) -> Iterator[Source]:
+    """The same server, whose log is afterwards as it was at first."""
+    yield any_mysql
+    words = "BINARY LOGS AND GTIDS" if any_mysql.server.version >= (8, 4, 0) else "MASTER"
+    any_mysql.execute(
+        f"RESET {words}",
+        "CREATE DATABASE before_it",
+        "FLUSH LOGS",
+        "PURGE BINARY LOGS TO 'binlog.000002'",
+        "CREATE DATABASE after_it",
+    )
+
+
+def test_transactions_without_gtids_are_not_passed_over(soon_reset: Source) -> None:
+    source = soon_reset
+    read = begin(source, "latest")
+    source.execute("CREATE DATABASE with_gtid")
+    later = begin(source, "latest")
+    source.execute(
+        *(f"SET GLOBAL gtid_mode = {mode}" for mode in ("ON_PERMISSIVE", "OFF_PERMISSIVE")),
+        "CREATE DATABASE without_gtid",
+        *(f"SET GLOBAL gtid_mode = {mode}" for mode in ("ON_PERMISSIVE", "ON")),
+        "CREATE DATABASE with_another",
+    )
+    file, position = without_gtid(source)
+    after = f"position:{file}:{position}"
+    refused_start = text_of(
+        stream_positions.NO_GTID_NEXT, server=source.name, file=file, position=position
+    )
+    # A stream goes on, and one begins, where the next transaction has none.
+    with MysqlServer.connect(source.settings()) as server:
+        with pytest.raises(SourceRefused) as caught:
+            validate_start(server, later)
+        assert caught.value.text == refused_start
+        assert validate_start(server, read) == read
+    assert f'source.start = "{after}"' in refused(source, read)
+    with pytest.raises(SourceRefused) as caught:
+        begin(source, after)
+    assert caught.value.text == refused_start
+    # What all of them advise.
+    source.execute("SET GLOBAL gtid_mode = ON_PERMISSIVE")
+    point = begin(source, after)
+    assert databases(source, point) == ["without_gtid", "with_another"]
+    source.execute("SET GLOBAL gtid_mode = ON")
+    assert refused(source, point).endswith(
+        "; SET GLOBAL gtid_mode = ON_PERMISSIVE until the transactions without GTIDs were read"
+    )
+
+
+def begin(source: Source, start: str) -> StartPoint:
+    """Return a point as a stream keeps it that has read up to there."""
+    with MysqlServer.connect(source.settings()) as server:
+        point = resolve_start(server, start)
+        validate_start(server, point)
+        return replace(point, file_created=log_head(server, point.file).created)
+
+
+def without_gtid(source: Source) -> tuple[str, int]:
+    """Return file and position of the only transaction that has none."""
+    (found,) = [
+        (file, event[1])
+        for (file, *_) in source.execute("SHOW BINARY LOGS")
+        for event in source.execute(f"SHOW BINLOG EVENTS IN '{file}'")
+        if event[2] == "Anonymous_Gtid"
+    ]
+    return found
+
+
+def databases(source: Source, point: StartPoint) -> list[str]:
+    """Return the databases that are created after `point`."""
+    decoder = EventDecoder()
+    with open_stream(source.settings(), point, replica_name="read", stop_at_end=True) as stream:
+        events = [decoder.decode(data) for data in iter(lambda: stream.receive(10.0), None)]
+    texts = [event.body.query for event in events if isinstance(event.body, QueryEvent)]
+    return re.findall(r"CREATE DATABASE (\w+)", " ".join(texts))
 
 
 def test_mariadb_refuses_gtids_that_it_has_not(any_mariadb: Source) -> None:

@@ -329,11 +329,8 @@ def test_a_domain_that_was_deleted_is_left_out_where_its_end_was_read(
     # Without the file that was read last, nobody knows where the domain ended.
     assert refusal(
         own_mariadb, replace(point, file="", gtid_set=MariadbGtidSet.parse(f"{kept},7-9-1"))
-    ) == (
-        f"{own_mariadb.name}: the server does not have transactions that were already read: 7-9-1."
-        " It is no replica, so it will not receive them: it belongs to another topology, its logs "
-        "were reset, or they were lost when it took over; point the pipeline at a server that has "
-        f"them, or {START_OVER}"
+    ) == text_of(
+        source_failover.DOMAINS_GONE, server=own_mariadb.name, gtids="7-9-1", start=f"gtid:{kept}"
     )
 
 

@@ -107,6 +107,13 @@ def test_access_denied_is_the_password_at_login_and_a_grant_after_it() -> None:
             source_dump.GTID_MODE,
         ),
         (
+            (
+                "Cannot replicate anonymous transaction when @@GLOBAL.GTID_MODE = ON, at file "
+                "./binlog.000004, position 197"
+            ),
+            source_dump.GTID_MODE_ON,
+        ),
+        (
             "Client requested master to start replication from position > file size",
             source_dump.POSITION,
         ),
@@ -143,3 +150,19 @@ def test_each_failure_of_a_dump_has_its_advice(message: str, code: ErrorCode) ->
     assert error.code is code
     assert error.text == text_of(code, server=SERVER, number=1236, said=message.rstrip("."))
     assert type(error) is SourceRefused
+
+
+def test_an_anonymous_transaction_names_the_position_from_where_nothing_is_lost() -> None:
+    said = (
+        "Cannot replicate anonymous transaction when AUTO_POSITION = 1, at file ./binlog.000003, "
+        "position 197.; the first event '' at 4, the last event read from './binlog.000003' at 276"
+    )
+    error = server_error(SERVER, 1236, said)
+    assert error.text == text_of(
+        source_dump.NO_GTID_NEXT,
+        server=SERVER,
+        number=1236,
+        said=said,
+        file="binlog.000003",
+        position=197,
+    )
