@@ -90,12 +90,14 @@ class LineOutput:
             self.block.write(held)
             self.held = 0
             return
-        self._file.write(block.getvalue())
+        written = block.getvalue()
+        # Before it is written: Ctrl-C may come in between, and the end would write it again.
         if len(block) > 2 * _BLOCK_BYTES:
             # Frees the memory of a large line.
             self.block = BytesWriter()
         else:
             block.truncate(0)
+        self._file.write(written)
 
 
 def encoded(text: str) -> bytes:
