@@ -16,7 +16,7 @@ import typer.testing
 from typer.main import get_command
 
 from connector import compiled
-from tests import selection
+from tests import selection, signals
 from tests.length import FULL, length
 from tests.stale_build import newer_sources
 
@@ -29,6 +29,9 @@ _SOME_TESTS = 1_000
 # The number of this worker of pytest-xdist, and how many there are.
 _WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 _WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+
+# Before the workers start, which have them from this process.
+signals.reset()
 
 # Typer makes all commands anew at each call, which takes longer than most of them run.
 vars(typer.testing)["_get_command"] = cache(get_command)
