@@ -151,6 +151,8 @@ def test_an_old_login_is_refused() -> None:
         (b"\x00", "no public key in PEM"),
         (_ANOTHER_KIND, "a key of another kind than RSA"),
     ],
+    # The key is another one in each process, and so would be its name.
+    ids=["no file", "no PEM", "no RSA"],
 )
 def test_a_file_without_a_public_key_is_named(
     tmp_path: Path, content: bytes | None, why: str
