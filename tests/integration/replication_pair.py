@@ -11,7 +11,7 @@ from local_stack import MariadbServer, MysqlServer, connect
 from tests.integration.harness import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from local_stack import Endpoint
@@ -92,34 +92,44 @@ class ReplicationPair(ABC):
 
 
 class MysqlPair(ReplicationPair):
-    """MySQL 9.7 with GTIDs and auto position."""
+    """MySQL with GTIDs and auto position; releases before 8.0.23 have the old words."""
 
-    reset = "RESET BINARY LOGS AND GTIDS"
-    status = "SHOW REPLICA STATUS"
+    def __init__(
+        self, source: MysqlServer | MariadbServer, replica: MysqlServer | MariadbServer
+    ) -> None:
+        super().__init__(source, replica)
+        self._is_old = source.version < (8, 0, 23)
+        self._replica = "SLAVE" if self._is_old else "REPLICA"
+        self.status = f"SHOW {self._replica} STATUS"
+        self.reset = "RESET " + (
+            "BINARY LOGS AND GTIDS" if source.version >= (8, 2, 0) else "MASTER"
+        )
 
     def follow(self) -> None:
-        source = self.source.endpoint
+        source, word = self.source.endpoint, "MASTER" if self._is_old else "SOURCE"
+        # 5.7 has no plugin that encrypts passwords.
+        key = f", GET_{word}_PUBLIC_KEY = 1" if self.source.version >= (8, 0, 0) else ""
         self.on_replica(
-            f"CHANGE REPLICATION SOURCE TO SOURCE_HOST = '{source.host}', "
-            f"SOURCE_PORT = {source.port}, SOURCE_USER = '{source.user}', "
-            f"SOURCE_PASSWORD = '{source.password}', SOURCE_AUTO_POSITION = 1, "
-            "SOURCE_CONNECT_RETRY = 1, GET_SOURCE_PUBLIC_KEY = 1",
-            "START REPLICA",
+            f"CHANGE {'MASTER' if self._is_old else 'REPLICATION SOURCE'} TO "
+            f"{word}_HOST = '{source.host}', {word}_PORT = {source.port}, "
+            f"{word}_USER = '{source.user}', {word}_PASSWORD = '{source.password}', "
+            f"{word}_AUTO_POSITION = 1, {word}_CONNECT_RETRY = 1{key}",
+            f"START {self._replica}",
         )
 
     def stop_replication(self) -> None:
-        self.on_replica("STOP REPLICA")
+        self.on_replica(f"STOP {self._replica}")
 
     def start_replication(self) -> None:
-        self.on_replica("START REPLICA")
+        self.on_replica(f"START {self._replica}")
 
     def begin_anew(self) -> None:
-        self.on_replica("STOP REPLICA", "RESET REPLICA", self.reset)
+        self.on_replica(f"STOP {self._replica}", f"RESET {self._replica}", self.reset)
         self.on_source(self.reset)
         self.start_replication()
 
     def promote(self) -> None:
-        self.on_replica("STOP REPLICA", "RESET REPLICA ALL")
+        self.on_replica(f"STOP {self._replica}", f"RESET {self._replica} ALL")
 
     def gtids(self, server: MysqlServer | MariadbServer) -> GtidSet:
         ((text,),) = self.ask(server, "SELECT @@GLOBAL.gtid_executed")
@@ -127,7 +137,7 @@ class MysqlPair(ReplicationPair):
 
 
 class MariadbPair(ReplicationPair):
-    """MariaDB 11.8, whose replica goes on from its gtid_slave_pos."""
+    """MariaDB, whose replica goes on from its gtid_slave_pos."""
 
     reset = "RESET MASTER"
     status = "SHOW SLAVE STATUS"
@@ -161,15 +171,22 @@ class MariadbPair(ReplicationPair):
 
 
 @contextmanager
-def mysql_pair(directory: Path) -> Iterator[MysqlPair]:
-    """Run two servers, the second a replica of the first."""
+def mysql_pair(
+    directory: Path, version: str = "9", settings: Mapping[str, str] | None = None
+) -> Iterator[MysqlPair]:
+    """Run two servers, the second a replica of the first; both have `settings`."""
     with ExitStack() as stack:
         servers = [
             stack.enter_context(
                 MysqlServer(
                     directory / f"mysql-{number}",
-                    version="9",
-                    settings={"server_id": str(number)},
+                    version=version,
+                    settings={
+                        "server_id": str(number),
+                        # The default since 8.0.
+                        **({"log_slave_updates": "ON"} if version == "5.7" else {}),
+                        **(settings or {}),
+                    },
                 )
             )
             for number in (1, 2)
@@ -180,18 +197,22 @@ def mysql_pair(directory: Path) -> Iterator[MysqlPair]:
 
 
 @contextmanager
-def mariadb_pair(directory: Path) -> Iterator[MariadbPair]:
-    """Run two servers, the second a replica of the first."""
+def mariadb_pair(
+    directory: Path, version: str = "11.8", settings: Mapping[str, str] | None = None
+) -> Iterator[MariadbPair]:
+    """Run two servers, the second a replica of the first; both have `settings`."""
     with ExitStack() as stack:
         servers = [
             stack.enter_context(
                 MariadbServer(
                     directory / f"mariadb-{number}",
+                    version=version,
                     settings={
                         "server_id": str(number),
                         "log_slave_updates": "ON",
-                        # Else logs are kept while no replica is connected.
-                        "slave_connections_needed_for_purge": "0",
+                        # Else logs are kept while no replica is connected; old servers have none.
+                        "loose_slave_connections_needed_for_purge": "0",
+                        **(settings or {}),
                     },
                 )
             )
