@@ -87,7 +87,7 @@ class StreamPosition:
         # The token of the last signal file that was done.
         self.signals_file = last.signals_file if last is not None else ""
         # Whether anything but a transaction changes the next progress record: a command or a
-        # signal that was taken up, a domain that has ended.
+        # signal that was taken up.
         self.is_changed = False
         self.prepared_xa = PreparedXa(last.prepared if last is not None else [])
         # Whether the stream has come to the file of its position, in which it begins unless XA
@@ -181,7 +181,7 @@ class StreamPosition:
             return
         missing = self._history.missing(self._gtid_set, before)
         if isinstance(missing, MariadbGtidSet) and self._is_next_file:
-            missing = self._without_deleted(missing, before)
+            missing = _without_deleted(missing, before)
         if missing:
             raise SourceUnavailable(
                 stream_positions.FILE_AFTER,
@@ -189,25 +189,6 @@ class StreamPosition:
                 file=file,
                 gtids=shown(missing),
             )
-
-    def _without_deleted(
-        self, missing: MariadbGtidSet, before: GtidSet | MariadbGtidSet
-    ) -> MariadbGtidSet:
-        """Forget the domains that `before` leaves out; return the GTIDs of the others.
-
-        FLUSH BINARY LOGS DELETE_DOMAIN_ID begins a file without a domain that no file has any
-        more. Each file until then was read, so the domain was read to its end. Logs that are reset
-        do not name the file that comes next.
-        """
-        domains = {gtid.domain_id for gtid in before if isinstance(gtid, MariadbGtid)}
-        rest = MariadbGtidSet.of(gtid for gtid in missing if gtid.domain_id in domains)
-        gtid_set = self._gtid_set
-        if isinstance(gtid_set, MariadbGtidSet) and rest != missing:
-            self._gtid_set = MariadbGtidSet.of(
-                gtid for gtid in gtid_set if gtid in rest or gtid not in missing
-            )
-            self.is_changed = True
-        return rest
 
     def advance(self, committed: Committed) -> None:
         """Move past a transaction that is complete."""
@@ -336,6 +317,17 @@ def start_point(last: Progress, identity: ServerIdentity, server_name: str) -> S
     return _begun(
         StartPoint(identity.flavour, gtids, last.file, last.position, last.file_created), last
     )
+
+
+def _without_deleted(missing: MariadbGtidSet, before: GtidSet | MariadbGtidSet) -> MariadbGtidSet:
+    """Return the GTIDs whose domains `before` has.
+
+    FLUSH BINARY LOGS DELETE_DOMAIN_ID begins a file without a domain that no file has any more.
+    Each file until then was read, so the domain was read to its end. Logs that are reset do not
+    name the file that comes next. The position keeps the domain, because other servers may have it.
+    """
+    domains = {gtid.domain_id for gtid in before if isinstance(gtid, MariadbGtid)}
+    return MariadbGtidSet.of(gtid for gtid in missing if gtid.domain_id in domains)
 
 
 def _begun(point: StartPoint, last: Progress) -> StartPoint:

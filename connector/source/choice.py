@@ -58,7 +58,8 @@ class CheckedSource:
     identity: ServerIdentity
     point: StartPoint  # the position of the stream
     lower_case_names: bool
-    # An earlier position, if something must be read again.
+    # What the server is asked for instead: an earlier position, if something must be read again, or
+    # the same one without domains that MariaDB has deleted.
     reads_from: StartPoint | None = field(default=None, kw_only=True)
 
     @property
@@ -158,13 +159,14 @@ def check_server(
             _tell_of_prepared(server)
         else:
             point = start_point(last, identity, server_name)
-        point = validate_start(server, point)
+        known = validate_start(server, point)
+        asked_for = known if known != point else None
         earlier = reads_from(point, last) if last is not None else None
         if earlier is not None and last is not None:
-            _validate_prepared(server, earlier, last)
+            asked_for = _validated_prepared(server, earlier, last)
         lower_case_names = server.variable("lower_case_table_names") == "1"
     return CheckedSource(
-        settings, server_name, identity, point, lower_case_names, reads_from=earlier
+        settings, server_name, identity, point, lower_case_names, reads_from=asked_for
     )
 
 
@@ -176,10 +178,13 @@ def _tell_of_prepared(server: MysqlServer) -> None:
         structlog.get_logger().warning("XA transactions wait", **fields(message))
 
 
-def _validate_prepared(server: MysqlServer, earlier: StartPoint, last: Progress) -> None:
-    """Raise SourceRefused if the rows of prepared XA transactions cannot be read again."""
+def _validated_prepared(server: MysqlServer, earlier: StartPoint, last: Progress) -> StartPoint:
+    """Return from where the rows of prepared XA transactions can be read again.
+
+    Raises SourceRefused if they cannot.
+    """
     try:
-        validate_start(server, earlier)
+        return validate_start(server, earlier)
     except SourceRefused as error:
         names = [record["xid"] for record in held_records(last.prepared)]
         raise SourceRefused(
