@@ -23,7 +23,7 @@ from connector.cli.daemon import (
     loaded,
 )
 from connector.cli.failure import errors
-from connector.errors import TransientError
+from connector.errors import ConfigError, TransientError
 from connector.errors import pipeline_commands as requests
 from connector.errors.message import Message
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 _TAKEN_UP_SECONDS = 15.0
 # A running copy reports more often: by default a SELECT may take half of that time.
 _SILENT_SECONDS = 60.0
+_LOOK_SECONDS = 0.2
 
 
 def snapshot(
@@ -52,11 +53,21 @@ def snapshot(
             help="SQL condition on the columns: only these rows are copied, over the existing ones."
         ),
     ] = "",
+    dismiss: Annotated[
+        bool,
+        typer.Option(
+            "--dismiss",
+            help="Copy nothing: no longer tell that copies of these tables have failed.",
+        ),
+    ] = False,
 ) -> None:
     """Copy tables again while the stream continues, and show the progress.
 
     The running pipeline does it; Ctrl-C ends only the display. Without --where, all rows are taken
     back first, and fences of the tables are lifted.
+
+    A copy that has failed is told until one of the same table succeeds, or until --dismiss:
+    consumers lack its rows then.
 
     Exit codes: 0 copied, 1 the pipeline has not answered, or a server cannot be reached, 2 a
     pattern matches no table or --where is not a condition, 3 a table cannot be copied.
@@ -70,6 +81,11 @@ def snapshot(
         )
 
         settings = loaded(config)
+        if dismiss:
+            if where:
+                raise ConfigError(requests.DISMISSED_ROWS)
+            _dismiss(settings, tables)
+            return
         if where:
             require_condition(where)
         with StateWatch(settings) as watch:
@@ -83,6 +99,25 @@ def snapshot(
             raise typer.Exit(code)
 
     exit_code_of(ask_and_show)
+
+
+def _dismiss(settings: Settings, patterns: list[str]) -> None:
+    """Let failed copies count as complete, and wait until they do."""
+    from connector.snapshot.failed_copies import (  # noqa: PLC0415  # keeps --help fast
+        ask_to_dismiss,
+        failed_copies,
+    )
+
+    asked = ask_to_dismiss(settings.kafka, settings.name, patterns)
+    deadline = time.monotonic() + _TAKEN_UP_SECONDS
+    while not set(asked).isdisjoint(failed_copies(settings.kafka, settings.name)):
+        if time.monotonic() > deadline:
+            raise TransientError(
+                requests.COPY_NOT_TAKEN_UP, pipeline=settings.name, seconds=_TAKEN_UP_SECONDS
+            )
+        time.sleep(_LOOK_SECONDS)
+    for database, table in asked:
+        Console().print(f"{database}.{table}: its failed copy is dismissed", markup=False)
 
 
 def _show(settings: Settings, watch: StateWatch, asked: CopyRequest) -> int:

@@ -44,6 +44,10 @@ class SnapshotRecord(TypedDict):
     surrogate_key: str  # the column to read by, if a signal named one
     # The tables with the same text are copied at one position, where the stream waits; "" for none.
     together: str
+    # What the copy was that this one replaces: "complete", "failed", or "" without one. If this one
+    # fails before it takes rows back, the other one counts again.
+    before: str
+    error_before: str  # of the other one, if it failed
 
 
 class PreparedXaRecord(TypedDict):

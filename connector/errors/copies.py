@@ -32,6 +32,14 @@ NONE_FOLLOWED_YET = ErrorCode(
     end=End.LOGGED,
     cause="A pipeline may start before its tables are created. It copies each of them as it comes.",
 )
+NONE_FAILED = ErrorCode(
+    "R305",
+    "{pattern}: no copy of such a table has failed",
+    "look at `binlog-connector status`",
+    end=End.CONFIGURATION,
+    cause="Only the failure of a copy can be dismissed.",
+    example={"pattern": "erp.*"},
+)
 MAY_NOT_READ = ErrorCode(
     "R303",
     "{server}: table {table}: the account may not read it",

@@ -79,3 +79,10 @@ COPY_IS_SILENT = ErrorCode(
     cause="A running copy reports its progress after each chunk.",
     example={"pipeline": "shop", "seconds": 60.0},
 )
+DISMISSED_ROWS = ErrorCode(
+    "R824",
+    "--dismiss and --where do not go together",
+    "leave one of them out",
+    end=End.CONFIGURATION,
+    cause="A copy of some rows that has failed is over: nobody has to dismiss it.",
+)

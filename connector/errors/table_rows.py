@@ -57,7 +57,8 @@ GEOMETRY_SIZE = ErrorCode(
 SAME_KEY = ErrorCode(
     "T217",
     "column {column} of the key holds number {number}, whose text may be that of another row",
-    "give its labels different texts, none of them empty, or correct the row",
+    "exclude the table, or choose {quarantine.policy}; labels with different texts, none of them "
+    "empty, avoid it",
     cause=(
         "An ENUM has its error value beside an empty label, or two labels of an ENUM or SET are "
         "equal. The server tells such keys by their number. Records have the text, so consumers "

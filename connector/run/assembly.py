@@ -24,7 +24,7 @@ from connector.sink.commands import Commands
 from connector.sink.signal_file import FileSignals, SignalFile
 from connector.sink.signals import SignalListener, Signals, SourceSignals
 from connector.snapshot.cascaded_copies import CascadedCopies
-from connector.snapshot.copy_orders import request_copy
+from connector.snapshot.copy_orders import DISMISSAL, request_copy, request_dismissal
 from connector.snapshot.notifications import Notifications
 from connector.snapshot.output import CopyOutput
 from connector.snapshot.record_options import record_options, require_same_profile
@@ -183,7 +183,11 @@ def _listeners(
     commands = Commands(
         peers.listen(settings.kafka, settings.name, standing.commands_offset),
         standing,
-        {"snapshot": partial(request_copy, copies, tables), REPLAY: quarantine.request},
+        {
+            "snapshot": partial(request_copy, copies, tables),
+            DISMISSAL: partial(request_dismissal, copies),
+            REPLAY: quarantine.request,
+        },
     )
     return [*attendants, commands]
 

@@ -155,6 +155,11 @@ class Copies:
         fresh.snapshot, fresh.surrogate_key = snapshot, surrogate_key
         fresh.together = together
         known = self._states.get(fresh.key_part)
+        if request == NO_REQUEST:
+            # The rows of consumers are taken back at once.
+            fresh.before = "failed"
+        elif known is not None:
+            fresh.replace(known)
         if known is not None:
             self._end(known)
             if known.under_way:
@@ -163,6 +168,7 @@ class Copies:
                 self.told.end(known, SKIPPED)
         self._states[fresh.key_part] = fresh
         copy = self._copy(fresh)
+        # The user of an earlier request asked for a copy that had not begun either.
         copy.takes_back = request != NO_REQUEST and not where
         self._copying.copies.append(copy)
         if not where and not copy.takes_back:
@@ -182,6 +188,11 @@ class Copies:
         self._log.error("a copy failed", table=state.name, **fields(error))
         self._output.put_state(state)
         self.told.end(state, status)
+        known = self._states.get(state.key_part)
+        if known is None:
+            self._output.forget_state(state)
+        else:
+            self._output.put_state(known)
 
     def stop(self, tables: Sequence[tuple[str, str]]) -> None:
         """End the running copies of `tables`, or of all tables if there are none; they fail."""
@@ -193,6 +204,15 @@ class Copies:
         for copy in stopped:
             self._end_failed(copy, SourceRefused(codes.STOPPED))
         self.told.abort([copy.state for copy in stopped], some=bool(tables))
+
+    def dismiss(self, database: str, table: str) -> None:
+        """Let a failed copy count as complete: somebody knows that consumers lack its rows."""
+        state = self.state(database, table)
+        if state is None or state.phase != "failed":
+            return
+        state.phase = "complete"
+        self._output.put_state(state)
+        self._log.info("a failed copy is dismissed", table=state.name, error=state.error)
 
     def pause(self, *, paused: bool) -> None:
         """Read no more rows while `paused`; what was read before is written."""
@@ -323,14 +343,29 @@ class Copies:
         self.told.end(state, FAILED)
 
     def _end_failed(self, copy: TableCopy, error: DefiniteError) -> None:
+        """Write that a copy has failed: for good, if consumers lack rows by that.
+
+        A request that has taken nothing back is over: who asked reads how it ended, and the copy
+        before it counts again.
+        """
         state = copy.state
         self._log.error("a copy failed", table=state.name, **fields(error))
         self._end(state)
+        is_harmless = state.request != NO_REQUEST and (bool(state.where) or copy.takes_back)
         state.phase = "failed"
         state.keys = []
         state.error = str(error)
         state.ended_at_ms = self._output.now_ms
         self._output.put_state(state)
+        if not is_harmless:
+            return
+        earlier = state.replaced(state.error)
+        if earlier is None:
+            self._states.pop(state.key_part, None)
+            self._output.forget_state(state)
+        else:
+            self._states[state.key_part] = earlier
+            self._output.put_state(earlier)
 
     def _complete(self, copy: TableCopy) -> None:
         state = copy.state

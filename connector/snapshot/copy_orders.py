@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from connector.errors import ConfigError, RequestRefused, SourceRefused, requests, table_rows
 from connector.errors import copies as codes
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from connector.changes.table_filter import TableFilter
     from connector.errors import DefiniteError
     from connector.snapshot.copies import Copies
+
+# The command that says that nobody waits for the rows of failed copies.
+DISMISSAL: Final = "dismiss-copies"
 
 # Halves of surrogate pairs cannot be stored.
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -47,14 +50,11 @@ class CopyOrder:
         listed = arguments.get("tables")
         if not isinstance(where, str) or len(where) > CHARACTERS_MAX or _SURROGATE.search(where):
             raise RequestRefused(requests.WHERE_NOT_TEXT, limit=CHARACTERS_MAX)
-        if not isinstance(listed, list) or not all(
-            isinstance(names, list) and len(names) == len(("database", "table")) for names in listed
-        ):
-            raise RequestRefused(requests.TABLES_NOT_PAIRS)
+        tables = table_names(listed)
         keys = _keys(arguments.get("keys", []))
-        if keys and (not where or len(listed) != 1):
+        if keys and (not where or len(tables) != 1):
             raise RequestRefused(requests.KEYS_ALONE)
-        return cls(list(dict.fromkeys(table_name(*names) for names in listed)), where, keys)
+        return cls(tables, where, keys)
 
     def refusal(self) -> ConfigError | None:
         """Return why the condition is none for any table; None if it may be one."""
@@ -71,6 +71,13 @@ def request_copy(
 ) -> None:
     """Carry out a request; raises RequestRefused for one of another form."""
     carry_out(copies, tables, offset, [CopyOrder.read(request)], "request")
+
+
+def request_dismissal(copies: Copies, offset: int, request: Mapping[str, Any]) -> None:
+    """Dismiss the failed copies of tables; raises RequestRefused for another form."""
+    del offset
+    for database, table in table_names(arguments_of(request, "tables").get("tables")):
+        copies.dismiss(database, table)
 
 
 def carry_out(
@@ -119,6 +126,15 @@ def carry_out(
             state.snapshot, state.together = snapshot, group
             copies.refuse(state, failed, status)
     copies.told.settle()
+
+
+def table_names(listed: object) -> list[tuple[str, str]]:
+    """Return the tables of a list of pairs, each once; raises RequestRefused for another form."""
+    if not isinstance(listed, list) or not all(
+        isinstance(names, list) and len(names) == len(("database", "table")) for names in listed
+    ):
+        raise RequestRefused(requests.TABLES_NOT_PAIRS)
+    return list(dict.fromkeys(table_name(*names) for names in listed))
 
 
 def _keys(listed: object) -> list[str]:

@@ -70,6 +70,8 @@ class StateWatch:
         Raises SinkUnavailable or SinkRefused.
         """
         self._settings = settings
+        # The copies that have failed; what their states become then says nothing of them.
+        self._failed: set[str] = set()
         self._topic = snapshot_topic(settings.kafka.topic_prefix)
         self._prefix = f"{settings.name}/"
         TopicCreator(settings.kafka).ensure(self._topic)
@@ -97,12 +99,15 @@ class StateWatch:
                 if not key.startswith(self._prefix):
                     continue
                 if record.value is None:
-                    found += asked.forgotten(key.removeprefix(self._prefix))
+                    if key not in self._failed:
+                        found += asked.forgotten(key.removeprefix(self._prefix))
                     continue
                 state = TableState.decode(record.value, f"{self._topic}@{record.offset}")
                 name = (state.database, state.table)
                 if name in asked.tables and state.where == asked.where:
                     found.append(state)
+                    if state.phase == "failed" and state.request >= asked.offset:
+                        self._failed.add(key)
         return [state for state in found if state.request >= asked.offset]
 
     def close(self) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from connector.metrics.figures import CopyFigures
 from connector.snapshot.jobs import ChunkJob, KeysJob, PassPart
-from connector.snapshot.table_state import NO_REQUEST
 
 if TYPE_CHECKING:
     from connector.envelope.key_watch import WatchedTable
@@ -43,11 +42,7 @@ class TableCopy:
         self.watched = watched
         self.number = next(_numbers)
         self.planned: Planned | None = None
-        # The earlier rows of consumers are dropped only when the table was seen, because a user may
-        # name any table.
-        self.takes_back = (
-            state.phase == "waiting" and state.request != NO_REQUEST and not state.where
-        )
+        self.takes_back = state.takes_back
         self.is_asked = False  # a plan was asked for
         self.gone_at: LogPosition | None = None  # end of the log when the table did not exist
         self.gone_error: ConnectorError | None = None

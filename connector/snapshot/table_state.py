@@ -56,6 +56,8 @@ class TableState:
     snapshot: str = ""
     surrogate_key: str = ""
     together: str = ""
+    before: Literal["", "complete", "failed"] = ""
+    error_before: str = ""
 
     @property
     def name(self) -> str:
@@ -71,6 +73,34 @@ class TableState:
     def under_way(self) -> bool:
         """Whether some rows are still to be copied."""
         return self.phase in ("waiting", "copying")
+
+    @property
+    def takes_back(self) -> bool:
+        """Whether the rows that consumers have are still to be taken back, because a user asked.
+
+        They are dropped only when the table was seen, because a user may name any table.
+        """
+        return self.phase == "waiting" and self.request != NO_REQUEST and not self.where
+
+    def replace(self, known: TableState) -> None:
+        """Note what a copy was that this one replaces."""
+        if known.takes_back:
+            self.before, self.error_before = known.before, known.error_before
+        elif known.phase == "complete":
+            self.before = "complete"
+        else:
+            # Consumers lack the rows that were not copied yet.
+            self.before, self.error_before = "failed", known.error
+
+    def replaced(self, error: str) -> TableState | None:
+        """Return the copy that counts again, as this one has failed with `error` and done nothing.
+
+        None if there was none.
+        """
+        if self.where or not self.before:
+            return None
+        error = (self.error_before or error) if self.before == "failed" else ""
+        return TableState(self.database, self.table, self.before, self.reason, error=error)
 
     def encode(self) -> bytes:
         """Return the value of the record."""

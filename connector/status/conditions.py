@@ -113,7 +113,7 @@ def held_back(fences: int, tables: Sequence[str], failed: Sequence[str]) -> Iter
             State.COPY_FAILED,
             Level.CRITICAL,
             f"the {copies} of {listed(sorted(failed))} failed; "
-            "`binlog-connector snapshot` copies a table again",
+            "`binlog-connector snapshot` copies a table again, or dismisses the failure",
         )
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka import KafkaProducer
 
-from connector.errors import conditions, copies, requests, table_rows
+from connector.errors import conditions, copies, pipeline_commands, requests, table_rows
 from connector.errors.message import Message
 from local_stack import connect
 from tests.errors.texts import shown, text_of
 from tests.integration.harness import wait_until
-from tests.integration.snapshots.test_snapshot import refusal, run_snapshot, states
+from tests.integration.snapshots.test_snapshot import refusal, results, run_snapshot, states
 
 if TYPE_CHECKING:
     from tests.integration.database_stream import Stream
@@ -70,8 +70,8 @@ def test_sql_that_is_put_into_a_request_is_not_run(either_stream: Stream) -> Non
             copy_of(stream, "SLEEP(100)"),
             copy_of(stream, f"notfollowed.v = 'a secret' OR {stream.database}.notfollowed.v = 1"),
         )
-        wait_until(lambda: len(states(stream)) == 4, connector.output)
-        errors = [state["error"] for state in states(stream).values()]
+        wait_until(lambda: len(results(stream)) == 4, connector.output)
+        errors = [state["error"] for state in results(stream).values()]
         sleeps = Message(conditions.FUNCTION, {"word": "SLEEP"})
         other = Message(conditions.OTHER_TABLE, {"table": followed})
         assert errors == [
@@ -197,12 +197,12 @@ def test_a_row_that_is_there_cannot_be_taken_back(either_stream: Stream) -> None
         count = len(wrong) + 4
         wait_until(
             lambda: (
-                [state["phase"] for state in states(stream).values()].count("complete") == 2
-                and len(states(stream)) == count
+                [state["phase"] for state in results(stream).values()].count("complete") == 2
+                and len(results(stream)) == count
             ),
             connector.output,
         )
-        found = list(states(stream).values())
+        found = list(results(stream).values())
         assert connector.terminate() == 0
     errors = [state["error"] for state in found if state["phase"] == "failed"]
     database = stream.database
@@ -277,7 +277,7 @@ def test_a_condition_does_not_tell_values_that_records_hide(either_stream: Strea
     with stream.connector(**settings) as connector:
         connector.wait_for("streaming")
         send(stream, *(copy_of(stream, where, "users") for where in HIDDEN.values()))
-        wait_until(lambda: len(states(stream)) == len(HIDDEN), connector.output)
+        wait_until(lambda: len(results(stream)) == len(HIDDEN), connector.output)
         for number, signal in enumerate(signals):
             stream.execute(
                 f"INSERT INTO signals VALUES ({number}, 'execute-snapshot', '{json.dumps(signal)}')"
@@ -326,6 +326,66 @@ def test_rows_are_taken_back_in_the_form_of_debezium(stream: Stream) -> None:
     assert (again.op, again.key, again.value["before"]) == ("d", deleted.key, deleted.key)
     assert again.value["source"]["snapshot"] == "true"
     assert again.seq > deleted.seq
+
+
+def test_a_request_that_fails_is_over_and_leaves_what_was(either_stream: Stream) -> None:
+    stream = either_stream
+    stream.execute(
+        "CREATE TABLE good (id INT PRIMARY KEY)",
+        "INSERT INTO good VALUES (1)",
+        "CREATE TABLE bad (id ENUM('', 'a') PRIMARY KEY)",
+        "INSERT IGNORE INTO bad VALUES (0), (2)",
+        "CREATE TABLE signals (id INT PRIMARY KEY, type VARCHAR(32), data VARCHAR(2048))",
+    )
+    good, bad = f"{stream.database}.good", f"{stream.database}.bad"
+    settings = {"source__start": "latest", "signals__table": f"{stream.database}.signals"}
+    with stream.connector(**settings) as connector:
+        connector.wait_for("streaming")
+        assert run_snapshot(connector.config, good).returncode == 0
+        # Consumers lack its rows: they were taken back.
+        failed = run_snapshot(connector.config, bad)
+        why = Message(table_rows.SAME_KEY, {"column": "id", "number": 0})
+        error = shown(table_rows.IN_COPY, table=bad, why=why)
+        assert (failed.returncode, failed.stderr) == (3, f"error: {bad}: {error}\n")
+        kept = {good: "complete", bad: "failed"}
+        assert {name: state["phase"] for name, state in states(stream).items()} == kept
+        send(
+            stream,
+            copy_of(stream, "", "absent"),
+            {"command": "snapshot", "tables": [["other", "t"]]},
+            copy_of(stream, "nothing = 1", "good"),
+        )
+        wait_until(lambda: len(failure_messages(connector.output())) == 4, connector.output)
+        for number, name in enumerate((good, bad, f"{stream.database}.absent")):
+            data = json.dumps({"data-collections": [name], "surrogate-key": "x"})
+            stream.execute(f"INSERT INTO signals VALUES ({number}, 'execute-snapshot', '{data}')")
+        wait_until(lambda: len(failure_messages(connector.output())) == 7, connector.output)
+        wait_until(lambda: len(states(stream)) == 2, connector.output)
+        found = states(stream)
+        assert {name: state["phase"] for name, state in found.items()} == kept
+        assert found[bad]["error"] == error
+        connector.kill()
+    # What was committed says the same after a restart, and a dismissed failure is over.
+    with stream.connector(**settings) as connector:
+        connector.wait_for("streaming")
+        assert refusal(connector.config, good, "--dismiss") == (
+            2,
+            f"error: {shown(copies.NONE_FAILED, pattern=good)}\n",
+        )
+        assert refusal(connector.config, bad, "--dismiss", "--where", "TRUE") == (
+            2,
+            f"error: {shown(pipeline_commands.DISMISSED_ROWS)}\n",
+        )
+        done = run_snapshot(connector.config, f"{stream.database}.*", "--dismiss")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout == f"{bad}: its failed copy is dismissed\n"
+        assert states(stream)[bad]["phase"] == "complete"
+        # A copy that succeeds ends the failure of the one before.
+        assert run_snapshot(connector.config, bad).returncode == 3
+        stream.execute("TRUNCATE bad")
+        assert run_snapshot(connector.config, bad).returncode == 0
+        assert {state["phase"] for state in states(stream).values()} == {"complete"}
+        assert connector.terminate() == 0
 
 
 def offset_of(line: dict[str, Any]) -> int:

@@ -58,6 +58,15 @@ def states(stream: Stream) -> dict[str, dict[str, Any]]:
     return found
 
 
+def results(stream: Stream) -> dict[str, dict[str, Any]]:
+    """Return how each copy has ended or goes on, also of those that are over, by their keys."""
+    found: dict[str, dict[str, Any]] = {}
+    for record in read_committed(stream.broker, stream.prefix, control=True):
+        if record.topic == f"{stream.prefix}.snapshot" and record.value is not None:
+            found[str(record.key).partition("/")[2]] = record.value
+    return found
+
+
 def wait_for_copies(stream: Stream, connector: ConnectorProcess, *names: str) -> None:
     def complete() -> bool:
         found = states(stream)
