@@ -251,7 +251,7 @@ class TransactionAssembler:
             # It only ends a statement.
             return False
         if table_map is not self._table_map:
-            self._table_is_read = self._tables.reads(table_map.schema, table_map.table)
+            self._table_is_read = self._tables.reads_rows(table_map)
             self._table_map = table_map
         if self._table_is_read:
             return not self._earlier.left_out

@@ -3,7 +3,8 @@
 A statement that writes no row events does one of three things to rows: they are gone (the kind of
 the change says so), they stay and get columns (`added_columns`), or the log does not say (`resync`
 holds the reason). In the last case the table must be copied again. For ALTER TABLE, `kept_rows`
-decides between the last two.
+decides between the last two. After a statement that may be about a temporary table
+(`temporary_tables`), the tables of its names are copied again.
 """
 
 from __future__ import annotations
@@ -43,14 +44,20 @@ def statement_changes(
     transaction: SourceTransaction,
     number: i64,
     event: Event,
+    *,
+    in_doubt: bool = False,
 ) -> list[StatementChange]:
     """Return the effects of `statement`, whose names are resolved, on `tables`.
 
     It ran in the sql_mode `mode`; `columns` are what consumers know. `number` counts the event in
     `transaction`. `online` is updated with the meaning of the statement for online schema changes.
+    `in_doubt` says that it may be about temporary tables.
     """
     effects = _Effects(tables, online, columns, query, mode)
-    effects.take(statement, event.header.timestamp)
+    if in_doubt:
+        effects.take_in_doubt(statement)
+    else:
+        effects.take(statement, event.header.timestamp)
     return [
         StatementChange(transaction, number, event, kind, name[0], name[1], added, query, resync)
         for kind, name, added, resync in effects.found
@@ -93,6 +100,26 @@ class _Effects:
         else:
             for name in names:
                 self._table(kind, name, statement.verb)
+
+    def take_in_doubt(self, statement: Statement) -> None:
+        """Take a statement that may be about temporary tables."""
+        kind, what = statement.kind, statement.kind.value
+        if kind is StatementKind.RENAME_TABLE:
+            # After a cut-over, the tables are known: the stream has seen them created.
+            self._rename(statement)
+            kind = StatementKind.DROP_TABLE
+        elif kind is StatementKind.INDEX:
+            what = f"{statement.verb} INDEX"
+        known = [each for each in self.found if each[3] or each[0] is StatementKind.ALTER_TABLE]
+        self.found = []
+        names = {name for _, name, _, _ in known}
+        for name in dict.fromkeys(statement.tables):
+            if name in names:
+                continue
+            self._forget(name)
+            if self._tables.follows(*name):
+                self._found(kind, name, resync=f"{what}, maybe of a temporary table")
+        self.found += known
 
     def _database(self, kind: StatementKind, name: TableName) -> None:
         if kind is StatementKind.DROP_DATABASE:

@@ -26,6 +26,7 @@ from connector.changes.column_definition import read_definition
 from connector.changes.sql_mode import has_other_types
 from connector.changes.statement import StatementKind
 from connector.changes.table_options import only_describes
+from connector.changes.temporary_tables import THREAD_SPECIFIC
 from connector.contract import INTEGER_TYPES
 
 if TYPE_CHECKING:
@@ -54,7 +55,6 @@ _OF_LONG_INDEX: Final = "db_row_hash_"
 _VERSION_COMMENTS: Final = ("/*!", "/*M!")
 _DIGITS: Final = 10
 # In the header of an event: the statement used a temporary table of its session.
-_THREAD_SPECIFIC: Final = 0x0004
 
 
 @final
@@ -120,7 +120,7 @@ def list_edits(
     """
     if statement.kind is not StatementKind.ALTER_TABLE or statement.renames:
         return None
-    if body.error_code or flags & _THREAD_SPECIFIC:
+    if body.error_code or flags & THREAD_SPECIFIC:
         return None
     mode = body.status_variables.sql_mode
     if mode is None or has_other_types(mode):

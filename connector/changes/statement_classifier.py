@@ -29,7 +29,10 @@ _MODIFIERS = ("OR", "REPLACE", "TEMPORARY", "ONLINE", "OFFLINE", "IGNORE")
 
 
 # Objects besides tables and databases that CREATE and DROP can name, if their names matter here.
-_PARTS = ("INDEX", "TRIGGER", "VIEW", "PROCEDURE", "FUNCTION", "EVENT", "USER", "ROLE", "SERVER")
+_PARTS = (
+    "INDEX", "TRIGGER", "VIEW", "PROCEDURE", "FUNCTION", "EVENT", "USER", "ROLE", "SERVER",
+    "SEQUENCE",
+)  # fmt: skip
 
 
 def classify(query: str) -> Statement:
@@ -107,7 +110,7 @@ def _classify_database(verb: str, rest: list[Token]) -> Statement:
 
 
 def _classify_part(verb: str, tokens: list[Token]) -> Statement:
-    """Classify a statement that creates or drops a part of a table: an index or a trigger."""
+    """Classify a statement that creates or drops another object than a table or a database."""
     if verb not in ("CREATE", "DROP"):
         return Statement(StatementKind.OTHER, verb)
     index = next((n for n, token in enumerate(tokens) if token.is_word(*_PARTS)), 0)
@@ -115,6 +118,9 @@ def _classify_part(verb: str, tokens: list[Token]) -> Statement:
     table = table_names(tokens, on)[:1]
     if tokens[index].is_word("INDEX"):
         return Statement(StatementKind.INDEX, verb, table)
+    if tokens[index].is_word("SEQUENCE") and verb == "CREATE" and tokens[1].is_word("OR"):
+        # MariaDB: a sequence can replace a table.
+        return Statement(StatementKind.DROP_TABLE, verb, table_names(tokens, index + 1)[:1])
     if not tokens[index].is_word("TRIGGER"):
         return Statement(StatementKind.OTHER, verb)
     name = table_names(tokens, index + 1)[:1]

@@ -9,6 +9,7 @@ from connector.changes.list_edits import list_edits
 from connector.changes.refusals import unsupported
 from connector.changes.sql_mode import UNKNOWN_MODE
 from connector.changes.statement_classifier import classify
+from connector.changes.temporary_tables import may_be_temporary
 from connector.gtid import MariadbGtid
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class StatementReader:
             self._receiver.refused(refusal, transaction, number, event)
         self._receiver.any_statement(statement, body.query, event)
         mode = body.status_variables.sql_mode
+        is_mariadb = isinstance(transaction.gtid, MariadbGtid)
         changes = statement_changes(
             statement,
             body.query,
@@ -81,9 +83,9 @@ class StatementReader:
             transaction,
             number,
             event,
+            in_doubt=may_be_temporary(statement, event.header.flags, is_mariadb=is_mariadb),
         )
         if changes:
-            is_mariadb = isinstance(transaction.gtid, MariadbGtid)
             edits = list_edits(statement, body, event.header.flags, is_mariadb=is_mariadb)
             for change in changes:
                 change.edits = edits

@@ -23,6 +23,9 @@ class StreamListener:
     def table_left_out(self, database: str, table: str) -> None:
         """A table is not followed, because an online schema change created it."""
 
+    def sequence_left_out(self, database: str, table: str) -> None:
+        """Rows of a followed name are the state of a sequence, and are not published."""
+
     def event_skipped(self, event: Event) -> None:
         """An event of an unknown type was ignored, because its server flagged it as ignorable."""
 

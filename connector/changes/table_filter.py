@@ -10,11 +10,14 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final, final
 
 from connector.changes.online_schema_change import named_after
+from connector.changes.sequences import is_sequence
 from connector.changes.stream_listener import StreamListener
 from connector.errors import ConfigError, pipeline_settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from connector.binlog.events.table_map import TableMapEvent
 
 # Names are small and few; but a source that creates tables all the time must not fill the memory.
 _KNOWN_MAX: Final = 10_000
@@ -41,6 +44,8 @@ class TableFilter:
         self._include = [_split(pattern) for pattern in include]
         self._exclude = [_split(pattern) for pattern in exclude]
         self._known: dict[tuple[str, str], bool] = {}
+        # Sequences that the listener has heard of.
+        self._sequences: dict[tuple[str, str], None] = {}
         # Tables whose changes foreign keys may cascade to followed ones.
         self.parents: frozenset[tuple[str, str]] = frozenset()
         self._listener = StreamListener() if listener is None else listener
@@ -58,6 +63,20 @@ class TableFilter:
     def reads(self, database: str, table: str) -> bool:
         """Return whether changes of `database.table` are read, published or not."""
         return self.follows(database, table) or (database, table) in self.parents
+
+    def reads_rows(self, table_map: TableMapEvent) -> bool:
+        """Return whether rows with a table map are read; the state of a sequence is not."""
+        database, table = table_map.schema, table_map.table
+        if not self.reads(database, table):
+            return False
+        if not is_sequence(table_map):
+            return True
+        if (database, table) not in self._sequences:
+            if len(self._sequences) >= _KNOWN_MAX:
+                self._sequences.clear()
+            self._sequences[database, table] = None
+            self._listener.sequence_left_out(database, table)
+        return False
 
     def may_follow_database(self, database: str) -> bool:
         """Return whether some table of `database` could be followed."""

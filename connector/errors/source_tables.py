@@ -18,3 +18,10 @@ VIEW = ErrorCode(
     cause="A view has no rows of its own. The log has the rows of its tables.",
     example={"server": "source db1:3306", "table": "erp.open_orders"},
 )
+SEQUENCE = ErrorCode(
+    "S803",
+    "{server}: {table} is a sequence, whose values are no rows",
+    "exclude it",
+    cause="A sequence of MariaDB gives numbers to rows of tables. These rows are in the log.",
+    example={"server": "source db1:3306", "table": "erp.order_numbers"},
+)

@@ -32,6 +32,10 @@ class Notices(StreamListener):
             table=f"{database}.{table}",
         )
 
+    def sequence_left_out(self, database: str, table: str) -> None:
+        """Say why its rows are not there."""
+        self._log.info("not published: a sequence, which is no table", table=f"{database}.{table}")
+
     def event_skipped(self, event: Event) -> None:
         """Say where the event is."""
         self._log.warning(

@@ -78,6 +78,7 @@ class Copies:
             self._go_on,
             self._complete,
             self._fail,
+            self._end_without_table,
         )
         self._copying.copies += [
             self._copy(state) for state in self._states.values() if state.under_way
@@ -341,6 +342,13 @@ class Copies:
             raise error
         self._end_failed(copy, error)
         self.told.end(state, FAILED)
+
+    def _end_without_table(self, copy: TableCopy) -> None:
+        """End a copy whose name holds no table, and no statement in the log has dropped one."""
+        state = copy.state
+        self._log.info("the copy ends: the name holds no table", table=state.name)
+        self._output.put_rows_gone(state.database, state.table)
+        self.forget(state)
 
     def _end_failed(self, copy: TableCopy, error: DefiniteError) -> None:
         """Write that a copy has failed: for good, if consumers lack rows by that.

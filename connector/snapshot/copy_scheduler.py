@@ -62,8 +62,11 @@ class CopyScheduler:
         goes_on: Callable[[TableCopy, ChunkRead], None],
         completed: Callable[[TableCopy], None],
         failed: Callable[[TableCopy, Exception], None],
+        without_table: Callable[[TableCopy], None],
     ) -> None:
         """Write to `output`; `completed` and `failed` are called to end a copy.
+
+        `without_table` ends a copy that no user asked for, if no table has its name.
 
         `take_back` is called before the rows of a copy that replaces all earlier rows, `begins`
         before a copy reads the first of its rows, `goes_on` when a chunk with rows was written.
@@ -80,6 +83,7 @@ class CopyScheduler:
         self._goes_on = goes_on
         self._completed = completed
         self._failed = failed
+        self._without_table = without_table
         self._readers: ReaderPool | None = None
         self._read: list[ChunkRead | KeysRead] = []
         self._unread = 0
@@ -221,6 +225,7 @@ class CopyScheduler:
         copy.changed += 1
         if changed.is_gone:
             copy.gone_at, copy.gone_error = changed.end, changed.error
+            copy.is_absent = changed.is_absent
         elif copy.changed > _CHANGES_MAX:
             changes = SourceRefused(copies.CHANGES, table=copy.state.name, why=changed.error)
             self._failed(copy, changes)
@@ -309,13 +314,7 @@ class CopyScheduler:
             if copy.gone_at is not None:
                 if position is None or position < copy.gone_at:
                     continue
-                if copy.watched.changes != copy.asked_at:
-                    # It was dropped and created again since.
-                    copy.gone_at = None
-                else:
-                    # No statement has dropped it: it exists, but the account does not see it.
-                    assert copy.gone_error is not None
-                    self._failed(copy, copy.gone_error)
+                self._look_again(copy)
             elif planned is None:
                 if not copy.is_asked:
                     copy.is_asked = True
@@ -337,6 +336,19 @@ class CopyScheduler:
                 # stream has to catch up with.
                 # catch up with.
                 self._ask_for_rows(copy, readers)
+
+    def _look_again(self, copy: TableCopy) -> None:
+        """Go on after the log up to the moment at which the server showed no such table."""
+        if copy.watched.changes != copy.asked_at:
+            # It was dropped and created again since.
+            copy.gone_at = None
+        elif copy.is_absent and copy.state.request == NO_REQUEST:
+            self._without_table(copy)
+        else:
+            # No statement has dropped it: it exists, but the account does not see it, or somebody
+            # asked for what is no table.
+            assert copy.gone_error is not None
+            self._failed(copy, copy.gone_error)
 
     def _together(self, copy: TableCopy) -> list[TableCopy]:
         """Return the copies that are made at one position with this one, which is among them."""

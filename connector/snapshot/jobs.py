@@ -158,8 +158,9 @@ class TableChanged:
 
     job: ChunkJob | KeysJob | PassPart | PlanJob
     end: LogPosition
-    is_gone: bool
+    is_gone: bool  # the account sees no table of this name
     error: ConnectorError
+    is_absent: bool = False  # and there is none
 
 
 @dataclass(frozen=True, slots=True)

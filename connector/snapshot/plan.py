@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from connector.changes.table_filter import SYSTEM_DATABASES
-from connector.codec.sql_text import sql_text
+from connector.codec.sql_text import quoted_name, sql_text
 from connector.contract import INTEGER_TYPES
-from connector.errors import ConfigError, table_rows
+from connector.errors import ConfigError, SourceRefused, table_rows
 from connector.snapshot.condition_text import condition_sql
 from connector.snapshot.jobs import PlanJob, Planned
 from connector.snapshot.keyset import can_be_paged, select_rows
@@ -28,6 +28,9 @@ _TABLES = """
     WHERE table_type IN ('BASE TABLE', 'SYSTEM VERSIONED') AND {where}
     ORDER BY table_schema, table_name
 """
+_KIND = "SELECT table_type AS type FROM information_schema.tables WHERE {where}"
+# ER_BAD_DB_ERROR, ER_NO_SUCH_TABLE.
+_NOTHING = frozenset({1049, 1146})
 _STATISTICS = """
     SELECT t.table_rows AS estimated, t.avg_row_length AS row_bytes, e.transactions AS transactional
     FROM information_schema.tables t LEFT JOIN information_schema.engines e ON e.engine = t.engine
@@ -111,6 +114,21 @@ def table_exists(session: SelectSession, database: str, table: str) -> bool:
     """Return whether the table exists and the account sees it."""
     where = f"table_schema = {sql_text(database)} AND table_name = {sql_text(table)}"
     return bool(session.query(_TABLES.format(where=where)))
+
+
+def is_absent(session: SelectSession, database: str, table: str) -> bool:
+    """Return whether it is certain that no table has this name, but maybe a view or a sequence.
+
+    A server tells only an account that may read a name that nothing has it.
+    """
+    where = f"table_schema = {sql_text(database)} AND table_name = {sql_text(table)}"
+    if session.query(_KIND.format(where=where)):
+        return not table_exists(session, database, table)
+    try:
+        session.query(f"SELECT 1 FROM {quoted_name(database, table)} LIMIT 0")  # noqa: S608 - quoted
+    except SourceRefused as error:
+        return error.number in _NOTHING
+    return False
 
 
 def _has_rows(session: SelectSession, table: SelectedTable, count: int) -> bool:

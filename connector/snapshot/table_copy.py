@@ -46,6 +46,7 @@ class TableCopy:
         self.is_asked = False  # a plan was asked for
         self.gone_at: LogPosition | None = None  # end of the log when the table did not exist
         self.gone_error: ConnectorError | None = None
+        self.is_absent = False  # and the account would have seen it
         self.asked_at = 0  # changes of the watched table when the plan was asked for
         self.changed = 0  # how often the table was different since rows were written
         self.listed: list[ListedKey] = []  # the keys of the state

@@ -31,7 +31,7 @@ from connector.snapshot.jobs import (
 )
 from connector.snapshot.keyset import select_chunk, select_rows
 from connector.snapshot.one_pass import read_at_once
-from connector.snapshot.plan import plan, table_exists
+from connector.snapshot.plan import is_absent, plan, table_exists
 from connector.snapshot.throttle import Throttle
 from connector.snapshot.watermark import log_end, read_after_delivered
 from connector.source.tables.selected_table import SelectedTable
@@ -153,7 +153,7 @@ class TableReader:
             changed = error.number in _CHANGED or isinstance(error, TableMissing)
             gone = (changed or not error.number) and not table_exists(session, database, name)
             if changed or gone:
-                yield TableChanged(part, log_end(session), gone, error)
+                yield _changed_table(session, part, error, gone=gone)
                 return
             if error.number in _DENIED:
                 rights = ["SELECT", "LOCK TABLES"] if isinstance(job, PassJob) else ["SELECT"]
@@ -261,10 +261,22 @@ class TableReader:
             table = SelectedTable.describe(session, *_table_of(job), planned.surrogate_key)
         except SourceRefused as error:
             gone = not table_exists(session, *_table_of(job))
-            return TableChanged(job, log_end(session), gone, error)
+            return _changed_table(session, job, error, gone=gone)
         if table == planned:
             return None
         return TableChanged(job, log_end(session), False, SourceRefused(copies.OTHER_TABLE_NOW))
+
+
+def _changed_table(
+    session: SelectSession,
+    job: ChunkJob | KeysJob | PassPart | PlanJob,
+    error: SourceRefused,
+    *,
+    gone: bool,
+) -> TableChanged:
+    """Return what the log up to its end says more about: the table is another one, or `gone`."""
+    absent = gone and is_absent(session, *_table_of(job))
+    return TableChanged(job, log_end(session), gone, error, absent)
 
 
 def _table_of(job: ChunkJob | KeysJob | PassPart | PlanJob) -> tuple[str, str]:

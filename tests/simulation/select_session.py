@@ -123,8 +123,8 @@ class ScriptedSession(SelectSession):
             return [row for name in self._named(sql) for row in _columns(name, self._table(name))]
         if sql.startswith("SHOW INDEX FROM"):
             return [] if _name(sql) == KEYLESS else [_PRIMARY_KEY]
-        if sql.startswith("SELECT 1 FROM information_schema.columns"):
-            return []
+        if sql.startswith("SELECT 1 FROM "):
+            return self._nothing(sql)
         if " FROM information_schema.collations " in sql:
             return [{"name": "utf8mb4_general_ci", "id": "45"}]
         if " AS found FROM " in sql:
@@ -133,6 +133,12 @@ class ScriptedSession(SelectSession):
             (low_high,) = self._selected(sql)
             return [dict(zip(("low", "high"), map(_text, low_high), strict=True))]
         return self._session_answer(sql)
+
+    def _nothing(self, sql: str) -> list[_Row]:
+        """Return no row of what exists."""
+        if sql.startswith("SELECT 1 FROM `") and self._table(table := _name(sql)) is None:
+            raise server_error(self.name, _NO_SUCH_TABLE, f"Table '{table}' doesn't exist")
+        return []
 
     def _session_answer(self, sql: str) -> list[_Row]:
         server = self._server

@@ -52,15 +52,23 @@ _CHARSETS = frozenset({MetadataField.DEFAULT_CHARSET, MetadataField.COLUMN_CHARS
 class Definition:
     """A table's definition according to the server."""
 
-    __slots__ = ("changed", "columns", "file", "position")
+    __slots__ = ("changed", "columns", "file", "is_sequence", "position")
 
     def __init__(
-        self, columns: list[SchemaColumn] | None, file: str, position: int, *, changed: bool
+        self,
+        columns: list[SchemaColumn] | None,
+        file: str,
+        position: int,
+        *,
+        changed: bool,
+        is_sequence: bool = False,
     ) -> None:
-        """The table has `columns` at `position` of `file`; None if it does not exist.
+        """The table has `columns` at `position` of `file`; None if no table has its name.
 
-        `changed` says whether its definition has changed since the position asked about.
+        `changed` says whether its definition has changed since the position asked about,
+        `is_sequence` whether the name is that of a sequence.
         """
+        self.is_sequence = is_sequence
         self.columns = columns
         self.file = file
         self.position = position
@@ -201,7 +209,9 @@ class AnchoredTables:
             self._unrecorded[name] = f"{self._pipeline}@{position}"
             return columns
         self._lost[name] = file_number(definition.file), definition.position
-        if columns is None:
+        if definition.is_sequence:
+            self._listener.sequence_left_out(table_map.schema, table_map.table)
+        elif columns is None:
             self._listener.rows_dropped(table_map.schema, table_map.table)
         else:
             why = (

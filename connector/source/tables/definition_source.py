@@ -17,7 +17,7 @@ from connector.changes.statement_classifier import classify
 from connector.codec.sql_text import quoted_name
 from connector.envelope.cells.uncertain_labels import has_uncertain_labels
 from connector.envelope.schemas.anchored_tables import Definition, DefinitionSource
-from connector.errors import SourceRefused, UnsupportedChange, table_definitions
+from connector.errors import SourceRefused, UnsupportedChange, source_tables, table_definitions
 from connector.progress.order import file_number
 from connector.progress.start_point import StartPoint
 from connector.source.server.identity import another_answered
@@ -62,7 +62,15 @@ class TableDefinitions(DefinitionSource):
 
     def define(self, database: str, table: str, change: RowsChange) -> Definition:
         """Return the current definition of the table; see `DefinitionSource`."""
-        columns = self._columns(database, table)
+        is_sequence = False
+        columns: list[SchemaColumn] | None = None
+        try:
+            columns = self._columns(database, table)
+        except SourceRefused as error:
+            # Tables of this name can have been there before.
+            is_sequence = error.code is source_tables.SEQUENCE
+            if not is_sequence and error.code is not source_tables.VIEW:
+                raise
         transaction, event = change.transaction, change.event
         here = file_number(event.file), event.position
         start = transaction.file, transaction.position
@@ -76,7 +84,7 @@ class TableDefinitions(DefinitionSource):
             self._statements.get((database, ""), (0, 0)),
         )
         changed = last > here
-        if columns is None and not changed:
+        if columns is None and not changed and not is_sequence:
             raise UnsupportedChange(
                 table_definitions.ROWS_WITHOUT_TABLE,
                 server=name_of(self._settings),
@@ -86,7 +94,7 @@ class TableDefinitions(DefinitionSource):
                 end_file=file,
                 end_position=position,
             )
-        return Definition(columns, file, position, changed=changed)
+        return Definition(columns, file, position, changed=changed, is_sequence=is_sequence)
 
     def _columns(self, database: str, table: str) -> list[SchemaColumn] | None:
         """Return the columns of a table; None if there is no such table."""

@@ -101,7 +101,8 @@ def read_definition(session: SelectSession, database: str, table: str) -> TableD
     """Read a table's definition from the server.
 
     Raises TableMissing if there is no such table that the account may read, SourceRefused for a
-    view, UnsupportedChange if rows of a SELECT cannot have the columns that the log has.
+    view or a sequence, UnsupportedChange if rows of a SELECT cannot have the columns that the log
+    has.
     """
     name = f"{database}.{table}"
     where = f"table_schema = {sql_text(database)} AND table_name = {sql_text(table)}"
@@ -113,6 +114,8 @@ def read_definition(session: SelectSession, database: str, table: str) -> TableD
         )
     if "VIEW" in (kinds[0]["type"] or ""):
         raise SourceRefused(source_tables.VIEW, server=session.name, table=name)
+    if kinds[0]["type"] == "SEQUENCE":
+        raise SourceRefused(source_tables.SEQUENCE, server=session.name, table=name)
     indexes = [
         row
         for row in session.query(f"SHOW INDEX FROM {quoted_name(database, table)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,44 +10,15 @@ from local_stack import MysqlServer
 from tests.integration.database_stream import new_stream
 from tests.integration.harness import read_committed, wait_until
 from tests.integration.proof.delivered import proven
+from tests.integration.schema.folded_tables import folded, wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from local_stack import KafkaBroker
     from tests.integration.database_stream import Stream
-    from tests.integration.harness import ConnectorProcess, Seen
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka]
-
-
-def folded(records: list[Seen], table: str) -> dict[int, dict[str, Any]]:
-    """Return the rows that a consumer of one topic has."""
-    rows: dict[int, dict[str, Any]] = {}
-    for record in sorted(
-        (r for r in records if r.topic.endswith(f".{table}") and r.value), key=lambda r: r.seq
-    ):
-        if record.op == "t":
-            rows.clear()
-        elif record.op == "d":
-            del rows[record.key["id"]]
-        else:
-            rows[record.key["id"]] = record.value["after"]
-    return rows
-
-
-def wait_for(
-    stream: Stream, connector: ConnectorProcess, wanted: dict[str, list[int]]
-) -> list[Seen]:
-    """Return the records once each table has the rows with these ids, and no others."""
-    records: list[Seen] = []
-
-    def found() -> dict[str, list[int]]:
-        records[:] = read_committed(stream.broker, stream.prefix)
-        return {table: sorted(folded(records, table)) for table in wanted}
-
-    wait_until(lambda: found() == wanted, lambda: f"{found()}\n{connector.output()}")
-    return records
 
 
 def test_rows_follow_a_table_to_its_new_name(either_stream: Stream) -> None:

@@ -575,3 +575,14 @@ def test_no_two_rows_have_one_key_because_their_labels_have_one_text(
                 logged.append(images.key(out))
         assert said == refused, definition
         assert sorted(logged, key=str) == sorted(keys, key=str), definition
+
+
+def test_a_sequence_is_refused(mariadb_place: Place) -> None:
+    mariadb_place.run("CREATE SEQUENCE t")
+    with pytest.raises(SourceRefused) as sequence:
+        mariadb_place.describe()
+    assert sequence.value.text == text_of(
+        source_tables.SEQUENCE,
+        server=mariadb_place.session.name,
+        table=f"{mariadb_place.database}.t",
+    )
