@@ -12,7 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from prometheus_client.core import Metric
 
@@ -73,6 +73,7 @@ class FiguresCollector(Collector):
         yield from self._standing()
         yield from self._lag()
         yield from self._copies()
+        yield from self._of_tables()
 
     def _standing(self) -> Iterator[Metric]:
         standing = self._figures.standing
@@ -104,11 +105,26 @@ class FiguresCollector(Collector):
             yield self._gauge("lag_bytes", "Bytes of the log not delivered", lag.bytes)
         if lag.transactions is not None:
             yield self._gauge("lag_transactions", "Transactions not delivered", lag.transactions)
+        if lag.catch_up_seconds is not None:
+            text = "Until everything is delivered, at the speed of the last minute"
+            yield self._gauge("catch_up_seconds", text, lag.catch_up_seconds)
         yield self._gauge(
             "time_to_purge_seconds",
             "Until the source may drop log files that were not read",
             lag.to_purge_seconds,
         )
+
+    def _of_tables(self) -> Iterator[Metric]:
+        failed, held = self._figures.failed_copies(), self._figures.fenced_tables()
+        counts = {name: each.rows for name, each in held.items()}
+        yield self._by_table("failed_copies", "1 for a failed copy", dict.fromkeys(failed, 1))
+        yield self._by_table("quarantine_changes", "Changes that quarantine holds", counts)
+
+    def _by_table(self, name: str, text: str, values: Mapping[str, int]) -> Metric:
+        family = GaugeMetricFamily(_PREFIX + name, text, labels=["pipeline", "table"])
+        for table, value in values.items():
+            family.add_metric([self._figures.pipeline, table], value)
+        return family
 
     def _copies(self) -> Iterator[Metric]:
         copies = self._figures.copies()

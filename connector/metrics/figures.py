@@ -49,6 +49,8 @@ class Lag:
     # Until the server may purge logs that were not read; infinite if it never purges.
     to_purge_seconds: float
     retention_seconds: int = 0  # for how long it keeps a log file; 0 is for ever
+    # Until nothing is left, at the speed of the last minute; None while the rest does not shrink.
+    catch_up_seconds: float | None = None
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-from prometheus_client import CollectorRegistry, make_wsgi_app
+from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app
 
 from connector.errors import ConfigError, pipeline_settings
 from connector.metrics.posts import posted
@@ -80,6 +80,8 @@ class _App:
         self._served = served
         registry = CollectorRegistry()
         registry.register(served.figures)
+        # Memory, descriptors and processor time, under the names that all programs use.
+        ProcessCollector(registry=registry)
         self._metrics: WSGIApplication = make_wsgi_app(registry)
 
     def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:

@@ -8,6 +8,7 @@ tries again.
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from math import isinf
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from connector.errors import (
     line,
     stream_positions,
 )
+from connector.metrics.catch_up import CatchUp
 from connector.metrics.lag import lag_of, read_source_log
 from connector.source.server.binary_logs import RDS_RETENTION, set_rds_retention
 from connector.source.server.mysql_server import MysqlServer, name_of
@@ -56,6 +58,7 @@ class SourceWatch:
         self._figures = figures
         self._pings = _WATCHED_PINGS if figures.watched else _UNWATCHED_PINGS
         self._caught_up_at = 0.0
+        self._catch_up = CatchUp()
         self._first: SourceLog | None = None
         self._warned = False
         # As of the last look, so before the current one.
@@ -115,6 +118,9 @@ class SourceWatch:
         now = lag_of(log, standing, since, self._bytes_per_second(log))
         if now is not None and now.seconds == 0:
             self._caught_up_at = log.now
+        if now is not None and now.bytes is not None:
+            left = now.bytes if now.seconds else 0
+            now = replace(now, catch_up_seconds=self._catch_up.note(log.now, left))
         self._figures.lag = now
         if self._closed.is_set():
             # It changes while the source is asked.

@@ -1,14 +1,15 @@
-"""The throughput of the last hour as the path of an SVG."""
+"""The throughput and the lag of the last hour as paths of an SVG."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from connector.status.words import clock, duration, number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from connector.status.facts import RatePoint
 
@@ -18,6 +19,10 @@ HEIGHT = 140
 _SPANS_SECONDS = (300, 900, 1800, 3600)
 # A curve of zeros has a top, too.
 _TOP_MIN = 1.0
+# This part of the values is usual; a highest one of so many times as much is a peak, which is cut.
+_USUAL_PART = 0.9
+_PEAK = 4.0
+_HEADROOM = 1.5
 _STEPS = (1, 2, 2.5, 5, 10)
 
 
@@ -36,33 +41,56 @@ class Curve:
     words: str  # what the curve shows, for a person who does not see it
 
 
-def curve(points: Sequence[RatePoint], now: float) -> Curve:
-    """Return the curve of `points`; `now` says which of their times are of today."""
-    top = _round_top(max((point.records for point in points), default=0.0))
+def rates(points: Sequence[RatePoint], now: float) -> Curve:
+    """Return the curve of records a second; `now` says which of their times are of today."""
+    values = [(point.at, point.records) for point in points]
+    return _curve(values, _top([value for _, value in values]), now, number)
+
+
+def lags(points: Sequence[RatePoint], now: float) -> Curve:
+    """Return the curve of the lag, where it is known."""
+    known = [(point.at, point.lag) for point in points if point.lag is not None]
+    return _curve(known, _round_top(max((lag for _, lag in known), default=0.0)), now, duration)
+
+
+def _curve(
+    points: Sequence[tuple[float, float]], top: float, now: float, said: Callable[[float], str]
+) -> Curve:
+    values = [value for _, value in points]
     if len(points) < 2:  # noqa: PLR2004  # a line has two ends
         return Curve("", "", top, _SPANS_SECONDS[0], "the curve begins after half a minute")
-    end = points[-1].at
-    seconds = end - points[0].at
+    end = points[-1][0]
+    seconds = end - points[0][0]
     span = next((one for one in _SPANS_SECONDS if seconds <= one), _SPANS_SECONDS[-1])
     places = [
-        (
-            WIDTH * (1 - min(1.0, (end - point.at) / span)),
-            HEIGHT * (1 - point.records / top),
-        )
-        for point in points
+        (WIDTH * (1 - min(1.0, (end - at) / span)), HEIGHT * (1 - min(1.0, value / top)))
+        for at, value in points
     ]
     line = "M" + " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
     area = f"{line} L{places[-1][0]:.1f},{HEIGHT} {places[0][0]:.1f},{HEIGHT} Z"
-    highest = max(points, key=lambda point: point.records)
-    mean = sum(point.records for point in points) / len(points)
+    at, highest = max(points, key=itemgetter(1))
+    mean = sum(values) / len(values)
+    cut = ", above the upper edge," if highest > top else ""
     return Curve(
         line,
         area,
         top,
         span,
-        f"the last {duration(seconds)}: mean {number(mean)}, most {number(highest.records)} "
-        f"at {clock(highest.at, now)} UTC",
+        f"the last {duration(seconds)}: mean {said(mean)}, most {said(highest)}{cut} "
+        f"at {clock(at, now)} UTC",
     )
+
+
+def _top(values: Sequence[float]) -> float:
+    """Return the value at the upper edge.
+
+    A few high values, such as those of a copy, are cut: else all others would be a flat line. While
+    nothing comes, nothing is usual.
+    """
+    busy = sorted(value for value in values if value)
+    highest = max(busy, default=0.0)
+    usual = busy[int(len(busy) * _USUAL_PART)] if busy else 0.0
+    return _round_top(highest if highest <= usual * _PEAK else usual * _HEADROOM)
 
 
 def _round_top(highest: float) -> float:

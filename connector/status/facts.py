@@ -108,6 +108,8 @@ class LagFacts:
     seconds: float
     bytes: int | None
     transactions: int | None
+    # Until nothing is left, at the speed of the last minute; None while the rest does not shrink.
+    catch_up_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +138,12 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class RatePoint:
-    """A point of the curve: the mean since the point before it."""
+    """A point of the curves: the mean since the point before it."""
 
     at: float
     records: float  # a second
+    # The longest lag since the point before it, in seconds; None if it was not known.
+    lag: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +228,8 @@ class MirrorFacts:
     # Of the newest run, or of the one before it.
     job_failure: JobFailure | None = None
     job_runs: bool = False  # whether its stream is open
+    # Until all mirrors have what is in Kafka; None while the rest does not shrink.
+    catch_up_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +267,18 @@ class Facts:
     def state(self) -> Condition:
         """The state in one word, with its reason."""
         return self.conditions[0]
+
+    @property
+    def end_to_end_seconds(self) -> float | None:
+        """How late the latest mirror is to the source; None if that is not known.
+
+        The lag of a mirror begins with a commit at the source. If it has all that is in Kafka, it
+        is as late as the stream.
+        """
+        if self.mirror is None or self.lag is None:
+            return None
+        lags = [one.lag_seconds for one in self.mirror.tables if one.lag_seconds is not None]
+        return max(self.lag.seconds, *lags) if lags else None
 
     @property
     def worst(self) -> Level:

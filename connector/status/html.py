@@ -18,6 +18,8 @@ from markupsafe import Markup, escape
 from connector.status import curve, words
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from jinja2 import Template
 
     from connector.status.facts import Facts
@@ -48,10 +50,21 @@ def html(facts: Facts, *, acting: bool = False) -> str:
         more_tables=max(0, len(facts.tables) - _TABLES_MAX),
         mirror_tables=mirrors[:_TABLES_MAX],
         more_mirrors=max(0, len(mirrors) - _TABLES_MAX),
-        curve=None if facts.throughput is None else curve.curve(facts.throughput.hour, facts.at),
+        curves=_curves(facts),
         width=curve.WIDTH,
         height=curve.HEIGHT,
     )
+
+
+def _curves(facts: Facts) -> list[tuple[str, str, curve.Curve, Callable[[float], str]]]:
+    """Return id, title, curve, and the words of its scale."""
+    if facts.throughput is None:
+        return []
+    points, now = facts.throughput.hour, facts.at
+    return [
+        ("hour", "Records a second", curve.rates(points, now), words.number),
+        ("late", "Lag", curve.lags(points, now), words.duration),
+    ]
 
 
 def said(text: str) -> Markup:

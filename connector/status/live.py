@@ -78,7 +78,7 @@ class LiveFacts:
             ),
             position=None if standing is None else position_of(standing),
             hosts=self._hosts(standing),
-            lag=None if lag is None else LagFacts(lag.seconds, lag.bytes, lag.transactions),
+            lag=None if lag is None else lag_facts(lag),
             purge=None if lag is None else purge_of(lag),
             throughput=self._samples.throughput(),
             tables=self._tables(),
@@ -133,6 +133,11 @@ def by_urgency(tables: list[TableFacts]) -> list[TableFacts]:
         return (1 if copy is not None else 2), -table.records
 
     return sorted(tables, key=rank)
+
+
+def lag_facts(lag: Lag) -> LagFacts:
+    """Return the lag as facts."""
+    return LagFacts(lag.seconds, lag.bytes, lag.transactions, lag.catch_up_seconds)
 
 
 def purge_of(lag: Lag) -> Purge:

@@ -77,6 +77,7 @@ def ask_mirror(settings: MetricsSettings, before: MirrorFacts | None = None) -> 
         tables=_tables(job, verify.found),
         job_failure=known if job.note else _failure(settings.mirror, found),
         job_runs=_one(found, "mirror_up") == 1,
+        catch_up_seconds=_one(found, "mirror_catch_up_seconds"),
     )
 
 

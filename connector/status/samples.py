@@ -1,4 +1,4 @@
-"""Counters of the last hour: a thread notes them every few seconds, so the stream does no work."""
+"""Counters and lags of the last hour: a thread notes them, so the stream does no work."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ class Sample(NamedTuple):
     records: int
     transactions: int
     bytes: int
+    lag: float | None  # seconds
 
 
 class Samples(Background):
@@ -68,7 +69,14 @@ class Samples(Background):
 
     def _sample(self) -> Sample:
         figures = self._figures
-        return Sample(time.monotonic(), figures.records, figures.transactions, figures.bytes)
+        lag = figures.lag
+        return Sample(
+            time.monotonic(),
+            figures.records,
+            figures.transactions,
+            figures.bytes,
+            None if lag is None else lag.seconds,
+        )
 
 
 def _rates(before: Sample, now: Sample) -> Rates:
@@ -87,12 +95,17 @@ def _curve(ring: list[Sample], clock_difference: float) -> list[RatePoint]:
     """
     points: list[RatePoint] = []
     before = ring[0]
+    lags: list[float] = []
     is_part = len(ring) == _SAMPLES
     for sample in ring:
+        if sample.lag is not None:
+            lags.append(sample.lag)
         if int(sample.at / _SLOT_SECONDS) == int(before.at / _SLOT_SECONDS):
             continue
         if not is_part:
             at = sample.at + clock_difference
-            points.append(RatePoint(at, _rates(before, sample).records))
+            lag = max(lags, default=None)
+            points.append(RatePoint(at, _rates(before, sample).records, lag))
         before, is_part = sample, False
+        lags.clear()
     return points

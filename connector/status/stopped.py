@@ -25,14 +25,13 @@ from connector.status.facts import (
     CopyProgress,
     Facts,
     Host,
-    LagFacts,
     Level,
     Process,
     State,
     TableFacts,
 )
 from connector.status.fenced_tables import fenced_tables
-from connector.status.live import by_urgency, position_of, purge_of
+from connector.status.live import by_urgency, lag_facts, position_of, purge_of
 from connector.status.mirror import ask_mirror
 from connector.status.words import duration, when
 
@@ -79,7 +78,7 @@ def facts_of_records(settings: Settings, no_answer: NoAnswer) -> Facts:
         process=None if progress is None else _process(progress),
         position=None if standing is None else position_of(standing),
         hosts=hosts,
-        lag=None if lag is None else LagFacts(lag.seconds, lag.bytes, lag.transactions),
+        lag=None if lag is None else lag_facts(lag),
         purge=None if lag is None else purge_of(lag),
         throughput=None,
         tables=_tables(copies, fenced),

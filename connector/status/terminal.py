@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         Happened,
         Host,
         JobFailure,
+        LagFacts,
         MirrorTable,
         Position,
         TableFacts,
@@ -85,12 +86,9 @@ def _lines(facts: Facts) -> Iterator[tuple[str, RenderableType]]:
         why = "no server can continue the stream" if refused else "the source has not answered"
         yield "lag", Text(f"unknown: {why}", style="yellow")
     else:
-        left = [duration(lag.seconds)]
-        if lag.transactions is not None:
-            left.append(amount(lag.transactions, "transaction"))
-        if lag.bytes is not None:
-            left.append(size(lag.bytes))
-        yield "lag", Text(", ".join(left))
+        yield "lag", _lag(lag)
+    if facts.end_to_end_seconds is not None:
+        yield "of the mirrors", Text(f"{duration(facts.end_to_end_seconds)}, from the source")
     if throughput is not None:
         yield from _throughput(throughput)
     if purge is not None:
@@ -101,6 +99,17 @@ def _lines(facts: Facts) -> Iterator[tuple[str, RenderableType]]:
         yield "server", _host(host)
     if facts.mirror is not None and facts.mirror.job_runs and facts.mirror.job_failure is not None:
         yield "Spark job", _failed_before(facts.mirror.job_failure, facts.at)
+
+
+def _lag(lag: LagFacts) -> Text:
+    left = [duration(lag.seconds)]
+    if lag.transactions is not None:
+        left.append(amount(lag.transactions, "transaction"))
+    if lag.bytes is not None:
+        left.append(size(lag.bytes))
+    if lag.seconds and lag.catch_up_seconds is not None:
+        left.append(f"has caught up in about {duration(lag.catch_up_seconds)}")
+    return Text(", ".join(left))
 
 
 def _position(position: Position, now: float) -> Iterator[tuple[str, Text]]:

@@ -75,6 +75,10 @@ class FiguresCollector(Collector):
             "tables_without_mirror", "Tables without a mirror", len(figures.without_mirror)
         )
         yield from self._set_aside()
+        yield self._gauge("waiting_records", "Records that are not applied", figures.waiting)
+        if figures.catch_up_seconds is not None:
+            text = "Until everything is applied, at the speed of the last minute"
+            yield self._gauge("catch_up_seconds", text, figures.catch_up_seconds)
         yield from self._batches()
         yield from self._tables(figures.tables.copy())
         yield self._lags(topics)

@@ -16,6 +16,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from connector.metrics.catch_up import CatchUp
 from connector.metrics.histogram import Histogram
 
 if TYPE_CHECKING:
@@ -119,6 +120,9 @@ class Figures:
     # The ends of all topics, and when Kafka said them, in seconds since the epoch.
     ends: Offsets = field(default_factory=dict)
     _ends_at: float = 0.0
+    # Until everything is applied, at the speed of the last minute; None if that is not known.
+    catch_up_seconds: float | None = None
+    _catch_up: CatchUp = field(default_factory=CatchUp)
     # By topic, when its table last had everything.
     _complete_at: dict[str, float] = field(default_factory=dict)
 
@@ -173,6 +177,19 @@ class Figures:
         self.ends, self._ends_at = ends, at
         complete |= {topic: at for topic in ends if self._is_complete(topic)}
         self._complete_at = self._complete_at | complete
+        # Before its first batch, a process does not know what was applied.
+        if self.offsets:
+            self.catch_up_seconds = self._catch_up.note(at, self.waiting)
+
+    @property
+    def waiting(self) -> int:
+        """About how many records are not applied, of tables that go on; it counts markers, too."""
+        return sum(
+            max(0, end - self.offsets.get(topic, {}).get(number, 0))
+            for topic, ends in self.ends.items()
+            if topic not in self.set_aside() and topic not in self.without_mirror
+            for number, end in ends.items()
+        )
 
     def lag_seconds(self, topic: str, now: float) -> float | None:
         """Return the lag of a table; None if its topic is not known yet."""

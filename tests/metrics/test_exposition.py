@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from connector.metrics.exposition import FiguresCollector
-from connector.metrics.figures import CopyFigures, Figures, Lag
+from connector.metrics.figures import CopyFigures, FencedFigures, Figures, Lag
 from connector.progress.progress_record import Progress
 from tests.metrics.served import served_figures
 
@@ -32,10 +32,16 @@ COPY = CopyFigures(rows=10, estimated_rows=40, rows_per_second=5.0, eta_seconds=
 
 
 def complete() -> Figures:
-    figures = Figures("shop", fences=lambda: 2, copies=lambda: {"shop.t": COPY})
+    figures = Figures(
+        "shop",
+        fences=lambda: 2,
+        copies=lambda: {"shop.t": COPY},
+        failed_copies=lambda: {"shop.old": "why"},
+        fenced_tables=lambda: {"shop.t": FencedFigures(False, 2, 14, 9.0, "why")},
+    )
     figures.committed(PROGRESS, committed_us=5_500_000, records=4, transactions=2, size=100)
     figures.delivered([(900, 3), (980, 1), (2_000, 1)], now_ms=1_000)
-    figures.lag = Lag(bytes=9, transactions=1, seconds=0.5, to_purge_seconds=60.0)
+    figures.lag = Lag(9, 1, 0.5, to_purge_seconds=60.0, catch_up_seconds=30.0)
     return figures
 
 

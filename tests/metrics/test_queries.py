@@ -8,7 +8,7 @@ import pytest
 
 from connector.metrics.exposition import FiguresCollector as OfConnector
 from stream_jobs.report.exposition import FiguresCollector as OfMirror
-from tests.metrics.queries import DASHBOARD, panel_queries, panels, rules
+from tests.metrics.queries import CONFIGS, DASHBOARD, panel_queries, panels, rules
 from tests.metrics.served import served_figures
 from tests.metrics.test_exposition import complete
 from tests.stream_jobs.report.test_figures import complete as complete_mirror
@@ -22,6 +22,7 @@ SERVED = [
     *served_figures(OfVerify(compared(TableResult("shop.orders"))), ""),
 ]
 QUERIES = sorted({*panel_queries(".*").values(), *(rule["expr"] for rule in rules())})
+ALERTS = CONFIGS.parent / "docs" / "alerts.md"
 GROUPS = re.compile(r"by \(([^)]*)\)")
 # A name with its selector, in which a range or a comparison may follow.
 USED = re.compile(r"((?:pipeline:)?binlog_connector_\w+(?::\w+)?|\bup\b)(?:\{([^}]*)\})?")
@@ -70,3 +71,11 @@ def test_every_panel_says_what_it_shows() -> None:
     titles = [panel["title"] for panel in panels()]
     assert len(set(titles)) == len(titles)
     assert "${datasource}" in DASHBOARD.read_text("utf-8")
+
+
+def test_every_alert_links_to_what_to_do() -> None:
+    headings = re.findall(r"^### (\w+)$", ALERTS.read_text("utf-8"), flags=re.MULTILINE)
+    alerts = [rule for rule in rules() if "alert" in rule]
+    assert headings == [rule["alert"] for rule in alerts]
+    links = [rule["annotations"]["runbook_url"] for rule in alerts]
+    assert links == [f"https://docs.example.com/{ALERTS.name}#{name.lower()}" for name in headings]

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.status.curve import HEIGHT, WIDTH, curve
+from connector.status.curve import HEIGHT, WIDTH, lags, rates
 from connector.status.facts import (
     Condition,
     Facts,
     Happened,
     Host,
     Level,
+    MirrorFacts,
+    MirrorTable,
     Purge,
     RatePoint,
     State,
@@ -142,20 +144,57 @@ def test_many_tables_are_cut_and_the_rest_is_counted() -> None:
                          (21_000, 25_000), (26_000, 50_000), (99_000, 100_000)],
 )  # fmt: skip
 def test_a_curve_ends_at_a_round_number(highest: float, top: float) -> None:
-    assert curve([RatePoint(NOW, highest)], NOW).top == top
+    assert rates([RatePoint(NOW, highest)], NOW).top == top
 
 
 def test_a_curve_goes_from_an_hour_ago_to_now() -> None:
     points = [RatePoint(NOW - 3600, 0.0), RatePoint(NOW - 1800, 10.0), RatePoint(NOW, 5.0)]
-    drawn = curve(points, NOW)
+    drawn = rates(points, NOW)
     assert drawn.line == f"M0.0,{HEIGHT}.0 {WIDTH / 2},0.0 {WIDTH}.0,{HEIGHT / 2}"
     assert drawn.area.endswith(f"L{WIDTH}.0,{HEIGHT} 0.0,{HEIGHT} Z")
     assert drawn.words.startswith("the last 1 h: mean 5, most 10 at ")
     assert drawn.span_seconds == 3600
-    assert curve(points[:1], NOW).line == ""
+    assert rates(points[:1], NOW).line == ""
 
 
 def test_the_curve_of_a_young_process_is_wider() -> None:
-    drawn = curve([RatePoint(NOW - 60, 10.0), RatePoint(NOW, 10.0)], NOW)
+    drawn = rates([RatePoint(NOW - 60, 10.0), RatePoint(NOW, 10.0)], NOW)
     assert drawn.span_seconds == 300
     assert drawn.line == f"M{WIDTH * 0.8},0.0 {WIDTH}.0,0.0"
+
+
+def test_a_peak_is_cut_and_told_and_the_usual_values_are_seen() -> None:
+    values = [10.0 + number % 3 for number in range(60)] + [48_000.0]
+    points = [RatePoint(NOW - 15 * (61 - n), value) for n, value in enumerate(values, 1)]
+    drawn = rates(points, NOW)
+    assert drawn.top == 20
+    assert "most 48,000, above the upper edge, at " in drawn.words
+    assert drawn.line.endswith(",0.0"), "the peak is at the upper edge"
+
+
+def test_bursts_between_pauses_are_no_peaks() -> None:
+    points = [RatePoint(NOW - 15 * n, 900.0 if n % 20 == 0 else 0.0) for n in range(60, -1, -1)]
+    assert rates(points, NOW).top == 1000
+
+
+def test_the_curve_of_the_lag_shows_its_peak() -> None:
+    points = [RatePoint(NOW - 15 * n, 5.0, 140.0 if n == 30 else 0.2) for n in range(60, -1, -1)]
+    points.insert(0, RatePoint(NOW - 1000, 5.0, None))
+    drawn = lags(points, NOW)
+    assert drawn.top == 200
+    assert ": mean 2.5 s, most 2 min 20 s at " in drawn.words
+    page = html(facts_with())
+    assert 'aria-label="Lag, the curve begins after half a minute"' in page
+
+
+def test_the_first_row_tells_how_late_the_latest_mirror_is() -> None:
+    tables = [MirrorTable("shop.a", lag_seconds=0.0), MirrorTable("shop.b", lag_seconds=70.0)]
+    mirror = MirrorFacts("m:1", "", None, "", 0, 0.5, 0.0, tables, catch_up_seconds=240.0)
+    facts = facts_with(mirror=mirror)
+    assert facts.end_to_end_seconds == 70
+    text = re.sub(r"<[^>]+>", "", html(facts))
+    assert "Lag of the mirrors\n1 min 10 s\nfrom the source to the latest mirror" in text
+    assert "has caught up in about 4 min" in text
+    # One that has all that is in Kafka is as late as the stream.
+    assert replace(facts, mirror=replace(mirror, tables=tables[:1])).end_to_end_seconds == 1.5
+    assert replace(facts, mirror=replace(mirror, tables=[])).end_to_end_seconds is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ STATE = {"version": 3, "rows": 70, "dead_rows": 5, "files": 2, "bytes": 900}
 LABELS = 'database="shop",pipeline="p",table="orders"'
 
 ASIDE = SetAside(TOPIC, "shop.orders", "1", "2026-11-24T18:14:48+00:00", "M209", "why", 0, 7, {})
+OLD = replace(ASIDE, topic="p.shop.old", table="shop.old")
 
 
 def report(seconds: float = 1.5, source_ts_ms: int | None = 90_000, **facts: int) -> BatchReport:
@@ -60,6 +62,8 @@ def complete() -> Figures:
     figures.end_batch(report(seconds=7.0, rows=71))
     figures.note_offsets({TOPIC: {"0": 5}, "p.shop.log": {"0": 1}})
     figures.note_ends({TOPIC: {"0": 5}, "p.shop.log": {"0": 1}}, 100.0)
+    figures.set_aside = lambda: {OLD.topic: OLD}
+    figures.failure = Failure("2026-11-24T18:14:48+00:00", "M502", "no space")
     return figures
 
 
@@ -108,10 +112,7 @@ def test_what_is_not_known_is_not_served() -> None:
 
 
 def test_the_page_on_the_mirror_tells_of_each_figure_and_of_no_other() -> None:
-    figures = complete()
-    figures.set_aside = lambda: {TOPIC: ASIDE}
-    figures.failure = Failure("2026-11-24T18:14:48+00:00", "M502", "no space")
-    names = {name.partition("{")[0] for name in served(figures)}
+    names = {name.partition("{")[0] for name in served(complete())}
     section = PAGE.read_text("utf-8").partition("\n## Figures\n")[2]
     rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
     told = {name for cell in rows for name in re.findall(r"`([a-z_]+)`", cell)}
@@ -201,3 +202,25 @@ def test_a_loop_that_does_not_turn_is_stuck_once_the_stream_is_open(
     figures.leave_batch()
     figures.turn()
     assert healthz(figures)[0]
+
+
+def test_what_waits_counts_what_was_not_applied_and_tells_until_when_it_is() -> None:
+    figures = figures_at()
+    for looks in range(14):
+        figures.note_offsets({TOPIC: {"0": 100 * looks, "1": 50}, OLD.topic: {"0": 3}})
+        figures.set_aside = lambda: {OLD.topic: OLD}
+        ends = {TOPIC: {"0": 1_300, "1": 50}, OLD.topic: {"0": 99}, "p.shop.log": {"0": 7}}
+        figures.without_mirror.add("p.shop.log")
+        figures.note_ends(ends, 5.0 * looks)
+        assert figures.waiting == 1_300 - 100 * looks
+    # 20 a second, and nothing is left.
+    assert figures.catch_up_seconds == 0
+    figures.note_ends({TOPIC: {"0": 1_400, "1": 50}}, 70.0)
+    assert figures.catch_up_seconds is None
+
+
+def test_a_process_that_has_applied_nothing_does_not_guess() -> None:
+    figures = figures_at()
+    for looks in range(20):
+        figures.note_ends({TOPIC: {"0": 1_000 - looks}}, 5.0 * looks)
+    assert figures.catch_up_seconds is None
