@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final
+
+from connector.contract.documents import read_document
 
 if TYPE_CHECKING:
     from connector.contract.record_formats import KeyFormat
@@ -31,7 +32,7 @@ def key_form(key: bytes) -> KeyFormat | None:
 
 def _json_object(data: bytes) -> dict[str, object] | None:
     try:
-        found = json.loads(data)
+        found = read_document(data)
     except ValueError:
         return None
     return found if isinstance(found, dict) else None

@@ -77,6 +77,15 @@ AFTER_INSIDE = ErrorCode(
     cause="The events inside of a TRANSACTION_PAYLOAD_EVENT are counted from 1.",
     example={"number": 3, "why": "the payload ends 12 bytes too soon"},
 )
+PAYLOAD_EVENT_LIMIT = ErrorCode(
+    "L269",
+    "the next event says it has {size} bytes, more than the {limit} of the largest event",
+    cause=(
+        "No server sends an event that is larger than max_allowed_packet, 1 GiB at most. The bytes "
+        "were changed, or made to fill the memory of their reader."
+    ),
+    example={"size": 2147483648, "limit": 1073807360},
+)
 FRAGMENT_NUMBER = ErrorCode(
     "L271",
     "fragment {number} of {total} cannot be",

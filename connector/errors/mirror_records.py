@@ -145,6 +145,21 @@ DAMAGED_BATCH = ErrorCode(
     cause="The checksum of the batch is wrong, or its records do not have the announced form.",
     example=_RECORD,
 )
+BATCH_TOO_LARGE = ErrorCode(
+    "M223",
+    "{topic}, partition {partition}, offset {offset}: the records of the batch have more than "
+    "{limit} bytes when they are decompressed",
+    "look for the program that wrote it, and take its right to write away; to give up the batch, "
+    "let Kafka delete the records up to it, let the connector copy the table again "
+    "(`binlog-connector snapshot`), and then let the mirror be made again: "
+    "`binlog-connector-mirror resume --rebuild`",
+    end=End.FAILED,
+    cause=(
+        "The connector writes no such batch. A few kilobytes can stand for terabytes, which would "
+        "fill the memory of the job."
+    ),
+    example={**_RECORD, "limit": 1073741824},
+)
 RECORDS_GONE = ErrorCode(
     "M217",
     "{topic}, partition {partition}: records from offset {offset} on are wanted, but the first one "

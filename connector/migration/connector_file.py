@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from connector.contract.documents import read_document
 from connector.errors import ConfigError
 from connector.errors import migration as codes
 
@@ -44,7 +45,7 @@ def read_connector(path: Path) -> ConnectorFile:
     Raises ConfigError if it is neither, or not Debezium's connector for MySQL or MariaDB.
     """
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_document(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(codes.UNREADABLE, path=path, said=error.strerror) from error
     except ValueError as error:

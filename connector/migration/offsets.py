@@ -15,9 +15,9 @@ of which `event` and `row` were published.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Final
 
+from connector.contract.documents import read_document
 from connector.errors import ConfigError
 from connector.errors import migration as codes
 from connector.source.start.taken_over import ReadPosition
@@ -64,7 +64,7 @@ def file_offset(path: Path, connector: ConnectorFile) -> ReadPosition:
 def is_key_of(connector: ConnectorFile, key: str | bytes | None) -> bool:
     """Return whether a record of the offsets topic is about the connector."""
     try:
-        return bool(json.loads(key or "null") == [connector.name, {"server": connector.prefix}])
+        return bool(read_document(key or "null") == [connector.name, {"server": connector.prefix}])
     except ValueError:
         return False
 
@@ -105,7 +105,7 @@ def _number(offsets: str, value: dict[str, Any], name: str) -> int:
 
 def _parsed(offsets: str, text: str) -> Any:
     try:
-        return json.loads(text)
+        return read_document(text)
     except ValueError as error:
         raise ConfigError(codes.NOT_OFFSETS, offsets=offsets, why=error) from error
 

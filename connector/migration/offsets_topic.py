@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from kafka import TopicPartition
 from kafka.errors import KafkaError
 
+from connector.contract.documents import read_document
 from connector.errors import ConfigError
 from connector.errors import migration as codes
 from connector.migration.offsets import is_key_of, read_position
@@ -49,7 +49,7 @@ def topic_offset(settings: KafkaSettings, topic: str, connector: ConnectorFile) 
     except (KafkaError, OSError) as error:
         raise connector_error(settings, attempts.reading(topic), error) from error
     try:
-        value = None if newest is None else json.loads(newest)
+        value = None if newest is None else read_document(newest)
     except ValueError as error:
         raise ConfigError(codes.NOT_OFFSETS, offsets=topic, why=error) from error
     return read_position(topic, connector, value)

@@ -10,6 +10,7 @@ import json
 import struct
 from typing import TYPE_CHECKING, Any, Final, final
 
+from connector.contract.documents import read_document
 from connector.envelope.registered.schema_ids import PREFIX_BYTES, SchemaIds, prefix_id
 from connector.records.varint import read_varint
 
@@ -43,10 +44,10 @@ class ReadableValues(SchemaIds):
         """
         number = prefix_id(value)
         if number is None:
-            return json.loads(value)
+            return read_document(value)
         schema = self._schemas[number]
         if schema is None:
-            return json.loads(value[PREFIX_BYTES:])
+            return read_document(value[PREFIX_BYTES:])
         found, at = _Reader(value, schema).read(schema, PREFIX_BYTES)
         if at != len(value):
             raise ValueError(at)

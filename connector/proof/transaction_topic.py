@@ -7,11 +7,11 @@ before the range, and records after the last one of the time after it.
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from connector.contract import TRANSACTION_TOPIC_SUFFIX, control_topic
+from connector.contract.documents import read_document
 from connector.proof.outcome import EXPIRED, QUARANTINED, TRANSACTION, Example, Outcome
 
 if TYPE_CHECKING:
@@ -179,12 +179,12 @@ def _name(key: bytes, value: bytes | None) -> tuple[bytes, str]:
 
 
 def _time(value: bytes) -> int:
-    return int(json.loads(value)["ts_ms"])
+    return int(read_document(value)["ts_ms"])
 
 
 def _id(key: bytes) -> str:
     try:
-        found = json.loads(key)["id"]
+        found = read_document(key)["id"]
     except (ValueError, TypeError, KeyError):
         return ""
     return str(found)

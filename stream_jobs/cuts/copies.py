@@ -6,10 +6,10 @@ it counts.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final
 
 from connector.contract import SNAPSHOT_TOPIC_SUFFIX, control_topic
+from connector.contract.documents import read_document
 from stream_jobs.source.ranges import OffsetRange, read_ranges
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class CopiesTopic:
     def _take(self, key: bytes, value: bytes | None) -> None:
         self._incomplete.pop(key, None)
         try:
-            record: SnapshotRecord = json.loads(value or b"{}")
+            record: SnapshotRecord = read_document(value or b"{}")
             name, reason = f"{record['database']}.{record['table']}", _REASONS[record["phase"]]
         except (ValueError, KeyError, TypeError):
             return  # it is complete, or of another program

@@ -8,10 +8,10 @@ between two transactions, which it counts (`connector.progress.between`).
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from connector.contract import PROGRESS_TOPIC_SUFFIX, SEQ_ROW_DIGITS, Sequence, control_topic
+from connector.contract.documents import read_document
 from stream_jobs.schema.sequence import PackedSequence
 from stream_jobs.source.ranges import OffsetRange, read_ranges
 
@@ -116,7 +116,7 @@ class ProgressTopic:
 
     def _take(self, pipeline: bytes, value: bytes) -> None:
         try:
-            self._newest = Delivered.of(json.loads(value))
+            self._newest = Delivered.of(read_document(value))
         except (ValueError, KeyError, TypeError, AttributeError):
             return  # of another program
         if pipeline != self._pipeline:

@@ -36,6 +36,7 @@ _ONE_TABLE: Final = frozenset(
         mirror.MIRROR_GONE,
         mirror.MODE_CHANGED,
         mirror_records.DAMAGED_BATCH,
+        mirror_records.BATCH_TOO_LARGE,
         mirror_records.RECORDS_GONE,
         mirror_records.TOPIC_SHORTER,
         mirror_records.PARTITIONS_MISSING,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from connector.contract import COLUMN_TYPES, EXACT, Sequence
+from connector.contract.documents import read_document
 from connector.errors import MirrorError, mirror
 from stream_jobs.schema.chosen import Chosen
 from stream_jobs.schema.sequence import PackedSequence
@@ -39,7 +39,7 @@ class TableSchema:
         Raises ValueError, KeyError or TypeError for a value that is not such a record, and
         MirrorError for a sequence that a mirror cannot store, or for values that it cannot read.
         """
-        record: SchemaRecord = json.loads(value)
+        record: SchemaRecord = read_document(value)
         profile = record.get("profile", EXACT)
         if profile != EXACT:
             raise MirrorError(

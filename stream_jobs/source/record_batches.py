@@ -22,7 +22,12 @@ import crc32c
 
 from connector.errors import MirrorError, mirror_records
 from connector.records.record_reader import DamagedRecordsError, read_records
-from stream_jobs.source.codecs import ERRORS, decompressed
+from stream_jobs.source.codecs import (
+    CONTENT_BYTES_MAX,
+    ERRORS,
+    ContentTooLargeError,
+    decompressed,
+)
 
 if TYPE_CHECKING:
     from connector.records.record_reader import RecordColumns
@@ -61,7 +66,7 @@ def read_fetched(fetched: FetchedBytes, first: int, end: int, out: RecordColumns
     """Append the committed records from `first` to before `end`, and return the next offset.
 
     The next offset is `first` if the bytes have no whole batch. Raises MirrorError for a damaged
-    batch.
+    batch, and for one whose records would fill the memory.
     """
     data, at, next_offset = fetched.data, 0, first
     # Those that may have begun, earliest last.
@@ -89,8 +94,8 @@ def read_fetched(fetched: FetchedBytes, first: int, end: int, out: RecordColumns
             try:
                 content = decompressed(attributes & _CODEC_MASK, body)
                 read_records(content, 0, count, base, first, end, out)
-            except (DamagedRecordsError, *ERRORS) as error:
-                raise _damaged(fetched, base) from error
+            except (ContentTooLargeError, DamagedRecordsError, *ERRORS) as error:
+                raise _refused(fetched, base, error) from error
         next_offset = max(next_offset, last + 1)
         at = after
     return next_offset
@@ -144,6 +149,18 @@ def _is_abort(body: bytes) -> bool:
         return False
     _, kind = _MARKER.unpack_from(body, key_at)
     return bool(kind == _ABORT)
+
+
+def _refused(fetched: FetchedBytes, offset: int, error: Exception) -> MirrorError:
+    if not isinstance(error, ContentTooLargeError):
+        return _damaged(fetched, offset)
+    return MirrorError(
+        mirror_records.BATCH_TOO_LARGE,
+        topic=fetched.topic,
+        partition=fetched.partition,
+        offset=offset,
+        limit=CONTENT_BYTES_MAX,
+    )
 
 
 def _damaged(fetched: FetchedBytes, offset: int) -> MirrorError:

@@ -6,10 +6,10 @@ forbids. The schema record of such a table has its name. Until it is there, the 
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from connector.contract import row_topic
+from connector.contract.documents import read_document
 from stream_jobs.source.table_patterns import first_fit
 from stream_jobs.source.topics import schema_topic
 
@@ -82,7 +82,7 @@ class TopicFilter:
         for _, columns in read_ranges(client, [OffsetRange(topic, 0, start, end)]):
             for value in columns.values:
                 try:
-                    record = json.loads(value or b"")
+                    record = read_document(value or b"")
                     database, table = str(record["database"]), str(record["table"])
                 except (ValueError, KeyError, TypeError):
                     continue

@@ -23,6 +23,8 @@ SCHEMA = b'{"type":"struct","fields":[{"type":"int32","optional":false,"field":"
         (b"7", None),
         (b"", None),
         (b"\xff\xfe", None),
+        (b"[" * 100_000, None),
+        (b'{"id":' * 100_000, None),
     ],
 )
 def test_the_form_of_a_key(key: bytes, form: str | None) -> None:

@@ -16,7 +16,7 @@ import zlib
 from typing import TYPE_CHECKING, final
 
 from connector.binlog.columns.strings import CharacterReader, require_blob_length, varchar_prefix
-from connector.errors import DecodeError, log_values
+from connector.errors import DecodeError, log_payloads, log_values
 
 if TYPE_CHECKING:
     from connector.binlog.columns.column import Column
@@ -27,6 +27,8 @@ _ZLIB = 8
 _RAW = 0x08  # column_compression_zlib_wrap=OFF, the default
 _LENGTH_BITS = 0x07
 _LENGTH_MAX = 4
+# A value is in an event, and none has more than the largest max_allowed_packet.
+_SIZE_MAX = 1 << 30
 
 
 def compressed_varchar_reader(column: Column) -> CompressedReader:
@@ -66,6 +68,8 @@ def _unpacked(packed: bytes) -> bytes:
     if not 0 < length <= _LENGTH_MAX or len(packed) < start:
         raise DecodeError(log_values.PACKED_SIZE, length=len(packed))
     size = int.from_bytes(packed[1:start], "big")
+    if size > _SIZE_MAX:
+        raise DecodeError(log_payloads.TOO_LONG_UNPACKED, length=size)
     stream = zlib.decompressobj(-zlib.MAX_WBITS if packed[0] & _RAW else zlib.MAX_WBITS)
     try:
         # Reading one byte more than promised shows a false size, and bounds the memory. The input

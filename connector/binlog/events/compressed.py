@@ -14,6 +14,7 @@ https://mariadb.com/kb/en/compressing-events-to-reduce-size-of-the-binary-log/
 from __future__ import annotations
 
 import zlib
+from io import BytesIO
 
 from connector.binlog.framing.post_header import read_post_header
 from connector.codec.payload import PayloadReader
@@ -24,6 +25,8 @@ EVENT_LENGTH_MAX = 1 << 30
 
 # Bytes that are decompressed at a time, so that a false length allocates nothing.
 STEP_LENGTH = 1 << 20
+# Bytes that zlib gets at a time: it copies those that it has not used yet after each step.
+_PACKED_STEP_LENGTH = 1 << 16
 
 # The fixed part of QUERY_EVENT, and what is in it around the length of the schema's name.
 _QUERY_HEADER_LENGTH = 13
@@ -60,13 +63,14 @@ def decompress_rows(body: PayloadReader, *, update: bool) -> PayloadReader:
 
 def _decompress(body: PayloadReader, end_of_plain: int) -> PayloadReader:
     plain = body.read_bytes(end_of_plain - body.offset)
-    return PayloadReader(plain + read_compressed(body))
+    return PayloadReader(read_compressed(body, plain))
 
 
-def read_compressed(body: PayloadReader) -> bytes:
-    """Read a compressed record, which fills the body, and return the decompressed bytes.
+def read_compressed(body: PayloadReader, before: bytes = b"") -> bytes:
+    """Read a compressed record, which fills the body; return `before` and the decompressed bytes.
 
-    Raises DecodeError for a record with a wrong length, and then stops the decompression.
+    Memory holds the result once. Raises DecodeError for a record with a wrong length, and then
+    stops the decompression.
     """
     head = body.read_uint8()
     length_bytes = head & _LENGTH_MASK
@@ -76,19 +80,26 @@ def read_compressed(body: PayloadReader) -> bytes:
     if length > EVENT_LENGTH_MAX:
         raise DecodeError(log_payloads.TOO_LONG_UNPACKED, length=length)
     compressed = body.read_rest()
+    at = 0
     decompressor = zlib.decompressobj()
-    chunks: list[bytes] = []
+    # It gives its buffer away.
+    out = BytesIO()
+    out.write(before)
     left = length + 1  # one byte more shows a length that is too small
     try:
         while left and not decompressor.eof:
-            chunk = decompressor.decompress(compressed, min(left, STEP_LENGTH))
-            compressed = decompressor.unconsumed_tail
-            if not chunk and not compressed:
+            packed = decompressor.unconsumed_tail
+            if not packed:
+                packed = compressed[at : at + _PACKED_STEP_LENGTH]
+                at += len(packed)
+            chunk = decompressor.decompress(packed, min(left, STEP_LENGTH))
+            if not chunk and not packed:
                 break
             left -= len(chunk)
-            chunks.append(chunk)
+            out.write(chunk)
     except zlib.error as error:
         raise DecodeError(log_payloads.NOT_UNPACKED, why=error) from error
-    if left != 1 or not decompressor.eof or decompressor.unused_data:
+    whole = decompressor.eof and at == len(compressed) and not decompressor.unused_data
+    if left != 1 or not whole:
         raise DecodeError(log_payloads.RECORD_LENGTH, length=length)
-    return b"".join(chunks)
+    return out.getvalue()

@@ -8,7 +8,8 @@
 The events inside have no checksums, and their log_pos is 0: they have no position in the file.
 
 *Memory.* A payload may expand ten thousand times. It is decompressed while it is read, so memory
-holds one event and the window of zstd.
+holds one event and the window of zstd. An event may have no more bytes than one outside of a
+payload.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Transaction__payload__event.html
 """
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 
 # Bytes that are decompressed at a time, so that a size that lies allocates nothing.
 STEP_LENGTH: Final = 1 << 20
+
+# The server's largest max_allowed_packet, 1 GiB, and generous room for the event's headers.
+EVENT_BYTES_MAX: Final = 2**30 + 2**16
 
 _END = 0
 _PAYLOAD_SIZE = 1
@@ -143,22 +147,25 @@ class _Unpacked:
         return block[start:end]
 
     def _next_in_pieces(self) -> bytes:
-        head = self._read(min(HEADER_LENGTH, self.left))
-        size = int.from_bytes(head[SIZE_OFFSET:SIZE_END], "little")
+        # It gives its buffer away, so a large event is in memory once.
+        event = BytesIO()
+        self._read(min(HEADER_LENGTH, self.left), event)
+        size = int.from_bytes(event.getvalue()[SIZE_OFFSET:SIZE_END], "little")
         self._check(size)
-        rest = self._read(size - HEADER_LENGTH)
+        self._read(size - HEADER_LENGTH, event)
         self.left -= size
-        return head + rest
+        return event.getvalue()
 
     def _check(self, size: int) -> None:
         if not HEADER_LENGTH <= size <= self.left:
             raise DecodeError(
                 log_payloads.PAYLOAD_EVENT_SIZE, size=size, left=self.left, whole=self._size
             )
+        if size > EVENT_BYTES_MAX:
+            raise DecodeError(log_payloads.PAYLOAD_EVENT_LIMIT, size=size, limit=EVENT_BYTES_MAX)
 
-    def _read(self, length: i64) -> bytes:
-        """Return the next bytes, of as many blocks as they lie in."""
-        pieces: list[bytes] = []
+    def _read(self, length: i64, out: BytesIO) -> None:
+        """Append the next bytes, of as many blocks as they lie in."""
         while length:
             if self._at == len(self._block):
                 # No more bytes than belong to events, so that extra bytes after them are noticed.
@@ -167,10 +174,9 @@ class _Unpacked:
                 if not self._block:
                     raise DecodeError(log_payloads.PAYLOAD_SHORTER, missing=length)
             piece = self._block[self._at : self._at + length]
-            pieces.append(piece)
+            out.write(piece)
             self._at += len(piece)
             length -= len(piece)
-        return b"".join(pieces)
 
 
 def _compression_type(code: int) -> CompressionType:

@@ -173,3 +173,27 @@ def test_a_length_that_lies_is_noticed_in_bounded_memory() -> None:
     assert first == "its record does not hold exactly the 1000 bytes that it says"
     assert second == "its record does not hold exactly the 1073741824 bytes that it says"
     assert int(grown) < 16_000_000
+
+
+ONCE = """
+import resource, sys, zlib
+from connector.binlog.events.compressed import read_compressed
+from connector.codec.payload import PayloadReader
+
+size = 200_000_000
+pack = zlib.compressobj()
+packed = b"".join(pack.compress(bytes(1_000_000)) for _ in range(200)) + pack.flush()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+found = read_compressed(PayloadReader(b"\\x84" + size.to_bytes(4, "big") + packed), b"head")
+grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+print(len(found), grown)
+"""
+
+
+def test_what_expands_a_thousandfold_is_in_memory_once() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ONCE], capture_output=True, text=True, check=True, timeout=60
+    )
+    size, grown = map(int, done.stdout.split())
+    assert size == 200_000_004
+    assert grown < 1.4 * size

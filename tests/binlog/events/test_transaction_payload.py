@@ -181,8 +181,22 @@ def sized(size: int) -> bytes:
             "after event 0 inside: the next event says it has 18 bytes, but 27 of 27 are left",
         ),
         (
-            payload(sized(0xFFFF_FFFF), uncompressed_size=1 << 62),
-            "after event 0 inside: the payload ends 4294967268 bytes too soon",
+            payload(sized(2**30 + 2**16), uncompressed_size=1 << 62),
+            "after event 0 inside: the payload ends 1073807333 bytes too soon",
+        ),
+        (
+            payload(sized(2**30 + 2**16 + 1), uncompressed_size=1 << 62),
+            (
+                "after event 0 inside: the next event says it has 1073807361 bytes, more than the "
+                "1073807360 of the largest event"
+            ),
+        ),
+        (
+            payload(XID + sized(0xFFFF_FFFF), uncompressed_size=1 << 62),
+            (
+                "after event 1 inside: the next event says it has 4294967295 bytes, more than the "
+                "1073807360 of the largest event"
+            ),
         ),
         (
             payload(XID, uncompressed_size=100),
@@ -306,3 +320,36 @@ def test_a_payload_that_expands_ten_thousand_times_is_read_in_bounded_memory() -
     assert ratio > 10_000
     assert seen > 400_000_000
     assert grown < 32_000_000
+
+
+ONCE = """
+import resource
+import zstandard
+from connector.binlog.decoder import EventDecoder
+from tests.binlog.log_bytes import FORMAT_DESCRIPTION, event
+from tests.binlog.events.test_transaction_payload import payload
+
+size = 200_000_000
+head = event(29, b"", checksum=False)
+head = head[:9] + size.to_bytes(4, "little") + head[13:]
+compressor = zstandard.ZstdCompressor().compressobj()
+pieces = [head, bytes(1_000_000 - len(head)), *([bytes(1_000_000)] * 199)]
+compressed = b"".join(map(compressor.compress, pieces)) + compressor.flush()
+data = payload(b"", compressed=compressed, uncompressed_size=size)
+log = EventDecoder(file="binlog.000001")
+log.decode(FORMAT_DESCRIPTION)
+body = log.decode(data).body
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+(inner,) = body.payload.split()
+grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+print(len(inner), grown)
+"""
+
+
+def test_a_large_event_inside_a_payload_is_in_memory_once() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ONCE], capture_output=True, text=True, check=True, timeout=60
+    )
+    size, grown = map(int, done.stdout.split())
+    assert size == 200_000_000
+    assert grown < 1.4 * size

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import struct
+import tracemalloc
+import zlib
 from dataclasses import dataclass, field
 
 import crc32c
@@ -18,7 +20,9 @@ from kafka.record.memory_records import MemoryRecords
 from connector.errors import MirrorError, mirror_records
 from connector.records.record_batch import HEADER_BYTES
 from connector.records.record_reader import RecordColumns
+from stream_jobs.source import codecs, record_batches
 from stream_jobs.source.record_batches import AbortedTransaction, FetchedBytes, read_fetched
+from tests.errors.texts import text_of
 from tests.records.test_record_batch import Sample, samples
 from tests.records.test_record_reader import batch_of
 
@@ -182,3 +186,53 @@ def test_records_that_do_not_have_the_announced_form_are_an_error(codec: int) ->
         log = Log()
         log.add(codec, 1, -1, body)
         assert damaged(log).startswith("t, partition 3, offset 0: ")
+
+
+def bomb(codec: int, size: int) -> bytes:
+    """Return few bytes that stand for many."""
+    if codec == 1:
+        stream = zlib.compressobj(wbits=31)
+        return b"".join(stream.compress(bytes(1 << 20)) for _ in range(size >> 20)) + stream.flush()
+    if codec == 2:
+        block = snappy(bytes(1 << 20))
+        framed = len(block).to_bytes(4, "big") + block
+        return b"\x82SNAPPY\x00" + bytes(8) + framed * (size >> 20)
+    if codec == 3:
+        packer = lz4.frame.LZ4FrameCompressor()
+        packed: bytes = packer.begin()
+        packed += b"".join(packer.compress(bytes(1 << 20)) for _ in range(size >> 20))
+        packed += packer.flush()
+        return packed
+    frame = zstandard.ZstdCompressor().compressobj()
+    return b"".join(frame.compress(bytes(1 << 20)) for _ in range(size >> 20)) + frame.flush()
+
+
+@pytest.mark.parametrize("codec", [1, 2, 3, 4])
+def test_a_batch_that_would_fill_the_memory_is_refused_with_its_offset(
+    codec: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit = 1 << 23
+    for module in (codecs, record_batches):
+        monkeypatch.setattr(module, "CONTENT_BYTES_MAX", limit)
+    log = Log()
+    log.append([sample(b"first")])
+    log.add(codec, 1, -1, bomb(codec, 8 * limit))
+    tracemalloc.start()
+    try:
+        with pytest.raises(MirrorError) as caught:
+            log.read()
+        assert tracemalloc.get_traced_memory()[1] < 4 * limit
+    finally:
+        tracemalloc.stop()
+    assert caught.value.text == text_of(
+        mirror_records.BATCH_TOO_LARGE, topic="t", partition=3, offset=1, limit=limit
+    )
+
+
+def test_a_frame_that_only_says_that_it_is_large_is_refused() -> None:
+    # A header of Zstandard with a content size of eight bytes.
+    log = Log()
+    log.add(4, 1, -1, b"\x28\xb5\x2f\xfd\xe0" + (1 << 40).to_bytes(8, "little"))
+    with pytest.raises(MirrorError) as caught:
+        log.read()
+    assert caught.value.code == mirror_records.BATCH_TOO_LARGE
