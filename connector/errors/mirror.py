@@ -52,6 +52,24 @@ NO_MIRROR = ErrorCode(
     end=End.LOGGED,
     cause="A change finds its row in the mirror by the primary key. Two modes need none.",
 )
+TABLE_DEFECT = ErrorCode(
+    "M106",
+    "{topic}: the job has a defect: {kind} at {places}",
+    (
+        "report it with these places; the mirror is as it was before the batch, and resuming the "
+        "table (`binlog-connector-mirror resume`) tries again"
+    ),
+    end=End.FAILED,
+    cause=(
+        "The job met something in this table that its code does not expect. Other tables do not "
+        "depend on it."
+    ),
+    example={
+        "topic": "shop.erp.orders",
+        "kind": "KeyError",
+        "places": ["stream_jobs/apply/rows.py:111"],
+    },
+)
 
 KEY_CHANGED = ErrorCode(
     "M301",

@@ -109,6 +109,17 @@ class RowReader:
         ]
         return self._rows(groups, "before", columns)
 
+    def own_keys(self, places: NDArray[np.intp], columns: Sequence[Column]) -> Rows:
+        """Return `columns` of records whose image `before` is the key that the table had then.
+
+        Raises as `keys`.
+        """
+        groups = [
+            (part, parse, [parse.schema.by_name[name] for name in parse.schema.key])
+            for part, parse in self._by_schema(places)
+        ]
+        return self._rows(groups, "before", columns)
+
     def _by_schema(self, places: NDArray[np.intp]) -> list[tuple[NDArray[np.intp], ParsedAs]]:
         numbers = self.changes.schemas[places]
         return [

@@ -51,12 +51,6 @@ class Work:
         """The columns of the mirror that come from the source."""
         return [each for each in self.mirror.columns if not each.name.startswith(OWN_PREFIX)]
 
-    @property
-    def key_columns(self) -> list[Column]:
-        """The columns of the mirror that are the key of the table."""
-        named = {each.name: each for each in self.mirror.columns}
-        return [named[name] for name in self.mirror.schema.key]
-
     def lookup(self, indexed: Indexed) -> Lookup:
         """Return the data files of the mirror."""
         task, mirror = self.task, self.mirror

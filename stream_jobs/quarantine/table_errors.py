@@ -26,6 +26,8 @@ _ONE_TABLE: Final = frozenset(
     code.code
     for code in (
         *_ROWS_IN_THE_WAY,
+        # Another table may show it, too, but does not have to.
+        mirror.TABLE_DEFECT,
         # The mirror cannot follow the columns.
         mirror.UNKNOWN_TYPE,
         mirror.COLUMN_NAME,

@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from connector.errors import MirrorError
+from stream_jobs.apply.defects import DEFECTS, table_defect
 from stream_jobs.delta.log import now
 from stream_jobs.quarantine.table_errors import concerns_one_table
 from stream_jobs.run.isolation import Isolation, refuse_shorter
@@ -257,6 +258,8 @@ class BatchApplier:
                 every.append(work)
             except MirrorError as error:
                 failed[topic] = error
+            except DEFECTS as error:
+                failed[topic] = table_defect(topic, error)
         return every, failed
 
     def _begun(self, topic: str, ranges: Sequence[OffsetRange]) -> Mapping[int, int]:

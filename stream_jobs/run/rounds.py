@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from connector.errors import MirrorError
+from stream_jobs.apply.defects import DEFECTS, table_defect
 from stream_jobs.apply.facts import PartResult, Task, by_topic
 from stream_jobs.tables.plan import shares, spread
 
@@ -54,11 +55,16 @@ class Rounds:
     def _tasks(self, pending: Sequence[TableWork]) -> list[Task]:
         cores, parts, files = self._cores(), [], []
         for work in pending:
-            own = work.next_round()
-            rewritten = own.rewritten()
-            files += rewritten
-            if not rewritten:
-                parts.append(own.part())
+            try:
+                own = work.next_round()
+                rewritten = own.rewritten()
+                if not rewritten:
+                    parts.append(own.part())
+            except DEFECTS as error:
+                # It ends with this round.
+                work.error = table_defect(work.topic, error)
+            else:
+                files += rewritten
         whole = frozenset(work.topic for work in pending if work.must_stay_whole)
         tasks = [self._template.doing(parts=tuple(own)) for own in spread(parts, cores, whole)]
         by_size = shares(files, cores, lambda each: each.file.size)
@@ -66,8 +72,12 @@ class Rounds:
 
 
 def _finished(work: TableWork, results: Sequence[PartResult]) -> bool:
+    if work.error is not None:
+        return True
     try:
         return work.finish_round(results)
     except MirrorError as error:
         work.error = error
-        return True
+    except DEFECTS as error:
+        work.error = table_defect(work.topic, error)
+    return True

@@ -81,6 +81,15 @@ class TableSchema:
         if problem is not None:
             raise MirrorError(problem.code, **problem.facts)
 
+    @property
+    def is_storable(self) -> bool:
+        """Whether each column can be stored under its name, in its type, and as chosen."""
+        try:
+            self.refuse_unknown()
+        except MirrorError:
+            return False
+        return True
+
     def refuse_unknown(self) -> None:
         """Raise MirrorError if a column cannot be stored under its name or type, or as chosen."""
         self.refuse_unfit()

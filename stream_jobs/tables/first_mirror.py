@@ -51,6 +51,9 @@ class FirstMirror:
         history = services.registry.history(state.topic)
         if len(history) == 1 and state.mode.suits(history[0]):
             (schema,) = history
+            if not schema.is_storable:
+                # `accept` says why.
+                return
             parses = {schema.schema_id: ParsedAs(schema, {})}
             columns = all_columns(schema, 0, state.mode.columns)
             self._proposal = Proposal(schema, schema.first, columns, parses)
@@ -132,6 +135,7 @@ class FirstMirror:
         mode = self._state.mode
         if floor is not None and history and mode.suits(history[-1]):
             schema = history[-1]
+            schema.refuse_unknown()
             columns = all_columns(schema, 0, mode.columns)
             proposal = Proposal(schema, schema.first, columns, {})
             self.create(proposal, floor, starts, applied, truncates)

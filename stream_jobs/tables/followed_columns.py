@@ -9,12 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stream_jobs.apply.facts import ParsedAs
+from stream_jobs.tables.kept_columns import has_same_key
 from stream_jobs.tables.stated_lists import stated_use
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from stream_jobs.apply.facts import PartResult, SchemaUse
+    from stream_jobs.schema.sequence import PackedSequence
     from stream_jobs.schema.table_schema import TableSchema
     from stream_jobs.tables.first_mirror import Proposal
     from stream_jobs.tables.mirror_table import MirrorTable
@@ -67,6 +69,22 @@ class FollowedColumns:
         self.parses |= self._services.rules.parses(
             state.topic, self.schema, used, own.delta.path, snapshot.columns, state.mode
         )
+
+    def key_change(self, used: Mapping[str, SchemaUse]) -> PackedSequence | None:
+        """Return from where on rows in `used` have another key than those before; mostly None.
+
+        Rows are looked up by their key, so all rows of one key come first. If a truncate takes the
+        older rows away, that does not matter.
+        """
+        mode = self._state.mode
+        if not (mode.keeps_columns and mode.needs_key):
+            return None
+        schemas = self._services.registry.require(self._state.topic, used)
+        # Rows without a key are refused, or a truncate has taken them away.
+        keyed = [(use.lowest, schemas[id_]) for id_, use in used.items() if schemas[id_].key]
+        keyed.sort(key=lambda each: each[0])
+        others = (lowest for lowest, each in keyed if not has_same_key(each, keyed[0][1]))
+        return next(others, None)
 
     def next(self, own: MirrorTable, used: Mapping[str, SchemaUse]) -> SchemaStep | None:
         """Return the change to the list that the rows in `used` have; None if it is no other."""

@@ -69,6 +69,14 @@ def kept_columns(
     return ColumnChange(result, frozenset(made), frozenset(widened))
 
 
+def has_same_key(one: TableSchema, other: TableSchema) -> bool:
+    """Return whether two lists have the same key, in the same columns of a mirror."""
+    if one.key != other.key:
+        return False
+    pairs = [(one.by_name[name], other.by_name[name]) for name in one.key]
+    return all(fits(a, b) or fits(b, a) for a, b in pairs)
+
+
 def renamed_columns(
     schema: TableSchema, target: TableSchema, columns: Sequence[Column]
 ) -> Mapping[str, str]:

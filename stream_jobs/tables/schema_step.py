@@ -18,11 +18,11 @@ from stream_jobs.tables.column_changes import (
     is_wider,
     refuse_other_types,
 )
-from stream_jobs.tables.kept_columns import kept_columns, renamed_columns
+from stream_jobs.tables.kept_columns import has_same_key, kept_columns, renamed_columns
 from stream_jobs.tables.topic_state import path_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from connector.contract import SchemaColumn
     from stream_jobs.apply.facts import SchemaUse
@@ -94,6 +94,7 @@ class SchemaRules:
         schemas = self._registry.require(topic, used)
         in_order = sorted(used, key=lambda schema_id: used[schema_id].lowest)
         others = [schemas[schema_id] for schema_id in in_order if schema_id != target.schema_id]
+        _refuse_unknown(others)
         return kept_columns(columns, [target], others, highest_id(columns)).columns
 
     def next(
@@ -130,6 +131,7 @@ class SchemaRules:
         metadata = own.delta.snapshot.metadata
         if mode.keeps_columns:
             older = self._registry.require(topic, used).values()
+            _refuse_unknown([*chain, *older])
             change = kept_columns(metadata.columns, chain, older, metadata.last_id)
         else:
             try:
@@ -162,6 +164,7 @@ class SchemaRules:
         """Return the step that makes room for values of older lists, which come late."""
         metadata = own.delta.snapshot.metadata
         others = self._registry.require(topic, used).values()
+        _refuse_unknown(others)
         columns = kept_columns(metadata.columns, [current], others, metadata.last_id).columns
         if columns == metadata.columns:
             return None
@@ -186,6 +189,15 @@ class SchemaRules:
                 parses[schema_id] = ParsedAs(schema, {})
                 continue
             renamed: Mapping[str, str] = {}
+            if mode.keeps_columns and mode.needs_key and not has_same_key(schema, target):
+                # Rows with the key before come late, from another partition.
+                raise SchemaUnfollowed(
+                    mirror.KEY_CHANGED,
+                    table=target.name,
+                    before=schema.key,
+                    now=target.key,
+                    path=place,
+                )
             if mode.keeps_columns:
                 renamed = renamed_columns(schema, target, columns)
                 for name in schema.by_name.keys() & target.by_name.keys() - renamed.keys():
@@ -225,6 +237,12 @@ class SchemaRules:
         unknown = [name for name, column in added.items() if column.get("added_default_unknown")]
         if unknown and self._unknown_defaults == "error":
             raise MirrorError(mirror.UNKNOWN_DEFAULT, table=schema.name, columns=unknown)
+
+
+def _refuse_unknown(lists: Iterable[TableSchema]) -> None:
+    """Raise MirrorError for a column that no mirror can keep."""
+    for each in lists:
+        each.refuse_unknown()
 
 
 def merged_uses(found: Sequence[Mapping[str, SchemaUse]]) -> dict[str, SchemaUse]:

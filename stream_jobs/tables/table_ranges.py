@@ -44,12 +44,22 @@ class TableRanges:
         self.batch = {each.partition: each for each in ranges}
         self._ends = {each.partition: each.end for each in ranges}
         # Records from this sequence on belong to a later cut.
-        self.bound = bound
+        self._bound = bound
+        # From this sequence on the table has another key: what is before it comes first. By
+        # partition, the ends of what waits for that.
+        self._key_change: PackedSequence | None = None
+        self._waiting: dict[int, int] = {}
         # The partitions whose next record is not below the bound.
         self.held: set[int] = set()
         self.starts: dict[int, int] = {}
         self._further = _FURTHER
         self.find_starts()
+
+    @property
+    def bound(self) -> PackedSequence | None:
+        """The sequence up to which records are applied now; None: all are."""
+        bounds = [each for each in (self._bound, self._key_change) if each is not None]
+        return min(bounds, default=None)
 
     @property
     def is_complete(self) -> bool:
@@ -102,7 +112,7 @@ class TableRanges:
         Other partitions have records up to there that belong to those of the ranges: a `t` record
         empties the table in all of them.
         """
-        self.bound = bound
+        self._bound = bound
         self._ends = {n: max(end, ends.get(n, 0)) for n, end in self._ends.items()}
         self._take({n: each._replace(end=self._ends[n]) for n, each in self.batch.items()})
 
@@ -140,15 +150,26 @@ class TableRanges:
         self.find_starts()
         return True
 
+    def stop_before(self, key_change: PackedSequence) -> None:
+        """Apply all records below a sequence before those from it on, which have another key."""
+        self._key_change = key_change
+
     def advance(self, results: Sequence[PartResult]) -> None:
         """Go on after what a round has applied."""
         for each in results:
             self._state.cursor |= each.offsets
             self.starts |= each.offsets
             for number in each.held:
-                # The rest belongs to a later cut.
+                if self._key_change is None:
+                    # The rest belongs to a later cut.
+                    self.held.add(number)
+                else:
+                    self._waiting[number] = self.batch[number].end
                 self.batch[number] = self.batch[number]._replace(end=each.offsets[number])
-                self.held.add(number)
+        if self._key_change is not None and not self.left():
+            for number, end in self._waiting.items():
+                self.batch[number] = self.batch[number]._replace(end=end)
+            self._key_change, self._waiting = None, {}
 
     def _take(self, batch: dict[int, OffsetRange]) -> None:
         self.batch = batch

@@ -151,8 +151,20 @@ class TableWork:
             self._truncates.add(own, truncated, results)
             return False
         used = merged_uses([each.schemas for each in results])
+        key_change = self._columns.key_change(used)
+        if key_change is not None:
+            # What has the key before it is applied with that key.
+            self._remove_files(results)
+            self.ranges.stop_before(key_change)
+            return False
         if own is None:
             return self._finish_first(results, used)
+        return self._finish_next(own, results, used)
+
+    def _finish_next(
+        self, own: MirrorTable, results: Sequence[PartResult], used: Mapping[str, SchemaUse]
+    ) -> bool:
+        """Commit the rows, or the columns that they need."""
         is_applied = all(each.is_applied for each in results)
         if self._truncates.is_killing and not is_applied:
             self._remove_files(results)

@@ -14,6 +14,7 @@ import numpy as np
 
 from connector.errors import MirrorError
 from stream_jobs.apply.changes import TRUNCATE, Changes
+from stream_jobs.apply.defects import DEFECTS, table_defect
 from stream_jobs.apply.facts import PartResult, SchemaUse
 from stream_jobs.apply.keys import Keys
 from stream_jobs.apply.last_change import last_change
@@ -55,6 +56,8 @@ def apply_part(
         result.error = changes.position(error.place).corrupt(error.why)
     except MirrorError as error:
         result.error = error
+    except DEFECTS as error:
+        result.error = table_defect(part.topic, error)
     return result
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from connector.errors import MirrorError
+from stream_jobs.apply.defects import DEFECTS, table_defect
 from stream_jobs.apply.facts import PartResult
 from stream_jobs.apply.modes.choice import MODES
 from stream_jobs.apply.rows import literal
@@ -48,6 +49,8 @@ def rewritten_file(task: Task, each: RewrittenFile) -> PartResult:
             result.files = (file,)
     except MirrorError as error:
         result.error = error
+    except DEFECTS as error:
+        result.error = table_defect(each.topic, error)
     return result
 
 
@@ -59,4 +62,6 @@ def compacted_file(task: Task, each: CompactedFiles) -> PartResult:
         result.files = () if file is None else (file,)
     except MirrorError as error:
         result.error = error
+    except DEFECTS as error:
+        result.error = table_defect(each.topic, error)
     return result

@@ -48,7 +48,7 @@ class Journal(Mode):
         rows = work.reader.rows(upserts, "after", work.source_columns)
         are_bare = changes.are_bare(deletes)
         gone = work.reader.rows(deletes[~are_bare], "before", work.source_columns)
-        bare = work.reader.keys(deletes[are_bare], work.key_columns)
+        bare = work.reader.own_keys(deletes[are_bare], work.source_columns)
         data = pa.concat_tables(
             [
                 *(_described(work, each) for each in (rows, gone, bare)),

@@ -101,10 +101,15 @@ def problems_of_journal(rows: Iterable[Row], key: list[str], times: CommitTimes)
 
 
 def _by_key(rows: Iterable[Row], key: list[str]) -> dict[tuple[Any, ...], list[Row]]:
-    """Return the versions of each key, in their order."""
+    """Return the versions of each key, in their order; those of rows from before the key are not.
+
+    Such rows have NULL in a column of the key.
+    """
     keys = defaultdict(list)
     for row in rows:
-        keys[tuple(row[name] for name in key)].append(row)
+        values = tuple(row[name] for name in key)
+        if None not in values:
+            keys[values].append(row)
     for versions in keys.values():
         versions.sort(key=lambda row: (row["_cdc_hi"], row["_cdc_lo"]))
     return keys

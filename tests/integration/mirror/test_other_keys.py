@@ -1,0 +1,247 @@
+"""A table gets another key, or reserved names, in the middle of a batch: others go on as before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from connector.errors import mirror
+from stream_jobs.apply.modes.history import History
+from tests.stream_jobs.topics import SourceTable, column
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from connector.contract import SchemaColumn
+    from tests.integration.mirror.conftest import Job
+    from tests.stream_jobs.topics import JsonRow, Kafka
+
+pytestmark = pytest.mark.kafka
+
+ID = column("id", "int", key=1)
+NOTE = column("note", "varchar", length=20)
+OTHER_KEY = (column("k1", "varchar", key=1, length=9), column("w", "int"))
+ADDED_KEY = (column("id", "int", nullable=False), NOTE, column("k5", "int", key=1))
+TEXT_KEY = (column("id", "varchar", key=1, length=9), NOTE)
+KEYED_MODES = ("current", "soft_delete", "history", "journal")
+ALL_MODES = (*KEYED_MODES, "rows")
+
+
+def modes(mode: str) -> dict[str, Any]:
+    return {"tables": [{"match": ["shop.odd*"], "mode": mode}]}
+
+
+def row(number: int, note: str = "a") -> JsonRow:
+    return {"id": number, "note": note}
+
+
+def gone(table: SourceTable) -> None:
+    """DROP or TRUNCATE, or a copy begins."""
+    table.truncate()
+
+
+def run(job: Job, mode: str) -> list[dict[str, Any]]:
+    lines = job.run(**modes(mode))
+    assert job.exit_code == 0, lines
+    return lines
+
+
+def state(job: Job, mode: str, names: Iterable[str]) -> list[tuple[Any, ...]]:
+    """The rows, without the columns that say when."""
+    own = {
+        "soft_delete": ["_cdc_deleted"],
+        "history": ["_cdc_is_current", "_cdc_end_op"],
+        "journal": ["_cdc_op"],
+    }.get(mode, [])
+    rows = job.data("odd").to_pylist()
+    rows.sort(key=lambda each: (each["_cdc_hi"], each["_cdc_lo"]))
+    return [tuple(each.get(name) for name in (*names, *own)) for each in rows]
+
+
+WANTED: dict[str, list[tuple[Any, ...]]] = {
+    "current": [("y",)],
+    "soft_delete": [(2, None, True), (1, None, True), (None, "y", False), (None, "x", True)],
+    "history": [
+        (1, None, False, "d"),
+        (2, None, False, "t"),
+        (None, "x", False, "d"),
+        (None, "y", True, None),
+    ],
+    "journal": [
+        (1, None, "c"),
+        (2, None, "c"),
+        (1, None, "d"),
+        (None, None, "t"),
+        (None, "x", "c"),
+        (None, "y", "c"),
+        (None, "x", "d"),
+    ],
+}
+
+
+@pytest.mark.parametrize("first_is_there", [True, False])
+@pytest.mark.parametrize("mode", KEYED_MODES)
+@pytest.mark.parametrize("columns", [OTHER_KEY, TEXT_KEY], ids=["other names", "another type"])
+def test_a_table_that_is_made_anew_with_another_key_between_two_deletes_is_right(
+    kafka: Kafka,
+    job: Job,
+    columns: tuple[SchemaColumn, ...],
+    mode: str,
+    first_is_there: bool,
+) -> None:
+    table = SourceTable(kafka, "odd", (ID, NOTE)).create()
+    table.insert(row(1), row(2))
+    if first_is_there:
+        run(job, mode)
+    table.delete(row(1))
+    gone(table)
+    anew = table.alter(*columns)
+    name = columns[0]["name"]
+    rest = columns[1]["name"]
+    anew.insert({name: "x", rest: None}, {name: "y", rest: None})
+    anew.delete({name: "x", rest: None})
+    lines = run(job, mode)
+    assert [line["event"] for line in lines if line["event"] != "batch_applied"] == []
+    old = "id" if name == "k1" else "id__2"
+    names = [name] if mode == "current" else [old, name]
+    found = state(job, mode, names)
+    assert found == WANTED[mode]
+
+
+@pytest.mark.parametrize("mode", ["soft_delete", "history"])
+def test_rows_of_the_key_before_stay_as_they_were(kafka: Kafka, job: Job, mode: str) -> None:
+    table = SourceTable(kafka, "odd", (ID, NOTE)).create()
+    table.insert(row(1), row(2), row(3))
+    run(job, mode)
+    table.update(row(1), row(1, "b"))
+    table.delete(row(2))
+    anew = table.alter(*ADDED_KEY)
+    # A change after the statement, and before the copy begins.
+    anew.update({**row(1, "b"), "k5": 1}, {**row(1, "c"), "k5": 1})
+    gone(anew)
+    with kafka.transaction():
+        for number in (1, 3):
+            anew.send("r", None, {**row(number, "d"), "k5": number})
+    anew.delete({**row(3, "d"), "k5": 3})
+    lines = run(job, mode)
+    assert [line["event"] for line in lines] == ["batch_applied"]
+    found = state(job, mode, ["id", "note", "k5"])
+    if mode == "soft_delete":
+        assert found == [
+            (3, "a", None, True),
+            (1, "b", None, True),
+            (2, "a", None, True),
+            (1, "d", 1, False),
+            (3, "d", 3, True),
+        ]
+        return
+    assert found == [
+        (1, "a", None, False, "u"),
+        (2, "a", None, False, "d"),
+        (3, "a", None, False, "t"),
+        (1, "b", None, False, "t"),
+        (1, "c", 1, False, "t"),
+        (1, "d", 1, True, None),
+        (3, "d", 3, False, "d"),
+    ]
+
+
+@pytest.mark.parametrize("mode", KEYED_MODES)
+def test_keys_that_go_back_and_forth_in_one_batch_are_right(
+    kafka: Kafka, job: Job, mode: str
+) -> None:
+    table = SourceTable(kafka, "odd", (ID, NOTE)).create()
+    other = SourceTable(kafka, "odd", OTHER_KEY)
+    for number in range(3):
+        table.insert(row(number))
+        table.delete(row(number))
+        table.insert(row(10 + number))
+        gone(table)
+        other = table.alter(*OTHER_KEY)
+        other.insert({"k1": str(number), "w": number})
+        other.update({"k1": str(number), "w": number}, {"k1": str(number), "w": 9})
+        gone(other)
+        table = other.alter(ID, NOTE)
+    table.insert(row(99))
+    lines = run(job, mode)
+    assert [line["event"] for line in lines] == ["batch_applied"]
+    data = job.data("odd").to_pylist()
+    if mode == "current":
+        assert [each["id"] for each in data] == [99]
+    elif mode == "soft_delete":
+        # A column that comes back is another one, and so is the key.
+        assert len(data) == 3 * 3 + 1
+        assert [each["id"] for each in data if not each["_cdc_deleted"]] == [99]
+    elif mode == "history":
+        assert len(data) == 3 * 4 + 1
+        assert [each["id"] for each in data if each["_cdc_is_current"]] == [99]
+    else:
+        assert len(data) == 3 * 7 + 1
+
+
+@pytest.mark.parametrize("mode", ALL_MODES)
+def test_a_reserved_name_sets_its_table_aside_alone(kafka: Kafka, job: Job, mode: str) -> None:
+    lists: list[tuple[SchemaColumn, ...]] = []
+    key = 0 if mode == "rows" else 1
+    for name in ("_cdc_deleted", "_cdc_op", "_CDC_hi", "_cdc_valid_from"):
+        lists += [
+            (column(name, "int", key=key), NOTE),
+            (column("id", "int", key=key), column(name, "int")),
+        ]
+    good = SourceTable(kafka, "good", (ID, NOTE)).create()
+    for number, columns in enumerate(lists):
+        odd = SourceTable(kafka, f"odd{number}", columns).create()
+        values: JsonRow = {each["name"]: 1 if each["type"] == "int" else "a" for each in columns}
+        odd.insert(values)
+        odd.delete(values)
+    good.insert(row(1))
+    told = [line for line in run(job, mode) if line["event"] == "table_quarantined"]
+    assert [(line["table"], line["code"]) for line in told] == [
+        (f"shop.odd{number}", mirror.COLUMN_NAME.code) for number in range(len(lists))
+    ]
+    good.insert(row(2))
+    run(job, mode)
+    assert job.rows("good") == [(1, "a"), (2, "a")]
+
+
+@pytest.mark.parametrize("mode", KEYED_MODES)
+def test_a_reserved_name_that_comes_later_sets_its_table_aside_alone(
+    kafka: Kafka, job: Job, mode: str
+) -> None:
+    good = SourceTable(kafka, "good", (ID, NOTE)).create()
+    odd = SourceTable(kafka, "odd", (ID, NOTE)).create()
+    odd.insert(row(1))
+    run(job, mode)
+    # It is gone again when the job looks.
+    passing = odd.alter(ID, NOTE, column("_cdc_op", "int"))
+    passing.insert({**row(2), "_cdc_op": 1})
+    passing.alter(ID, NOTE).insert(row(3))
+    good.insert(row(1))
+    lines = run(job, mode)
+    aside = [line["code"] for line in lines if line["event"] == "table_quarantined"]
+    # A mirror that keeps no columns never has it.
+    assert aside == ([] if mode == "current" else [mirror.COLUMN_NAME.code])
+    assert job.rows("good") == [(1, "a")]
+
+
+def test_a_defect_of_the_job_sets_its_table_aside_alone(
+    kafka: Kafka, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("a value of the row")  # noqa: EM101, TRY003 - planted
+
+    good = SourceTable(kafka, "good", (ID, NOTE)).create()
+    odd = SourceTable(kafka, "odd", (ID, NOTE)).create()
+    odd.insert(row(1))
+    good.insert(row(1))
+    with monkeypatch.context() as planted:
+        planted.setattr(History, "apply", broken)
+        (aside,) = [line for line in run(job, "history") if line["event"] == "table_quarantined"]
+    assert (aside["table"], aside["code"]) == ("shop.odd", mirror.TABLE_DEFECT.code)
+    assert "KeyError at" in aside["error"]
+    assert "a value" not in aside["error"]
+    assert job.rows("good") == [(1, "a")]
+    job.resume("shop.odd")
+    run(job, "history")
+    assert job.rows("odd") == [(1, "a")]
