@@ -28,6 +28,7 @@ from tests.golden.evidence import (
     kept_evidence,
     recorded_evidence,
 )
+from tests.integration.life.servers import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -97,6 +98,17 @@ they prove is kept in `tests/golden/recorded_evidence.json`.
 """
 
 
+_LIFE = """
+## Servers on which a pipeline has lived
+
+`tests/integration/life` plays one story on each: tables of every mode of a mirror are copied under
+writes, streamed, changed by each kind of DDL, by foreign keys and by XA transactions; logs are
+rotated and purged; the connector is killed in the middle of a copy and of a file, and restarted at
+rest; the replica takes over. In the end each record is in Kafka once, and `verify` finds each
+mirror equal. `make test` plays it in a short form, `make test-all` at length.
+"""
+
+
 def page(evidence: list[Evidence]) -> str:
     """Return the whole page."""
     return "\n".join(
@@ -114,6 +126,8 @@ def page(evidence: list[Evidence]) -> str:
             "| code | type | decoded as | proven by |",
             "|---|---|---|---|",
             *(_column_line(evidence, column_type) for column_type in ColumnType),
+            _LIFE,
+            *(f"- {name}" for name in KINDS),
             "",
         ]
     )

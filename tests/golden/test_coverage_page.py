@@ -10,12 +10,14 @@ from connector.binlog.columns.column_types import ColumnType
 from connector.binlog.framing.event_types import EventType
 from tests.golden.coverage import (
     PAGE,
+    PROJECT,
     UNPROVEN_COLUMNS,
     UNPROVEN_EVENTS,
     current_evidence,
     page,
 )
 from tests.golden.evidence import kept_evidence, recorded_evidence
+from tests.integration.life.servers import KINDS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +32,15 @@ def evidence() -> list[Evidence]:
 
 def test_the_page_is_what_the_files_prove(evidence: list[Evidence]) -> None:
     assert page(evidence) == PAGE.read_text(encoding="utf-8")
+
+
+def test_the_readme_names_the_versions_on_which_a_pipeline_has_lived() -> None:
+    readme = (PROJECT / "README.md").read_text("utf-8")
+    for product in ("MySQL", "MariaDB"):
+        *others, last = dict.fromkeys(
+            kind.version for kind in KINDS.values() if kind.product == product
+        )
+        assert f"on {product} {', '.join(others)} and {last}" in readme
 
 
 def test_every_event_type_is_proven_or_listed_with_a_reason(evidence: list[Evidence]) -> None:
