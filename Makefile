@@ -21,7 +21,7 @@ TOOLS := $(BUILD)/.installed
 TOOL_NAMES := mypy mypy-extensions ast-serialize librt pathspec typing-extensions setuptools isal orjson zstandard
 PIP := -m pip install --disable-pip-version-check
 
-.PHONY: setup ready demo test test-interpreted test-all kill-test chaos mirror-chaos snapshot-proof fuzz bench golden coverage-table errors-page configuration-page man-pages status-pictures status-audit schema-changes debezium-compare debezium-takeover debezium-clients logging-rules lint lock wheel sdist clean
+.PHONY: setup ready demo test test-interpreted test-all kill-test chaos mirror-chaos ddl-torture snapshot-proof fuzz bench golden coverage-table errors-page configuration-page man-pages status-pictures status-audit schema-changes debezium-compare debezium-takeover debezium-clients logging-rules lint lock wheel sdist clean
 
 setup:
 	@$(MAKE) --no-print-directory --jobs 2 ready
@@ -96,6 +96,11 @@ MINUTES ?= 30
 mirror-chaos: setup
 	$(VENV)/bin/python -m tests.chaos.mirror --minutes $(MINUTES) $(if $(filter mariadb,$(FLAVOUR)),--flavour mariadb) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
+# Slow: a grammar of DDL and DML is played at random in sessions of all kinds, while connector and job are
+# killed or lag, and the mirrors of all modes must be equal: docs/chaos.md.
+ddl-torture: setup
+	$(VENV)/bin/python -m tests.chaos.ddl --minutes $(MINUTES) $(if $(filter mariadb,$(FLAVOUR)),--flavour mariadb) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
 # Slow: a large table is copied under writes, with a kill in each phase; FLAVOUR=mariadb chooses.
 ROWS ?= 5000000
 snapshot-proof: setup
@@ -164,7 +169,8 @@ $(AXE):
 schema-changes: setup
 	$(VENV)/bin/python -m tests.integration.mirror.matrix.page $(ARGS)
 
-# Plays random sessions on every server, and compares their logs with the rules; SEED=7 plays others.
+# Plays random sessions, and statements of the grammar of ddl-torture, on every server, and compares
+# their logs with the rules; SEED=7 plays others.
 SESSIONS ?= 2000
 logging-rules: setup
 	SESSIONS=$(SESSIONS) $(if $(SEED),SEED=$(SEED)) $(VENV)/bin/python -m pytest tests/integration/logging_rules -q $(ARGS)

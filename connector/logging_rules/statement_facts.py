@@ -101,6 +101,8 @@ class StatementFacts:
     ignore: bool = False
     replace: bool = False  # CREATE TABLE … REPLACE SELECT
     on_duplicate: bool = False
+    # The columns in the list of an INSERT, in small letters; none if it has no list.
+    listed: frozenset[str] = frozenset()
     delayed: bool = False
     skip_locked: bool = False
     nowait: bool = False

@@ -30,6 +30,7 @@ class TableColumn:
     generated: Generated = Generated.NO
     based_on: frozenset[str] = frozenset()  # the columns that a generated one is computed from
     unsafe_default: bool = False  # a DEFAULT expression that differs from call to call
+    null_by_default: bool = False
 
 
 @dataclass(frozen=True, slots=True)

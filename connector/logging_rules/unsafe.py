@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from connector.logging_rules.mixed_engines import is_mixed, writes_after_transactional
-from connector.logging_rules.statement_facts import INSERTS, Kind
+from connector.logging_rules.statement_facts import Kind
 from connector.logging_rules.unsafe_functions import SAFE_VARIABLES, unsafe_functions
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def unsafe_reasons(
     return frozenset(
         (
             *_of_words(facts, server),
-            *_of_order(facts),
+            *_of_order(facts, server),
             *_of_auto_increment(facts),
             *_of_tables(facts, session, server),
         )
@@ -100,7 +100,7 @@ def _has_delayed_inserts(server: ServerVersion) -> bool:
     return not server.is_mariadb and server.number < (5, 7, 0)
 
 
-def _of_order(facts: StatementFacts) -> Iterator[Reason]:
+def _of_order(facts: StatementFacts, server: ServerVersion) -> Iterator[Reason]:
     """Yield the reasons by which the order of the rows decides what is stored."""
     kind = facts.kind
     if kind is Kind.INSERT_SELECT and facts.ignore:
@@ -118,9 +118,28 @@ def _of_order(facts: StatementFacts) -> Iterator[Reason]:
             yield Reason.CREATE_REPLACE_SELECT
         if _has_auto_increment(facts.written):
             yield Reason.CREATE_SELECT_AUTO_INCREMENT
-    own = [use.table for use in facts.uses if use.writes and not use.in_sub_statement]
-    if kind in INSERTS and facts.on_duplicate and any(len(each.unique_keys) > 1 for each in own):
+    if kind is Kind.INSERT and facts.on_duplicate and _may_double(facts, server):
         yield Reason.INSERT_TWO_KEYS
+
+
+def _may_double(facts: StatementFacts, server: ServerVersion) -> bool:
+    """Return whether a row of an INSERT can be there already in more than one unique key."""
+    own = [use.table for use in facts.uses if use.writes and not use.in_sub_statement]
+    listed = facts.listed if server.is_mariadb and facts.listed else None
+    return any(_duplicates_in(table, listed) > 1 for table in own)
+
+
+def _duplicates_in(table: Table, listed: frozenset[str] | None) -> int:
+    """Return in how many unique keys a row can be there already.
+
+    MariaDB leaves out those that get a NULL, because the INSERT does not list the column.
+    """
+    nulls = {
+        column.name
+        for column in table.columns
+        if listed is not None and column.null_by_default and column.name.lower() not in listed
+    }
+    return sum(nulls.isdisjoint(key.columns) for key in table.unique_keys)
 
 
 def _of_auto_increment(facts: StatementFacts) -> Iterator[Reason]:

@@ -93,6 +93,7 @@ class StatementTables:
             ignore=parsed.ignore,
             replace=parsed.replace and parsed.kind is Kind.CREATE_TABLE_SELECT,
             on_duplicate=parsed.on_duplicate,
+            listed=frozenset(column.lower() for column in parsed.listed),
             delayed=parsed.delayed,
             skip_locked=parsed.skip_locked,
             nowait=parsed.nowait,

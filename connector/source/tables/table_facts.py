@@ -68,6 +68,8 @@ class TableFacts:
                 row["name"] or "",
                 auto_increment="auto_increment" in (row["extra"] or "").lower(),
                 unsafe_default=self._is_unsafe(row["given"] or "", row["extra"] or ""),
+                # MariaDB shows each DEFAULT as SQL.
+                null_by_default=row["given"] == "NULL",
             )
             for row in rows
         )

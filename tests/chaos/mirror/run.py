@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from random import Random
 from typing import TYPE_CHECKING, Final
 
 from tests.chaos.failure import ChaosFailure
 from tests.chaos.mirror.faults import FAULTS
+from tests.chaos.mirror.modes import MODES
 from tests.chaos.mirror.planted.dropped_updates import EVERY, drop_times
 from tests.chaos.mirror.stage import Stage
+from tests.chaos.mirror.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -59,7 +62,11 @@ def run(
     and it fails otherwise.
     """
     outcome = Outcome(seed)
-    stage = Stage(server, directory, seed, tables, modes, has_bug=has_bug)
+    changing = [
+        Table(f"c{number:02}", MODES[modes[number % len(modes)]], Random(seed + number))
+        for number in range(tables)
+    ]
+    stage = Stage(server, directory, seed, changing, has_bug=has_bug)
     began = compared = time.monotonic()
     try:
         stage.start()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import closing
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import pymysql
 
@@ -12,12 +12,15 @@ from local_stack import connect
 from tests.integration.schema.random_alters import RandomAlters
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
     from random import Random
 
     from pymysql.cursors import Cursor
 
-    from local_stack import Server
+    from local_stack import Endpoint, Server
     from tests.chaos.mirror.modes import Mode
+    from tests.chaos.mirror.source_log import SourceLog
 
 # Zero dates are refused: no type of Spark holds them.
 _MODE: Final = "STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE"
@@ -25,6 +28,26 @@ _MODE: Final = "STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE"
 _ROWS: Final = 300
 # The row of random values may be refused; so often another one is tried.
 _ATTEMPTS: Final = 30
+
+
+class Changing(Protocol):
+    """A database of a run: what changes in it, and what its mirrors must hold then."""
+
+    database: str
+    mode: Mode
+    done: Counter[str]
+
+    def step(self, cursor: Cursor) -> None:
+        """Change something. Raises pymysql's errors if the server goes away."""
+
+    def touch(self, cursor: Cursor) -> None:
+        """Change every row of every table."""
+
+    def differences(self, source: Endpoint, log: SourceLog, mirrors: Path) -> list[str]:
+        """Return how its mirrors differ, while nothing changes."""
+
+    def told(self, found: list[str]) -> str:
+        """Return differences for people, with what led to them."""
 
 
 class Table:
@@ -60,6 +83,14 @@ class Table:
         while not self._try(cursor, "rows", "UPDATE t SET tick = tick + 1"):
             if not any(self._insert(cursor) for _ in range(_ATTEMPTS)):
                 self._create(cursor)
+
+    def differences(self, source: Endpoint, log: SourceLog, mirrors: Path) -> list[str]:
+        """Return how the mirror differs, while nothing changes."""
+        return self.mode.differences(source, log, self.database, mirrors / self.database)
+
+    def told(self, found: list[str]) -> str:
+        """Return differences for people."""
+        return f"{self.database}, {self.mode.name}: {'; '.join(found)}"
 
     def _create(self, cursor: Cursor) -> None:
         self._is_doubtful = True
@@ -131,7 +162,7 @@ def is_lost(error: Exception) -> bool:
     return not isinstance(code, int) or code in {0, 1053, 1152, 1927, 2002, 2003, 2006, 2013}
 
 
-def touch_all(server: Server, tables: list[Table]) -> None:
+def touch_all(server: Server, tables: Sequence[Changing]) -> None:
     """Change all rows of all tables of a running server."""
     with closing(connect(server.endpoint)) as connection, connection.cursor() as cursor:
         for table in tables:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from local_stack import Server
     from tests.chaos.gate import Gate
-    from tests.chaos.mirror.tables import Table
+    from tests.chaos.mirror.tables import Changing
 
 # About 40 transactions a second.
 _PAUSE_SECONDS: Final = 0.02
@@ -26,7 +26,7 @@ _LOST_SECONDS: Final = 0.3
 class Writer:
     """One session; the gate can hold it between two steps."""
 
-    def __init__(self, server: Server, tables: list[Table], chance: Random, gate: Gate) -> None:
+    def __init__(self, server: Server, tables: list[Changing], chance: Random, gate: Gate) -> None:
         self.error: Exception | None = None
         self._server = server
         self._tables = tables

@@ -361,6 +361,39 @@ def test_rand_is_unsafe_where_the_server_says_so(source: Source, schema: str) ->
         assert told(source, schema, statement) == expected, statement
 
 
+OF_DUPLICATES = [
+    "INSERT INTO x (id) VALUES (1)",
+    "INSERT INTO x (id, a) VALUES (2, NULL)",
+    "INSERT INTO x (id, a) VALUES (3, DEFAULT)",
+    "INSERT INTO x VALUES (4, 4, 1)",
+    "INSERT INTO x (id) SELECT 5",
+    "INSERT INTO x SET id = 6",
+    "INSERT INTO seen (id) VALUES (7)",
+    "INSERT INTO given (id) VALUES (1)",
+    "INSERT INTO pair (id, a) VALUES (1, 1)",
+    "INSERT INTO pair (id, a, b) VALUES (2, 2, 2)",
+    "INSERT INTO counted (a) VALUES (1)",
+    "INSERT INTO counted (n) VALUES (1)",
+]
+
+
+def test_only_keys_that_can_be_doubled_count_for_on_duplicate_key(
+    source: Source, schema: str
+) -> None:
+    source.execute(
+        f"USE {schema}",
+        "CREATE TABLE x (id INT PRIMARY KEY, a INT UNIQUE, n INT)",
+        "CREATE VIEW seen AS SELECT id, n FROM x",
+        "CREATE TABLE given (id INT PRIMARY KEY, a INT DEFAULT 5 UNIQUE, n INT)",
+        "CREATE TABLE pair (id INT PRIMARY KEY, a INT, b INT, n INT, UNIQUE (a, b))",
+        "CREATE TABLE counted (id INT AUTO_INCREMENT PRIMARY KEY, a INT UNIQUE, n INT)",
+    )
+    for inserts in OF_DUPLICATES:
+        statement = f"{inserts} ON DUPLICATE KEY UPDATE n = 9"
+        expected = warned(source, schema, statement)
+        assert told(source, schema, statement) == expected, statement
+
+
 OF_KEYS = [
     "INSERT INTO child (p) VALUES (1)",
     "UPDATE child SET n = 4",
