@@ -22,8 +22,9 @@ as, and before, the first row that uses it::
     value    {"schema_id": "3f9c…", "database": "shop", "table": "orders", "seq": "000…",
               "columns": [{"name", "type", …}, …]}
 
-`unlogged` has columns of the table that records leave out, because its log does not always have
-them. A progress record, in the compacted topic `<prefix>.progress`, closes every Kafka transaction.
+`unlogged` has columns that records leave out, because the log does not always have them, or the
+server hides them. A progress record, in the compacted topic `<prefix>.progress`, closes every Kafka
+transaction.
 
 A change that could not be published, and the changes that were kept back so that none overtakes it,
 are in `<prefix>.quarantine` (`QuarantineRecord`). The fences are in the compacted topic

@@ -123,6 +123,13 @@ class PublishedTable:
         writer.begin(rows)
         return writer
 
+    def lacks_values(self, rows: RowsEvent) -> bool:
+        """Return whether an image of an event leaves out a column that records have."""
+        places = self.schema.places
+        return _lacks(rows.before_columns_present, places) or _lacks(
+            rows.after_columns_present, places
+        )
+
     def judged_images(self, rows: RowsEvent, gate: FilterGate) -> RowImages:
         """Return the images of an event, and tell `gate` which of its rows have records.
 
@@ -133,6 +140,13 @@ class PublishedTable:
             gate.open()
             return images
         return JudgedImages(images, rows, self._filter, gate)
+
+
+def _lacks(columns_present: bytes | None, places: list[int]) -> bool:
+    """Return whether an image lacks one of the columns; None stands for no image at all."""
+    if columns_present is None:
+        return False
+    return any(not columns_present[place >> 3] >> (place & 7) & 1 for place in places)
 
 
 def _leaves_out(columns_present: bytes | None, columns: i64) -> bool:

@@ -168,6 +168,17 @@ class RecordEncoder:
         )
         return table
 
+    def lacks_values(self, change: RowsChange) -> bool:
+        """Return whether the log leaves out values that the records of an event need.
+
+        False also for a table that cannot be published: `rows` says why.
+        """
+        try:
+            table = self.tables.of(change.rows.table_map, change.event)
+        except UnsupportedChange:
+            return False
+        return table.lacks_values(change.rows)
+
     def schema_id(self, change: RowsChange) -> str:
         """Return the id of the column list of an event's rows.
 

@@ -9,6 +9,7 @@ from connector.envelope.outbox_events import OutboxEvents
 from connector.envelope.published_table import PublishedTable, TableParts
 from connector.envelope.record_form import RecordForm
 from connector.envelope.schemas.table_schema import TableSchema
+from connector.envelope.schemas.unlogged_columns import hidden_names
 from connector.errors import UnsupportedChange, table_columns, table_rows, table_schemas
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class PublishedTables:
         # topic if a route sends tables there. Only new ones are added, so any thread may look one
         # up.
         self.names: dict[str, str] = {}
-        # Columns that records leave out; None if the log always has all.
+        # Columns of the log that records leave out; None if they have all.
         self.unlogged: UnloggedColumns | None = None
         # Hears of updates of outbox tables.
         self.listener = StreamListener()
@@ -72,7 +73,7 @@ class PublishedTables:
         database, table = table_map.schema, table_map.table
         unlogged: frozenset[str] = frozenset()
         if self.unlogged is not None:
-            unlogged = self.unlogged.of(database, table)
+            unlogged = self.unlogged.of(database, table, hidden_names(table_map))
         position = f"{event.file}:{event.position}"
         try:
             return TableSchema.from_table_map(table_map, position, unlogged, self._chosen)

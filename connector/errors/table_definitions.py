@@ -33,12 +33,6 @@ LABELS_UNCERTAIN = ErrorCode(
     ),
     example={"server": "source db1:3306", "name": "erp.orders", "column": "mood"},
 )
-HIDDEN_COLUMN = ErrorCode(
-    "T904",
-    "the log has a hidden column for a UNIQUE key of a BLOB or TEXT, which cannot be selected",
-    "give the key a length, or exclude the table",
-    cause="MariaDB keeps a hash of the value for such a key, in a column that SELECT cannot name.",
-)
 COPY = ErrorCode(
     "T905",
     "copy of table {name}: {why}",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from connector.binlog.events.control import RotateEvent
 from connector.binlog.events.mariadb import MariadbGtidListEvent
+from connector.binlog.events.rows_head import INSERT
 from connector.binlog.events.transaction import PreviousGtidsEvent
 from connector.binlog.framing.event_types import (
     FORMAT_DESCRIPTION,
@@ -235,7 +236,7 @@ class DeliveryStream(ChangeReceiver):
         named = not publishes or change.rows.table_map.named or self._has_names(change)
         if cascades is not None:
             cascades.take(change.rows)
-        if not publishes or not named:
+        if not publishes or not named or not self._has_values(change):
             return
         if self._signals is not None:
             self._signals.take(change.rows)
@@ -294,6 +295,19 @@ class DeliveryStream(ChangeReceiver):
             return False
         change.rows.table_map = completed
         return True
+
+    def _has_values(self, change: RowsChange) -> bool:
+        """Return whether the rows are published; False if their table is copied instead."""
+        encoder = self._encoder
+        anchored = encoder.anchored
+        if anchored is None:
+            return True
+        if anchored.has_lost and anchored.is_lost(change):
+            return False
+        unlogged = encoder.tables.unlogged
+        if change.rows.kind is INSERT or unlogged is None or not unlogged.leaves_out_generated:
+            return True
+        return not encoder.lacks_values(change) or not anchored.lose(change)
 
     def statement(self, change: StatementChange) -> None:
         """Deliver the records that DDL causes: rows that are gone.

@@ -58,7 +58,7 @@ class Notices(StreamListener):
     def rows_dropped(self, database: str, table: str) -> None:
         """Say why the rows are not there."""
         self._log.warning(
-            "not published: rows whose columns the log does not name, of a table that has been "
+            "not published: rows that the log does not describe, of a table that has been "
             "dropped since; the statement takes all rows of the table back",
             table=f"{database}.{table}",
         )

@@ -25,13 +25,12 @@ from connector.source.server.hosts import address_of, candidates
 from connector.source.server.identity import another_answered
 from connector.source.server.mysql_server import MysqlServer
 from connector.source.server.prepared_transactions import prepared_transactions
-from connector.source.server.product import version_of
 from connector.source.start.configured_start import resolve_start
 from connector.source.start.start_validation import validate_start
 from connector.source.stream.dump_request import open_stream
 from connector.source.tables.definition_source import TableDefinitions
 from connector.source.tables.foreign_keys import ServerKeys
-from connector.source.tables.unlogged_columns import GeneratedColumns
+from connector.source.tables.unlogged_columns import HiddenColumns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -73,11 +72,9 @@ class CheckedSource:
             self.settings, self.identity, lower_case_names=self.lower_case_names
         )
 
-    def unlogged_columns(self) -> UnloggedColumns | None:
-        """Return what knows the columns that records leave out; None if the log has all columns."""
-        if not version_of(self.identity).leaves_out_generated:
-            return None
-        return GeneratedColumns(self.settings, self.identity)
+    def unlogged_columns(self) -> UnloggedColumns:
+        """Return what knows the columns of the log that records leave out."""
+        return HiddenColumns(self.settings, self.identity)
 
     def foreign_keys(self) -> KeySource:
         """Return the source of foreign keys that cascade."""

@@ -16,6 +16,10 @@ does not exist at C, its rows up to DROP TABLE are dropped: their columns cannot
 and the statement's record takes back all rows of the table. The server is asked again at the next
 statement on the table in the stream, or after C.
 
+*Rows without values.* Newer MariaDB servers do not log generated columns in each row, and only the
+server says which columns these are now. If a row lacks others, and a statement has changed the
+table since, its rows are dropped up to now, and the table is copied again in the same way (`lose`).
+
 *Restarts.* The schema record of an anchored table has the field `anchor`, so its columns stay known
 after a restart, until a statement changes the table. The progress record names the tables that were
 changed since. Anchors of another pipeline are ignored, because its position in the log is
@@ -162,6 +166,31 @@ class AnchoredTables:
         self._completed[name] = table_map, completed
         return completed
 
+    @property
+    def has_lost(self) -> bool:
+        """Whether rows of a table may have to be dropped."""
+        return len(self._lost) > 0
+
+    def is_lost(self, change: RowsChange) -> bool:
+        """Return whether the rows of a change are dropped, because the table is copied again."""
+        table_map, event = change.rows.table_map, change.event
+        lost = self._lost.get(f"{table_map.schema}.{table_map.table}")
+        return lost is not None and (file_number(event.file), event.position) < lost
+
+    def lose(self, change: RowsChange) -> bool:
+        """Drop the rows of a change, whose images lack columns, if the table was changed since.
+
+        Which columns the log always lacks is known only of the table as it is now. Returns whether
+        the rows are dropped, with all others of the table up to now. Raises as `completed` does.
+        """
+        table_map = change.rows.table_map
+        definition = self._source.define(table_map.schema, table_map.table, change)
+        if not definition.changed:
+            return False
+        why = "the log lacks columns of its rows"
+        self._lose(f"{table_map.schema}.{table_map.table}", change, definition, why)
+        return True
+
     def forget(self, database: str, table: str) -> None:
         """Note a statement that changes a table, or all of `database` if `table` is ""."""
         name = f"{database}.{table}"
@@ -208,18 +237,21 @@ class AnchoredTables:
             self._anchors[name] = columns
             self._unrecorded[name] = f"{self._pipeline}@{position}"
             return columns
+        self._lose(name, change, definition, "the log does not name its columns")
+        return None
+
+    def _lose(self, name: str, change: RowsChange, definition: Definition, why: str) -> None:
+        """Drop the rows of a table up to the position of a definition, and have it copied."""
+        table_map, event = change.rows.table_map, change.event
         self._lost[name] = file_number(definition.file), definition.position
         if definition.is_sequence:
             self._listener.sequence_left_out(table_map.schema, table_map.table)
-        elif columns is None:
+        elif definition.columns is None:
             self._listener.rows_dropped(table_map.schema, table_map.table)
         else:
-            why = (
-                f"the log does not name its columns, and from {event.file}:{event.position} to "
-                f"{position} it was changed"
-            )
-            self._listener.resync_wanted(table_map.schema, table_map.table, why)
-        return None
+            end = f"{definition.file}:{definition.position}"
+            reason = f"{why}, and from {event.file}:{event.position} to {end} it was changed"
+            self._listener.resync_wanted(table_map.schema, table_map.table, reason)
 
     def _complete(
         self, table_map: TableMapEvent, anchor: list[SchemaColumn]

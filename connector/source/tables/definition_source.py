@@ -103,7 +103,8 @@ class TableDefinitions(DefinitionSource):
                 raise another_answered(session.name)
             if not _exists(session, database, table):
                 return None
-            columns = list(read_definition(session, database, table).schema_columns())
+            definition = read_definition(session, database, table)
+            columns = [*definition.schema_columns(), *definition.hidden]
         for column in columns:
             if has_uncertain_labels(column):
                 raise UnsupportedChange(

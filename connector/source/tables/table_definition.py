@@ -13,21 +13,21 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING
 
 from connector.binlog.charsets.collations import charset_of
 from connector.codec.sql_text import quoted_name, sql_text
+from connector.contract import SchemaColumn
 from connector.errors import (
     SourceRefused,
     UnsupportedChange,
     source_tables,
-    table_definitions,
     table_rows,
 )
 from connector.source.tables.index_order import unordered_columns
 
 if TYPE_CHECKING:
-    from connector.contract import SchemaColumn
     from connector.source.server.select_session import SelectSession
 
     Row = dict[str, str | None]
@@ -39,7 +39,7 @@ class TableMissing(SourceRefused):
 
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
-    """The columns of a table, in the order of the log, and its key."""
+    """The columns of a table that a SELECT can name, in the order of the log, and its key."""
 
     columns: list[Row]  # see _COLUMNS
     key: dict[str, int]  # the 1-based number of each column of the key
@@ -49,6 +49,7 @@ class TableDefinition:
     unordered: frozenset[str | None]
     collations: dict[str, int]  # collation numbers, by name
     mariadb: bool
+    hidden: tuple[SchemaColumn, ...] = ()  # columns of the log behind these, which SELECT lacks
 
     def schema_columns(self) -> tuple[SchemaColumn, ...]:
         """Return the columns as `table_schema.schema_column` does from the log.
@@ -121,8 +122,6 @@ def read_definition(session: SelectSession, database: str, table: str) -> TableD
         for row in session.query(f"SHOW INDEX FROM {quoted_name(database, table)}")
         if row["Non_unique"] == "0"
     ]
-    if kinds[0]["engine"] != "MEMORY" and any(row["Index_type"] == "HASH" for row in indexes):
-        raise UnsupportedChange(table_definitions.HIDDEN_COLUMN)
     key = _key(columns, indexes)
     if kinds[0]["type"] == "SYSTEM VERSIONED" and not any(
         row["computed_as"] == "ROW START" for row in columns
@@ -143,6 +142,22 @@ def read_definition(session: SelectSession, database: str, table: str) -> TableD
         unordered_columns(session, columns, {row["Column_name"] for row in indexes}),
         _collation_ids(session, columns),
         mariadb=session.identity.flavour == "mariadb",
+        # MEMORY has hash indexes of another kind.
+        hidden=_hashes(columns, indexes) if kinds[0]["engine"] != "MEMORY" else (),
+    )
+
+
+def _hashes(columns: list[Row], indexes: list[Row]) -> tuple[SchemaColumn, ...]:
+    """Return the columns in which MariaDB keeps the hashes of long unique keys."""
+    taken = {(row["name"] or "").upper() for row in columns}
+    names = (name for n in count(1) if (name := f"DB_ROW_HASH_{n}") not in taken)
+    keys: dict[str | None, bool] = {}
+    for row in indexes:
+        if row["Index_type"] == "HASH":
+            keys[row["Key_name"]] = keys.get(row["Key_name"], False) or row["Null"] == "YES"
+    return tuple(
+        SchemaColumn(name=name, type="bigint", nullable=nullable, key=0, unsigned=True)
+        for name, nullable in zip(names, keys.values(), strict=False)
     )
 
 

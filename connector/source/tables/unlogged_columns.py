@@ -1,7 +1,8 @@
-"""Generated columns that the log of newer MariaDB servers leaves out.
+"""Columns that the log leaves out, and columns that only the log has.
 
-It has them in rows of INSERT, and not in those of UPDATE and DELETE, in each `binlog_row_image`.
-The columns of a system period (ROW START, ROW END) are always there.
+Newer MariaDB servers log generated columns in rows of INSERT, and not in those of UPDATE and
+DELETE, in each `binlog_row_image`. The columns of a system period (ROW START, ROW END) are always
+there. The same goes for hidden columns, which no SELECT shows.
 """
 
 from __future__ import annotations
@@ -39,22 +40,26 @@ def unlogged_columns(
     )
 
 
-class GeneratedColumns(UnloggedColumns):
-    """Asks one server, whose log leaves generated columns out."""
+class HiddenColumns(UnloggedColumns):
+    """Asks one server."""
 
     def __init__(self, settings: SourceSettings, identity: ServerIdentity) -> None:
         """Ask the server of `settings`, which must be `identity`."""
         self._settings = settings
         self._identity = identity
+        self.leaves_out_generated = version_of(identity).leaves_out_generated
 
-    def of(self, database: str, table: str) -> frozenset[str]:
-        """Return the generated columns that the table has now; none if there is no such table."""
+    def of(self, database: str, table: str, suspects: frozenset[str]) -> frozenset[str]:
+        """Return the generated columns that the table has now, and `suspects` that it has not."""
+        if not suspects and not self.leaves_out_generated:
+            return frozenset()
         with SelectSession(self._settings) as session:
             if session.identity.server_uuid != self._identity.server_uuid:
                 raise another_answered(session.name)
             found = session.query(
                 "SELECT column_name AS name, generation_expression AS computed_as "  # noqa: S608 - quoted
                 f"FROM information_schema.columns WHERE table_schema = {sql_text(database)} "
-                f"AND table_name = {sql_text(table)} AND is_generated = 'ALWAYS'"
+                f"AND table_name = {sql_text(table)}"
             )
-        return unlogged_columns(self._identity, found)
+        shown = {row["name"] for row in found}
+        return unlogged_columns(self._identity, found) | (suspects - shown)
