@@ -49,7 +49,7 @@ class TableDefinition:
     unordered: frozenset[str | None]
     collations: dict[str, int]  # collation numbers, by name
     mariadb: bool
-    hidden: tuple[SchemaColumn, ...] = ()  # columns of the log behind these, which SELECT lacks
+    hidden: tuple[SchemaColumn, ...] = ()  # further columns of the log, which no SELECT shows
 
     def schema_columns(self) -> tuple[SchemaColumn, ...]:
         """Return the columns as `table_schema.schema_column` does from the log.
