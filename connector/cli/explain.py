@@ -1,7 +1,8 @@
-"""`explain`: the meaning of an error code, its cause, and its fix."""
+"""`explain`: the meaning of an error code, its cause, and its fix; codes by words of an error."""
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 from string import Formatter
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from connector.cli.daemon import exit_code_of
+from connector.cli.found_codes import codes_with
 from connector.errors import ConfigError, commands
 from connector.errors.catalogue import GROUPS, codes
 from connector.errors.code import End
@@ -20,9 +22,11 @@ from connector.errors.message import Message
 if TYPE_CHECKING:
     from connector.errors.code import ErrorCode
 
+_CODE = re.compile(r"[A-Z]\d{1,4}")
 _ENDS = {
     End.CONFIGURATION: "The command ends with exit code 2. Nothing was done.",
-    End.DEFINITE: "The command ends with exit code 3. Starting it again does not help.",
+    End.DEFINITE: "The command ends with exit code 3. Without the fix, a restart does not help.",
+    End.INTERRUPTED: "The command ends with exit code 130. The next start goes on.",
     End.PASSING: (
         "`run` tries again, for retry.refused_seconds if it has streamed before, else for 10 "
         "seconds. Then it ends with exit code 3, as every other command does at once."
@@ -38,38 +42,58 @@ _ENDS = {
 
 
 def explain(
-    code: Annotated[
-        str | None,
+    words: Annotated[
+        list[str] | None,
         typer.Argument(
-            metavar="CODE",
-            help="The code in brackets before the text of an error. Without it: all codes.",
+            metavar="[CODE or WORDS]",
+            help="The code in brackets before the text of an error, or words of it, also of a "
+            "server. Without them: all codes.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
     """Explain an error code: its text, the cause, the fix and an example.
 
-    Examples: `binlog-connector explain S101`, or `binlog-connector explain` for a list.
+    Examples: `binlog-connector explain S101`, `binlog-connector explain access denied`, or
+    `binlog-connector explain` for a list.
     """
 
     def show() -> None:
         console = Console(highlight=False, soft_wrap=True)
-        if code is None:
+        if not words:
             _show_all(console)
+            return
+        found = _found(" ".join(words))
+        if len(found) == 1:
+            _show(console, found[0])
         else:
-            _show(console, _found(code))
+            _show_some(console, found)
 
     exit_code_of(show)
 
 
-def _found(given: str) -> ErrorCode:
+def _found(given: str) -> list[ErrorCode]:
     known = codes()
     wanted = given.strip().strip("[]").upper()
     if wanted in known:
-        return known[wanted]
-    if similar := get_close_matches(wanted, known, n=3):
-        raise ConfigError(commands.SIMILAR_CODE, code=given, similar=similar)
+        return [known[wanted]]
+    if _CODE.fullmatch(wanted):
+        if similar := get_close_matches(wanted, known, n=3):
+            raise ConfigError(commands.SIMILAR_CODE, code=given, similar=similar)
+        raise ConfigError(commands.UNKNOWN_CODE, code=given)
+    if found := codes_with(given):
+        return found
     raise ConfigError(commands.UNKNOWN_CODE, code=given)
+
+
+def _show_some(console: Console, found: list[ErrorCode]) -> None:
+    table = Table(box=None, show_header=False)
+    table.add_column(no_wrap=True, style="bold")
+    table.add_column(overflow="fold")
+    for code in found:
+        cause = code.cause.partition(". ")[0].removesuffix(".")
+        table.add_row(code.code, Text(shown(code.what)).append(f"\n{cause}.", "dim"))
+    console.print(table, "`binlog-connector explain CODE` has cause and fix", sep="\n")
 
 
 def _show_all(console: Console) -> None:

@@ -41,6 +41,7 @@ class End(Enum):
     CONFIGURATION = "2"  # a ConfigError: nothing was done
     DEFINITE = "3"  # every other DefiniteError: a restart cannot help
     PASSING = "3, later"  # a DefiniteError that may pass: 3 after retry.refused_seconds
+    INTERRUPTED = "130"  # a DefiniteError of a process that was told twice to stop
     RETRIED = "retried"  # a TransientError: 1 after retry.attempts_max attempts
     COMMAND = "1"  # a command has waited too long
     FAILED = "failed"  # the demo or the Spark job: its exit code is 1

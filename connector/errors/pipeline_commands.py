@@ -8,7 +8,8 @@ STOPPED_HARD = ErrorCode(
     "R801",
     "stopped before the batch was committed",
     "it is read again by the next run",
-    cause="A second SIGTERM or Ctrl-C came while the batch was delivered. The exit code is 130.",
+    end=End.INTERRUPTED,
+    cause="A second SIGTERM or Ctrl-C came while the batch was delivered.",
 )
 NOT_IN_QUARANTINE = ErrorCode(
     "R811",

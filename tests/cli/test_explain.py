@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -28,7 +29,7 @@ def test_a_code_is_explained_by_text_cause_fix_end_and_example(given: str) -> No
         "Fix\n"
         "  Every event before <position> is complete\n\n"
         "Then\n"
-        "  The command ends with exit code 3. Starting it again does not help.\n\n"
+        "  The command ends with exit code 3. Without the fix, a restart does not help.\n\n"
         "Example\n"
         "  [L103] binlog.000042:1187: the file ends inside an event: need 19 bytes, but 7 are left"
         "; every event before 1187 is complete\n"
@@ -51,3 +52,25 @@ def test_a_code_that_does_not_exist_is_answered_by_the_nearest_ones() -> None:
         "there is no error code 'nonsense'; run `binlog-connector explain` for a list of all "
         "codes\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["access", "denied"], "S222"),
+        (["ERROR 1045 (28000): Access denied for user 'cdc'@'db' (using password: YES)"], "S222"),
+        (["Could not find first log file name in binary log index file"], "S502"),
+        (["no space left"], "M502"),
+        (["[mirror] failed: [M502] /data: No space left on device"], "M502"),
+        (["replication", "slave", "missing"], "S222"),
+    ],
+)  # fmt: skip
+def test_words_of_an_error_find_its_codes(words: list[str], code: str) -> None:
+    said = explain(*words)
+    assert said.returncode == 0
+    assert code in {line.split()[0] for line in said.stdout.splitlines() if line}
+
+
+def test_what_ends_by_a_second_signal_says_one_exit_code() -> None:
+    said = explain("R801").stdout
+    assert re.findall(r"exit code (\d+)", said) == ["130"]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import BaseModel
 
+from connector.errors.code import End
 from connector.errors.message import Message
 from connector.errors.words import Words
 from connector.settings.sections import Settings
@@ -56,6 +57,29 @@ def test_a_cause_is_of_whole_sentences() -> None:
         for name, code in CODES.items()
         if not sentences.fullmatch(code.cause)
     ]
+    assert not wrong, "\n".join(wrong)
+
+
+# What the words of a code must not say, as its end says something else.
+CONTRADICTIONS = {
+    End.CONFIGURATION: r"tries again|goes on by itself",
+    End.DEFINITE: r"tries again|by itself|the next (run|attempt)|the attempt is repeated",
+    End.INTERRUPTED: r"cannot",
+    End.RETRIED: r"start (it|the process|the pipeline) again|cannot go on",
+    End.LOGGED: r"start (it|the process|the pipeline|the job) again|ends the (run|stream|job)",
+}
+EXIT_CODE = re.compile(r"exit code (?:is )?(\d+)", re.IGNORECASE)
+
+
+def test_no_code_contradicts_its_end() -> None:
+    wrong = []
+    for name, code in CODES.items():
+        said = " ".join((code.what, code.fix, code.cause, code.url_fix or "", code.fence_fix or ""))
+        if any(number != code.end.value for number in EXIT_CODE.findall(said)):
+            wrong.append(f"{name}: another exit code than that of {code.end}")
+        contradiction = CONTRADICTIONS.get(code.end)
+        if contradiction is not None and (found := re.search(contradiction, said, re.IGNORECASE)):
+            wrong.append(f"{name}, which is {code.end}: {found[0]}")
     assert not wrong, "\n".join(wrong)
 
 

@@ -123,6 +123,14 @@ def server_error(
     return SourceRefused(code, server=server_name, number=number, said=said)
 
 
+def codes_of_words(text: str) -> list[ErrorCode]:
+    """Return what a server means that says `text`: by the numbers in it, and by its words."""
+    numbers = [int(number) for number in re.findall(r"\b\d{4}\b", text)]
+    found = [{**_TRANSIENT, **_DEFINITE}.get(number) for number in numbers]
+    found += [code for pattern, code in _DUMP_FAILURES if re.search(pattern, text, re.IGNORECASE)]
+    return [code for code in found if code is not None]
+
+
 def _refusal(number: int, message: str) -> ErrorCode:
     if number != DUMP_FAILED:
         return _DEFINITE.get(number, source_server.UNKNOWN)
