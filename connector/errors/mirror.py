@@ -85,7 +85,7 @@ KEY_LOST = ErrorCode(
     "one",
     (
         'set mode = "journal" for it in [[tables]], and let it be made again from its topic '
-        "(`binlog-connector-mirror resume --rebuild`)"
+        "(`binlog-connector-mirror resume CONFIG TABLE --rebuild`)"
     ),
     end=End.FAILED,
     cause="The job finds rows of such a mirror by the primary key.",
@@ -203,7 +203,7 @@ PARTITIONS_ADDED = ErrorCode(
         "if everything from before the change had been applied, resume the table and set "
         'kafka.added_partitions = "accept" for one run; otherwise let the connector copy the table '
         "again (`binlog-connector snapshot`), and then let the mirror be made again: "
-        "`binlog-connector-mirror resume --rebuild`"
+        "`binlog-connector-mirror resume CONFIG TABLE --rebuild`"
     ),
     end=End.FAILED,
     cause=(
@@ -225,7 +225,7 @@ MIRROR_GONE = ErrorCode(
     "{table}: there is no mirror at {path}, but changes of the table have been applied",
     (
         "put the mirror back and resume the table (`binlog-connector-mirror resume`), or let it be "
-        "made again from its topic: `resume --rebuild`"
+        "made again from its topic: `resume CONFIG TABLE --rebuild`"
     ),
     end=End.FAILED,
     cause="Somebody moved or deleted the mirror while the job was down.",
@@ -237,7 +237,7 @@ MODE_CHANGED = ErrorCode(
     "{now!r}",
     (
         "set mode = {before!r} for it in [[tables]] and resume it (`binlog-connector-mirror "
-        "resume`), or let it be made again from its topic: `resume --rebuild`"
+        "resume`), or let it be made again from its topic: `resume CONFIG TABLE --rebuild`"
     ),
     end=End.FAILED,
     cause="A mirror has the columns and rows of one mode, which cannot become those of another.",
@@ -248,7 +248,7 @@ KEY_IN_THE_WAY = ErrorCode(
     '{table}: mode "rows" is for tables without a primary key, and this table has one',
     (
         'set mode = "current" for it in [[tables]], which has the same rows; if there is a mirror '
-        "at {path}, let it be made again (`binlog-connector-mirror resume --rebuild`)"
+        "at {path}, let it be made again (`binlog-connector-mirror resume CONFIG TABLE --rebuild`)"
     ),
     end=End.FAILED,
     cause="Without a key, all changes of a table are in one partition, in order. That is needed.",

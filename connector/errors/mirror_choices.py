@@ -6,8 +6,8 @@ from connector.errors.code import End, ErrorCode
 
 _MIRROR = "/data/mirror/erp/customers"
 _ANEW = (
-    "let the mirror be made again (`binlog-connector-mirror resume --rebuild`; if Kafka has "
-    "deleted records of the table, after `binlog-connector snapshot`)"
+    "let the mirror be made again (`binlog-connector-mirror resume CONFIG TABLE --rebuild`; if "
+    "Kafka has deleted records of the table, after `binlog-connector snapshot`)"
 )
 
 NO_SALT = ErrorCode(

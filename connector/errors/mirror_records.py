@@ -140,7 +140,8 @@ DAMAGED_BATCH = ErrorCode(
     "{topic}, partition {partition}, offset {offset}: the record batch is damaged",
     "check the disks of the brokers, and resume the table; to give up the batch, let Kafka delete "
     "the records up to it, let the connector copy the table again (`binlog-connector snapshot`), "
-    "and then let the mirror be made again: `binlog-connector-mirror resume --rebuild`",
+    "and then let the mirror be made again: "
+    "`binlog-connector-mirror resume CONFIG TABLE --rebuild`",
     end=End.FAILED,
     cause="The checksum of the batch is wrong, or its records do not have the announced form.",
     example=_RECORD,
@@ -165,8 +166,8 @@ RECORDS_GONE = ErrorCode(
     "{topic}, partition {partition}: records from offset {offset} on are wanted, but the first one "
     "that Kafka has is {first}",
     "let the connector copy the table again (`binlog-connector snapshot`), and then let the mirror "
-    "be made again: `binlog-connector-mirror resume --rebuild`; keep the topics for longer than "
-    "the job may be down",
+    "be made again: `binlog-connector-mirror resume CONFIG TABLE --rebuild`; keep the topics for "
+    "longer than the job may be down",
     end=End.FAILED,
     cause="Kafka deleted records before the job had read them, or somebody made the topic again.",
     example={"topic": "shop.erp.orders", "partition": 1, "offset": 4711, "first": 9000},
@@ -176,7 +177,7 @@ TOPIC_SHORTER = ErrorCode(
     "{topic}, partition {partition}: it ends at offset {end}, but records up to offset {offset} "
     "were read",
     "let the connector copy the table again (`binlog-connector snapshot`), and then let the mirror "
-    "be made again: `binlog-connector-mirror resume --rebuild`",
+    "be made again: `binlog-connector-mirror resume CONFIG TABLE --rebuild`",
     end=End.FAILED,
     cause="Somebody deleted the topic and made it again, or the brokers lost records.",
     example={"topic": "shop.erp.orders", "partition": 1, "offset": 4711, "end": 12},
@@ -206,7 +207,8 @@ PARTITIONS_MISSING = ErrorCode(
     "{topic}: Kafka does not show partition {partition}, from which records up to offset {offset} "
     "were read",
     "if the topic exists (Kafka may not have been ready), resume the table again; if somebody "
-    "deleted it, let the mirror be made again: `binlog-connector-mirror resume --rebuild`",
+    "deleted it, let the mirror be made again: "
+    "`binlog-connector-mirror resume CONFIG TABLE --rebuild`",
     end=End.FAILED,
     cause="Somebody deleted the topic, or made it again with fewer partitions.",
     example={"topic": "shop.erp.orders", "partition": 1, "offset": 4711},

@@ -5,10 +5,8 @@ from __future__ import annotations
 from connector.errors.code import End, ErrorCode
 
 _TABLE = "erp/orders"
-_DAMAGED = (
-    "restore the file from a backup and resume the table, or let the mirror be made again: "
-    "`binlog-connector-mirror resume --rebuild`"
-)
+_REBUILD = "let the mirror be made again: `binlog-connector-mirror resume CONFIG TABLE --rebuild`"
+_DAMAGED = f"restore the file from a backup and resume the table, or {_REBUILD}"
 
 PATH_OUTSIDE = ErrorCode(
     "M501",
@@ -23,7 +21,10 @@ STORAGE_FAILED = ErrorCode(
     "{path}: {said}",
     "check that the folder of the mirror exists, that the job may write there, and its free space",
     end=End.FAILED,
-    cause="A file of the mirror cannot be read, written or deleted.",
+    cause=(
+        "A file of the mirror cannot be read, written or deleted: there is no space left, the "
+        "account may not do it, or the storage does not answer."
+    ),
     example={"path": "/data/mirror/erp/orders/_delta_log", "said": "Permission denied"},
 )
 COMMIT_CONFLICT = ErrorCode(
@@ -132,6 +133,20 @@ OVERWRITES = ErrorCode(
     end=End.FAILED,
     cause="Without this header, two jobs could overwrite commits of each other.",
     example={"bucket": "lake"},
+)
+FILE_UNREADABLE = ErrorCode(
+    "M517",
+    "{file} cannot be read: {said}",
+    f"let the account of the job read it; if the disk has lost it, {_DAMAGED}",
+    end=End.FAILED,
+    cause=(
+        "The account of the job may not read this file, the disk has lost a part of it, or it is "
+        "no file. The storage itself answers."
+    ),
+    example={
+        "file": f"/data/mirror/{_TABLE}/_delta_log/00000000000000000042.json",
+        "said": "Permission denied",
+    },
 )
 HDFS_LOGIN = ErrorCode(
     "M521",

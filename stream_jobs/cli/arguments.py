@@ -93,7 +93,13 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     if given and not given[0].startswith("-") and given[0] not in _COMMANDS:
         given.insert(0, "run")
     parser, commands = parsers()
-    found = parser.parse_args(given)
+    found, others = parser.parse_known_args(given)
+    if found.command == "resume":
+        # argparse takes positional arguments that follow each other alone.
+        found.tables += [each for each in others if not each.startswith("-")]
+        others = [each for each in others if each.startswith("-")]
+    if others:
+        parser.error(f"unrecognized arguments: {' '.join(others)}")
     if found.command == "resume":
         resume = commands["resume"]
         if bool(found.tables) == found.all:

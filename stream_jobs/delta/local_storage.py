@@ -11,11 +11,12 @@ costs half a millisecond on an idle disk; without it, a table could be left with
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
@@ -24,6 +25,11 @@ from stream_jobs.delta.storage import StoredFile, checked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+# Errors of reads that say nothing of other files.
+_OF_ONE_FILE: Final = frozenset(
+    (errno.EACCES, errno.EBADMSG, errno.EIO, errno.EISDIR, errno.ELOOP, errno.EPERM)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,7 @@ class LocalStorage:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise self._failed(path, error) from error
+            raise self._unreadable(path, error) from error
 
     def open(self, path: str) -> pa.NativeFile | None:
         """See Storage; the file is mapped into memory."""
@@ -54,7 +60,7 @@ class LocalStorage:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise self._failed(path, error) from error
+            raise self._unreadable(path, error) from error
 
     def write(self, path: str, content: bytes | memoryview) -> None:
         """See Storage."""
@@ -114,6 +120,12 @@ class LocalStorage:
     def _failed(self, path: str, error: OSError) -> MirrorError:
         said = error.strerror or type(error).__name__
         return MirrorError(mirror_tables.STORAGE_FAILED, path=f"{self.root}/{path}", said=said)
+
+    def _unreadable(self, path: str, error: OSError) -> MirrorError:
+        if error.errno not in _OF_ONE_FILE:
+            return self._failed(path, error)
+        file = f"{self.root}/{path}"
+        return MirrorError(mirror_tables.FILE_UNREADABLE, file=file, said=error.strerror)
 
     def _walk(self, folder: str, prefix: str, start_after: str) -> Iterator[StoredFile]:
         with os.scandir(folder) as entries:

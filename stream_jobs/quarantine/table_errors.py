@@ -76,6 +76,7 @@ _ONE_TABLE: Final = frozenset(
         mirror_tables.COLUMN_UNKNOWN,
         mirror_tables.FILE_MISSING,
         mirror_tables.FILE_DAMAGED,
+        mirror_tables.FILE_UNREADABLE,
         mirror_tables.VECTOR_DAMAGED,
         mirror_tables.FILES_GONE,
         mirror_tables.NO_METADATA,

@@ -149,7 +149,7 @@ def test_records_of_an_added_partition_stop_the_table_until_they_are_accepted(
         "first read; if everything from before the change had been applied, resume the table and "
         'set kafka.added_partitions = "accept" for one run; otherwise let the connector copy the '
         "table again (`binlog-connector snapshot`), and then let the mirror be made again: "
-        "`binlog-connector-mirror resume --rebuild`"
+        "`binlog-connector-mirror resume CONFIG TABLE --rebuild`"
     )
     job.resume("shop.items")
     job.apply(kafka={"added_partitions": "accept"})

@@ -244,8 +244,8 @@ def test_other_settings_for_the_columns_of_a_mirror_are_refused(
     assert job.reason(**settings) == (
         f"shop.customers: the mirror at {job.path('customers')} was made with other settings for "
         f"the columns {columns}; put the earlier settings back, or let the mirror be made again "
-        "(`binlog-connector-mirror resume --rebuild`; if Kafka has deleted records of the table, "
-        "after `binlog-connector snapshot`)"
+        "(`binlog-connector-mirror resume CONFIG TABLE --rebuild`; if Kafka has deleted records of "
+        "the table, after `binlog-connector snapshot`)"
     )
     job.resume("shop.customers")
     job.run(**chosen(hash_columns=["phone"]))

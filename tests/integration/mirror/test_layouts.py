@@ -210,8 +210,8 @@ def test_other_partitions_of_a_mirror_are_refused(kafka: Kafka, job: Job) -> Non
     assert job.reason(**of(partition_by=["country"])) == (
         f"shop.orders: the mirror at {path} has the partition columns (country, Day), not "
         "(country); put the earlier partition_by back, or let the mirror be made again "
-        "(`binlog-connector-mirror resume --rebuild`; if Kafka has deleted records of the table, "
-        "after `binlog-connector snapshot`)"
+        "(`binlog-connector-mirror resume CONFIG TABLE --rebuild`; if Kafka has deleted records of "
+        "the table, after `binlog-connector snapshot`)"
     )
     job.resume("shop.orders", rebuild=True)
     job.run(**of(partition_by=["country"]))

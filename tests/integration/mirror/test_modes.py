@@ -209,7 +209,8 @@ def test_rows_are_counted_for_tables_without_a_key_alone(kafka: Kafka, job: Job)
     assert job.reason(**mode("rows")) == (
         'shop.items: mode "rows" is for tables without a primary key, and this table has one; '
         'set mode = "current" for it in [[tables]], which has the same rows; if there is a mirror '
-        f"at {job.path('items')}, let it be made again (`binlog-connector-mirror resume --rebuild`)"
+        f"at {job.path('items')}, let it be made again "
+        "(`binlog-connector-mirror resume CONFIG TABLE --rebuild`)"
     )
 
 
@@ -276,5 +277,5 @@ def test_a_history_needs_a_key_for_ever(kafka: Kafka, job: Job) -> None:
     assert job.reason(**mode("history")) == (
         "shop.items: the table has no primary key any more, and the mode of its mirror at "
         f'{job.path("items")} needs one; set mode = "journal" for it in [[tables]], and let it be '
-        "made again from its topic (`binlog-connector-mirror resume --rebuild`)"
+        "made again from its topic (`binlog-connector-mirror resume CONFIG TABLE --rebuild`)"
     )

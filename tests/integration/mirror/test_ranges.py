@@ -141,8 +141,8 @@ def test_a_range_that_begins_before_the_first_record_is_an_error(
     assert caught.value.text == (
         f"{topic}, partition 0: records from offset 1 on are wanted, but the first one that Kafka "
         "has is 3; let the connector copy the table again (`binlog-connector snapshot`), and then "
-        "let the mirror be made again: `binlog-connector-mirror resume --rebuild`; keep the topics "
-        "for longer than the job may be down"
+        "let the mirror be made again: `binlog-connector-mirror resume CONFIG TABLE --rebuild`; "
+        "keep the topics for longer than the job may be down"
     )
 
 

@@ -283,6 +283,33 @@ def test_a_mirror_that_was_damaged_is_made_again_from_the_topic(kafka: Kafka, jo
 HOSTILE = ["..", "../../etc/passwd", "_cdc", "a\0b", 'x" | rm -rf', "é" * 64, "z" * 200]
 
 
+def test_an_entry_of_a_log_that_cannot_be_read_stops_its_table_alone(
+    kafka: Kafka, job: Job
+) -> None:
+    good, poisoned = two_tables(kafka)
+    for table in (good, poisoned):
+        table.insert(row(1))
+    job.apply()
+    for table in (good, poisoned):
+        table.insert(row(2))
+    log = job.folder / "mirror" / "shop" / "poisoned" / "_delta_log"
+    (entry,) = log.glob("*0.json")
+    content = entry.read_bytes()
+    # Root may read every file, but no folder.
+    entry.unlink()
+    entry.mkdir()
+    line = job.quarantined()
+    assert (line["table"], line["code"]) == ("shop.poisoned", "M517")
+    assert line["error"].startswith(f"{entry} cannot be read: Is a directory; let the account of ")
+    assert job.rows("good") == rows(1, 2)
+
+    entry.rmdir()
+    entry.write_bytes(content)
+    job.resume("shop.poisoned")
+    job.run()
+    assert job.rows("poisoned") == rows(1, 2)
+
+
 def test_a_hostile_name_stays_below_the_folder_of_the_job(kafka: Kafka, job: Job) -> None:
     tables = [
         SourceTable(kafka, name, COLUMNS, database=f"d{number}").create()

@@ -23,8 +23,28 @@ def test_a_record_is_a_partition_and_an_offset() -> None:
     assert (found.tables, found.skip_record) == (["shop.orders"], [(1, 4711), (0, 7)])
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        "resume job.toml shop.a shop.b --rebuild",
+        "resume job.toml --rebuild shop.a shop.b",
+        "resume --rebuild job.toml shop.a shop.b",
+        "resume job.toml shop.a --rebuild shop.b",
+    ],
+)
+def test_options_stand_anywhere(given: str) -> None:
+    found = parsed(given.split())
+    assert (found.config, found.tables, found.rebuild) == (
+        Path("job.toml"),
+        ["shop.a", "shop.b"],
+        True,
+    )
+
+
 WRONG = [
     ("", "the following arguments are required: COMMAND"),
+    ("resume job.toml --rebiuld shop.a", "unrecognized arguments: --rebiuld"),
+    ("status job.toml shop.a", "unrecognized arguments: shop.a"),
     ("resume job.toml", "name the tables, or use --all"),
     ("resume job.toml shop.a --all", "name the tables, or use --all"),
     ("resume job.toml --all --skip-record 1:2", "--skip-record needs exactly one table"),

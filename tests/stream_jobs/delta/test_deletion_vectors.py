@@ -106,7 +106,7 @@ def test_a_damaged_file_is_an_error_at_every_byte(tmp_path: Path) -> None:
             assert str(error.value) == (
                 f"[M511] t/{vector.path}: the deletion vector at byte 1 is not what the log says; "
                 "restore the file from a backup and resume the table, or let the mirror be made "
-                "again: `binlog-connector-mirror resume --rebuild`"
+                "again: `binlog-connector-mirror resume CONFIG TABLE --rebuild`"
             )
     path.unlink()
     with pytest.raises(MirrorError) as error:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DAMAGED = (
     "; restore the file from a backup and resume the table, or let the mirror be made again: "
-    "`binlog-connector-mirror resume --rebuild`"
+    "`binlog-connector-mirror resume CONFIG TABLE --rebuild`"
 )
 
 

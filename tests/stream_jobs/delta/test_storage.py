@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import MirrorError
+from connector.errors import MirrorError, mirror_tables
 from stream_jobs.delta.local_storage import LocalStorage
+from tests.errors.texts import text_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -105,10 +106,16 @@ def test_what_the_system_says_is_shown(storage: LocalStorage, tmp_path: Path) ->
     with pytest.raises(MirrorError) as error:
         storage.write("file/x", b"")
     assert str(error.value) == f"[M502] {tmp_path}/file/x: Not a directory{advice}"
-    for call in (storage.read, storage.delete, lambda p: storage.read_part(p, 0, 1)):
+    with pytest.raises(MirrorError) as error:
+        storage.delete("folder/x")
+    assert str(error.value) == f"[M502] {tmp_path}/folder/x: Is a directory{advice}"
+    for call in (storage.read, lambda p: storage.read_part(p, 0, 1)):
         with pytest.raises(MirrorError) as error:
             call("folder/x")
-        assert str(error.value) == f"[M502] {tmp_path}/folder/x: Is a directory{advice}"
+        file = f"{tmp_path}/folder/x"
+        assert error.value.text == text_of(
+            mirror_tables.FILE_UNREADABLE, file=file, said="Is a directory"
+        )
     with pytest.raises(MirrorError, match="M502"):
         storage.put_if_absent("file/x", b"")
 

@@ -46,6 +46,7 @@ NEITHER = (
     mirror_records.RECORD,
     mirror_records.ADVISED_RECORD,
     mirror.NO_MIRROR,
+    mirror_jobs.END_NOT_KEPT,
     mirror_choices.NOT_REGISTERED,
     mirror_choices.REGISTERED_ELSEWHERE,
     # No cuts, while the tables go on; and those of readers.

@@ -173,7 +173,7 @@ def test_a_damaged_byte_anywhere_is_an_error_with_the_offset() -> None:
             "t, partition 3, offset 2: the record batch is damaged; check the disks of the "
             "brokers, and resume the table; to give up the batch, let Kafka delete the records up "
             "to it, let the connector copy the table again (`binlog-connector snapshot`), and then "
-            "let the mirror be made again: `binlog-connector-mirror resume --rebuild`"
+            "let the mirror be made again: `binlog-connector-mirror resume CONFIG TABLE --rebuild`"
         )
         log.data[at] ^= 0x40
     log.data[whole + 16] = 1
