@@ -19,6 +19,7 @@ from stream_jobs.apply.modes.journal import Journal
 from stream_jobs.apply.modes.known_versions import IS_CURRENT
 from stream_jobs.apply.modes.row_counts import RowCounts
 from stream_jobs.delta.log import Log
+from stream_jobs.quarantine.set_aside import TablesSetAside
 from stream_jobs.schema.column_types import ColumnType
 from stream_jobs.schema.sequence import HI, LO
 from stream_jobs.tables.table_properties import MODE_PROPERTY
@@ -186,10 +187,15 @@ class MirrorSide:
     ) -> Snapshot:
         """Return the first version that has the topic up to its `ends`.
 
-        Raises MirrorError if nothing more is applied for so long.
+        Raises MirrorError if nothing more is applied for so long, or the table is set aside.
         """
 
         def late() -> MirrorError:
+            # Only messages name the base.
+            for record in TablesSetAside(self._mirror.delta.storage, "").records().values():
+                if record.table == self._table:
+                    why = f"[{record.code}] {record.reason}"
+                    return MirrorError(verification.SET_ASIDE, table=self._table, why=why)
             facts = {"table": self._table, "seconds": patience_seconds}
             return MirrorError(verification.MIRROR_LAGS, **facts)
 

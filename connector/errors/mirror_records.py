@@ -161,6 +161,21 @@ BATCH_TOO_LARGE = ErrorCode(
     ),
     example={**_RECORD, "limit": 1073741824},
 )
+BEYOND_PROGRESS = ErrorCode(
+    "M224",
+    "{topic}, partition {partition}, offset {offset}: the sequence of the record is beyond what "
+    "{progress} says of any pipeline",
+    "no pipeline wrote the record: look who may write to the topic, and take that right away; then "
+    "resume the table without the record: `binlog-connector-mirror resume CONFIG TABLE "
+    "--skip-record {partition}:{offset}`",
+    end=End.FAILED,
+    cause=(
+        "A pipeline writes changes and its progress in one transaction, so no change of a pipeline "
+        "is beyond its progress. With such a sequence, a forged record would win over each later "
+        "change of its row, and over each copy."
+    ),
+    example={**_RECORD, "progress": "shop.progress"},
+)
 RECORDS_GONE = ErrorCode(
     "M217",
     "{topic}, partition {partition}: records from offset {offset} on are wanted, but the first one "

@@ -56,6 +56,19 @@ MIRROR_LAGS = ErrorCode(
     cause="A row is compared when the mirror has passed the moment at which it was read.",
     example={**_TABLE, "seconds": 60.0},
 )
+SET_ASIDE = ErrorCode(
+    "V110",
+    "table {table}: the mirror lacks what was read at the source, because the job has set the "
+    "table aside: {why}",
+    "resume the table as the reason says (`binlog-connector-mirror resume`), and try again",
+    end=End.COMMAND,
+    cause="A table that is set aside gets no change, so it cannot pass what is compared.",
+    example={
+        **_TABLE,
+        "why": "[M224] shop.erp.orders, partition 1, offset 4711: the sequence of the record is "
+        "beyond what shop.progress says of any pipeline",
+    },
+)
 COPY_FAILED = ErrorCode(
     "V107",
     "table {table}: the copy that would repair it failed: {said}",

@@ -86,7 +86,7 @@ class Changes:
         # By partition, the offset of the first record that is not below the bound.
         self.held: dict[int, int] = {}
         if bound is not None:
-            self._hold(bound)
+            self._hold(bound, skipped)
         is_empty = np.fromiter((v is None for v in self.values), np.bool_, len(self.values))
         self._are_skipped = self._among(skipped)
         # Like a tombstone: it is there, and changes nothing.
@@ -153,9 +153,12 @@ class Changes:
         latest = dict(zip([self.keys[place] for place in every], every, strict=True))
         return np.sort(np.fromiter(latest.values(), np.intp, len(latest)))
 
-    def _hold(self, bound: PackedSequence) -> None:
-        """Drop the first record of each partition that is not below `bound`, and all after it."""
-        are_beyond = ~self.sequences.are_below(bound)
+    def _hold(self, bound: PackedSequence, skipped: frozenset[tuple[int, int]]) -> None:
+        """Drop the first record of each partition that is not below `bound`, and all after it.
+
+        Those in `skipped` do not count.
+        """
+        are_beyond = ~self.sequences.are_below(bound) & ~self._among(skipped)
         if not are_beyond.any():
             return
         kept = np.ones(len(self.keys), np.bool_)

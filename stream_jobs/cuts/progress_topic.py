@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Offsets that are looked at for the newest record; a transaction takes two of them.
 _TAIL: Final = 200
+# Offsets that are read at once of the whole topic.
+_PIECE: Final = 20_000
 _ROWS_OF_AN_EVENT: Final = 10**SEQ_ROW_DIGITS
 
 
@@ -100,6 +102,23 @@ class ProgressTopic:
             self._read(OffsetRange(topic, number, max(0, end - _TAIL, self._read_to), end))
         return self._newest
 
+    def highest(self) -> PackedSequence | None:
+        """Return the sequence that no change of any pipeline reaches; None without a record.
+
+        This reads the whole topic. Raises MirrorError if the brokers do not answer.
+        """
+        first = self._client.first_offsets([self._place])[self._place]
+        end = self._client.end_offsets([self._place])[self._place]
+        found = None
+        while first < end:
+            wanted = OffsetRange(*self._place, first, min(end, first + _PIECE))
+            ((_, columns),) = read_ranges(self._client, [wanted])
+            of_pipelines = dict(zip(columns.keys, columns.values, strict=True))
+            for each in filter(None, map(_moment, of_pipelines.values())):
+                found = each.bound if found is None else max(found, each.bound)
+            first = wanted.end
+        return found
+
     def _read(self, wanted: OffsetRange) -> None:
         first = self._client.first_offsets([self._place])[self._place] if self._read_to < 0 else 0
         while True:
@@ -115,11 +134,19 @@ class ProgressTopic:
         self._read_to = wanted.end
 
     def _take(self, pipeline: bytes, value: bytes) -> None:
-        try:
-            self._newest = Delivered.of(read_document(value))
-        except (ValueError, KeyError, TypeError, AttributeError):
-            return  # of another program
+        found = _moment(value)
+        if found is None:
+            return
+        self._newest = found
         if pipeline != self._pipeline:
             if self._pipeline is not None:
                 self._replaced.add(self._pipeline)
             self._pipeline = pipeline
+
+
+def _moment(value: bytes | None) -> Delivered | None:
+    """Return the moment of a record; None if another program wrote it."""
+    try:
+        return Delivered.of(read_document(value or b""))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None

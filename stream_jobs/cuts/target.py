@@ -102,6 +102,18 @@ class Targets:
             return None
         return found
 
+    @property
+    def progress_topic(self) -> str:
+        """The topic that says up to where the topics have everything."""
+        return self._progress.topic
+
+    def highest(self) -> PackedSequence | None:
+        """Return the sequence that no change of any pipeline reaches; None if that is not known.
+
+        Raises MirrorError if the brokers do not answer.
+        """
+        return self._progress.highest()
+
     def newest(self, topics: Iterable[str]) -> Target | None:
         """Return the newest target; None if there is none. `topics` are known to be there.
 

@@ -43,6 +43,7 @@ _ONE_TABLE: Final = frozenset(
         mirror_records.TOPIC_SHORTER,
         mirror_records.PARTITIONS_MISSING,
         # A record.
+        mirror_records.BEYOND_PROGRESS,
         mirror_records.NO_SEQUENCE,
         mirror_records.WRONG_SEQUENCE,
         mirror_records.NO_HEADER,

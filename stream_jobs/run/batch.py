@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 
 # Records of resumed tables that are applied before the other tables have their turn again.
 _RETRIED_RECORDS: Final = 200_000
+# Moments of the source after which a record of a pipeline is covered by its progress: the one that
+# was under way when the record was found, and the one after it.
+_MOMENTS: Final = 2
 
 
 class BatchApplier:
@@ -146,7 +149,7 @@ class BatchApplier:
             except MirrorError as error:
                 failed[topic] = error
         bound = self._cuts.bound(requests)
-        return self._apply(ranges, bound, requests, failed, began=began)
+        return self._apply(ranges, bound, requests, failed, began=began, required=ranges)
 
     def _apply(
         self,
@@ -164,12 +167,7 @@ class BatchApplier:
         errors |= failed
         phases["plan"] = time.monotonic() - began
         self._rounds.run(every, phases)
-        while bound is not None and (late := [w for w in every if w.is_before(required)]):
-            # Spark has found records of a transaction that was not complete then.
-            bound = self._cuts.later(bound)
-            for work in late:
-                work.go_on(bound, self._cuts.ends(work.topic))
-            self._rounds.run(late, phases)
+        self._reach(every, required, bound, phases)
         at = time.monotonic()
         errors |= {work.topic: work.error for work in every if work.error is not None}
         cut = self._end_at_cut(every, errors, requests)
@@ -208,6 +206,49 @@ class BatchApplier:
             mirrors={place: path for each in outcomes for place, path in each.place.items()},
             cut=None if cut is None else cut.number,
         )
+
+    def _reach(
+        self,
+        every: Sequence[TableWork],
+        required: Sequence[OffsetRange],
+        bound: PackedSequence | None,
+        phases: dict[str, float],
+    ) -> None:
+        """Apply `required` beyond `bound`, and refuse what no pipeline has written.
+
+        Spark may have found records of a transaction that was not complete when the bound was read.
+        A pipeline writes one transaction after the other, so two moments later each of its records
+        is covered.
+        """
+        moments = 0
+        while bound is not None and (late := [w for w in every if w.is_before(required)]):
+            later = self._cuts.later(bound) if moments < _MOMENTS else bound
+            if later == bound:
+                self._refuse_forged(late, required, bound, phases)
+                return
+            moments += 1
+            bound = later
+            for work in late:
+                work.go_on(bound, self._cuts.ends(work.topic))
+            self._rounds.run(late, phases)
+
+    def _refuse_forged(
+        self,
+        late: Sequence[TableWork],
+        required: Sequence[OffsetRange],
+        bound: PackedSequence,
+        phases: dict[str, float],
+    ) -> None:
+        """Refuse records that are beyond the progress of all pipelines; apply those of others."""
+        highest = self._cuts.highest()
+        if highest is not None and highest > bound:
+            for work in late:
+                work.go_on(highest, self._cuts.ends(work.topic))
+            self._rounds.run(late, phases)
+            self._cuts.give_up(bound)
+        for work in late:
+            if work.is_before(required):
+                work.refuse_forged(required, self._cuts.progress_topic)
 
     def _end_at_cut(
         self,

@@ -93,7 +93,10 @@ class CutKeeper:
         return None if self._target is None else self._target.delivered.bound
 
     def later(self, bound: PackedSequence) -> PackedSequence | None:
-        """Wait for a target after `bound`, and return its sequence; None if none comes in time."""
+        """Wait for a target after `bound`, and return its sequence; `bound` if none comes in time.
+
+        None if there is no target.
+        """
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while time.monotonic() < deadline:
             self._aim(())
@@ -102,9 +105,21 @@ class CutKeeper:
             if self._target.delivered.bound > bound:
                 return self._target.delivered.bound
             time.sleep(_PAUSE_SECONDS)
+        return bound
+
+    @property
+    def progress_topic(self) -> str:
+        """The topic that says up to where the topics have everything."""
+        return self._targets.progress_topic
+
+    def highest(self) -> PackedSequence | None:
+        """Return the sequence that no change of any pipeline reaches; None if that is not known."""
+        return self._targets.highest()
+
+    def give_up(self, bound: PackedSequence) -> None:
+        """There are changes of another pipeline than that of the target with `bound`."""
         self._target, self._given_up = None, bound
         self.problem = Message(mirror_cuts.NOT_COVERED, {})
-        return None
 
     def ends(self, topic: str) -> Mapping[int, int]:
         """Return the ends of the partitions of a topic that are read for the target."""

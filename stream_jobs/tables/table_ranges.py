@@ -99,8 +99,16 @@ class TableRanges:
 
     def is_before(self, ranges: Sequence[OffsetRange]) -> bool:
         """Return whether the bound keeps records from the table that are in `ranges`."""
-        ends = {each.partition: each.end for each in ranges if each.topic == self._state.topic}
-        return any(self.starts[number] < ends.get(number, 0) for number in self.held)
+        return bool(self.kept_back(ranges))
+
+    def kept_back(self, ranges: Sequence[OffsetRange]) -> list[OffsetRange]:
+        """Return the records in `ranges` that the bound keeps from the table, by partition."""
+        own = (each for each in ranges if each.topic == self._state.topic)
+        return [
+            each._replace(start=self.starts[each.partition])
+            for each in sorted(own)
+            if each.partition in self.held and self.starts[each.partition] < each.end
+        ]
 
     def find_starts(self) -> None:
         """Look again where the records begin: the mirror may have changed."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from connector.errors import CommitConflict, MirrorError
+from connector.errors import CommitConflict, MirrorError, mirror_records
 from stream_jobs.quarantine.table_errors import concerns_existing_rows
 from stream_jobs.tables.first_mirror import FirstMirror
 from stream_jobs.tables.followed_columns import FollowedColumns
@@ -91,6 +91,20 @@ class TableWork:
     def is_before(self, ranges: Sequence[OffsetRange]) -> bool:
         """Return whether the bound keeps records from the table that are in `ranges`."""
         return self.error is None and self.ranges.is_before(ranges)
+
+    def refuse_forged(self, ranges: Sequence[OffsetRange], progress: str) -> None:
+        """Refuse the first record in `ranges` that the bound keeps from the table.
+
+        The bound is above each change that the topic `progress` tells of.
+        """
+        first = self.ranges.kept_back(ranges)[0]
+        self.error = MirrorError(
+            mirror_records.BEYOND_PROGRESS,
+            topic=self.topic,
+            partition=first.partition,
+            offset=first.start,
+            progress=progress,
+        )
 
     def next_round(self) -> TableRound:
         """Return what tasks are to do next."""

@@ -487,10 +487,12 @@ def test_several_pipelines_have_no_common_cut(kafka: Kafka, job: Job, savings: S
     )
 
 
-def test_changes_without_progress_are_applied_and_end_the_cuts_until_it_comes(
+def test_changes_of_another_pipeline_are_applied_and_end_the_cuts_until_progress_comes(
     kafka: Kafka, job: Job, savings: SourceTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("stream_jobs.run.cut_keeper._PATIENCE_SECONDS", 0.2)
+    with kafka.transaction():
+        kafka.progress("another", epoch=2)
     go_on(kafka)
     savings.insert({"id": 1, "amount": 100})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import random
 import re
 import threading
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from connector.contract import Sequence
 from connector.errors import copies, mirror_records, verification
 from connector.errors.message import Message
 from local_stack import connect
@@ -174,6 +176,33 @@ def test_what_cannot_be_compared_is_named_with_the_reason(stream: Stream) -> Non
     assert plain.stdout.splitlines()[1:] == [
         "  columns that the mirror gets with the next row: later"
     ]
+
+
+def test_a_table_that_is_set_aside_for_a_forged_record_is_named_and_then_equal(
+    stream: Stream,
+) -> None:
+    table = f"{stream.database}.t"
+    stream.execute("CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 1)")
+    with pair_of(stream) as pair:
+        pair.catch_up(1)
+        (seen,) = stream.changes()
+        forged = {**seen.headers, "cdc.seq": str(Sequence(6, 0, 0, 0, 0))}
+        key, value = (json.dumps(part).encode() for part in (seen.key, seen.value))
+        kafka = pair.job.kafka
+        with kafka.transaction():
+            kafka.send(seen.topic, key, value, forged, seen.partition)
+        stream.execute("UPDATE t SET v = 2")
+        stream.wait_for_changes(3, pair.connector)
+        lines = pair.job.run()
+        set_aside = next(line for line in lines if line["event"] == "table_quarantined")
+        named = pair.verify("--patience", "1")
+        pair.job.resume(table, skipped=[(seen.partition, set_aside["offset"])])
+        pair.job.run()
+        equal = pair.verify()
+    why = f"[{set_aside['code']}] {set_aside['error']}"
+    aside = shown(verification.SET_ASIDE, table=table, why=why)
+    assert (named.returncode, named.stdout) == (1, f"{table}: not finished: {aside}\n")
+    assert (equal.returncode, equal.stderr) == (0, ""), equal.stdout
 
 
 def test_a_mirror_or_a_pipeline_that_does_not_go_on_is_waited_for(
