@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from local_stack.demo.comparison import compare_table
 from local_stack.demo.mirror_reader import read_mirror
+from tests.integration.mirror.history_oracle import problems_of_history, problems_of_journal
 from tests.integration.mirror.matrix.equality import differences_of
 
 if TYPE_CHECKING:
@@ -18,6 +19,16 @@ if TYPE_CHECKING:
     from tests.chaos.mirror.source_log import RowChange, SourceLog
 
 _SEQUENCE: Final = ("_cdc_hi", "_cdc_lo")
+_INTERVAL: Final = (
+    "_cdc_valid_from",
+    "_cdc_valid_to",
+    "_cdc_is_current",
+    "_cdc_end_op",
+    "_cdc_end_hi",
+    "_cdc_end_lo",
+)
+# Of many rows that are wrong in the same way, the first ones.
+_SHOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +63,17 @@ def _soft_delete(source: Endpoint, log: SourceLog, database: str, mirrors: Path)
 
 
 def _history(source: Endpoint, log: SourceLog, database: str, mirrors: Path) -> list[str]:
-    """Versions that follow each other as in the log; the current ones are what SELECT shows."""
+    """Versions that follow each other as in the log; the current ones are what SELECT shows.
+
+    Each is valid from and to the times at which the log has its changes, and no two at one moment.
+    """
     found = _now(source, database, mirrors, "_cdc_is_current")
     if found:
         return found
-    rows = read_mirror(mirrors / "t").select(["id", "tick", *_SEQUENCE]).to_pylist()
+    rows = read_mirror(mirrors / "t").select(["id", "tick", *_SEQUENCE, *_INTERVAL]).to_pylist()
+    wrong = _first(problems_of_history(rows, ["id"], log.times()))
+    if wrong:
+        return wrong
     rows.sort(key=lambda row: tuple(row[name] for name in _SEQUENCE))
     versions = _distinct((row["id"], row["tick"]) for row in rows)
     changes = log.changes(database)
@@ -69,15 +86,21 @@ def _history(source: Endpoint, log: SourceLog, database: str, mirrors: Path) -> 
 
 
 def _journal(source: Endpoint, log: SourceLog, database: str, mirrors: Path) -> list[str]:
-    """Each change of the log once, besides copied rows and truncates."""
+    """Each change of the log once, with its time, besides copied rows and truncates."""
     del source
-    rows = read_mirror(mirrors / "t").select(["id", "tick", "_cdc_op"]).to_pylist()
+    names = ["id", "tick", "_cdc_op", "_cdc_ts", *_SEQUENCE]
+    rows = read_mirror(mirrors / "t").select(names).to_pylist()
+    wrong = _first(problems_of_journal(rows, ["id"], log.times()))
     new = Counter((row["id"], row["tick"]) for row in rows if row["_cdc_op"] in {"c", "u"})
     gone = Counter(row["id"] for row in rows if row["_cdc_op"] == "d")
     changes = log.changes(database)
     wanted = Counter((each.after, each.tick) for each in changes if each.after is not None)
     lost = Counter(each.before for each in changes if _is_delete(each))
-    return _uncounted("rows", wanted, new) + _uncounted("deletes", lost, gone)
+    return _uncounted("rows", wanted, new) + _uncounted("deletes", lost, gone) + wrong
+
+
+def _first(wrong: list[str]) -> list[str]:
+    return [f"t: {len(wrong)} times are wrong", *wrong[:_SHOWN]] if wrong else []
 
 
 def _is_delete(change: RowChange) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from deltalake import write_deltalake
@@ -31,16 +32,20 @@ def test_rows_are_counted() -> None:
 
 def test_a_journal_with_a_change_that_the_log_does_not_have_is_wrong(tmp_path: Path) -> None:
     log = SourceLog(tmp_path)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"id": 1, "tick": 0, "_cdc_op": "r"},
         {"id": 1, "tick": 1, "_cdc_op": "u"},
         {"id": 2, "tick": 4, "_cdc_op": "d"},
         {"id": None, "tick": None, "_cdc_op": "t"},
     ]
+    for place, row in enumerate(rows):
+        row |= {"_cdc_ts": datetime(2026, 1, 1, tzinfo=UTC), "_cdc_hi": 1, "_cdc_lo": place}
     write_deltalake(str(tmp_path / "t"), pa.Table.from_pylist(rows))
     assert MODES["journal"].differences(NOWHERE, log, "c00", tmp_path) == [
         "t: 1 rows are too many, such as (1, 1)",
         "t: 1 deletes are too many, such as 2",
+        "t: 4 times are wrong",
+        *(f"({key},): 2026-01-01 00:00:00+00:00 is None in the log" for key in (1, 1, 2, None)),
     ]
 
 

@@ -32,23 +32,23 @@ class Watch:
     def take(self, lines: Iterable[Mapping[str, object]]) -> None:
         """Take new lines. Raises ChaosFailure for a row that differs without a bug."""
         for line in lines:
-            match line["message"]:
-                case "row differs":
+            match line["event"]:
+                case "row differs" | "interval is wrong":
                     self._found(line)
                 case "equal" | "different" | "not finished":
-                    self.verdicts[str(line["message"])] += 1
-                    rows = line["cdc.rows"]
+                    self.verdicts[str(line["event"])] += 1
+                    rows = line["rows"]
                     assert isinstance(rows, int)
                     self.rows += rows
-                    if "error.code" in line:
-                        self.codes[str(line["error.code"])] += 1
+                    if "code" in line:
+                        self.codes[str(line["code"])] += 1
                 case "round ended":
                     self.rounds += 1
-                    unfinished = line["cdc.not_finished"]
+                    unfinished = line["not_finished"]
                     assert isinstance(unfinished, int)
                     self.unfinished = unfinished
                 case "interrupted":
-                    self.codes[str(line["error.code"])] += 1
+                    self.codes[str(line["code"])] += 1
                 case "defect":
                     reason = f"verify has a defect: {json.dumps(line)}"
                     raise ChaosFailure(reason)
@@ -56,7 +56,7 @@ class Watch:
     def _found(self, line: Mapping[str, object]) -> None:
         said = json.dumps(line)
         if not self._has_bug:
-            reason = f"verify has found a row that differs: {said}"
+            reason = f"verify has found what is wrong: {said}"
             raise ChaosFailure(reason)
         if self.named_at is None:
             self.named_at, self.named = time.time(), said

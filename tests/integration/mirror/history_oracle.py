@@ -34,11 +34,21 @@ Row = dict[str, Any]
 class CommitTimes:
     """The commit times of a log."""
 
-    def __init__(self, log: BinlogReader) -> None:
+    def __init__(
+        self, starts: dict[tuple[int, int], datetime], ends: dict[tuple[int, int], datetime]
+    ) -> None:
+        """Know the time of each transaction by the number of its file, and by a position.
+
+        `starts` have the position of its first byte, `ends` that of the first one after it.
+        """
+        self._starts = starts
+        self._ends = ends
+
+    @classmethod
+    def of_log(cls, log: BinlogReader) -> CommitTimes:
         """Read all transactions of `log`."""
-        # By the number of the file: the first byte, or the first one after it.
-        self._starts: dict[tuple[int, int], datetime] = {}
-        self._ends: dict[tuple[int, int], datetime] = {}
+        starts: dict[tuple[int, int], datetime] = {}
+        ends: dict[tuple[int, int], datetime] = {}
         for transaction in log.transactions():
             events = transaction.events()
             first = next(events)
@@ -50,8 +60,9 @@ class CommitTimes:
             for event in events:
                 end = event.next_position
             number = file_number(transaction.file)
-            self._starts[number, transaction.position] = at
-            self._ends[number, end] = at
+            starts[number, transaction.position] = at
+            ends[number, end] = at
+        return cls(starts, ends)
 
     def at(self, hi: int, lo: int) -> datetime | None:
         """Return the time of a change, or of a record between two; None if it is not in the log."""

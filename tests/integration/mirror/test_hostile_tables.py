@@ -88,7 +88,7 @@ def test_other_keys_and_swapped_names_are_followed_in_each_mode(
     source = stream.source
     url = f"mysql://{source.user}:{source.password}@{source.host}:{source.port}/"
     with open_server(url, start=stream.start, stop_at_end=True) as log:
-        times = CommitTimes(log)
+        times = CommitTimes.of_log(log)
     for name, mode in names.items():
         rows = job.data(name, stream.database).to_pylist()
         key = STORIES[_story(name)][2]

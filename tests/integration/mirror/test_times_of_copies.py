@@ -80,7 +80,7 @@ def test_no_moment_has_two_versions_after_copies_that_came_late(
     source = stream.source
     url = f"mysql://{source.user}:{source.password}@{source.host}:{source.port}/"
     with open_server(url, start=stream.start, stop_at_end=True) as log:
-        times = CommitTimes(log)
+        times = CommitTimes.of_log(log)
     for name in COPIED:
         rows = own_job.data(name, stream.database).to_pylist()
         assert "t" in {row["_cdc_end_op"] for row in rows}, name
