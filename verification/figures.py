@@ -37,7 +37,7 @@ class TableFigures:
         self.is_finished = result.verdict in {"equal", "different"}
         if self.is_finished:
             self.verified_at = began
-            self.differences = len(result.differences)
+            self.differences = len(result.differences) + len(result.intervals)
 
 
 class Figures:

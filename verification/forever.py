@@ -21,6 +21,7 @@ from connector.errors import (
     fields,
     verification,
 )
+from verification.log_times import KnownTimes
 from verification.pipeline import Pipeline
 from verification.replica_server import ReplicaServer
 from verification.report import TableResult
@@ -74,6 +75,7 @@ class Forever:
         self._left: deque[tuple[str, str]] = deque()
         self._asked_at = 0.0
         self._in_vain = 0
+        self._times = KnownTimes()
 
     def run(self) -> NoReturn:
         """Go round until KeyboardInterrupt."""
@@ -93,7 +95,14 @@ class Forever:
         if not self._left:
             figures.keep(table_names(pipeline, self._patterns))
             self._left.extend(self._by_age())
-        run = Run(pipeline, self._job, self._server, self._limits, lambda *_: self._turn(pipeline))
+        run = Run(
+            pipeline,
+            self._job,
+            self._server,
+            self._limits,
+            lambda *_: self._turn(pipeline),
+            times=self._times,
+        )
         for result in self._results(run):
             self._tell(result)
             error = result.error
@@ -151,6 +160,8 @@ class Forever:
                 since=None if each.since is None else str(each.since),
                 transaction=result.transaction,
             )
+        for interval in result.intervals[:_NAMED_MAX]:
+            _log.warning("interval is wrong", table=result.name, **interval.to_json())
         tell = _log.info if result.verdict in {"equal", "not compared"} else _log.warning
         tell(
             result.verdict,
@@ -158,6 +169,7 @@ class Forever:
             rows=result.rows,
             seconds=round(result.seconds, 3),
             differences=len(result.differences),
+            intervals=len(result.intervals),
             repaired=len(result.repaired),
             transaction=result.transaction,
             **({} if result.error is None else fields(result.error)),

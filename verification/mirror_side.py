@@ -66,6 +66,7 @@ class MirrorSide:
         properties = mirror.delta.snapshot.configuration
         mode = properties.get(MODE_PROPERTY, "current")
         # Rows without a key are counted, and a journal tells the last change of a key.
+        self.mode = mode
         self.is_counted = mode == RowCounts.name
         if mode not in _CURRENT or (self.is_counted if schema.key else mode == Journal.name):
             raise MirrorError(verification.MODE, table=schema.name, mode=mode)
@@ -120,6 +121,22 @@ class MirrorSide:
             data = self._current_rows(snapshot, file, some, self.columns)[0]
             if data.num_rows:
                 yield data
+
+    def all_rows(
+        self, names: Sequence[str]
+    ) -> Iterator[tuple[DataFile, NDArray[np.int64], pa.Table]]:
+        """Yield columns of the rows of the newest version, also of those that are not current.
+
+        The rows of a file come with their positions, some at a time.
+        """
+        snapshot = self.snapshot
+        for file, positions in MirrorSide._slices(self, snapshot):
+            yield file, positions, self._rows.read(snapshot, file, positions, names)
+
+    def row_at(self, file: DataFile, position: NDArray[np.int64]) -> dict[str, object]:
+        """Return the key of the row at a position of a file."""
+        (row,) = self._rows.read(self.snapshot, file, position, self.key).to_pylist()
+        return dict(row)
 
     def keys(self, snapshot: Snapshot) -> Iterator[pa.ChunkedArray]:
         """Yield the first column of the key, of the current rows of a version."""

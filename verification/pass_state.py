@@ -94,7 +94,7 @@ class PassState:
         if (result.error is not None and not result.is_left_out) or result.unsettled:
             self._is_over = False
             return
-        if result.is_left_out or result.has_more:
+        if result.is_left_out or result.has_more or result.intervals:
             return
         keys = [tuple((each.own_key or each.key).values()) for each in result.differences]
         if not all(keys):

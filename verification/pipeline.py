@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from connector.progress.progress_record import Progress
-    from connector.settings.sections import Settings
+    from connector.settings.sections import Settings, SourceSettings
 
 _LOOK_SECONDS = 0.2
 _POLL_MS = 500
@@ -81,6 +81,10 @@ class Pipeline:
         if progress is None:
             raise SourceRefused(verification.NO_PROGRESS, pipeline=settings.name)
         self.server_uuid = progress.server_uuid
+        # Of its sequences, when the pipeline was met.
+        self.epoch = progress.epoch
+        # How the server was reached.
+        self.server = settings.source
         self._source = progress.source
         self.session = self.open_session()
         try:
@@ -94,12 +98,12 @@ class Pipeline:
     def open_session(self) -> SelectSession:
         """Return a session on the server that the pipeline reads; raises as the constructor."""
         seconds = self.settings.snapshot.statement_seconds_max
-        session = open_same_server(
-            self.settings.source,
-            self._source,
-            self.server_uuid,
-            lambda server: SelectSession(server, seconds),
-        )
+
+        def connect(server: SourceSettings) -> SelectSession:
+            self.server = server
+            return SelectSession(server, seconds)
+
+        session = open_same_server(self.settings.source, self._source, self.server_uuid, connect)
         if session is None:
             raise self._other_server()
         return session

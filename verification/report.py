@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from connector.errors import ConnectorError
+    from verification.intervals import WrongInterval
     from verification.row_tally import Counts
     from verification.since import ComparedSince, Since
 
@@ -81,6 +82,10 @@ class TableResult:
     mirror_rows: int = 0
     summed_rows: int = 0  # of the source, which were compared by sums alone
     differences: list[Difference] = field(default_factory=list)
+    # Of a history or a journal: what its own borders, or the log, show to be wrong.
+    intervals: list[WrongInterval] = field(default_factory=list)
+    # Why borders were not compared with the log; "" if they were, or if there are none.
+    borders_note: str = ""
     unsettled: int = 0  # keys that changed each time they were read
     # Rows that differed, and were equal after a copy.
     repaired: list[Difference] = field(default_factory=list)
@@ -103,7 +108,7 @@ class TableResult:
     @property
     def verdict(self) -> Verdict:
         """The verdict in words."""
-        if self.differences or self.has_more:
+        if self.differences or self.has_more or self.intervals:
             return "different"
         if self.is_left_out:
             return "not compared"
@@ -131,6 +136,8 @@ class TableResult:
             "unsettled": self.unsettled,
             "has_more_differences": self.has_more,
             "error": None if self.error is None else str(self.error),
+            "wrong_intervals": [each.to_json() for each in self.intervals],
+            "borders_not_compared_with_the_log": self.borders_note,
             "differences": [each.to_json(with_values=with_values) for each in self.differences],
             "repaired": [each.to_json(with_values=with_values) for each in self.repaired],
         }
@@ -151,10 +158,14 @@ class TableResult:
             yield from each.lines(self.side, with_values=with_values, is_repaired=False)
         for each in self.repaired:
             yield from each.lines(self.side, with_values=with_values, is_repaired=True)
+        for interval in self.intervals:
+            yield f"  interval {_text(interval.key)} {interval.words()}"
         yield from self._notes()
 
     def _notes(self) -> Iterable[str]:
         """Yield what people have to know of the comparison."""
+        if self.borders_note:
+            yield f"  borders were not compared with the log: {self.borders_note}"
         if self.unsettled:
             yield f"  rows that changed each time they were read: {self.unsettled}"
         if self.rows_from_state:

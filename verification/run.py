@@ -12,13 +12,17 @@ from connector.changes.table_filter import TableFilter
 from connector.errors import ConfigError, ConnectorError, MirrorError, verification
 from connector.snapshot.copy_request import matching_tables
 from connector.snapshot.plan import followed_tables
+from stream_jobs.apply.modes.history import History
+from stream_jobs.apply.modes.journal import Journal
 from stream_jobs.choices.table_choices import TableChoices
 from stream_jobs.cuts.store import CutStore
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.settings import load_settings
 from verification.changed_keys import ChangedKeys
 from verification.chosen_cut import chosen_cut
+from verification.intervals import Intervals
 from verification.journal_side import JournalSide
+from verification.log_times import KnownTimes
 from verification.mirror_side import MirrorSide
 from verification.origins import Origins
 from verification.pass_state import PassState
@@ -30,6 +34,7 @@ from verification.sides import Sides, all_rows_because, counted_mirror
 from verification.since import ComparedSince, CutFacts
 from verification.source_table import SourceTable
 from verification.table_check import TableCheck
+from verification.table_history import TableHistory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -128,11 +133,14 @@ class Run:
         limits: Limits,
         show: Show,
         state: PassState | None = None,
+        times: KnownTimes | None = None,
     ) -> None:
         """Compare with the replica at `server`; without it, with the mirrors.
 
-        Compare as `limits` say, and go on with `state`. Raises the errors of `chosen_cut`.
+        Compare as `limits` say, and go on with `state`, and with the `times` of the source's log
+        that an earlier run has read. Raises the errors of `chosen_cut`.
         """
+        self._times = KnownTimes() if times is None else times
         self._state = state
         self._pipeline = pipeline
         self._job = job
@@ -206,10 +214,23 @@ class Run:
                 wanted,
                 self._equal_ranges(source, own),
             ).run()
+            self._check_intervals(own, source, result)
         finally:
             source.close()
             if own is not None:
                 own.close()
+
+    def _check_intervals(self, side: Side, source: SourceTable, result: TableResult) -> None:
+        """Look at the borders of a history, and at the changes of a journal, if all is compared."""
+        limits = self._limits
+        is_part = limits.sample is not None or limits.since
+        if is_part or not isinstance(side, MirrorSide) or side.mode not in _HAVE_TIMES:
+            return
+        database, table = source.schema.database, source.schema.table
+        past = TableHistory.read(self._pipeline.settings, database, table)
+        times, result.borders_note = self._times.up_to_now(self._pipeline, self._cuts)
+        intervals = Intervals(side, past.key_since(), times, limits.differences_max)
+        result.intervals = intervals.wrong()
 
     def _origins(self, side: Side, source: SourceTable, result: TableResult) -> Origins | None:
         """Return what tells since when a mirror has its rows.
@@ -259,6 +280,7 @@ def _compared_of(schema: TableSchema, mirror: Side) -> list[str]:
     return [schema.schema_id, mirror.snapshot.metadata.table_id, *mirror.columns]
 
 
+_HAVE_TIMES = (History.name, Journal.name)
 _LEFT_OUT = (
     verification.SKIPPED,
     verification.MODE,

@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from connector.sink.recovery import recover
 from connector.snapshot.table_state import TableState
+from stream_jobs.schema.sequence import PackedSequence
 from stream_jobs.schema.table_schema import TableSchema
+from stream_jobs.tables.kept_columns import has_same_key
+
+# Before every sequence.
+NEVER = PackedSequence(-1, -1)
 
 if TYPE_CHECKING:
     from connector.settings.sections import Settings
-    from stream_jobs.schema.sequence import PackedSequence
 
 
 class TableHistory(NamedTuple):
@@ -33,6 +37,19 @@ class TableHistory(NamedTuple):
         state = recovered.snapshots.get(name)
         is_copied = state is not None and TableState.decode(state, name).phase == "complete"
         return cls(schemas, is_copied)
+
+    def key_since(self) -> PackedSequence:
+        """Return the sequence from which on the table has the key that it has now.
+
+        Records of older lists may be gone, so it may be later.
+        """
+        schemas = sorted(self.schemas, key=lambda each: each.first, reverse=True)
+        since = NEVER
+        for each in schemas:
+            if not has_same_key(each, schemas[0]):
+                return since
+            since = each.first
+        return NEVER
 
     def late_columns(self, names: list[str], begin: PackedSequence) -> list[str]:
         """Return which of the columns came after the sequence `begin`, or may have done so."""
