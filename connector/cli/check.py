@@ -15,6 +15,7 @@ from rich.text import Text
 from connector.changes.table_filter import TableFilter
 from connector.cli.key_forms import other_key_forms
 from connector.cli.row_gaps import show_row_gaps
+from connector.envelope.topics import TopicClaims
 from connector.errors import (
     ConfigError,
     ConnectorError,
@@ -23,10 +24,12 @@ from connector.errors import (
     SourceRefused,
     SourceUnavailable,
     TransientError,
+    UnsupportedChange,
     source_setup,
 )
 from connector.errors.message import Message
 from connector.quarantine.core.fences import recovered_fences
+from connector.quarantine.core.guard import STOP
 from connector.sink.inspection import inspect
 from connector.sink.limits import check_limits
 from connector.sink.schema_registry import open_registry
@@ -42,6 +45,7 @@ from connector.source.choice import check_server, choose_source
 from connector.source.server.hosts import address_of, candidates
 from connector.source.server.mysql_server import MysqlServer
 from connector.source.server.product import version_of
+from connector.source.server.table_topics import table_topics
 from connector.source.tables.base_tables import are_hidden, base_tables
 
 if TYPE_CHECKING:
@@ -79,6 +83,7 @@ def check_pipeline(settings: Settings, console: Console, waiting: Console) -> li
         check.servers()
     else:
         check.source(recovered.progress)
+        check.topics()
         check.keys()
         check.states(recovered)
     return sorted(check.problems, key=lambda error: not isinstance(error, TransientError))
@@ -148,6 +153,22 @@ class _Check:
             self._asked(
                 f"asking source {address_of(server)}", partial(self._look_at_server, server)
             )
+
+    def topics(self) -> None:
+        """Show tables that cannot have a topic beside the others; a run may end because of them."""
+        filter_ = TableFilter(self._settings.source.tables, self._settings.source.exclude_tables)
+        claims = TopicClaims(table_topics(self._settings))
+        ends = self._settings.quarantine.policy == STOP
+        for table in self._tables:
+            if not filter_.follows(table.database, table.name):
+                continue
+            try:
+                claims.of(table.database, table.name)
+            except UnsupportedChange as error:
+                if ends:
+                    self.problems.append(error)
+                else:
+                    self._print(str(error), style="yellow")
 
     def keys(self) -> None:
         """Show topics with keys of another form; no problem of a run comes from it."""

@@ -16,7 +16,7 @@ from connector.cli.daemon import exit_code_of
 from connector.cli.found_codes import codes_with
 from connector.errors import ConfigError, commands
 from connector.errors.catalogue import GROUPS, codes
-from connector.errors.code import End
+from connector.errors.code import End, Scope
 from connector.errors.message import Message
 
 if TYPE_CHECKING:
@@ -38,6 +38,17 @@ _ENDS = {
     End.COMMAND: "The command has waited long enough, and ends with exit code 1.",
     End.FAILED: "The demo, or the Spark job, ends with exit code 1.",
     End.LOGGED: "Nothing ends. This is a line of the log.",
+}
+
+
+_ASIDE = (
+    "Only the table is concerned, and all others go on: the table goes to quarantine, or its copy "
+    'fails. With quarantine.policy = "stop", and in other commands, it ends with exit code 3. The '
+    "Spark job sets the table aside."
+)
+_SCOPES = {
+    Scope.TABLE: _ASIDE,
+    Scope.PLACE: f"It ends with exit code 3, but in rows of a table, or for its topic: {_ASIDE}",
 }
 
 
@@ -114,7 +125,7 @@ def _show(console: Console, code: ErrorCode) -> None:
         ("Text", shown(code.what)),
         ("Cause", code.cause),
         ("Fix", shown(code.fix) or "Nothing has to be done."),
-        ("Then", _ENDS[code.end]),
+        ("Then", _then(code)),
         ("Example", str(example)),
     )
     console.print(Text(f"{code}  {GROUPS[code.code[0]]}", style="bold"))
@@ -122,6 +133,13 @@ def _show(console: Console, code: ErrorCode) -> None:
         console.print()
         console.print(Text(name, style="bold"))
         console.print(Text(f"  {text[:1].upper()}{text[1:]}" if name == "Fix" else f"  {text}"))
+
+
+def _then(code: ErrorCode) -> str:
+    """Return what becomes of a command, or of the stream."""
+    if code.end in (End.DEFINITE, End.FAILED) and code.scope in _SCOPES:
+        return _SCOPES[code.scope]
+    return _ENDS[code.end]
 
 
 def shown(template: str) -> str:

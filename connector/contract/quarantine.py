@@ -25,7 +25,8 @@ class QuarantineRecord(TypedDict):
     part: int  # from 1
     parts: int
     # "rows"; "gone": a statement that empties the table; "statement": any other; "copied": a row
-    # that a copy has read, of which there is no event.
+    # that a copy has read, of which there is no event; "withheld": rows that are not here, because
+    # parts of them must not leave the process, or because there is no room for their description.
     kind: str
     pipeline: str
     database: str

@@ -96,6 +96,7 @@ class RecordEncoder:
         self.doubts: list[tuple[str, str, str]] = []
         self.watch = KeyWatch()
         self.tables = PublishedTables(options, self.watch)
+        self.tables.claim(self.schemas.published())
         # Tables that the log does not describe; None if it describes all.
         self.anchored: AnchoredTables | None = None
         self._transaction: SourceTransaction | None = None
@@ -184,7 +185,7 @@ class RecordEncoder:
 
         Raises UnsupportedChange if the column list is unknown.
         """
-        return self.tables.of(change.rows.table_map, change.event).schema.schema_id
+        return self.tables.schema_id(change.rows.table_map, change.event)
 
     def row(self, table: PublishedTable, row: RowsEvent, number: i64) -> None:
         """Write row `number` of the opened event; `row` is an event with only this row.
@@ -367,6 +368,9 @@ class RecordEncoder:
         takes_up: bool = True,
     ) -> None:
         watched = table.parts.watched
+        if table.parts.outbox is None and self._gate is None:
+            # Before the schema of a table that has no topic.
+            self._target.require_topic(table.parts.topic)
         if watched.keys is not None and watched.schema_id != table.schema.schema_id:
             # Not all statements that change a column list are distinguished.
             watched.changes += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, final
 
 from connector.changes.stream_listener import StreamListener
@@ -10,9 +11,12 @@ from connector.envelope.published_table import PublishedTable, TableParts
 from connector.envelope.record_form import RecordForm
 from connector.envelope.schemas.table_schema import TableSchema
 from connector.envelope.schemas.unlogged_columns import hidden_names
-from connector.errors import UnsupportedChange, table_columns, table_rows, table_schemas
+from connector.envelope.topics import TopicClaims
+from connector.errors import UnsupportedChange, table_columns, table_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from connector.binlog.event import Event
     from connector.binlog.events.table_map import TableMapEvent
     from connector.envelope.key_watch import KeyWatch
@@ -30,15 +34,13 @@ class PublishedTables:
     def __init__(self, options: EnvelopeOptions, watch: KeyWatch) -> None:
         """Tell `watch` which tables have rows."""
         self._options = options
-        self._topics = options.topics
+        self._claims = TopicClaims(options.topics)
+        # Only new ones are added, so any thread may look one up.
+        self.names = self._claims.names
         self._chosen = options.columns
         self._watch = watch
         self._tables: dict[int, PublishedTable] = {}
         self._last: PublishedTable | None = None  # the table of the last event
-        # The names under which the records of topics are counted: that of the table, or that of the
-        # topic if a route sends tables there. Only new ones are added, so any thread may look one
-        # up.
-        self.names: dict[str, str] = {}
         # Columns of the log that records leave out; None if they have all.
         self.unlogged: UnloggedColumns | None = None
         # Hears of updates of outbox tables.
@@ -107,19 +109,22 @@ class PublishedTables:
         return TableParts(database, table, schema_id, topic, watched, form, owner)
 
     def topic(self, database: str, table: str) -> str:
-        """Return the topic of a table's rows.
+        """Return the topic of a table's rows; raises as `TopicClaims.of` does."""
+        return self._claims.of(database, table)
 
-        Raises UnsupportedChange if two tables would have the same topic, and no route wants that.
-        """
-        name = f"{database}.{table}"
-        topic = self._topics.of(database, table)
-        counted = name if self._topics.route(database, table) is None else topic
-        other = self.names.setdefault(topic, counted)
-        if other != counted:
-            if topic in (other, counted):
-                raise UnsupportedChange(table_schemas.TOPIC_TAKEN, table=name, topic=topic)
-            raise UnsupportedChange(table_schemas.TOPIC_SHARED, one=other, other=name, topic=topic)
-        return topic
+    def claim(self, tables: Iterable[tuple[str, str]]) -> None:
+        """Note the topics of tables that have had records, the oldest first."""
+        for database, table in tables:
+            with suppress(UnsupportedChange):
+                # A younger one that was refused.
+                self.topic(database, table)
+
+    def schema_id(self, table_map: TableMapEvent, event: Event) -> str:
+        """Return the id of a column list; raises as `of` does, except for the table's topic."""
+        last = self._last
+        if last is not None and last.table_map is table_map:
+            return last.schema.schema_id
+        return self._schema(table_map, event).schema_id
 
 
 def in_event(event: Event, table: str, error: UnsupportedChange) -> UnsupportedChange:

@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from connector.contract import row_topic, topic_part
+from connector.errors import UnsupportedChange, table_schemas
 
 _DATABASE: Final = "{database}"
 _TABLE: Final = "{table}"
@@ -55,3 +56,44 @@ class Topics:
         if route is None:
             return row_topic(self.prefix, database, table)
         return route.of(database, table)
+
+
+class TopicClaims:
+    """Which table each topic belongs to: the first one that wants it.
+
+    Kafka refuses a topic whose name differs from that of another one only in `.` and `_`, because
+    both are `_` in the names of its figures.
+    https://github.com/apache/kafka/blob/trunk/clients/src/main/java/org/apache/kafka/common/internals/Topic.java
+    """
+
+    def __init__(self, topics: Topics) -> None:
+        """Let tables have the topics of `topics`."""
+        self._topics = topics
+        # The names under which the records of topics are counted: that of the table, or that of the
+        # topic if a route sends tables there.
+        self.names: dict[str, str] = {}
+        self._alike: dict[str, str] = {}
+
+    def of(self, database: str, table: str) -> str:
+        """Return the topic of a table's rows.
+
+        Raises UnsupportedChange for a topic that another table has, if no route wants that, and for
+        one that Kafka takes for the topic of another table.
+        """
+        name = f"{database}.{table}"
+        topic = self._topics.of(database, table)
+        counted = name if self._topics.route(database, table) is None else topic
+        other = self.names.get(topic)
+        if other is None:
+            like = self._alike.setdefault(topic.replace(".", "_"), topic)
+            if like != topic:
+                one = self.names[like]
+                raise UnsupportedChange(
+                    table_schemas.TOPIC_ALIKE, one=one, other=name, topic=topic, like=like
+                )
+            self.names[topic] = counted
+        elif other != counted:
+            if topic in (other, counted):
+                raise UnsupportedChange(table_schemas.TOPIC_TAKEN, table=name, topic=topic)
+            raise UnsupportedChange(table_schemas.TOPIC_SHARED, one=other, other=name, topic=topic)
+        return topic

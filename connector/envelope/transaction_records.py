@@ -67,6 +67,7 @@ class TransactionRecords(RecordTarget):
         if opened is not None and value is not None and headers != NO_HEADERS:
             # Checked first, because a record that is not taken must not be counted.
             self.require_room(topic, key, value, headers)
+            self.require_topic(topic)
             if not self._counts:
                 self._put(opened, "BEGIN", None, None)
             self._counts[self._table] = self._counts.get(self._table, 0) + 1
@@ -77,6 +78,10 @@ class TransactionRecords(RecordTarget):
     ) -> None:
         """Raise the target's error for a record that is too large for it."""
         self._target.require_room(topic, key, value, headers)
+
+    def require_topic(self, topic: str) -> None:
+        """Raise the target's error for a topic that cannot be created."""
+        self._target.require_topic(topic)
 
     def _put(
         self,

@@ -48,11 +48,24 @@ class End(Enum):
     LOGGED = "goes on"  # not raised: a log line
 
 
+class Scope(Enum):
+    """What of a running pipeline, or of the Spark job, cannot go on after an error.
+
+    An error of one table never ends the process, unless the user wants that (`quarantine.policy`):
+    all other tables go on.
+    """
+
+    PROCESS = "process"  # the stream itself: its position, the source, Kafka, the account, settings
+    TABLE = "table"  # a table, or a single row, record, name, copy or request of it
+    PLACE = "place"  # a table in its rows and its topic, the process elsewhere
+
+
 @dataclass(frozen=True, slots=True)
 class ErrorCode:
     """One thing that can go wrong.
 
     `what` says where and what, `fix` what to do; an empty `fix` means that nothing has to be done.
+    `scope` says what else goes on if it happens in a stream or in the Spark job.
     `cause` is the explanation that `binlog-connector explain` prints. `example` has a value for
     each fact of both templates. `url_fix` replaces `fix` for a reader that was opened by a URL.
     `fence_fix` replaces it for a change in quarantine; if it is empty, the user only has to lift
@@ -64,6 +77,7 @@ class ErrorCode:
     what: str
     fix: str = ""
     end: End = field(kw_only=True, default=End.DEFINITE)
+    scope: Scope = field(kw_only=True, default=Scope.PROCESS)
     cause: str = field(kw_only=True)
     example: Mapping[str, object] = field(kw_only=True, default_factory=dict)
     url_fix: str | None = field(kw_only=True, default=None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connector.errors.code import End, ErrorCode
+from connector.errors.code import End, ErrorCode, Scope
 
 _TABLE = {"table": "erp.orders"}
 _SERVER = {"server": "source db1:3306"}
@@ -46,6 +46,7 @@ MAY_NOT_READ = ErrorCode(
     f"GRANT SELECT ON {{grant}} {_ACCOUNT}",
     cause="The server refused a SELECT from the table.",
     example={**_SERVER, **_TABLE, "grant": "`erp`.`orders`"},
+    scope=Scope.TABLE,
 )
 CONDITION_REFUSED = ErrorCode(
     "R304",
@@ -53,6 +54,7 @@ CONDITION_REFUSED = ErrorCode(
     "correct it",
     cause="The server was asked for a row that meets the condition, and answered with an error.",
     example={**_TABLE, "why": "error 3854: Cannot convert string to date"},
+    scope=Scope.TABLE,
 )
 COPY_NOT_FOLLOWED = ErrorCode(
     "R311",
@@ -60,6 +62,7 @@ COPY_NOT_FOLLOWED = ErrorCode(
     "add it to {source.tables}, and restart the pipeline",
     cause="The pipeline follows other tables than the command that asked for the copy.",
     example=_TABLE,
+    scope=Scope.TABLE,
 )
 COPY_DENIED = ErrorCode(
     "R312",
@@ -67,6 +70,7 @@ COPY_DENIED = ErrorCode(
     f"GRANT {{rights}} ON `{{database}}`.* {_ACCOUNT}",
     cause="The server refused a SELECT or LOCK TABLES.",
     example={**_SERVER, **_TABLE, "rights": ["SELECT"], "database": "erp"},
+    scope=Scope.TABLE,
 )
 CHANGES = ErrorCode(
     "R313",
@@ -77,6 +81,7 @@ CHANGES = ErrorCode(
         "again and again."
     ),
     example={**_TABLE, "why": "it has other columns, or another key"},
+    scope=Scope.TABLE,
 )
 OTHER_TABLE_NOW = ErrorCode(
     "R314", "it has other columns, or another key", end=End.LOGGED, cause=_CHANGED
@@ -87,6 +92,7 @@ NO_KEY = ErrorCode(
     "copy all of it, without --where",
     cause="Rows that meet a condition are written over those that consumers have, by their key.",
     example=_TABLE,
+    scope=Scope.TABLE,
 )
 SLOW = ErrorCode(
     "R316",
@@ -105,18 +111,21 @@ SLOW_CONDITION = ErrorCode(
         "rows to find one that meets the condition."
     ),
     example={**_TABLE, "seconds": 30.0},
+    scope=Scope.TABLE,
 )
 ENDED = ErrorCode(
     "R318",
     "the copy ended, because the table was dropped or renamed meanwhile",
     "ask for it by the name that it has now",
     cause="The state of a copy belongs to the name of its table, and is dropped with it.",
+    scope=Scope.TABLE,
 )
 STOPPED = ErrorCode(
     "R325",
     "the copy was stopped by a signal",
     "`binlog-connector snapshot` copies the table again",
     cause="Consumers lack the rows that were not copied yet.",
+    scope=Scope.TABLE,
 )
 WHOLE_TABLE_FENCED = ErrorCode(
     "R319",
@@ -125,6 +134,7 @@ WHOLE_TABLE_FENCED = ErrorCode(
     "lifts the fence",
     cause="No row of a table may overtake the changes that are kept back.",
     example={**_TABLE, "why": "column price has type unknown"},
+    scope=Scope.TABLE,
 )
 KEY_CHANGED = ErrorCode(
     "R320",
@@ -134,6 +144,7 @@ KEY_CHANGED = ErrorCode(
     "lifts the fence",
     cause="Keys that are kept back cannot be compared with keys of other columns.",
     example=_TABLE,
+    scope=Scope.TABLE,
 )
 NOT_LOCKED = ErrorCode(
     "R321",
@@ -154,6 +165,7 @@ KEY_TYPE = ErrorCode(
         "a length for which a listed text and a stored value are not compared exactly."
     ),
     example={**_TABLE, "column": "price"},
+    scope=Scope.TABLE,
 )
 MESSAGE_KEY = ErrorCode(
     "R324",
@@ -165,6 +177,7 @@ MESSAGE_KEY = ErrorCode(
         "columns, and nobody knows the values of these."
     ),
     example=_TABLE,
+    scope=Scope.TABLE,
 )
 NOT_A_KEY = ErrorCode(
     "R323",
@@ -176,6 +189,7 @@ NOT_A_KEY = ErrorCode(
         "got another key since. No row was taken back."
     ),
     example={**_TABLE, "place": 0},
+    scope=Scope.TABLE,
 )
 SURROGATE_KEY = ErrorCode(
     "R326",
@@ -187,6 +201,7 @@ SURROGATE_KEY = ErrorCode(
         "before. Rows with the same value, or without one, would be left out."
     ),
     example={**_TABLE, "column": "created_at"},
+    scope=Scope.TABLE,
 )
 SURROGATE_KEY_MASKED = ErrorCode(
     "R327",
@@ -195,6 +210,7 @@ SURROGATE_KEY_MASKED = ErrorCode(
     cause="The table is read in the order of that column, so the order of its records would tell "
     "the order of the values that are masked.",
     example={"table": "erp.users", "column": "mail"},
+    scope=Scope.TABLE,
 )
 THREADS_RUNNING = ErrorCode(
     "R331",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connector.errors.code import End, ErrorCode
+from connector.errors.code import End, ErrorCode, Scope
 
 _AT = {"servers": "kafka-1:9092", "doing": "write to topic shop.erp.orders"}
 _RIGHTS = "The user of the connector needs rights, which an administrator of Kafka gives with ACLs."
@@ -90,6 +90,7 @@ TOPIC_RIGHTS = ErrorCode(
     "create the topic beforehand",
     cause=_RIGHTS,
     example=_AT,
+    scope=Scope.PLACE,
 )
 CLUSTER_RIGHTS = ErrorCode(
     "K112",
@@ -134,6 +135,7 @@ PARTITIONS = ErrorCode(
     "check {kafka.partitions}",
     cause="A topic needs one partition at least, and a cluster may have a limit.",
     example=_AT,
+    scope=Scope.PLACE,
 )
 POLICY = ErrorCode(
     "K118",
@@ -141,6 +143,7 @@ POLICY = ErrorCode(
     "create the topic beforehand",
     cause="An administrator of Kafka gave rules for new topics, and this one breaks them.",
     example=_AT,
+    scope=Scope.PLACE,
 )
 TOPIC_NAME = ErrorCode(
     "K119",
@@ -148,6 +151,7 @@ TOPIC_NAME = ErrorCode(
     "check {kafka.topic_prefix}",
     cause="Names of topics have 249 characters at most: letters, digits, `.`, `_` and `-`.",
     example=_AT,
+    scope=Scope.PLACE,
 )
 RECORD_SIZE = ErrorCode(
     "K120",
@@ -158,6 +162,7 @@ RECORD_SIZE = ErrorCode(
         "creates topics that take records of this size, but does not change topics that exist."
     ),
     example=_AT,
+    scope=Scope.PLACE,
 )
 VERSION = ErrorCode(
     "K121",

@@ -12,7 +12,8 @@
         ├── ConfigError                the configuration is wrong
         ├── SourceRefused              the server said no: credentials, grants, settings, purged log
         ├── SinkRefused                Kafka said no: credentials, rights, sizes
-        │   └── RecordTooLarge         a record is above the limit; it was not sent
+        │   ├── RecordTooLarge         a record is above the limit; it was not sent
+        │   └── TopicRefused           a topic that is missing cannot be created
         ├── Superseded                 another instance with the same name took over
         ├── UnsupportedChange          a change that cannot be published without loss
         ├── RequestRefused             a request to a running pipeline has a wrong form
@@ -213,6 +214,10 @@ class SinkRefused(DefiniteError):
 
 class RecordTooLarge(SinkRefused):
     """A record exceeds `kafka.record_bytes_max`; it was not sent."""
+
+
+class TopicRefused(SinkRefused):
+    """Kafka refuses a topic that is missing: its name, its settings, or a right to create it."""
 
 
 class Superseded(DefiniteError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connector.errors.code import End, ErrorCode
+from connector.errors.code import End, ErrorCode, Scope
 
 _CHANGED = (
     "Bytes were lost or changed, or the payload is of a form that this version does not know."
@@ -13,6 +13,7 @@ PAYLOAD_ENDS = ErrorCode(
     "need {needed} bytes at offset {offset}, but the payload ends at {end}",
     cause=f"A field of a payload is longer than what is left of the payload. {_CHANGED}",
     example={"needed": 18, "offset": 23, "end": 31},
+    scope=Scope.PLACE,
 )
 EVENT_DAMAGED = ErrorCode(
     "L102",
@@ -59,36 +60,42 @@ LENGTH_UNKNOWN = ErrorCode(
     "{first:#04x} at offset {offset} does not start a length-encoded integer",
     cause=f"The first byte of such a number says how many bytes follow it. {_CHANGED}",
     example={"first": 0xFB, "offset": 12},
+    scope=Scope.PLACE,
 )
 LEFT_OVER = ErrorCode(
     "L112",
     "{count} bytes are left over after {field}",
     cause=f"Every field was read, and there is more than them. {_CHANGED}",
     example={"count": 3, "field": "the last field"},
+    scope=Scope.PLACE,
 )
 NO_END = ErrorCode(
     "L113",
     "the {field} has no end",
     cause=f"The field ends with a zero byte, and there is none. {_CHANGED}",
     example={"field": "name of the file"},
+    scope=Scope.PLACE,
 )
 END_ELSEWHERE = ErrorCode(
     "L114",
     "the {field} does not end where its length says",
     cause=f"A zero byte must follow the field, and another byte does. {_CHANGED}",
     example={"field": "name of the table"},
+    scope=Scope.PLACE,
 )
 NOT_UTF8 = ErrorCode(
     "L115",
     "the {field} is not UTF-8",
     cause=f"Servers write such a field in UTF-8 alone. {_CHANGED}",
     example={"field": "name of a column"},
+    scope=Scope.PLACE,
 )
 NOT_ASCII = ErrorCode(
     "L116",
     "the {field} is not ASCII",
     cause=f"Servers write such a field in ASCII alone. {_CHANGED}",
     example={"field": "view id"},
+    scope=Scope.PLACE,
 )
 VALUE_UNKNOWN = ErrorCode(
     "L121",
@@ -99,4 +106,5 @@ VALUE_UNKNOWN = ErrorCode(
         "wrote it, or bytes were changed."
     ),
     example={"field": "compression type", "value": 7},
+    scope=Scope.PLACE,
 )

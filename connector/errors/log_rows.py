@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connector.errors.code import ErrorCode
+from connector.errors.code import ErrorCode, Scope
 
 _CHANGED = "No server writes this: bytes were changed."
 
@@ -48,12 +48,14 @@ COLUMNS_DIFFER = ErrorCode(
     "the event has {found} columns, but the table map of {table} has {count}",
     cause=_CHANGED,
     example={"found": 5, "table": "erp.orders", "count": 4},
+    scope=Scope.PLACE,
 )
 NO_COLUMN_PRESENT = ErrorCode(
     "L315",
     "{length} bytes of rows, but no column is present",
     cause=_CHANGED,
     example={"length": 40},
+    scope=Scope.PLACE,
 )
 PRE_GA = ErrorCode(
     "L316",
@@ -70,12 +72,14 @@ VALUE_OPTIONS = ErrorCode(
         "server wrote it, or bytes were changed."
     ),
     example={"options": 4},
+    scope=Scope.PLACE,
 )
 TYPE_NOT_READ = ErrorCode(
     "L318",
     "values of this type are not supported",
     "exclude the table",
     cause="No released server writes columns of this type, so that nobody knows how to read them.",
+    scope=Scope.TABLE,
 )
 OLD_FRACTION = ErrorCode(
     "L320",
@@ -88,6 +92,7 @@ OLD_FRACTION = ErrorCode(
         "MariaDB does not say how many. Rows could be read as others than those that were written."
     ),
     example={"columns": ("column seen (DATETIME)",)},
+    scope=Scope.PLACE,
 )
 NDB_LENGTH = ErrorCode(
     "L319",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connector.errors.code import End, ErrorCode
+from connector.errors.code import End, ErrorCode, Scope
 
 _MIRROR = "/data/mirror/erp/orders"
 _FOLLOW = (
@@ -69,6 +69,7 @@ TABLE_DEFECT = ErrorCode(
         "kind": "KeyError",
         "places": ["stream_jobs/apply/rows.py:111"],
     },
+    scope=Scope.TABLE,
 )
 
 KEY_CHANGED = ErrorCode(
@@ -78,6 +79,7 @@ KEY_CHANGED = ErrorCode(
     end=End.FAILED,
     cause="The job finds rows of a mirror by the primary key, so the key must not change.",
     example={"table": "erp.orders", "before": ["id"], "now": ["id", "line"], "path": _MIRROR},
+    scope=Scope.TABLE,
 )
 KEY_LOST = ErrorCode(
     "M311",
@@ -90,6 +92,7 @@ KEY_LOST = ErrorCode(
     end=End.FAILED,
     cause="The job finds rows of such a mirror by the primary key.",
     example={"table": "erp.orders", "path": _MIRROR},
+    scope=Scope.TABLE,
 )
 COLUMN_RETYPED = ErrorCode(
     "M303",
@@ -104,6 +107,7 @@ COLUMN_RETYPED = ErrorCode(
         "now": "int",
         "path": _MIRROR,
     },
+    scope=Scope.TABLE,
 )
 UNKNOWN_TYPE = ErrorCode(
     "M304",
@@ -112,6 +116,7 @@ UNKNOWN_TYPE = ErrorCode(
     end=End.FAILED,
     cause="The connector is newer than the job.",
     example={"table": "erp.orders", "column": "address", "type": "inet6"},
+    scope=Scope.TABLE,
 )
 COLUMN_NAME = ErrorCode(
     "M305",
@@ -124,6 +129,7 @@ COLUMN_NAME = ErrorCode(
     end=End.FAILED,
     cause="A mirror has columns of its own, with the sequence of each row.",
     example={"table": "erp.orders", "column": "_cdc_hi"},
+    scope=Scope.TABLE,
 )
 ZERO_DEFAULT = ErrorCode(
     "M306",
@@ -133,6 +139,7 @@ ZERO_DEFAULT = ErrorCode(
     end=End.FAILED,
     cause="MySQL gave existing rows the default of the added column.",
     example={"table": "erp.orders", "column": "shipped"},
+    scope=Scope.TABLE,
 )
 UNKNOWN_DEFAULT = ErrorCode(
     "M307",
@@ -145,6 +152,7 @@ UNKNOWN_DEFAULT = ErrorCode(
     end=End.FAILED,
     cause="The default of the added column is an expression, such as UUID().",
     example={"table": "erp.orders", "columns": ["code"]},
+    scope=Scope.TABLE,
 )
 SCHEMA_MISSING = ErrorCode(
     "M308",
@@ -159,6 +167,7 @@ SCHEMA_MISSING = ErrorCode(
         "schema_topic": "shop.schema",
         "seconds": 30.0,
     },
+    scope=Scope.TABLE,
 )
 SCHEMA_HELD_UP = ErrorCode(
     "M312",
@@ -211,6 +220,7 @@ PARTITIONS_ADDED = ErrorCode(
         "insert, which would bring the row back."
     ),
     example={"topic": "shop.erp.orders", "partitions": 3},
+    scope=Scope.TABLE,
 )
 ANOTHER_TABLE = ErrorCode(
     "M402",
@@ -219,6 +229,7 @@ ANOTHER_TABLE = ErrorCode(
     end=End.FAILED,
     cause="The job writes only into tables that it made itself.",
     example={"path": _MIRROR, "table": "erp.orders"},
+    scope=Scope.TABLE,
 )
 MIRROR_GONE = ErrorCode(
     "M403",
@@ -230,6 +241,7 @@ MIRROR_GONE = ErrorCode(
     end=End.FAILED,
     cause="Somebody moved or deleted the mirror while the job was down.",
     example={"table": "erp.orders", "path": _MIRROR},
+    scope=Scope.TABLE,
 )
 MODE_CHANGED = ErrorCode(
     "M407",
@@ -242,6 +254,7 @@ MODE_CHANGED = ErrorCode(
     end=End.FAILED,
     cause="A mirror has the columns and rows of one mode, which cannot become those of another.",
     example={"table": "erp.orders", "path": _MIRROR, "before": "current", "now": "history"},
+    scope=Scope.TABLE,
 )
 KEY_IN_THE_WAY = ErrorCode(
     "M408",
@@ -253,6 +266,7 @@ KEY_IN_THE_WAY = ErrorCode(
     end=End.FAILED,
     cause="Without a key, all changes of a table are in one partition, in order. That is needed.",
     example={"table": "erp.log", "path": _MIRROR},
+    scope=Scope.TABLE,
 )
 PATH_SCHEME = ErrorCode(
     "M404",

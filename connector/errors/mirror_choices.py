@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connector.errors.code import End, ErrorCode
+from connector.errors.code import End, ErrorCode, Scope
 
 _MIRROR = "/data/mirror/erp/customers"
 _ANEW = (
@@ -43,6 +43,7 @@ NO_COLUMN = ErrorCode(
         "column": "phone",
         "columns": ["id", "name", "telephone"],
     },
+    scope=Scope.TABLE,
 )
 SIMILAR_COLUMN = ErrorCode(
     "M705",
@@ -57,6 +58,7 @@ SIMILAR_COLUMN = ErrorCode(
         "column": "phnoe",
         "meant": "phone",
     },
+    scope=Scope.TABLE,
 )
 KEY_COLUMN = ErrorCode(
     "M706",
@@ -65,6 +67,7 @@ KEY_COLUMN = ErrorCode(
     end=End.FAILED,
     cause="The job finds the row of a change by the primary key.",
     example={"table": "erp.customers", "setting": "mask_columns", "column": "id"},
+    scope=Scope.TABLE,
 )
 HIDDEN_COLUMN_GONE = ErrorCode(
     "M707",
@@ -78,6 +81,7 @@ HIDDEN_COLUMN_GONE = ErrorCode(
     end=End.FAILED,
     cause="After a RENAME COLUMN, the settings name a column that is not there any more.",
     example={"table": "erp.customers", "lost": "phone", "new": ["mobile"]},
+    scope=Scope.TABLE,
 )
 OTHER_COLUMNS = ErrorCode(
     "M708",
@@ -89,6 +93,7 @@ OTHER_COLUMNS = ErrorCode(
         "(exclude_columns, hash_columns, mask_columns, mask, hash_salt)."
     ),
     example={"table": "erp.customers", "path": _MIRROR, "columns": ["phone"]},
+    scope=Scope.TABLE,
 )
 OTHER_PARTITIONS = ErrorCode(
     "M709",
@@ -102,6 +107,7 @@ OTHER_PARTITIONS = ErrorCode(
         "before": ["country"],
         "now": ["country", "day"],
     },
+    scope=Scope.TABLE,
 )
 WRONG_LAYOUT = ErrorCode(
     "M710",
@@ -118,6 +124,7 @@ WRONG_LAYOUT = ErrorCode(
         "column": "created",
         "type": "timestamp",
     },
+    scope=Scope.TABLE,
 )
 NAME_TWICE = ErrorCode(
     "M711",
@@ -126,6 +133,7 @@ NAME_TWICE = ErrorCode(
     end=End.FAILED,
     cause="Each mirror belongs to one table. `name` gives the same name to several ones.",
     example={"table": "erp.orders", "others": ["crm.orders"], "name": "sales.orders"},
+    scope=Scope.TABLE,
 )
 NOT_REGISTERED = ErrorCode(
     "M712",

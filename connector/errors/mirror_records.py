@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connector.errors.code import End, ErrorCode
+from connector.errors.code import End, ErrorCode, Scope
 
 _REPAIR = (
     "look at the record with a Kafka consumer, and repair what wrote it; then resume the table "
@@ -51,12 +51,14 @@ NO_SEQUENCE = ErrorCode(
     "there is no header cdc.seq",
     end=End.FAILED,
     cause=_WRITER,
+    scope=Scope.TABLE,
 )
 WRONG_SEQUENCE = ErrorCode(
     "M204",
     "the header cdc.seq is not a sequence",
     end=End.FAILED,
     cause=_WRITER,
+    scope=Scope.TABLE,
 )
 NO_HEADER = ErrorCode(
     "M205",
@@ -64,24 +66,28 @@ NO_HEADER = ErrorCode(
     end=End.FAILED,
     cause=_WRITER,
     example={"header": "cdc.op"},
+    scope=Scope.TABLE,
 )
 WRONG_OP = ErrorCode(
     "M206",
     "the header cdc.op is not c, u, d, r or t",
     end=End.FAILED,
     cause=_WRITER,
+    scope=Scope.TABLE,
 )
 NO_VALUE = ErrorCode(
     "M207",
     "there is no value, and cdc.op is not d",
     end=End.FAILED,
     cause="Only the tombstone of a delete has no value. " + _WRITER,
+    scope=Scope.TABLE,
 )
 NO_KEY = ErrorCode(
     "M208",
     "the record has no key, but its schema has a primary key",
     end=End.FAILED,
     cause=_WRITER,
+    scope=Scope.TABLE,
 )
 NOT_JSON = ErrorCode(
     "M209",
@@ -89,12 +95,14 @@ NOT_JSON = ErrorCode(
     end=End.FAILED,
     cause=_WRITER,
     example={"schema": "9f86d081"},
+    scope=Scope.TABLE,
 )
 NO_IMAGE = ErrorCode(
     "M210",
     "the value has no row image for its cdc.op",
     end=End.FAILED,
     cause="An insert needs `after`, a delete needs `before`. " + _WRITER,
+    scope=Scope.TABLE,
 )
 NO_COLUMN = ErrorCode(
     "M211",
@@ -102,6 +110,7 @@ NO_COLUMN = ErrorCode(
     end=End.FAILED,
     cause="The column is NOT NULL or part of the primary key. " + _WRITER,
     example={"column": "id"},
+    scope=Scope.TABLE,
 )
 WRONG_FORM = ErrorCode(
     "M212",
@@ -109,6 +118,7 @@ WRONG_FORM = ErrorCode(
     end=End.FAILED,
     cause=_WRITER,
     example={"column": "price", "type": "decimal(10,2)"},
+    scope=Scope.TABLE,
 )
 WRONG_VALUE = ErrorCode(
     "M213",
@@ -116,6 +126,7 @@ WRONG_VALUE = ErrorCode(
     end=End.FAILED,
     cause=_WRITER,
     example={"column": "price", "type": "decimal(10,2)"},
+    scope=Scope.TABLE,
 )
 ZERO_DATE = ErrorCode(
     "M214",
@@ -125,6 +136,7 @@ ZERO_DATE = ErrorCode(
     end=End.FAILED,
     cause="MySQL can store dates such as 0000-00-00 and 2024-05-00, which do not exist.",
     example={"column": "shipped"},
+    scope=Scope.TABLE,
 )
 ZERO_KEY = ErrorCode(
     "M215",
@@ -134,6 +146,7 @@ ZERO_KEY = ErrorCode(
     end=End.FAILED,
     cause="A key cannot be NULL, so that mirror.zero_dates does not help here.",
     example={"column": "day"},
+    scope=Scope.TABLE,
 )
 DAMAGED_BATCH = ErrorCode(
     "M216",
@@ -145,6 +158,7 @@ DAMAGED_BATCH = ErrorCode(
     end=End.FAILED,
     cause="The checksum of the batch is wrong, or its records do not have the announced form.",
     example=_RECORD,
+    scope=Scope.TABLE,
 )
 BATCH_TOO_LARGE = ErrorCode(
     "M223",
@@ -160,6 +174,7 @@ BATCH_TOO_LARGE = ErrorCode(
         "fill the memory of the job."
     ),
     example={**_RECORD, "limit": 1073741824},
+    scope=Scope.TABLE,
 )
 BEYOND_PROGRESS = ErrorCode(
     "M224",
@@ -175,6 +190,7 @@ BEYOND_PROGRESS = ErrorCode(
         "change of its row, and over each copy."
     ),
     example={**_RECORD, "progress": "shop.progress"},
+    scope=Scope.TABLE,
 )
 RECORDS_GONE = ErrorCode(
     "M217",
@@ -186,6 +202,7 @@ RECORDS_GONE = ErrorCode(
     end=End.FAILED,
     cause="Kafka deleted records before the job had read them, or somebody made the topic again.",
     example={"topic": "shop.erp.orders", "partition": 1, "offset": 4711, "first": 9000},
+    scope=Scope.TABLE,
 )
 TOPIC_SHORTER = ErrorCode(
     "M218",
@@ -196,6 +213,7 @@ TOPIC_SHORTER = ErrorCode(
     end=End.FAILED,
     cause="Somebody deleted the topic and made it again, or the brokers lost records.",
     example={"topic": "shop.erp.orders", "partition": 1, "offset": 4711, "end": 12},
+    scope=Scope.TABLE,
 )
 NO_SUCH_ROW = ErrorCode(
     "M219",
@@ -207,6 +225,7 @@ NO_SUCH_ROW = ErrorCode(
         'The mode "rows" needs all rows of the table: the topic began without a copy, or another '
         "program has changed the mirror."
     ),
+    scope=Scope.TABLE,
 )
 OUT_OF_ORDER = ErrorCode(
     "M220",
@@ -216,6 +235,7 @@ OUT_OF_ORDER = ErrorCode(
         'The mode "history" needs the changes of a key in order. The topic has got partitions, '
         "and the key has moved."
     ),
+    scope=Scope.TABLE,
 )
 PARTITIONS_MISSING = ErrorCode(
     "M221",
@@ -227,4 +247,5 @@ PARTITIONS_MISSING = ErrorCode(
     end=End.FAILED,
     cause="Somebody deleted the topic, or made it again with fewer partitions.",
     example={"topic": "shop.erp.orders", "partition": 1, "offset": 4711},
+    scope=Scope.TABLE,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connector.errors.code import End, ErrorCode
+from connector.errors.code import End, ErrorCode, Scope
 
 _TABLE = "erp/orders"
 _REBUILD = "let the mirror be made again: `binlog-connector-mirror resume CONFIG TABLE --rebuild`"
@@ -15,6 +15,7 @@ PATH_OUTSIDE = ErrorCode(
     end=End.FAILED,
     cause="Names of tables are encoded in paths, so no table can leave the folder of the mirror.",
     example={"path": "erp/../../etc"},
+    scope=Scope.TABLE,
 )
 STORAGE_FAILED = ErrorCode(
     "M502",
@@ -42,6 +43,7 @@ VERSION_MISSING = ErrorCode(
     end=End.FAILED,
     cause="The log must have all versions since its last checkpoint. A file of it was deleted.",
     example={"path": _TABLE, "version": 42},
+    scope=Scope.TABLE,
 )
 LOG_DAMAGED = ErrorCode(
     "M505",
@@ -50,6 +52,7 @@ LOG_DAMAGED = ErrorCode(
     end=End.FAILED,
     cause="A file of a table's log was changed, or the disk lost a part of it.",
     example={"file": f"{_TABLE}/_delta_log/00000000000000000042.json", "why": "unexpected end"},
+    scope=Scope.TABLE,
 )
 FEATURES_UNKNOWN = ErrorCode(
     "M506",
@@ -58,6 +61,7 @@ FEATURES_UNKNOWN = ErrorCode(
     end=End.FAILED,
     cause="Another program changed the table. A writer must obey all features of a table.",
     example={"path": _TABLE, "features": ["changeDataFeed"]},
+    scope=Scope.TABLE,
 )
 OTHER_PROTOCOL = ErrorCode(
     "M507",
@@ -66,6 +70,7 @@ OTHER_PROTOCOL = ErrorCode(
     end=End.FAILED,
     cause="Another program made the table, or an older version of this job.",
     example={"path": _TABLE, "versions": (1, 2)},
+    scope=Scope.TABLE,
 )
 COLUMN_UNKNOWN = ErrorCode(
     "M508",
@@ -74,6 +79,7 @@ COLUMN_UNKNOWN = ErrorCode(
     end=End.FAILED,
     cause="Another program added a column of a type that a mirror does not have.",
     example={"path": _TABLE, "column": "note", "said": "'variant'"},
+    scope=Scope.TABLE,
 )
 FILE_MISSING = ErrorCode(
     "M509",
@@ -82,6 +88,7 @@ FILE_MISSING = ErrorCode(
     end=End.FAILED,
     cause="The log names the file. Another program deleted it, or it was lost.",
     example={"file": f"{_TABLE}/part-0192f0c1.parquet"},
+    scope=Scope.TABLE,
 )
 FILE_DAMAGED = ErrorCode(
     "M510",
@@ -90,6 +97,7 @@ FILE_DAMAGED = ErrorCode(
     end=End.FAILED,
     cause="A data file was changed, or the disk lost a part of it.",
     example={"file": f"{_TABLE}/part-0192f0c1.parquet", "why": "not a Parquet file"},
+    scope=Scope.TABLE,
 )
 VECTOR_DAMAGED = ErrorCode(
     "M511",
@@ -101,6 +109,7 @@ VECTOR_DAMAGED = ErrorCode(
         "file": f"{_TABLE}/deletion_vector_0192f0c1-1111-4222-8333-444455556666.bin",
         "offset": 1,
     },
+    scope=Scope.TABLE,
 )
 FILES_GONE = ErrorCode(
     "M512",
@@ -109,6 +118,7 @@ FILES_GONE = ErrorCode(
     end=End.FAILED,
     cause="After a commit of another writer, the job repeats its changes on the new version.",
     example={"path": _TABLE, "files": ["part-0192f0c1.parquet"]},
+    scope=Scope.TABLE,
 )
 NO_METADATA = ErrorCode(
     "M513",
@@ -117,6 +127,7 @@ NO_METADATA = ErrorCode(
     end=End.FAILED,
     cause="The first version of a table has them, and each checkpoint.",
     example={"path": _TABLE},
+    scope=Scope.TABLE,
 )
 PROPERTY_WRONG = ErrorCode(
     "M514",
@@ -125,6 +136,7 @@ PROPERTY_WRONG = ErrorCode(
     end=End.FAILED,
     cause="A property of a table has a form that neither the job nor Delta reads.",
     example={"path": _TABLE, "name": "delta.logRetentionDuration", "value": "a week"},
+    scope=Scope.TABLE,
 )
 OVERWRITES = ErrorCode(
     "M515",
@@ -147,6 +159,7 @@ FILE_UNREADABLE = ErrorCode(
         "file": f"/data/mirror/{_TABLE}/_delta_log/00000000000000000042.json",
         "said": "Permission denied",
     },
+    scope=Scope.TABLE,
 )
 HDFS_LOGIN = ErrorCode(
     "M521",
@@ -163,4 +176,5 @@ NO_PARTITION = ErrorCode(
     end=End.FAILED,
     cause="Delta stores values of partitions as texts, and an empty text there means NULL.",
     example={"path": _TABLE, "column": "status"},
+    scope=Scope.TABLE,
 )

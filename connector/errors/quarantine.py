@@ -70,6 +70,17 @@ REPLAY_COPIED = ErrorCode(
     cause="A replay reads changes, and this row came from a SELECT.",
     example=_TABLE,
 )
+REPLAY_WITHHELD = ErrorCode(
+    "R426",
+    "the quarantine does not hold the rows of {table}",
+    _COPY_ANEW,
+    end=End.LOGGED,
+    cause=(
+        "Records leave out or mask columns of the table, and the quarantine would show them; or "
+        "the description of the table does not fit into a record. So only the fence is kept."
+    ),
+    example=_TABLE,
+)
 REPLAY_MISSING = ErrorCode(
     "R425",
     "{rows} of the changes that it keeps back are not in the quarantine",

@@ -39,14 +39,6 @@ ONE_MASK = ErrorCode(
     cause="A column has one text in records.",
     example={"columns": ("shop.users.email",)},
 )
-KEEPS_ROWS = ErrorCode(
-    "C146",
-    '{key} = "{value}" would keep whole rows in quarantine, also what source.masks, source.columns '
-    "and source.exclude_columns leave out",
-    end=_CONFIGURATION,
-    cause="A record in quarantine has the whole row, as the log has it.",
-    example={"key": "quarantine.policy", "value": "fence-key"},
-)
 OF_FLAT = ErrorCode(
     "C149",
     '{key} = {value} needs shape = "flat"',

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from connector.errors.code import End, ErrorCode
+from connector.errors.code import End, ErrorCode, Scope
 
 _WHAT = "{server}: error {number}: {said}"
 
@@ -34,6 +34,7 @@ def _stays(
     *,
     url_fix: str | None = None,
     end: End = End.DEFINITE,
+    scope: Scope = Scope.PROCESS,
 ) -> ErrorCode:
     """Return the code of a refusal that repeating does not change, or not soon."""
     return ErrorCode(
@@ -41,6 +42,7 @@ def _stays(
         _WHAT,
         fix,
         end=end,
+        scope=scope,
         cause=cause,
         example={"server": "source db1:3306", "number": number, "said": said},
         url_fix=url_fix,
@@ -153,6 +155,7 @@ NO_SELECT = _stays(
     "SELECT command denied to user 'cdc'@'%' for table 'orders'",
     "GRANT SELECT on the table TO the account of {source.user}",
     "Tables are copied, and the columns of some are looked up, by SELECT.",
+    scope=Scope.TABLE,
 )
 NO_REPLICATION = _stays(
     "S222",

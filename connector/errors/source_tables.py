@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connector.errors.code import ErrorCode
+from connector.errors.code import ErrorCode, Scope
 
 TABLE_MISSING = ErrorCode(
     "S801",
@@ -10,6 +10,7 @@ TABLE_MISSING = ErrorCode(
     "GRANT SELECT ON {database}.* TO the account of {source.user}",
     cause="Servers hide tables that an account may not read, so the two look the same.",
     example={"server": "source db1:3306", "table": "erp.orders", "database": "erp"},
+    scope=Scope.TABLE,
 )
 VIEW = ErrorCode(
     "S802",
@@ -17,6 +18,7 @@ VIEW = ErrorCode(
     "name the tables that it is made of",
     cause="A view has no rows of its own. The log has the rows of its tables.",
     example={"server": "source db1:3306", "table": "erp.open_orders"},
+    scope=Scope.TABLE,
 )
 SEQUENCE = ErrorCode(
     "S803",
@@ -24,4 +26,5 @@ SEQUENCE = ErrorCode(
     "exclude it",
     cause="A sequence of MariaDB gives numbers to rows of tables. These rows are in the log.",
     example={"server": "source db1:3306", "table": "erp.order_numbers"},
+    scope=Scope.TABLE,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connector.errors.code import ErrorCode
+from connector.errors.code import ErrorCode, Scope
 
 _KEYS = "Consumers find the rows of a record by its key, and copies compare keys with changes."
 
@@ -15,6 +15,7 @@ MASKED_GONE = ErrorCode(
         "values would be published as they are."
     ),
     example={"column": "erp.users.email"},
+    scope=Scope.TABLE,
 )
 IN_KEY = ErrorCode(
     "T402",
@@ -23,6 +24,7 @@ IN_KEY = ErrorCode(
     "or exclude the table",
     cause=_KEYS,
     example={"column": "erp.users.id"},
+    scope=Scope.TABLE,
 )
 NOT_MASKABLE = ErrorCode(
     "T403",
@@ -30,6 +32,7 @@ NOT_MASKABLE = ErrorCode(
     "leave it out by {source.exclude_columns}, or take it out of the patterns of {source.masks}",
     cause="Debezium writes the values of such columns as they are. Here that is an error.",
     example={"column": "erp.users.age", "type": "INT", "types": ("CHAR", "TEXT", "VARCHAR")},
+    scope=Scope.TABLE,
 )
 NONE_LEFT = ErrorCode(
     "T404",
@@ -37,14 +40,7 @@ NONE_LEFT = ErrorCode(
     "exclude the table in {source.exclude_tables}",
     cause="The patterns in {source.exclude_columns} leave out all columns.",
     example={"table": "erp.users"},
-)
-HIDDEN_ROW = ErrorCode(
-    "T405",
-    "a change of table {table} cannot go to quarantine, because it has columns that are left out "
-    "or masked",
-    "lift the fence of the table, and let it be copied again",
-    cause="A record in quarantine has the whole row, as the log has it.",
-    example={"table": "erp.users"},
+    scope=Scope.TABLE,
 )
 NOT_IN_TABLE = ErrorCode(
     "T406",
@@ -52,6 +48,7 @@ NOT_IN_TABLE = ErrorCode(
     "name columns that records have, and start again",
     cause="The keys of records have these columns, so records have them, too.",
     example={"column": "erp.orders.costumer_id"},
+    scope=Scope.TABLE,
 )
 
 NO_AVRO_NAME = ErrorCode(
@@ -64,6 +61,7 @@ NO_AVRO_NAME = ErrorCode(
         "Debezium's converter stops, too."
     ),
     example={"name": "größe"},
+    scope=Scope.TABLE,
 )
 NO_NULL = ErrorCode(
     "T408",
@@ -74,6 +72,7 @@ NO_NULL = ErrorCode(
         "becomes NULL, and a schema in Avro does not allow NULL in this column."
     ),
     example={"column": "at"},
+    scope=Scope.TABLE,
 )
 NO_LONG = ErrorCode(
     "T409",
@@ -81,6 +80,7 @@ NO_LONG = ErrorCode(
     "choose another form in {envelope.times}",
     cause="Nanoseconds since 1970 have 64 bits until the year 2262.",
     example={"column": "at"},
+    scope=Scope.TABLE,
 )
 SCHEMA_REFUSED = ErrorCode(
     "T410",
@@ -95,6 +95,7 @@ SCHEMA_REFUSED = ErrorCode(
         "subject": "shop.erp.orders-value",
         "why": "Schema being registered is incompatible with an earlier schema (40901)",
     },
+    scope=Scope.TABLE,
 )
 SCHEMA_UNKNOWN = ErrorCode(
     "T411",
@@ -103,6 +104,7 @@ SCHEMA_UNKNOWN = ErrorCode(
     "register the schema, or set {registry.auto_register} = true",
     cause="With {registry.auto_register} = false, schemas are registered by somebody else.",
     example={"url": "http://registry:8081", "subject": "shop.erp.orders-value"},
+    scope=Scope.TABLE,
 )
 
 # What `ColumnChoice.of` raises.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connector.errors.code import ErrorCode
+from connector.errors.code import ErrorCode, Scope
 
 ROWS_WITHOUT_TABLE = ErrorCode(
     "T901",
@@ -21,6 +21,7 @@ ROWS_WITHOUT_TABLE = ErrorCode(
         "end_file": "binlog.000042",
         "end_position": 90210,
     },
+    scope=Scope.TABLE,
 )
 LABELS_UNCERTAIN = ErrorCode(
     "T902",
@@ -32,6 +33,7 @@ LABELS_UNCERTAIN = ErrorCode(
         "are known from the log alone."
     ),
     example={"server": "source db1:3306", "name": "erp.orders", "column": "mood"},
+    scope=Scope.TABLE,
 )
 COPY = ErrorCode(
     "T905",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connector.errors.code import ErrorCode
+from connector.errors.code import ErrorCode, Scope
 
 _FIX = "correct {envelope.filters}: docs/topics.md says what one may compare"
 _EXACT = "A filter must have the same result here as on the server, so it compares few types."
@@ -13,6 +13,7 @@ def _filter(code: str, text: str, cause: str = _EXACT, **example: object) -> Err
         code,
         f"the filter of {{table}} {text}",
         _FIX,
+        scope=Scope.TABLE,
         cause=cause,
         example={"table": "erp.orders", **example},
     )

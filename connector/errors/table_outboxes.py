@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connector.errors.code import ErrorCode
+from connector.errors.code import ErrorCode, Scope
 
 NO_COLUMN = ErrorCode(
     "T601",
@@ -10,6 +10,7 @@ NO_COLUMN = ErrorCode(
     "name its columns in [envelope.outbox], and start again",
     cause="Events have the values of a few columns; by default, those of Debezium's EventRouter.",
     example={"table": "erp.outbox", "column": "aggregatetype"},
+    scope=Scope.TABLE,
 )
 TYPE = ErrorCode(
     "T602",
@@ -17,6 +18,7 @@ TYPE = ErrorCode(
     "take a text, a JSON document, bytes or an integer",
     cause="Key, value and headers of an event are a text, bytes or a number.",
     example={"column": "erp.outbox.payload", "type": "GEOMETRY"},
+    scope=Scope.TABLE,
 )
 NO_TOPIC = ErrorCode(
     "T603",
@@ -30,6 +32,7 @@ NO_TOPIC = ErrorCode(
         "records."
     ),
     example={"table": "erp.outbox", "column": "aggregatetype"},
+    scope=Scope.TABLE,
 )
 UPDATED = ErrorCode(
     "T604",
@@ -39,4 +42,5 @@ UPDATED = ErrorCode(
     passable=True,
     cause="An event that was sent cannot be changed.",
     example={"table": "erp.outbox"},
+    scope=Scope.TABLE,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connector.errors.code import ErrorCode
+from connector.errors.code import ErrorCode, Scope
 
 _CORRECT = "correct it, or exclude the table"
 _SPLIT = "split the change into smaller transactions"
@@ -36,6 +36,7 @@ NO_FORM = ErrorCode(
     "exclude the table",
     cause="Records have a JSON form for each type of MySQL and MariaDB, but not for this one.",
     example={"column": "price", "type": "unknown"},
+    scope=Scope.TABLE,
 )
 NOT_TEXT = ErrorCode(
     "T212",
@@ -46,6 +47,7 @@ NOT_TEXT = ErrorCode(
         "from a time when another character set was declared."
     ),
     example={"column": "name"},
+    scope=Scope.TABLE,
 )
 GEOMETRY_SIZE = ErrorCode(
     "T213",
@@ -53,18 +55,19 @@ GEOMETRY_SIZE = ErrorCode(
     _CORRECT,
     cause=f"{_NO_VALUE} A geometry has four bytes of SRID at least.",
     example={"column": "area", "length": 3},
+    scope=Scope.TABLE,
 )
 SAME_KEY = ErrorCode(
     "T217",
     "column {column} of the key holds number {number}, whose text may be that of another row",
-    "exclude the table, or choose {quarantine.policy}; labels with different texts, none of them "
-    "empty, avoid it",
+    "exclude the table; labels with different texts, none of them empty, avoid it",
     cause=(
         "An ENUM has its error value beside an empty label, or two labels of an ENUM or SET are "
         "equal. The server tells such keys by their number. Records have the text, so consumers "
         "would take two rows for one."
     ),
     example={"column": "state", "number": 0},
+    scope=Scope.TABLE,
 )
 VECTOR_SIZE = ErrorCode(
     "T214",
@@ -72,6 +75,7 @@ VECTOR_SIZE = ErrorCode(
     _CORRECT,
     cause=f"{_NO_VALUE} A vector has four bytes for each number.",
     example={"column": "embedding", "length": 7},
+    scope=Scope.TABLE,
 )
 TIME_UNFIT = ErrorCode(
     "T216",
@@ -84,6 +88,7 @@ TIME_UNFIT = ErrorCode(
         "2262-04-11. Debezium writes NULL then, or stops."
     ),
     example={"column": "spent", "type": "TIME", "times": "connect"},
+    scope=Scope.TABLE,
 )
 ROW_SHAPE = ErrorCode(
     "T215",
@@ -92,6 +97,7 @@ ROW_SHAPE = ErrorCode(
     "set {source.tls.mode} to required",
     cause="Each row of an answer has a cell for each column that was asked for.",
     example={"table": "erp.orders", "columns": 5},
+    scope=Scope.TABLE,
 )
 COLUMN_ABSENT = ErrorCode(
     "T221",
@@ -107,6 +113,7 @@ COLUMN_ABSENT = ErrorCode(
         "out with FULL, too (S681): a stream knows that, a file does not say it."
     ),
     example={"column": "price"},
+    scope=Scope.TABLE,
 )
 KEY_ABSENT = ErrorCode(
     "T222",
@@ -117,6 +124,7 @@ KEY_ABSENT = ErrorCode(
         "binlog_row_image=MINIMAL or NOBLOB, so the log does not hold the key."
     ),
     example={"table": "erp.orders"},
+    scope=Scope.TABLE,
 )
 MANY_ROWS = ErrorCode(
     "T231",

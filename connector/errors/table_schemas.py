@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connector.errors.code import ErrorCode
+from connector.errors.code import ErrorCode, Scope
 
 _FULL = "SET GLOBAL binlog_row_metadata=FULL (MySQL 8.0.1, MariaDB 10.5 or newer)"
 _CONTINUE = "give the pipeline a new name and set {source.start}"
@@ -17,6 +17,24 @@ TOPIC_SHARED = ErrorCode(
         "names of these two tables become the same."
     ),
     example={"one": "erp.a b", "other": "erp.a_b", "topic": "shop.erp.a_b"},
+    scope=Scope.TABLE,
+)
+TOPIC_ALIKE = ErrorCode(
+    "T306",
+    "Kafka takes topic {topic} of table {other} for topic {like} of table {one}",
+    "exclude one of them in {source.exclude_tables}, or publish it from a pipeline with another "
+    "{kafka.topic_prefix}",
+    cause=(
+        "In the names of its figures, Kafka replaces each `.` of a topic by `_`, so it refuses a "
+        "topic that differs from another one in these characters alone."
+    ),
+    example={
+        "one": "shop.eu_orders",
+        "other": "shop_eu.orders",
+        "topic": "cdc.shop_eu.orders",
+        "like": "cdc.shop.eu_orders",
+    },
+    scope=Scope.TABLE,
 )
 NO_COLUMN_NAMES = ErrorCode(
     "T302",
@@ -26,6 +44,7 @@ NO_COLUMN_NAMES = ErrorCode(
     passable=True,
     cause="With binlog_row_metadata=MINIMAL, the log holds the types of columns, but no names.",
     example={"log_position": "binlog.000042:1187", "table": "erp.orders"},
+    scope=Scope.TABLE,
 )
 MISFIT = ErrorCode(
     "T303",
@@ -40,6 +59,7 @@ MISFIT = ErrorCode(
         "it is now. When these rows were logged, the table was another one."
     ),
     example={"log_position": "binlog.000042:1187", "table": "erp.orders"},
+    scope=Scope.TABLE,
 )
 TOPIC_TAKEN = ErrorCode(
     "T305",
@@ -50,6 +70,7 @@ TOPIC_TAKEN = ErrorCode(
         "could be the same."
     ),
     example={"table": "erp.orders", "topic": "shop.erp.orders"},
+    scope=Scope.TABLE,
 )
 FIELD_SHARED = ErrorCode(
     "T304",
@@ -57,4 +78,5 @@ FIELD_SHARED = ErrorCode(
     "choose another {envelope.field_names}, or rename one of them",
     cause="Avro allows few characters in the name of a field, so each other one is replaced.",
     example={"one": "a b", "other": "a-b", "field": "a_b"},
+    scope=Scope.TABLE,
 )

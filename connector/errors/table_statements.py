@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connector.errors.code import End, ErrorCode
+from connector.errors.code import End, ErrorCode, Scope
 
 _CONTINUE = "continue after it: give the pipeline a new name and set {source.start}"
 _NOTHING = ". Nothing from this transaction was published"
@@ -26,7 +26,14 @@ _AT = {
 
 
 def _refused(
-    code: str, what: str, fix: str, fence_fix: str | None = None, *, cause: str, **example: object
+    code: str,
+    what: str,
+    fix: str,
+    fence_fix: str | None = None,
+    *,
+    scope: Scope = Scope.PROCESS,
+    cause: str,
+    **example: object,
 ) -> ErrorCode:
     return ErrorCode(
         code,
@@ -34,6 +41,7 @@ def _refused(
         fix,
         fence_fix=fence_fix,
         passable=True,
+        scope=scope,
         cause=cause,
         example={**_AT, **example},
     )
@@ -65,6 +73,7 @@ STATEMENT = _refused(
     "{verb} in database {schema}, logged as a statement,",
     _ROW_FORMAT,
     _ROW_FORMAT_KEPT_BACK,
+    scope=Scope.TABLE,
     cause=_STATEMENT,
     rule=_RULE,
     verb="UPDATE",
@@ -83,6 +92,7 @@ LOAD_DATA = _refused(
     "LOAD DATA into {database}.{table}, logged as a statement,",
     _ROW_FORMAT,
     _ROW_FORMAT_KEPT_BACK,
+    scope=Scope.TABLE,
     cause=_STATEMENT,
     rule=_RULE,
     database="erp",
@@ -159,6 +169,7 @@ REWRITTEN = ErrorCode(
         "table": "orders",
         "reason": "ALTER TABLE … MODIFY COLUMN price",
     },
+    scope=Scope.TABLE,
 )
 
 CONTINUE_BY_GTID = ErrorCode(
@@ -189,6 +200,15 @@ CONTINUE_BY_POSITION = ErrorCode(
     },
 )
 
+ASIDE = ErrorCode(
+    "T143",
+    "{why}",
+    'or set {quarantine.policy} = "fence-table" and start again: it keeps the changes of this '
+    "table back, and all other tables go on",
+    frame=True,
+    cause='With quarantine.policy = "stop", a change of one table ends the stream of all.',
+    example={"why": "column name holds a value that is not text of its character set"},
+)
 OTHER_OUTCOME = ErrorCode(
     "T151",
     "{log_position}: transaction {transaction} was rolled back when it was read before, but "

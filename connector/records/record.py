@@ -40,7 +40,8 @@ class RecordTarget:
     ) -> None:
         """Take one record; `headers` are encoded, `timestamp_ms` is when the source committed.
 
-        Raises before anything is taken if the record is too large for the target.
+        Raises before anything is taken if the record is too large for the target, or the topic is
+        missing and cannot be created.
         """
         raise NotImplementedError
 
@@ -48,6 +49,9 @@ class RecordTarget:
         self, topic: str, key: bytes | None, value: bytes | None, headers: bytes
     ) -> None:
         """Raise the error that `take` would raise for a record that is too large for the target."""
+
+    def require_topic(self, topic: str) -> None:
+        """Raise the error that `take` would raise because the target cannot create `topic`."""
 
 
 def put_header(out: BytesWriter, name: bytes, value: bytes) -> None:

@@ -209,7 +209,8 @@ class BatchingTarget(RecordTarget):
     ) -> None:
         """Encode a record at the end of its partition's batch.
 
-        Raises the receiver's error for a record that is too large before anything has changed.
+        Raises the receiver's error for a record that is too large, or for a topic that cannot be
+        created, before anything has changed.
         After any other error, only `drop` may be called.
         """
         content = _content_bytes(key, value, headers)
@@ -243,6 +244,11 @@ class BatchingTarget(RecordTarget):
         size_max: i64 = _content_bytes(key, value, headers) + _RECORD_OVERHEAD_BYTES
         if size_max + HEADER_BYTES > self._record_bytes_max:
             raise self._receiver.too_large(topic)
+
+    def require_topic(self, topic: str) -> None:
+        """Raise the receiver's error for a topic that cannot be created."""
+        if topic not in self._topics:
+            self._add_topic(topic)
 
     def flush(self) -> None:
         """Hand over every batch. Raises the receiver's errors."""

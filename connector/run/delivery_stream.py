@@ -29,6 +29,7 @@ from connector.changes.refusals import refused_change
 from connector.changes.statement import StatementKind
 from connector.changes.stream_listener import StreamListener
 from connector.errors import UnsupportedChange, table_statements
+from connector.errors.code import Scope
 from connector.gtid import MariadbGtidSet
 from connector.progress.order import file_number
 from connector.run.commit_times import CommitTimes
@@ -147,10 +148,12 @@ class DeliveryStream(ChangeReceiver):
         return "" if latest is None else latest.id
 
     def passing(self, refused: UnsupportedChange) -> UnsupportedChange:
-        """Return `refused` with the `source.start` after its transaction, if that is its fix."""
+        """Return `refused` with one more fix: `source.start` after its transaction, or a fence."""
         transaction = self._assembler.transaction
         if not refused.code.passable or transaction is None:
-            return refused
+            if refused.code.scope is Scope.PROCESS:
+                return refused
+            return UnsupportedChange(table_statements.ASIDE, why=refused)
         start = self._standing.start_after(transaction)
         if start:
             return UnsupportedChange(table_statements.CONTINUE_BY_GTID, why=refused, start=start)

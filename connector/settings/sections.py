@@ -237,9 +237,9 @@ class NotificationSettings(Section):
 
 
 class QuarantineSettings(Section):
-    """What happens to a change that cannot be published."""
+    """What happens to a table, or a row, that cannot be published."""
 
-    policy: Literal["stop", "fence-key", "fence-table"] = "stop"
+    policy: Literal["stop", "fence-key", "fence-table"] = "fence-table"
 
 
 class SchemaSettings(Section):
@@ -381,19 +381,5 @@ class Settings(FileSettings):
         if self.notifications.kafka_topic in own:
             raise UnfitValueError(
                 settings_choices.TOPIC_IN_USE, topic=self.notifications.kafka_topic
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _nothing_kept(self) -> Settings:
-        """Check that no whole row goes to quarantine if a part of it must not leave."""
-        hides = self.source.hides
-        if hides and self.quarantine.policy != "stop":
-            raise UnfitValueError(
-                settings_choices.KEEPS_ROWS, key="quarantine.policy", value=self.quarantine.policy
-            )
-        if hides and self.schema.on_rewrite == "fence":
-            raise UnfitValueError(
-                settings_choices.KEEPS_ROWS, key="schema.on_rewrite", value="fence"
             )
         return self

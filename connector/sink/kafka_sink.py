@@ -43,8 +43,10 @@ from connector.errors import (
     SinkRefused,
     SinkUnavailable,
     Superseded,
+    TopicRefused,
     kafka,
 )
+from connector.errors.code import Scope
 from connector.records.record import NO_HEADERS
 from connector.records.record_batch import HEADER_BYTES, BatchingTarget, BatchReceiver
 from connector.sink import attempts
@@ -227,8 +229,16 @@ class KafkaSink(BatchReceiver):
                 self._producer.abort_transaction()
 
     def partition_count(self, topic: str) -> int:
-        """Return the number of partitions of a topic; a missing topic is created."""
-        self._topics.ensure(topic)
+        """Return the number of partitions of a topic; a missing topic is created.
+
+        Raises TopicRefused if Kafka refuses that, as for a name that it takes for another topic's.
+        """
+        try:
+            self._topics.ensure(topic)
+        except SinkRefused as error:
+            if error.code.scope is Scope.PLACE:
+                raise TopicRefused(error.code, **error.message.facts) from error
+            raise
         try:
             return len(self._producer.partitions_for(topic))
         except (KafkaError, OSError) as error:

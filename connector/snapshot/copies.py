@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import structlog
 
 from connector.changes.statement import StatementKind
-from connector.errors import DefiniteError, SourceRefused, UnsupportedChange, fields
+from connector.errors import DefiniteError, SourceRefused, fields
 from connector.errors import copies as codes
+from connector.errors.code import Scope
 from connector.quarantine.core.copied_rows import TableFenced
 from connector.snapshot.copy_scheduler import CopyScheduler
 from connector.snapshot.table_copy import TableCopy
@@ -326,7 +327,9 @@ class Copies:
     def _fail(self, copy: TableCopy, error: Exception) -> None:
         state = copy.state
         kept_back = isinstance(error, TableFenced) or (
-            isinstance(error, UnsupportedChange) and self._goes_on_without
+            isinstance(error, DefiniteError)
+            and error.code.scope is not Scope.PROCESS
+            and self._goes_on_without
         )
         asked_for = state.request != NO_REQUEST
         if state.where and not asked_for and isinstance(error, DefiniteError):

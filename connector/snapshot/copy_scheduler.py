@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING
 import structlog
 
 from connector.envelope.key_watch import KEYS_MAX
-from connector.errors import RecordTooLarge, SourceRefused, UnsupportedChange, copies, fields
+from connector.errors import (
+    RecordTooLarge,
+    SourceRefused,
+    TopicRefused,
+    UnsupportedChange,
+    copies,
+    fields,
+)
 from connector.snapshot.jobs import (
     ChunkJob,
     ChunkRead,
@@ -249,7 +256,7 @@ class CopyScheduler:
                 continue
             try:
                 self._put(copy, result)
-            except (UnsupportedChange, RecordTooLarge) as error:
+            except (UnsupportedChange, RecordTooLarge, TopicRefused) as error:
                 self._failed(copy, error)
                 continue
             if copy.is_over:
@@ -286,7 +293,7 @@ class CopyScheduler:
             return
         try:
             outcome = table_pass.step()
-        except (UnsupportedChange, RecordTooLarge) as error:
+        except (UnsupportedChange, RecordTooLarge, TopicRefused) as error:
             for copy in table_pass.copies:
                 self._failed(copy, error)
             return

@@ -125,12 +125,14 @@ class CopyOutput:
         schema = chunk.schema
         left_out = touched | self._copied_rows.fenced_keys(schema)
         # It raises if another table has the topic.
-        self._encoder.tables.topic(schema.database, schema.table)
+        topic = self._encoder.tables.topic(schema.database, schema.table)
+        events = self._encoder.tables.outbox_events(schema)
+        if events is None:
+            self._target.require_topic(topic)
         first = self._standing.between(chunk.count)
         self._announce(schema, first, read_us)
         read_at = replace(self._read_at(first, read_us), first=marks[0], last=marks[1])
         now_us = self.now_us
-        events = self._encoder.tables.outbox_events(schema)
         if events is None:
             rows = chunk.publish(self._target, self._options, read_at, left_out, now_us)
         else:

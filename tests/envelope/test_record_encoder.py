@@ -85,7 +85,10 @@ class Encoder:
 
     def __init__(self, *schema_keys: str) -> None:
         self._target = Collected()
-        schemas = dict.fromkeys(schema_keys, b"{}")
+        schemas = {}
+        for key in schema_keys:
+            database, table = key.partition("/")[0].split(".")
+            schemas[key] = json.dumps({"database": database, "table": table}).encode()
         self.encoder = RecordEncoder(OPTIONS, TransactionOrder(), self._target, schemas)
 
     def rows(self, change: RowsChange) -> list[Record]:

@@ -14,12 +14,13 @@ from connector.envelope.copied.taken_back import put_taken_back
 from connector.envelope.debezium.form import DebeziumForm
 from connector.envelope.options import EnvelopeOptions
 from connector.envelope.record_encoder import RecordEncoder
-from connector.envelope.topics import Route, Topics
+from connector.envelope.topics import Route, TopicClaims, Topics
 from connector.errors import UnsupportedChange, table_schemas
 from connector.progress.order import TransactionOrder
 from tests.envelope.collected import Collected
 from tests.envelope.copied.test_selected_rows import KEYED, NOW_US, READ_AT, row
 from tests.envelope.test_record_encoder import changed, inserted, table
+from tests.errors.texts import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -130,3 +131,39 @@ def test_a_route_cannot_lead_to_the_topic_of_another_table(first: str) -> None:
         f"table shop.{second} would have topic p.shop.t, which a table has alone, and others by a "
         "route; send both by envelope.routes, or choose another topic there"
     )
+
+
+@pytest.mark.parametrize(
+    ("older", "younger"),
+    [
+        (("shop", "eu_orders"), ("shop_eu", "orders")),
+        (("a", "b.c"), ("a_b", "c")),
+        (("shop_eu", "orders"), ("shop", "eu_orders")),
+    ],
+)
+def test_a_topic_that_kafka_takes_for_another_one_is_refused(
+    older: tuple[str, str], younger: tuple[str, str]
+) -> None:
+    claims = TopicClaims(Topics("p"))
+    like = claims.of(*older)
+    for _ in range(2):
+        with pytest.raises(UnsupportedChange) as caught:
+            claims.of(*younger)
+        one, other = ".".join(older), ".".join(younger)
+        topic = Topics("p").of(*younger)
+        facts = {"one": one, "other": other, "topic": topic, "like": like}
+        assert caught.value.text == text_of(table_schemas.TOPIC_ALIKE, **facts)
+    assert claims.of(*older) == like
+    assert claims.names == {like: ".".join(older)}
+
+
+def test_a_table_keeps_its_topic_after_a_restart() -> None:
+    first, target = encoder_of()
+    first.rows(inserted(table("t_1"), 7), NOW_US)
+    written = {(each.key or b"").decode(): each.value or b"" for each in target.release()}
+    schemas = {key: value for key, value in written.items() if key.startswith("shop.t_1/")}
+    again = RecordEncoder(options(), TransactionOrder(), Collected(), schemas)
+    with pytest.raises(UnsupportedChange) as caught:
+        again.rows(inserted(table("t$1"), 7), NOW_US)
+    assert caught.value.code is table_schemas.TOPIC_SHARED
+    again.rows(inserted(table("t_1"), 8), NOW_US)

@@ -8,7 +8,7 @@ from string import Formatter
 from typing import TYPE_CHECKING
 
 from connector.errors.catalogue import GROUPS
-from connector.errors.code import End
+from connector.errors.code import End, Scope
 from tests.errors.catalogue import MODULES
 
 if TYPE_CHECKING:
@@ -31,10 +31,13 @@ value of a row or a secret.
 | 3 | Starting again cannot help. Kafka has what comes before the failure, and no more. | 3 |
 | 3, later | It may pass: `run` tries again for `retry.refused_seconds`, at the start for 10 \
 seconds. Other commands end at once. | 3 |
+| table | Its table goes to [quarantine](quarantine.md), or its copy fails, and all other tables \
+go on. With `quarantine.policy = "stop"`, and in other commands, it is 3. In the Spark job, it \
+[sets the table aside](mirror.md#when-a-table-cannot-go-on). | |
+| table or 3 | In rows of a table, or for its topic: as *table*. Elsewhere: as 3. | 3 |
 | retried | `run` goes on from what was committed, after a pause (`[retry]`). | 1, after \
 `retry.attempts_max` attempts |
-| 1 | The command has waited long enough, or the demo or the Spark job has failed. An error of one \
-table of the mirror only [sets the table aside](mirror.md#when-a-table-cannot-go-on). | 1 |
+| 1 | The command has waited long enough, or the demo or the Spark job has failed. | 1 |
 | goes on | Nothing ends. This is a line of the log. | |
 
 `dump`, `stat` and `flashback` have exit codes of their own: see their `--help`. 0 is a clean end,
@@ -43,6 +46,7 @@ also after SIGTERM. After a second SIGTERM or Ctrl-C the exit code is 130.
 `make errors-page` writes this page from `connector/errors/`.
 """
 _ENDS = {End.FAILED: "1"}
+_SCOPES = {Scope.TABLE: "table", Scope.PLACE: "table or 3"}
 _SPECIAL = re.compile(r"([\\|*_<>\[\]])")
 _NUMBER = re.compile(r"\b[A-Z]\d+: ")
 
@@ -85,6 +89,8 @@ def _line(code: ErrorCode) -> str:
     fix = _shown(code.fix)
     waits = "Wait." if code.end is End.RETRIED else ""
     end = _ENDS.get(code.end, code.end.value)
+    if code.end in (End.DEFINITE, End.FAILED):
+        end = _SCOPES.get(code.scope, end)
     why = _SPECIAL.sub(r"\\\1", code.cause)
     return f"| {code} | {_shown(code.what)} | {why} | {fix or waits} | {end} |"
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from connector.contract import QuarantineRecord
     from connector.envelope.columns.choice import ColumnChoice
+    from connector.errors import ConnectorError
     from connector.progress.progress_record import Progress
     from connector.records.record import Record
     from connector.records.record_batch import RecordBatch
@@ -163,9 +164,12 @@ class Kafka(BatchReceiver):
 
     committed: dict[str, list[Record]] = field(default_factory=lambda: defaultdict(list))
     open: list[Record] = field(default_factory=list)
+    # What it answers instead of creating a topic.
+    refusals: dict[str, ConnectorError] = field(default_factory=dict)
 
     def partition_count(self, topic: str) -> int:
-        del topic
+        if topic in self.refusals:
+            raise self.refusals[topic]
         return 1
 
     def receive(self, batch: RecordBatch) -> None:

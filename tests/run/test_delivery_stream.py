@@ -19,7 +19,13 @@ from connector.dump.envelope.format import EnvelopeFormat
 from connector.envelope.options import EnvelopeOptions
 from connector.envelope.record_encoder import RecordEncoder
 from connector.envelope.schemas.table_schema import schema_topic
-from connector.errors import ConnectorError, UnsupportedChange, table_schemas, table_statements
+from connector.errors import (
+    ConnectorError,
+    UnsupportedChange,
+    table_rows,
+    table_schemas,
+    table_statements,
+)
 from connector.gtid import GtidSet, MariadbGtidSet
 from connector.progress.server_identity import ServerIdentity
 from connector.progress.start_point import StartPoint
@@ -227,8 +233,18 @@ def test_a_refused_transaction_is_told_with_the_position_after_it(name: str, sta
     assert listed or not rest
 
 
-def test_a_refusal_that_nothing_passes_is_told_as_it_is() -> None:
+def test_a_refusal_of_one_table_names_the_quarantine() -> None:
     refused = UnsupportedChange(
         table_schemas.TOPIC_SHARED, one="a.b c", other="a.b_c", topic="p.a.b_c"
     )
+    told = Delivery(LOG).stream.passing(refused)
+    assert told.code is refused.code
+    assert told.text == (
+        f'{refused.text}; or set quarantine.policy = "fence-table" and start again: it keeps the '
+        "changes of this table back, and all other tables go on"
+    )
+
+
+def test_a_refusal_that_nothing_passes_is_told_as_it_is() -> None:
+    refused = UnsupportedChange(table_rows.FILE_NUMBER, file="binlog.backup")
     assert Delivery(LOG).stream.passing(refused) is refused

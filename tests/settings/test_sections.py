@@ -293,22 +293,6 @@ def test_exact_topics_have_no_routes(config: Path) -> None:
     assert found.key_field == "__dbz__physicalTableIdentifier"
 
 
-@pytest.mark.parametrize(
-    ("section", "key", "value"),
-    [("quarantine", "policy", "fence-key"), ("schema", "on_rewrite", "fence")],
-)
-def test_rows_that_records_have_not_whole_cannot_be_kept(
-    config: Path, section: str, key: str, value: str
-) -> None:
-    masked = MINIMAL.replace("[kafka]", 'exclude_columns = ["a.b.c"]\n[kafka]')
-    config.write_text(f'{masked}[{section}]\n{key} = "{value}"\n')
-    assert message_of(config).endswith(
-        f'{section}.{key} = "{value}" would keep whole rows in quarantine, also what source.masks, '
-        "source.columns and source.exclude_columns leave out; `binlog-connector config` explains "
-        "the keys"
-    )
-
-
 def test_a_cloud_event_has_an_envelope(config: Path) -> None:
     config.write_text(
         f'{MINIMAL}[envelope]\nprofile = "debezium"\nvalue_format = "cloudevents"\nshape = "flat"'

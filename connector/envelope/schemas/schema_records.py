@@ -28,7 +28,7 @@ from connector.envelope.schemas.table_schema import TableSchema, schema_topic, w
 from connector.records.record import NO_HEADERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from mypy_extensions import i64
 
@@ -104,6 +104,12 @@ class SchemaRecords(PublishedColumns):
         """Return the published tables of a database."""
         start = f"{database}."
         return [name[len(start) :] for name in self._ids if name.startswith(start)]
+
+    def published(self) -> Iterator[tuple[str, str]]:
+        """Yield database and table of all that have had records, the oldest first."""
+        for ids in self._ids.values():
+            record: SchemaRecord = json.loads(next(iter(ids.values())))
+            yield record["database"], record["table"]
 
     def known(self, database: str, table: str) -> KnownColumns | None:
         """Return the columns that consumers know, and the names that columns have or have had."""

@@ -12,7 +12,7 @@ from connector.binlog.columns.row_plan import describe
 from connector.envelope.cells.values import value_encoder
 from connector.envelope.schemas.table_schema import schema_column
 from connector.errors import DecodeError, UnsupportedChange
-from connector.quarantine.core.record import COPIED, ROWS, ChangeReader, quarantined_rows
+from connector.quarantine.core.record import COPIED, ROWS, WITHHELD, ChangeReader, quarantined_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,6 +42,9 @@ def explain(record: QuarantineRecord, event: bytes) -> Iterator[str]:
         for kept in record["rows"]:
             yield f"  row of a copy, key {kept['keys'][0]}"
         yield from _hexdump(event, 0, min(len(event), _COLUMN_BYTES))
+        return
+    if record["kind"] == WITHHELD:
+        yield "  rows         are not kept: copy the table again"
         return
     if record["kind"] != ROWS:
         yield f"  statement    {record['query'] or 'in the event'}"

@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Final, final
 from connector.changes.statement import StatementKind
 from connector.changes.transaction import StatementChange
 from connector.envelope.rows.row_keys import RowKeys
-from connector.errors import EventError, RecordTooLarge, UnsupportedChange, quarantine
+from connector.errors import (
+    EventError,
+    RecordTooLarge,
+    TopicRefused,
+    UnsupportedChange,
+    quarantine,
+)
+from connector.errors.code import Scope
 from connector.quarantine.core.advice import reason_of
 from connector.quarantine.core.fence_setter import FenceSetter, OriginOfChange
 from connector.quarantine.core.fences import ALL_TABLES
@@ -72,14 +79,14 @@ class Guard:
                 return
         try:
             self._encoder.rows(change, now_us)
-        except (UnsupportedChange, EventError, RecordTooLarge) as error:
+        except (UnsupportedChange, EventError, RecordTooLarge, TopicRefused) as error:
             self._take_out(change, self._encoder.rows_written, error, now_us)
 
     def rest(self, change: RowsChange, first: i64, now_us: i64) -> None:
         """Do as `rows` does, from row number `first` on; before the stream, nothing was fenced."""
         try:
             self._encoder.rest(change, first, now_us)
-        except (UnsupportedChange, EventError, RecordTooLarge) as error:
+        except (UnsupportedChange, EventError, RecordTooLarge, TopicRefused) as error:
             self._take_out(change, self._encoder.rows_written, error, now_us)
 
     def unnamed(self, change: RowsChange, error: UnsupportedChange, now_us: i64) -> None:
@@ -140,6 +147,10 @@ class Guard:
         reason = reason_of(refusal, database, table)
         self._keep_statement(change, STATEMENT, reason, now_us)
 
+    def _ends(self, error: ConnectorError) -> bool:
+        """Return whether an error of a row ends the stream."""
+        return self._policy == STOP or error.code.scope is Scope.PROCESS
+
     def _keep_or_separate(self, change: RowsChange, fenced: TableFences, now_us: i64) -> None:
         whole = fenced.whole
         if whole is None:
@@ -150,9 +161,9 @@ class Guard:
 
     def _take_out(self, change: RowsChange, first: i64, error: ConnectorError, now_us: i64) -> None:
         """Handle row `first` of an event, which cannot be written, and the rows after it."""
-        if self._policy == STOP:
+        if self._ends(error):
             raise error
-        if self._policy == FENCE_TABLE:
+        if self._policy == FENCE_TABLE or isinstance(error, TopicRefused):
             self._keep_rest(change, [], first, _reason(change, error), now_us)
         else:
             self._separate(change, first, now_us)
@@ -165,7 +176,7 @@ class Guard:
             # All ends are found, so the start of each row is known.
             rows.count()
             keys = RowKeys(rows, table.schema, self._encoder.options.debezium)
-        except (UnsupportedChange, EventError, RecordTooLarge) as error:
+        except (UnsupportedChange, EventError, RecordTooLarge, TopicRefused) as error:
             self._keep_from(change, [], first, error, now_us)
             return
         schema = table.schema
@@ -191,8 +202,9 @@ class Guard:
             else:
                 try:
                     self._encoder.row(table, row, number)
-                except (UnsupportedChange, EventError, RecordTooLarge) as error:
-                    if not row_keys or not self._fencing.can_fence_keys(schema):
+                except (UnsupportedChange, EventError, RecordTooLarge, TopicRefused) as error:
+                    whole = isinstance(error, TopicRefused) or self._ends(error)
+                    if whole or not row_keys or not self._fencing.can_fence_keys(schema):
                         self._keep_from(change, kept, number, error, now_us)
                         return
                     why = reason_of(error, schema.database, schema.table)
@@ -212,7 +224,7 @@ class Guard:
         error: ConnectorError,
         now_us: i64,
     ) -> None:
-        if self._policy == STOP:
+        if self._ends(error):
             raise error
         self._keep_rest(change, kept, first, _reason(change, error), now_us)
 

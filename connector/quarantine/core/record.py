@@ -38,6 +38,7 @@ ROWS = "rows"
 GONE = "gone"
 STATEMENT = "statement"
 COPIED = "copied"
+WITHHELD = "withheld"
 
 # Size of a part without the event's bytes: numbers and names.
 _PART_BYTES = 256
@@ -62,13 +63,25 @@ def encoded(data: bytes) -> str:
     return b64encode(data).decode("ascii")
 
 
+def has_room(record: QuarantineRecord, bytes_max: int) -> bool:
+    """Return whether a record of at most `bytes_max` bytes holds `record` and some of its event."""
+    return _room(record, bytes_max) >= _BASE64_BYTES
+
+
+def without_rows(record: QuarantineRecord) -> QuarantineRecord:
+    """Return a record without what the log has of the change."""
+    kind = record["kind"]
+    withheld = WITHHELD if kind in (ROWS, COPIED) else kind
+    bare = {"kind": withheld, "format_description": "", "table_map": "", "query": ""}
+    return cast("QuarantineRecord", {**record, **bare})
+
+
 def values_of(record: QuarantineRecord, event: bytes, bytes_max: int) -> Iterator[bytes]:
     """Yield the values of the records that hold `record`, each of at most `bytes_max` bytes.
 
     `event` is split over them. Raises RecordTooLarge if even the other fields have no room.
     """
-    head = {**record, "event": "", "parts": 1_000_000}
-    room = bytes_max - len(json.dumps(head, separators=(",", ":")))
+    room = _room(record, bytes_max)
     later_room = bytes_max - _PART_BYTES
     if room < _BASE64_BYTES or later_room < _BASE64_BYTES:
         raise RecordTooLarge(
@@ -84,6 +97,12 @@ def values_of(record: QuarantineRecord, event: bytes, bytes_max: int) -> Iterato
         piece = {"seq": record["seq"], "part": number, "parts": len(slices)}
         part = {**record, **piece} if number == 1 else piece
         yield json.dumps({**part, "event": encoded(data)}, separators=(",", ":")).encode()
+
+
+def _room(record: QuarantineRecord, bytes_max: int) -> int:
+    """Return how many bytes are left for the event in the first record."""
+    head = {**record, "event": "", "parts": 1_000_000}
+    return bytes_max - len(json.dumps(head, separators=(",", ":")))
 
 
 class RecordParts:

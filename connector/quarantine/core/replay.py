@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Protocol
 from connector.envelope.event_encoder import HALVES, US_PER_MS
 from connector.errors import DecodeError, EventError, RecordTooLarge, UnsupportedChange, quarantine
 from connector.quarantine.core.advice import reason_of
-from connector.quarantine.core.record import COPIED, GONE, ROWS, ChangeReader, quarantined_rows
+from connector.quarantine.core.record import (
+    COPIED,
+    GONE,
+    ROWS,
+    WITHHELD,
+    ChangeReader,
+    quarantined_rows,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,6 +36,8 @@ _TURN_BYTES = 4 * 1024 * 1024
 # How long to wait for kept changes that were committed but not read yet.
 _PATIENCE_SECONDS = 60.0
 _ROW_DIGITS = 8
+# Why rows cannot be written again that are not kept as the log has them.
+_UNREADABLE = {COPIED: quarantine.REPLAY_COPIED, WITHHELD: quarantine.REPLAY_WITHHELD}
 
 
 class KeptRecords(Protocol):
@@ -109,15 +118,16 @@ class Replay:
         return any(fence is each for each in self._fences.of(self._database, self._table) or ())
 
     def _write(self, record: QuarantineRecord, event: bytes, now_us: int) -> None:
-        if record["kind"] not in (ROWS, COPIED):
+        if record["kind"] not in (ROWS, *_UNREADABLE):
             self._write_statement(record, event, now_us)
             return
         concerned = self._concerned(record)
         if not concerned:
             return
-        if record["kind"] == COPIED:
+        code = _UNREADABLE.get(record["kind"])
+        if code is not None:
             name = f"{record['database']}.{record['table']}"
-            self._fail(concerned, str(UnsupportedChange(quarantine.REPLAY_COPIED, table=name)))
+            self._fail(concerned, str(UnsupportedChange(code, table=name)))
             return
         try:
             change = self._changes.rows(record, event)

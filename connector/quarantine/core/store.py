@@ -6,8 +6,18 @@ from typing import TYPE_CHECKING, final
 
 from connector.contract import QUARANTINE_TOPIC_SUFFIX, control_topic
 from connector.envelope.event_encoder import US_PER_MS
-from connector.errors import UnsupportedChange, table_columns
-from connector.quarantine.core.record import COPIED, ROWS, encoded, event_bytes, fields, values_of
+from connector.quarantine.core.record import (
+    COPIED,
+    GONE,
+    ROWS,
+    STATEMENT,
+    encoded,
+    event_bytes,
+    fields,
+    has_room,
+    values_of,
+    without_rows,
+)
 from connector.records.record import NO_HEADERS
 
 if TYPE_CHECKING:
@@ -152,6 +162,16 @@ class QuarantineStore:
         )
         self._take(record, row.data, now_us)
 
+    def _hides(self, record: QuarantineRecord) -> bool:
+        """Return whether a change may have values that must not leave the process."""
+        chosen = self._chosen
+        if chosen is None or record["kind"] == GONE:
+            return False
+        # A statement may name values of any table.
+        if record["kind"] == STATEMENT:
+            return bool(chosen.patterns)
+        return chosen.hides(record["database"], record["table"])
+
     def _write(
         self,
         transaction: SourceTransaction,
@@ -183,10 +203,9 @@ class QuarantineStore:
         self._take(record, data, now_us)
 
     def _take(self, record: QuarantineRecord, data: bytes, now_us: int) -> None:
-        database, table = record["database"], record["table"]
-        if self._chosen is not None and self._chosen.hides(database, table):
-            raise UnsupportedChange(table_columns.HIDDEN_ROW, table=f"{database}.{table}")
         key = f"{self._pipeline}/{record['database']}.{record['table']}".encode()
         bytes_max = self._record_bytes_max - len(key) - _OVERHEAD_BYTES
+        if self._hides(record) or not has_room(record, bytes_max):
+            record, data = without_rows(record), b""
         for value in values_of(record, data, bytes_max):
             self._target.take(self._topic, key, value, NO_HEADERS, now_us // US_PER_MS)

@@ -167,6 +167,9 @@ def test_no_right_to_create_topics_of_further_tables(
     with allowed.connector() as connector:
         allowed.wait_for_changes(1, connector)
         assert connector.terminate() == 0
+    with closing(KafkaAdminClient(bootstrap_servers=guarded_broker.endpoint.bootstrap)) as admin:
+        one = {"num_partitions": 1, "replication_factor": 1}
+        admin.create_topics({f"{stream.prefix}.quarantine": one}, wait_for_metadata=True)
     denied = guarded(stream, guarded_broker, ACLOperation.CREATE)
     with denied.connector() as connector:
         # Existing topics work.
@@ -179,10 +182,15 @@ def test_no_right_to_create_topics_of_further_tables(
             "beforehand, or allow CREATE and DESCRIBE on topics that start with kafka.topic_prefix"
         )
         stream.execute("CREATE TABLE u (id INT PRIMARY KEY)", "INSERT INTO u VALUES (1)")
-        assert connector.wait() == 3
-        text = failure_of(connector.output()).replace(stream.database, "shop")
+        stream.execute("INSERT INTO t VALUES (3)")
+        denied.wait_for_changes(3, connector)
+        assert connector.terminate() == 0
+        lines = [json.loads(line) for line in connector.output().splitlines()]
+        (fenced,) = (each for each in lines if each.get("cdc.fenced") == "the table")
+        assert fenced["cdc.table"] == f"{stream.database}.u"
+        text = fenced["cdc.reason"].replace(stream.database, "shop")
         assert text.replace(denied.broker.bootstrap, "BROKER") == (
-            "kafka BROKER: cannot create topic shop.shop.u: the user lacks rights on it; "
+            "[K111] kafka BROKER: cannot create topic shop.shop.u: the user lacks rights on it; "
             f"{RIGHTS}, or create the topic beforehand"
         )
 

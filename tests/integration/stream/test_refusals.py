@@ -1,4 +1,4 @@
-"""What cannot be published without loss stops the connector, with where, what and what to do."""
+"""What cannot be published stops a connector that shall, with where, what and what to do."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def last_error(stream: Stream, **changed: object) -> str:
 
 
 def whole_error(stream: Stream, **changed: object) -> str:
-    code, output = run_to_end(stream.config(**changed))
+    code, output = run_to_end(stream.config(quarantine__policy="stop", **changed))
     assert code == 3, output
     return failure_of(output)
 

@@ -11,7 +11,7 @@ from connector.errors import (
     mirror_tables,
 )
 from connector.errors.catalogue import codes
-from stream_jobs.quarantine.table_errors import _ONE_TABLE
+from connector.errors.code import Scope
 
 ENDS_THE_JOB = (
     mirror.SPARK_FAILED,
@@ -57,12 +57,14 @@ NEITHER = (
     mirror_cuts.NOT_A_GTID,
     mirror_cuts.NO_CUT,
     mirror_cuts.TABLE_GONE,
+    mirror_jobs.END_NOT_KEPT,
 )
 
 
 def test_it_was_decided_for_each_code_what_it_concerns() -> None:
     # The replica is a process of its own, and stops for each error.
     known = {code for code in codes() if code.startswith("M") and not code.startswith("M9")}
+    one_table = {code for code in known if codes()[code].scope is Scope.TABLE}
     others = {code.code for code in (*ENDS_THE_JOB, *NEITHER)}
-    assert _ONE_TABLE | others == known
-    assert not _ONE_TABLE & others
+    assert one_table | others == known
+    assert not one_table & others
