@@ -30,6 +30,7 @@ class DefaultKind(Enum):
 
     NULL = "null"
     LITERAL = "literal"
+    BITS = "bits"  # a bit literal: `text` is its number; in a column of text it is bytes
     IMPLICIT = "implicit"  # NOT NULL without DEFAULT: zero, the empty string, the first label
     NOW = "now"  # CURRENT_TIMESTAMP: when the statement ran, `text` in seconds since the epoch
     COMPUTED = "computed"  # not in the log
@@ -52,6 +53,8 @@ _NOT_A_COLUMN = (
 
 _COMPUTED_WORDS = ("AS", "GENERATED", "AUTO_INCREMENT", "SERIAL")
 _NOW = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP")
+# Introducers of character sets in which each character of ASCII is its one byte.
+_OF_ASCII = ("_ascii", "_latin1", "_utf8", "_utf8mb3", "_utf8mb4")
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?([eE][0-9]+)?")
 _ESCAPES = {
     "0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"
@@ -117,6 +120,8 @@ def _default(name: str, tokens: list[Token], timestamp: int) -> AddedColumn:
         tokens = tokens[1:]
     # A character set introducer: DEFAULT _utf8mb4'x'.
     if len(tokens) > 1 and tokens[0].text.startswith("_") and tokens[1].kind == "string":
+        if tokens[0].text.lower() not in _OF_ASCII:
+            return AddedColumn(name, DefaultKind.COMPUTED)
         tokens = tokens[1:]
     if not tokens:
         return AddedColumn(name, DefaultKind.COMPUTED)
@@ -139,7 +144,7 @@ def _string(name: str, text: str) -> AddedColumn:
         digits = text[2:-1] or "0"
         if not set(digits) <= {"0", "1"}:
             return AddedColumn(name, DefaultKind.COMPUTED)
-        return AddedColumn(name, DefaultKind.LITERAL, str(int(digits, 2)))
+        return AddedColumn(name, DefaultKind.BITS, str(int(digits, 2)))
     if text[0] in "xX":
         # A hexadecimal literal is bytes or a number, depending on the type.
         return AddedColumn(name, DefaultKind.COMPUTED)

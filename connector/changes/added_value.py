@@ -16,6 +16,8 @@ from connector.contract import INTEGER_TYPES
 if TYPE_CHECKING:
     from connector.changes.column_definition import ColumnDefinition
 
+# Types to which a bit literal is a number.
+NUMBER_TYPES: Final = frozenset({*INTEGER_TYPES, "decimal", "float", "double", "bit", "year"})
 _FLOAT_DIGITS: Final = 6
 _INTEGER: Final = re.compile(r"-?\d+")
 _PRINTED: Final = re.compile(r"0|-?[1-9]\d*")
@@ -39,7 +41,10 @@ def is_value_certain(added: AddedColumn, definition: ColumnDefinition, mode: int
         return kind not in _NO_IMPLICIT
     if added.default is DefaultKind.NOW:
         return kind == "timestamp" and not definition.arguments
-    return added.default is DefaultKind.LITERAL and _is_literal_certain(added, definition, mode)
+    if added.default is DefaultKind.BITS and kind not in NUMBER_TYPES:
+        return False
+    literal = added.default in (DefaultKind.LITERAL, DefaultKind.BITS)
+    return literal and _is_literal_certain(added, definition, mode)
 
 
 def _is_literal_certain(added: AddedColumn, definition: ColumnDefinition, mode: int) -> bool:
@@ -58,7 +63,7 @@ def _is_literal_certain(added: AddedColumn, definition: ColumnDefinition, mode: 
     if kind in ("float", "double"):
         return _is_float_certain(text, definition)
     if kind == "bit":
-        return not quoted
+        return not quoted and text.isdecimal()
     if kind in ("enum", "set"):
         return quoted
     return _is_text_certain(text, definition, quoted=quoted)

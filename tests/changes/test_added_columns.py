@@ -8,7 +8,7 @@ from connector.changes.added_columns import AddedColumn, DefaultKind, added_colu
 from connector.changes.statement_classifier import classify
 
 NULL, LITERAL, IMPLICIT = DefaultKind.NULL, DefaultKind.LITERAL, DefaultKind.IMPLICIT
-COMPUTED, NOW = DefaultKind.COMPUTED, DefaultKind.NOW
+COMPUTED, NOW, BITS = DefaultKind.COMPUTED, DefaultKind.NOW, DefaultKind.BITS
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,15 @@ COMPUTED, NOW = DefaultKind.COMPUTED, DefaultKind.NOW
         ("DECIMAL(10,2) NOT NULL DEFAULT 1.50", LITERAL, "1.50"),
         ("DOUBLE DEFAULT 1e3", LITERAL, "1e3"),
         ("BOOLEAN DEFAULT TRUE", LITERAL, "1"),
-        ("BIT(4) DEFAULT b'101'", LITERAL, "5"),
+        ("BIT(4) DEFAULT b'101'", BITS, "5"),
+        ("VARCHAR(9) DEFAULT B'1000001'", BITS, "65"),
+        # A byte of ASCII is half a character here.
+        ("VARCHAR(9) DEFAULT _utf16'ab'", COMPUTED, ""),
+        ("VARCHAR(9) DEFAULT _binary'ab'", COMPUTED, ""),
+        ("VARCHAR(9) DEFAULT _latin1 X'E9'", COMPUTED, ""),
+        ("VARCHAR(9) DEFAULT N'ab'", COMPUTED, ""),
+        ("VARCHAR(9) DEFAULT 0x4142", COMPUTED, ""),
+        ("VARCHAR(9) DEFAULT 0b1000001", COMPUTED, ""),
         ("VARCHAR(9) DEFAULT 'it''s'", LITERAL, "it's"),
         (r"VARCHAR(9) DEFAULT 'a\nb\'c'", LITERAL, "a\nb'c"),
         ("VARCHAR(9) CHARACTER SET utf8mb4 DEFAULT _utf8mb4'x' COMMENT 'DEFAULT y'", LITERAL, "x"),

@@ -9,6 +9,7 @@ from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
 from connector.changes.added_columns import AddedColumn, DefaultKind
+from connector.changes.added_value import NUMBER_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,6 +53,8 @@ def _value(column: SchemaColumn, added: AddedColumn) -> object | None:
         return datetime.fromtimestamp(int(added.text), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     if added.default is DefaultKind.IMPLICIT:
         return _implicit(column)
+    if added.default is DefaultKind.BITS and kind not in NUMBER_TYPES:
+        return None
     convert = _LITERALS.get(kind)
     return None if convert is None else convert(column, added.text)
 
