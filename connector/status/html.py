@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _TABLES_MAX = 100
 
 
-_QUOTED = re.compile("`([^`]+)`")
+_QUOTED = re.compile(r"`(\S(?:[^`]*[^`\s])?)`")
 
 
 class _Parts(NamedTuple):
@@ -47,6 +47,7 @@ def html(facts: Facts, *, acting: bool = False) -> str:
         style=parts.style,
         script=parts.script,
         tables=facts.tables[:_TABLES_MAX],
+        noted=any(table.copy or table.kept_back for table in facts.tables),
         more_tables=max(0, len(facts.tables) - _TABLES_MAX),
         mirror_tables=mirrors[:_TABLES_MAX],
         more_mirrors=max(0, len(mirrors) - _TABLES_MAX),

@@ -108,7 +108,7 @@ def _lag(lag: LagFacts) -> Text:
     if lag.bytes is not None:
         left.append(size(lag.bytes))
     if lag.seconds and lag.catch_up_seconds is not None:
-        left.append(f"has caught up in about {duration(lag.catch_up_seconds)}")
+        left.append(f"caught up in about {duration(lag.catch_up_seconds)}")
     return Text(", ".join(left))
 
 
@@ -178,16 +178,14 @@ def _tables(facts: Facts) -> Table:
     for title in ("records", "size"):
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("last change", no_wrap=True)
-    table.add_column("copy and quarantine", overflow="fold")
+    noted = any(one.copy or one.kept_back for one in facts.tables)
+    if noted:
+        table.add_column("copy and quarantine", overflow="fold")
     for one in facts.tables[:_TABLES_MAX]:
         last = "" if one.last_change is None else clock(one.last_change, facts.at)
-        table.add_row(
-            Text(visible(one.name)),
-            number(one.records),
-            size(one.bytes),
-            last,
-            _notes(one, facts.at),
-        )
+        notes = [_notes(one, facts.at)] if noted else []
+        name = Text(visible(one.name))
+        table.add_row(name, number(one.records), size(one.bytes), last, *notes)
     more = len(facts.tables) - _TABLES_MAX
     if more > 0:
         table.add_row(Text(f"and {more:,} more; --json has all", style="dim"))

@@ -8,10 +8,13 @@ import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from io import StringIO
 from typing import TYPE_CHECKING
 
 import pytest
+from rich.console import Console
 
+from connector.status import terminal
 from connector.status.curve import HEIGHT, WIDTH, lags, rates
 from connector.status.facts import (
     Condition,
@@ -194,7 +197,26 @@ def test_the_first_row_tells_how_late_the_latest_mirror_is() -> None:
     assert facts.end_to_end_seconds == 70
     text = re.sub(r"<[^>]+>", "", html(facts))
     assert "Lag of the mirrors\n1 min 10 s\nfrom the source to the latest mirror" in text
-    assert "has caught up in about 4 min" in text
+    assert "caught up in about 4 min" in text
     # One that has all that is in Kafka is as late as the stream.
     assert replace(facts, mirror=replace(mirror, tables=tables[:1])).end_to_end_seconds == 1.5
     assert replace(facts, mirror=replace(mirror, tables=[])).end_to_end_seconds is None
+
+
+def test_the_column_of_copies_is_there_only_if_it_has_something_to_say() -> None:
+    plain = TableFacts("shop.plain", 1, 90, NOW)
+    title = "Copy and quarantine"
+    assert title in html(facts_with(tables=(plain, COPIED)))
+    page = html(facts_with(tables=(plain,)))
+    assert title not in page
+    assert Outline(page).open == []
+    for tables, is_there in (((plain,), False), ((plain, COPIED), True)):
+        out = StringIO()
+        Console(file=out, width=160).print(terminal.shown(facts_with(tables=tables)))
+        assert (title.lower() in out.getvalue()) is is_there
+
+
+def test_words_between_backticks_are_code_and_nothing_else_of_them_is() -> None:
+    said = "`snapshot <b>` copies ``; `lone"
+    page = html(facts_with(Condition(State.COPY_FAILED, Level.CRITICAL, said)))
+    assert "<code>snapshot &lt;b&gt;</code> copies ``; `lone" in page
