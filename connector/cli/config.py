@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from importlib import resources
 from typing import Annotated
@@ -24,6 +25,44 @@ class Reference(StrEnum):
         folder = configs if self.value.endswith(".toml") else configs / "mysql"
         return (folder / self.value).read_text("utf-8")
 
+    def minimal(self) -> str:
+        """Return the keys that one sets in any case, as the file has them; of the others, all."""
+        wanted = _MINIMAL.get(self.value)
+        if wanted is None:
+            return self.text()
+        lines = [f"# `binlog-connector config {self.value}` prints every key."]
+        section, told = "", ""
+        comment: list[str] = []
+        for line in self.text().splitlines():
+            # Keys without a value are comments, too, and end the one before them.
+            key = f"{section}{line.partition(' =')[0]}"
+            if line.startswith("["):
+                section = line.strip("[]") + "."
+            elif key in wanted:
+                if section != told:
+                    lines += ["", f"[{section.removesuffix('.')}]"]
+                lines += [*comment, line]
+                told = section
+            is_meaning = line.startswith("#") and not _COMMENTED.match(line)
+            comment = [*comment, line] if is_meaning else []
+        return "\n".join([*lines, ""])
+
+
+# What a first run needs.
+_MINIMAL = {
+    Reference.CONNECTOR.value: frozenset(
+        {
+            *("name", "kafka.bootstrap_servers", "kafka.topic_prefix"),
+            *("source.host", "source.user", "source.password", "source.server_id"),
+            "source.tables",
+        }
+    ),
+    Reference.STREAM_JOB.value: frozenset(
+        {"name", "kafka.bootstrap_servers", "kafka.topic_prefix", "mirror.path"}
+    ),
+}
+_COMMENTED = re.compile(r"# (?:\w+ = |\])")
+
 
 def config(
     name: Annotated[
@@ -33,6 +72,17 @@ def config(
             "grants.sql: the account on the source; source.cnf, mariadb.cnf: what the source needs."
         ),
     ] = Reference.CONNECTOR,
+    minimal: Annotated[
+        bool,
+        typer.Option(
+            "--minimal",
+            help="Only the keys that a first run needs.",
+        ),
+    ] = False,
 ) -> None:
-    """Print a reference file: every key with its default, and when to change it."""
-    typer.echo(name.text(), nl=False)
+    """Print a reference file: every key with its default, and when to change it.
+
+    Examples: `binlog-connector config --minimal > my.toml` to begin with, and
+    `binlog-connector config` for everything.
+    """
+    typer.echo(name.minimal() if minimal else name.text(), nl=False)

@@ -37,6 +37,11 @@ if TYPE_CHECKING:
 
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
+NEXT_COMMANDS = (
+    ".venv/bin/binlog-connector config --minimal > my.toml   # the few keys that you must set",
+    ".venv/bin/binlog-connector check my.toml                # what your server lacks, and the fix",
+    ".venv/bin/binlog-connector run my.toml",
+)
 
 # Shares of the workload's duration.
 ADD_COLUMN_AT = 0.3
@@ -283,6 +288,12 @@ class _Story:
             display.print(f"  {lag_words(self._stage.stream_job.status().lags)}")
         display.print(f"  after {display.seconds:.0f} seconds")
         display.print()
+        if not problems:
+            display.print("next, with a server and a Kafka of your own:", "bold")
+            for command in NEXT_COMMANDS:
+                display.print(f"  {command}")
+            display.print("  docs/tasks/first-stream.md tells each step")
+            display.print()
 
     def _stay(self) -> None:
         display, stage = self._display, self._stage
