@@ -1,8 +1,10 @@
 """The status of the job as JSON lines on standard output: a stable contract for its caller.
 
+    {"event": "starting", "name", "mirror"}
     {"event": "started", "name", "topics", "mirror", "checkpoint", "trigger", "set_aside"}
     {"event": "batch_applied", "batch_id", "seconds", "phases", "records", "end_offsets", "tables",
      "set_aside", "cut"}
+    {"event": "working", "what", "seconds"}
     {"event": "table_quarantined", "table", "topic", "error", "code", "partition", "offset"}
     {"event": "retried", "seconds", "records", "tables", "set_aside"}
     {"event": "record_skipped", "topic", "partition", "offset"}
@@ -22,8 +24,10 @@ is not there. Names inside of these objects are as below.
 
 `end_offsets` is {topic: {partition: offset}}: everything before these offsets is in the tables.
 They count Kafka's transaction markers and aborted records too, so they reach a topic's
-read_committed end. A line `idle` says that there is nothing new: once when that begins, and then
-once a minute.
+read_committed end. A line `idle` says that there is nothing new, and a batch without a record that
+only offsets went on, of markers or of tables that are set aside. Such a line is written when that
+begins, then once a minute, and every five seconds while offsets go on.
+`working` says what the job does, if that takes longer than ten seconds, and then once a minute.
 `seconds` is the time from the batch's first step to its last, and `phases` has its parts.
 `set_aside` is the number of tables that cannot go on and are left alone, in `started` their names;
 their `end_offsets` go on. `cut` is the number of the cut at which the batch has ended, or null.
@@ -73,8 +77,10 @@ if TYPE_CHECKING:
     from stream_jobs.report.figures import Figures
     from stream_jobs.tables.reports import BatchReport
 
-# How long an idle job says nothing, unless a terminal shows it.
-_IDLE_SECONDS: Final = 60.0
+# How long a job says nothing that has nothing new, unless a terminal shows it; and how long while
+# offsets go on.
+_QUIET_SECONDS: Final = 60.0
+_OFFSETS_SECONDS: Final = 5.0
 
 Offsets = dict[str, dict[str, int]]
 
@@ -93,21 +99,28 @@ class StatusLines:
         self._line = EcsLine("mirror", name)
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        # When the last line `idle` was written, if no other one was written after it.
-        self._idle_at: float | None = None
+        # When a line without news was written, and its offsets, if no other one came after it.
+        self._quiet_at: float | None = None
+        self._quiet_offsets: object = None
 
     def write(self, event: str, **fields: object) -> None:
-        """Write one line; lines `idle` that come often are left out."""
-        line = self._line.text(event, fields)
+        """Write one line; those without news that come often are left out."""
         with self._lock:
-            if event != "idle":
-                self._idle_at = None
-            elif self._idle_at is None or self._monotonic() - self._idle_at >= _IDLE_SECONDS:
-                self._idle_at = self._monotonic()
-            else:
+            if _has_news(event, fields):
+                self._quiet_at = None
+            elif self._is_told(fields.get("end_offsets")):
                 return
-            self._out.write(line + "\n")
+            self._out.write(self._line.text(event, fields) + "\n")
             self._out.flush()
+
+    def _is_told(self, offsets: object) -> bool:
+        """Return whether a line without news can be left out; else note that it is written."""
+        now = self._monotonic()
+        pause = _QUIET_SECONDS if offsets == self._quiet_offsets else _OFFSETS_SECONDS
+        if self._quiet_at is not None and now - self._quiet_at < pause:
+            return True
+        self._quiet_at, self._quiet_offsets = now, offsets
+        return False
 
     def doing(self, what: str) -> None:
         """Say what takes a while; for people alone."""
@@ -157,6 +170,12 @@ class StatusLines:
         self.warn(f"error: {message}")
 
 
+def _has_news(event: str, fields: Mapping[str, object]) -> bool:
+    if event == "batch_applied":
+        return bool(fields["records"] or fields["tables"])
+    return event != "idle"
+
+
 class ProgressListener(QueryEvents):
     """Joins the report of a batch with the offsets that Spark has committed for it."""
 
@@ -175,6 +194,7 @@ class ProgressListener(QueryEvents):
         self._terminated = threading.Event()
         self._committed = threading.Condition()
         self._last_batch_id = -1
+        self.has_told = False  # whether the query has begun to work
         self.end_offsets: Offsets = {}
 
     def add_report(self, batch_id: int, report: BatchReport) -> None:
@@ -192,6 +212,7 @@ class ProgressListener(QueryEvents):
 
     def on_progress(self, batch_id: int, end_offsets: str | None) -> None:
         """Write `batch_applied`."""
+        self.has_told = True
         report = self._reports.pop(batch_id, None)
         offsets: Offsets = json.loads(end_offsets or "{}") or {}
         offsets.pop(self._schemas, None)
@@ -214,6 +235,7 @@ class ProgressListener(QueryEvents):
 
     def on_idle(self) -> None:
         """Write `idle`."""
+        self.has_told = True
         # A batch that was applied meanwhile writes its own line next.
         if self._last_batch_id < 0 or self._reports:
             return

@@ -96,8 +96,8 @@ class TerminalLines(StatusLines):
         match event:
             case "batch_applied" | "retried":
                 return self._batch(fields)
-            case "started":
-                return _started(fields)
+            case "starting" | "working" | "started":
+                return _under_way(event, fields)
             case "stopped":
                 done = f"{self._batches:,} batches, {self._changes:,} changes"
                 return Text(f"stopped: {done}")
@@ -157,6 +157,14 @@ class TerminalLines(StatusLines):
 
     def _moment(self) -> str:
         return time.strftime("%H:%M:%S", time.localtime(self._now()))
+
+
+def _under_way(event: str, fields: dict[str, Any]) -> Text:
+    if event == "starting":
+        return Text(f"starting Spark for the mirror of {fields['name']}")
+    if event == "working":
+        return Text(f"{fields['what']}, for {fields['seconds']} s so far", "dim")
+    return _started(fields)
 
 
 def _started(fields: dict[str, Any]) -> Text:

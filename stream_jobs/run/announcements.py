@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Final
 
 from connector.errors import fields, mirror
 from connector.errors.message import Message
@@ -11,6 +12,10 @@ if TYPE_CHECKING:
     from connector.errors.code import ErrorCode
     from stream_jobs.report.status import StatusLines
     from stream_jobs.tables.reports import BatchReport
+
+# What takes longer is told, and so often.
+_LONG_SECONDS: Final = 10.0
+_AGAIN_SECONDS: Final = 60.0
 
 
 class Announcements:
@@ -22,6 +27,18 @@ class Announcements:
         self._keyless: set[str] = set()
         # Why there are no cuts.
         self._no_cuts: ErrorCode | None = None
+        # When the work began that takes long, and when it was told.
+        self._began_at: float | None = None
+        self._told_at = 0.0
+
+    def note_work(self, what: str, began_at: float) -> None:
+        """Tell what takes long, and for how long; times are on the monotonic clock."""
+        now = time.monotonic()
+        if now - began_at < _LONG_SECONDS:
+            return
+        if began_at != self._began_at or now - self._told_at >= _AGAIN_SECONDS:
+            self._began_at, self._told_at = began_at, now
+            self._lines.write("working", what=what, seconds=round(now - began_at))
 
     def note_keyless(self, report: BatchReport) -> None:
         """Tell of tables that have no mirror, because they have no key."""

@@ -20,6 +20,7 @@ import secrets
 import signal
 import threading
 import time
+import traceback
 from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
@@ -167,7 +168,10 @@ class StreamJob:
         except (ConnectorError, PySparkException, Py4JError) as error:
             cause = self._failure or error
             if not isinstance(cause, StopRequested):
-                return self.fail(message_of(cause, self._secret))
+                message = message_of(cause, self._secret)
+                if message.code is mirror.SPARK_FAILED:
+                    self._lines.warn("".join(traceback.format_exception(cause)).rstrip())
+                return self.fail(message)
         finally:
             if client is not None:
                 client.close()
@@ -217,10 +221,15 @@ class StreamJob:
         return query
 
     def _await(self, query: StreamingQuery) -> None:
+        opened_at = time.monotonic()
         interval = max(_STEP_SECONDS, min(_POLL_SECONDS, self._settings.trigger.interval_seconds))
         pause = interval
         while query.isActive:
             self._figures.turn()
+            if (began_at := self._figures.began_at) is not None:
+                self._told.note_work("a batch is being applied", began_at)
+            elif not self._listener.has_told:
+                self._told.note_work("Spark prepares the first batch", opened_at)
             with suppress(queue.Empty):
                 self._wake.get(timeout=pause)
             if self._stop.is_set():
@@ -294,6 +303,7 @@ class StreamJob:
 def run(settings: Settings, lines: StatusLines, figures: Figures) -> int:
     """Start Spark, run the job until it ends or a signal comes, and return the exit code."""
     job = StreamJob(settings, lines, figures)
+    lines.write("starting", name=settings.name, mirror=settings.mirror.path)
     lines.doing("starting Spark")
     _stop_on_signals(job)
     try:

@@ -41,6 +41,9 @@ _OF_LOCAL_FILES = (
 # It warns of batches that take longer than trigger.interval_seconds. So it would warn each second
 # of an idle job, whose batches wait that long for records. The lines of the job tell the lag.
 _LATE_BATCHES = "org.apache.spark.sql.execution.streaming.runtime.ProcessingTimeExecutor"
+# It writes a hundred lines of stack traces when the query fails. The job says why in one line, and
+# writes the trace of what is none of its own errors.
+_FAILED_QUERIES = "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution"
 
 _CHOICES: dict[str, str] = {
     # How often `idle` is written without new records; the default is every 10 seconds.
@@ -85,6 +88,8 @@ def start_session(settings: Settings) -> SparkSession:
         # Only this machine needs to reach a driver that is its own executor.
         conf.setdefault("spark.driver.host", "127.0.0.1")
         conf.setdefault("spark.driver.bindAddress", "127.0.0.1")
+        # Else Spark warns of the addresses that the machine has.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.Builder().appName(f"stream_jobs {settings.name}")
     for key, value in conf.items():
         builder = builder.config(key, value)
@@ -92,14 +97,16 @@ def start_session(settings: Settings) -> SparkSession:
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel(settings.spark.log_level)
     if settings.spark.log_level == "WARN":
-        _silence(session, _LATE_BATCHES)
+        _silence(session, _LATE_BATCHES, "ERROR")
+    if settings.spark.log_level != "INFO":
+        _silence(session, _FAILED_QUERIES, "OFF")
     return session
 
 
-def _silence(session: SparkSession, logger: str) -> None:
-    """Let a logger of Spark write errors alone."""
+def _silence(session: SparkSession, logger: str, level: str) -> None:
+    """Let a logger of Spark write nothing below `level`."""
     log4j = session.sparkContext._jvm.org.apache.logging.log4j  # type: ignore[union-attr]  # noqa: SLF001
-    log4j.core.config.Configurator.setLevel(logger, log4j.Level.ERROR)
+    log4j.core.config.Configurator.setLevel(logger, log4j.Level.toLevel(level))
 
 
 def _is_local(checkpoint: str) -> bool:

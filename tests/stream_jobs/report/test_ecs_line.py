@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import json
 import re
+import time
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from connector.contract.ecs import facts_of
 from connector.errors import mirror
@@ -15,6 +16,10 @@ from connector.errors.message import Message
 from stream_jobs.replica.lines import Lines
 from stream_jobs.report.status import StatusLines
 from stream_jobs.report.terminal import open_lines
+from stream_jobs.run.announcements import Announcements
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def written(event: str, **facts: Any) -> dict[str, Any]:
@@ -26,7 +31,7 @@ def written(event: str, **facts: Any) -> dict[str, Any]:
 
 def test_facts_have_the_names_of_ecs_and_ours_a_prefix() -> None:
     tables = {"shop.größe": {"changes": 3, "version": None}}
-    line = written("batch_applied", batch_id=7, tables=tables, cut=None)
+    line = written("batch_applied", batch_id=7, records=3, tables=tables, cut=None)
     assert list(line)[:3] == ["@timestamp", "log.level", "message"]
     moment = line["@timestamp"]
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", moment)
@@ -57,7 +62,7 @@ def test_an_idle_job_says_so_once_a_minute() -> None:
     for second in range(130):
         now = float(second)
         if second == 100:
-            lines.write("batch_applied", batch_id=1)
+            lines.write("batch_applied", batch_id=1, records=1, tables={})
         written = out.tell()
         lines.write("idle", end_offsets={}, set_aside=0)
         if out.tell() > written:
@@ -82,3 +87,43 @@ def test_a_name_that_is_no_text_is_not_in_the_lines() -> None:
     out = io.StringIO()
     open_lines(out, "json", 7).write("stopped", end_offsets={})
     assert "labels.pipeline" not in json.loads(out.getvalue())
+
+
+def test_batches_without_a_record_are_told_seldom() -> None:
+    out = io.StringIO()
+    now = 0.0
+    lines = StatusLines(out, monotonic=lambda: now)
+    said = []
+    for second in range(200):
+        now = float(second)
+        before = out.getvalue().count("\n")
+        # Offsets go on until second 50: of a table that is set aside.
+        offsets = {"p.shop.t": {"0": min(second, 50)}}
+        records = 1 if second == 12 else 0
+        tables: dict[str, object] = {"shop.t": {}} if records else {}
+        lines.write(
+            "batch_applied", batch_id=second, records=records, tables=tables, end_offsets=offsets
+        )
+        if out.getvalue().count("\n") > before:
+            said.append(second)
+    assert said == [0, 5, 10, 12, 13, 18, 23, 28, 33, 38, 43, 48, 53, 113, 173]
+    last = json.loads(out.getvalue().splitlines()[-1])
+    assert last["cdc.end_offsets"] == {"p.shop.t": {"0": 50}}
+
+
+def test_what_takes_long_is_told_after_ten_seconds_and_then_once_a_minute(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out = io.StringIO()
+    told = Announcements(StatusLines(out))
+    now = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    for second in range(0, 160, 5):
+        now = float(second)
+        told.note_work("a batch is being applied", 3.0 if second < 120 else 118.0)
+    lines = [facts_of(json.loads(line)) for line in out.getvalue().splitlines()]
+    assert [(line["event"], line["seconds"]) for line in lines] == [
+        ("working", 12),
+        ("working", 72),
+        ("working", 12),
+    ]
