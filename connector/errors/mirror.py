@@ -131,6 +131,22 @@ COLUMN_NAME = ErrorCode(
     example={"table": "erp.orders", "column": "_cdc_hi"},
     scope=Scope.TABLE,
 )
+SAME_NAME = ErrorCode(
+    "M314",
+    "{table}: a mirror cannot have both of the columns {column!r} and {other!r}: for readers of "
+    "Delta tables, capitals make no difference, and both have the same name",
+    (
+        "rename one of them at the source, let the connector copy the table, and let the mirror be "
+        "made again: `binlog-connector-mirror resume CONFIG TABLE --rebuild`; or exclude one with "
+        "source.exclude_columns"
+    ),
+    end=End.TABLE,
+    cause=(
+        "MySQL and MariaDB know the capitals of fewer letters than Unicode has: to them, \u00df "
+        "and its capital \u1e9e are two letters."
+    ),
+    example={"table": "erp.orders", "column": "ma\u00df", "other": "ma\u1e9e"},
+)
 ZERO_DEFAULT = ErrorCode(
     "M306",
     "{table}: existing rows have a zero date in the added column {column}, and Spark's types "

@@ -93,8 +93,12 @@ class TableSchema:
     def refuse_unknown(self) -> None:
         """Raise MirrorError if a column cannot be stored under its name or type, or as chosen."""
         self.refuse_unfit()
+        names: dict[str, str] = {}
         for column in self.columns:
             name = column["name"]
+            other = names.setdefault(name.lower(), name)
+            if other != name:
+                raise MirrorError(mirror.SAME_NAME, table=self.name, column=other, other=name)
             if column["type"] not in COLUMN_TYPES:
                 raise MirrorError(
                     mirror.UNKNOWN_TYPE, table=self.name, column=name, type=column["type"]

@@ -205,6 +205,18 @@ def test_a_reserved_name_sets_its_table_aside_alone(kafka: Kafka, job: Job, mode
     assert job.rows("good") == [(1, "a"), (2, "a")]
 
 
+def test_two_columns_with_one_name_for_readers_set_their_table_aside_alone(
+    kafka: Kafka, job: Job
+) -> None:
+    good = SourceTable(kafka, "good", (ID, NOTE)).create()
+    odd = SourceTable(kafka, "odd", (ID, column("maß", "int"), column("maẞ", "int"))).create()
+    odd.insert({"id": 1, "maß": 1, "maẞ": 2})
+    good.insert(row(1))
+    told = [line for line in run(job, "current") if line["event"] == "table_quarantined"]
+    assert [(line["table"], line["code"]) for line in told] == [("shop.odd", mirror.SAME_NAME.code)]
+    assert job.rows("good") == [(1, "a")]
+
+
 @pytest.mark.parametrize("mode", KEYED_MODES)
 def test_a_reserved_name_that_comes_later_sets_its_table_aside_alone(
     kafka: Kafka, job: Job, mode: str

@@ -55,6 +55,20 @@ def test_a_name_that_a_mirror_cannot_have_is_refused(name: str) -> None:
     )
 
 
+# Letters whose capitals some servers do not know: German, Georgian, and Kelvin.
+@pytest.mark.parametrize(("one", "other"), [("maß", "maẞ"), ("ა", "Ა"), ("k", "\u212a")])
+def test_two_names_that_readers_take_for_one_are_refused(one: str, other: str) -> None:
+    with pytest.raises(MirrorError) as caught:
+        schema(ID, column(one, "int"), column(other, "int")).refuse_unknown()
+    assert caught.value.text == (
+        f"shop.items: a mirror cannot have both of the columns {one!r} and {other!r}: for readers "
+        "of Delta tables, capitals make no difference, and both have the same name; rename one of "
+        "them at the source, let the connector copy the table, and let the mirror be made again: "
+        "`binlog-connector-mirror resume CONFIG TABLE --rebuild`; or exclude one with "
+        "source.exclude_columns"
+    )
+
+
 def test_a_type_that_is_not_in_the_contract_is_refused() -> None:
     with pytest.raises(MirrorError) as caught:
         schema(ID, column("place", "inet6")).refuse_unknown()
