@@ -41,15 +41,15 @@ _OPTIONS_OF_SET: Final = frozenset({"GLOBAL", "SESSION", "LOCAL", "PERSIST", "PE
 _WITHOUT_VALUE: Final = frozenset({"NAMES", "CHARSET", "CHARACTER", "TRANSACTION"})
 # SET PASSWORD is logged like DDL; SET STATEMENT … FOR has another statement in it.
 _UNLIKE_OTHERS: Final = frozenset({"PASSWORD", "STATEMENT"})
-# What CREATE, ALTER and DROP are about; only tables can have rows.
+# What CREATE and DROP are about; only tables can have rows.
 _OBJECTS: Final = frozenset(
     {
         "TABLE", "VIEW", "INDEX", "DATABASE", "SCHEMA", "TRIGGER", "FUNCTION", "PROCEDURE", "EVENT",
         "USER", "ROLE", "SEQUENCE", "SERVER", "TABLESPACE",
     }
 )  # fmt: skip
-_OF_OBJECTS: Final = frozenset({"CREATE", "ALTER", "DROP"})
-_TEXTS: Final = frozenset({"RENAME", "GRANT", "REVOKE"})
+_OF_OBJECTS: Final = frozenset({"CREATE", "DROP"})
+_TEXTS: Final = frozenset({"ALTER", "RENAME", "GRANT", "REVOKE"})
 _OF_TABLES: Final = frozenset({"ANALYZE", "OPTIMIZE", "REPAIR"})
 _UNLOGGED: Final = frozenset({"LOCAL", "NO_WRITE_TO_BINLOG"})
 _ASSIGNS: Final = frozenset({TokenType.EQ, TokenType.COLON_EQ})

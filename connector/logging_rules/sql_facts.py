@@ -45,7 +45,6 @@ _LEFT_OUT: Final = frozenset({"LOW_PRIORITY", "HIGH_PRIORITY", "QUICK", "DELAYED
 _CHANGES: Final = frozenset({"INSERT", "UPDATE", "DELETE"})
 _PLAIN: Final[dict[type[exp.Expr], Kind]] = {
     exp.TruncateTable: Kind.TRUNCATE,
-    exp.Alter: Kind.DDL,
     exp.Select: Kind.SELECT,
 }
 

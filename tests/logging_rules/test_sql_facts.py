@@ -47,7 +47,7 @@ LOAD = (
         ("CREATE TEMPORARY TABLE x (a INT)", Kind.CREATE_TEMPORARY, [("", "x")], []),
         ("DROP TEMPORARY TABLE x", Kind.DROP_TEMPORARY, [("", "x")], []),
         ("TRUNCATE t", Kind.TRUNCATE, [("", "t")], []),
-        ("ALTER TABLE t ADD c INT", Kind.DDL, [("", "t")], []),
+        ("ALTER TABLE t COALESCE PARTITION 1", Kind.DDL, [], []),
         (
             LOAD,
             Kind.LOAD_DATA,

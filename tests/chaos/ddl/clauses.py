@@ -58,8 +58,8 @@ class Clauses:
         default = ""
         if kind not in ("TEXT", "BLOB", "JSON") and random.random() < 0.5:
             default = f" DEFAULT {random.choice(TYPES[kind])}"
-        if "DATE" in kind and null == " NOT NULL" and not default:
-            # Existing rows would get a zero date.
+        if "DATE" in kind:
+            # INSERT IGNORE without a value, and existing rows, would get a zero date.
             null = ""
         hidden = ""
         if self._is_mariadb and random.random() < 0.1 and (default or null != " NOT NULL"):

@@ -139,6 +139,9 @@ class Proof:
             for reason in Reason
             if reason.value in str(said)
         )
+        if not changed and text.startswith("CREATE TABLE") and logged is LoggedAs.STATEMENT:
+            # It has no row: nothing follows the text.
+            return
         if not _fits(decision, logged, reasons, changed):
             names = sorted(reason.name for reason in decision.reasons)
             found = sorted(reason.name for reason in reasons)
