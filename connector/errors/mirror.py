@@ -140,7 +140,8 @@ SAME_NAME = ErrorCode(
         "made again: `binlog-connector-mirror resume CONFIG TABLE --rebuild`; or exclude one with "
         "source.exclude_columns"
     ),
-    end=End.TABLE,
+    end=End.FAILED,
+    scope=Scope.TABLE,
     cause=(
         "MySQL and MariaDB know the capitals of fewer letters than Unicode has: to them, \u00df "
         "and its capital \u1e9e are two letters."
