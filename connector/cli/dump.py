@@ -15,6 +15,7 @@ from connector.cli.log_files import (
     opened_logs,
     refuse_contradictions,
     shown_progress,
+    standard_output,
 )
 from connector.cli.log_options import (
     ChangeOptions,
@@ -206,7 +207,7 @@ def _run(
     from connector.dump.lines.output import LineOutput  # noqa: PLC0415  # keeps --help fast
 
     with ExitStack() as stack:
-        file = sys.stdout.buffer if output is None else stack.enter_context(_create(output))
+        file = standard_output() if output is None else stack.enter_context(_create(output))
         progress = None
         if output is not None or not sys.stdout.isatty():
             progress = shown_progress(stack)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
 from connector.cli.declared import Option
-from connector.cli.log_files import exit_codes, opened_logs, shown_progress
+from connector.cli.log_files import exit_codes, opened_logs, shown_progress, standard_output
 from connector.cli.log_options import (
     ChangeOptions,
     LogNames,
@@ -88,7 +87,7 @@ def _undo(
     from connector.flashback.undo import Undo  # noqa: PLC0415  # keeps --help fast
 
     truncated: LogTruncated | None = None
-    output = LineOutput(sys.stdout.buffer)
+    output = LineOutput(standard_output())
     with Spool() as spool:
         undo = Undo(spool, omitted)
         reading = DumpOptions(selection=options, stop_position=stop_position)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from connector.cli.failure import errors, fail
 from connector.cli.log_exit_codes import (
@@ -14,6 +14,7 @@ from connector.cli.log_exit_codes import (
     EXIT_NOBODY_READS,
     exit_code_of,
 )
+from connector.contract.visible import visible_bytes
 from connector.errors import ConfigError, ConnectorError
 from connector.errors import options as wrong
 
@@ -85,6 +86,30 @@ def _password(url: str, variable: str | None) -> str | None:
             typer.prompt("Password", hide_input=True, err=True, default="", show_default=False)
         )
     return None
+
+
+def standard_output() -> BinaryIO:
+    """Return the standard output; on a terminal, no text of a log steers it.
+
+    A file or a program gets the bytes as they are, because a server may read the statements.
+    """
+    output = sys.stdout.buffer
+    return cast("BinaryIO", _Terminal(output)) if sys.stdout.isatty() else output
+
+
+class _Terminal:
+    """Writes text of logs to a terminal."""
+
+    def __init__(self, output: BinaryIO) -> None:
+        self._output = output
+
+    def write(self, data: bytes) -> None:
+        """Write whole lines, or pieces of them."""
+        self._output.write(visible_bytes(data))
+
+    def flush(self) -> None:
+        """Show what was written."""
+        self._output.flush()
 
 
 @contextmanager

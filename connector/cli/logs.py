@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from connector.contract.ecs import as_ecs
+from connector.contract.visible import visible_fields
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -35,7 +36,7 @@ def configure_logging(
     renderers: tuple[Processor, ...] = (
         (as_ecs(command, pipeline), structlog.processors.JSONRenderer(ensure_ascii=False))
         if settings.format == "json"
-        else (_drop_nulls, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()))
+        else (_drop_nulls, _make_visible, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()))
     )
     structlog.configure(
         processors=[
@@ -74,6 +75,14 @@ def _drop_nulls(
     """Leave out what is not known, as lines in JSON do: a processor of structlog."""
     del logger, method
     return {name: value for name, value in entry.items() if value is not None}
+
+
+def _make_visible(
+    logger: object, method: str, entry: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    """Let no text of a server or a topic steer the terminal, or begin a line: a processor."""
+    del logger, method
+    return visible_fields(entry)
 
 
 class _ClientHandler(logging.Handler):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from string import Formatter
 from typing import TYPE_CHECKING
 
+from connector.contract.visible import visible
 from connector.errors.code import End
 from connector.errors.words import Words, second, setting
 
@@ -96,13 +97,15 @@ class Message:
         if isinstance(fact, (tuple, list, set, frozenset)):
             members = sorted(fact, key=str) if isinstance(fact, (set, frozenset)) else fact
             if form == "lines":
-                return "".join(f"\n  {self._nested(member) or member}" for member in members)
+                return "".join(
+                    f"\n  {self._nested(member) or visible(str(member))}" for member in members
+                )
             return ", ".join(self._shown(member, form, conversion) for member in members)
         nested = self._nested(fact)
         if nested is not None:
             return nested.what if form == "what" else nested.text
         form = "" if form == "what" else form
-        return format(repr(fact) if conversion == "r" else fact, form)
+        return visible(format(repr(fact) if conversion == "r" else fact, form))
 
     def _nested(self, fact: object) -> Message | None:
         """Return the message of a fact that is an error or a message, in the same words."""

@@ -9,6 +9,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from connector.contract.visible import visible
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -175,7 +177,7 @@ def _table(
             column.replace("_", " "), footer, justify="right" if number else "left", overflow="fold"
         )
     for row in rows:
-        table.add_row(*(Text(_cell(column, row[column])) for column in columns))
+        table.add_row(*(Text(visible(_cell(column, row[column]))) for column in columns))
     return table
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
+from connector.contract.visible import visible
 from connector.status import curve, words
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _curves(facts: Facts) -> list[tuple[str, str, curve.Curve, Callable[[float],
 
 def said(text: str) -> Markup:
     """Return a sentence in which the words between backticks are code."""
-    escaped = str(escape(words.visible(text)))
+    escaped = str(escape(visible(text)))
     return Markup(_QUOTED.sub(r"<code>\1</code>", escaped))  # noqa: S704  # it is escaped
 
 
@@ -112,7 +113,7 @@ def _parts() -> _Parts:
         words.iso,
         words.number,
         words.size,
-        words.visible,
+        visible,
         words.when,
     ):
         environment.filters[word.__name__] = word

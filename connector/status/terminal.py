@@ -8,8 +8,9 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from connector.contract.visible import visible
 from connector.status.facts import Level
-from connector.status.words import amount, clock, duration, number, size, visible
+from connector.status.words import amount, clock, duration, number, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

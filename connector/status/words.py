@@ -77,16 +77,6 @@ def iso(at: float) -> str:
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def visible(text: str) -> str:
-    """Return a text in one line, without what steers a terminal or turns the writing direction."""
-    if text.isprintable():
-        return text
-    return "".join(
-        character if character.isprintable() else f"\\u{ord(character):04x}"
-        for character in text.replace("\n", " ")
-    )
-
-
 def abbreviated(gtid_set: str | None) -> str | None:
     """Return a GTID set that fits into a line: its first members, and how many more there are."""
     if gtid_set is None or len(gtid_set) <= _GTID_CHARACTERS_MAX:

@@ -20,6 +20,7 @@ from rich.segment import ControlType
 from rich.table import Table
 from rich.text import Text
 
+from connector.contract.visible import visible_fields
 from stream_jobs.report.batch_line import batch_line
 from stream_jobs.report.status import StatusLines
 
@@ -92,7 +93,8 @@ class TerminalLines(StatusLines):
         if not (self._console.is_terminal and sys.stderr.isatty()):
             super().warn(text)
 
-    def _told(self, event: str, fields: dict[str, Any]) -> Text | None:
+    def _told(self, event: str, given: dict[str, Any]) -> Text | None:
+        fields = visible_fields(given)
         match event:
             case "batch_applied" | "retried":
                 return self._batch(fields)

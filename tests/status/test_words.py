@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from connector.contract.visible import visible
 from connector.status.words import (
     abbreviated,
     amount,
@@ -13,7 +14,6 @@ from connector.status.words import (
     iso,
     number,
     size,
-    visible,
     when,
 )
 

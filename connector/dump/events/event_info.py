@@ -63,8 +63,10 @@ if TYPE_CHECKING:
     from connector.binlog.framing.header import EventHeader
     from connector.dump.events.server_release import ServerRelease
 
-# What would end a line or a column.
-ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": "\\0"})
+# What would end a line or a column, or steer a terminal.
+ESCAPES = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))} | str.maketrans(
+    {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": "\\0"}
+)
 
 # Before this release MySQL shows only the flag for the end of the statement in a rows event.
 _MORE_ROWS_FLAGS = (9, 6, 0)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final, final
 from connector.binlog.columns.bitmap import bitmap_length
 from connector.binlog.columns.row_plan import in_column
 from connector.binlog.events.rows_head import INSERT, UPDATE
+from connector.codec.quoted_text import ESCAPES
 from connector.codec.sql_text import quoted_name
 from connector.dump.lines.output import encoded
 from connector.dump.lines.writer import LARGE
@@ -78,7 +79,8 @@ class TableRows:
             _ColumnLine(index, column, value_text(column, readers[index], signs=signs))
             for index, column in enumerate(table_map.columns)
         ]
-        name = quoted_name(table_map.schema, table_map.table)
+        # A line break would leave the comment.
+        name = quoted_name(table_map.schema, table_map.table).translate(ESCAPES)
         self._insert = _head("INSERT INTO", name)
         self._update = _head("UPDATE", name)
         self._delete = _head("DELETE FROM", name)

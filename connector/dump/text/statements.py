@@ -25,6 +25,7 @@ from connector.binlog.events.mariadb import AnnotateRowsEvent
 from connector.binlog.events.statement import ExecuteLoadQueryEvent, QueryEvent, RowsQueryEvent
 from connector.binlog.framing.event_types import EventType
 from connector.codec.digits import put_uint
+from connector.codec.quoted_text import ESCAPES, quoted_text
 from connector.codec.sql_text import quoted_identifier, quoted_name
 from connector.dump.events.statement_info import load_info
 from connector.dump.lines.output import NEWLINE, encoded
@@ -130,9 +131,9 @@ def _load(session: SessionText, event: Event, body: LoadEvent) -> Description:
 
 def _create_file(session: SessionText, event: Event, body: CreateFileEvent) -> Description:
     del session, event
-    table = quoted_name(body.schema, body.table)
+    table = quoted_name(body.schema, body.table).translate(ESCAPES)
     summary = f"Create_file: file_id: {body.file_id}  block_len: {len(body.block)}"
-    return summary, [f"# LOAD DATA INFILE '{body.file_name}' INTO TABLE {table}"]
+    return summary, [f"# LOAD DATA INFILE {quoted_text(body.file_name)} INTO TABLE {table}"]
 
 
 def _block(

@@ -8,6 +8,7 @@ from mypy_extensions import i64, u8
 
 from connector.binlog.framing.event_types import EventType
 from connector.codec.digits import put_uint
+from connector.codec.quoted_text import ESCAPES
 from connector.codec.sql_text import quoted_name
 from connector.dump.events.event_info import ROWS_FLAGS
 from connector.dump.lines.output import NEWLINE, encoded
@@ -57,10 +58,9 @@ class _TableText:
 
     def __init__(self, table_map: TableMapEvent) -> None:
         self.table_map = table_map
-        name = quoted_name(table_map.schema, table_map.table)
-        summary = f"Table_map: {name} mapped to number {table_map.table_id}"
         # Names may hold line breaks.
-        self.summary = encoded(summary.replace("\n", "\\n") + "\n")
+        name = quoted_name(table_map.schema, table_map.table).translate(ESCAPES)
+        self.summary = encoded(f"Table_map: {name} mapped to number {table_map.table_id}\n")
         self.rows: TableRows | None = None
 
 

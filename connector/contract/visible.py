@@ -1,0 +1,57 @@
+"""Text of a server, a log or a topic as a person may see it.
+
+Names and texts can hold anything: escape sequences that steer a terminal, line breaks that begin a
+line of their own, and marks that turn the direction of writing.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# By byte, in UTF-8: C0 but tab and line feed, delete, and C1.
+_CONTROLS: Final = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]")
+_OF_THE_CATALOGUE: Final = ("event", "error")
+
+
+def visible(text: str) -> str:
+    """Return a text in one line, without what steers a terminal or turns the writing direction."""
+    if text.isprintable():
+        return text
+    return "".join(
+        character if character.isprintable() else f"\\u{ord(character):04x}"
+        for character in text.replace("\n", " ")
+    )
+
+
+def visible_lines(text: str) -> str:
+    """Return the same of a text that has lines."""
+    return text if text.isprintable() else "\n".join(map(visible, text.split("\n")))
+
+
+def visible_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a line for people; the texts of the catalogue may have lines."""
+    return {
+        name: visible_lines(value)
+        if name in _OF_THE_CATALOGUE and isinstance(value, str)
+        else _visible_value(value)
+        for name, value in fields.items()
+    }
+
+
+def _visible_value(value: Any) -> Any:
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, dict):
+        return {_visible_value(name): _visible_value(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_visible_value(each) for each in value]
+    return value
+
+
+def visible_bytes(data: bytes) -> bytes:
+    r"""Return text in UTF-8 in which control characters are `\x1b`."""
+    return _CONTROLS.sub(lambda found: f"\\x{found[0][-1]:02x}".encode(), data)
