@@ -108,9 +108,11 @@ def _rule(body: QueryEvent) -> Message:
     mysql = variables.updated_databases is not None or variables.too_many_databases
     reasons = reasons_in_text(body.query, mysql=mysql)
     if not reasons:
-        return Message(table_statements.BY_EITHER_FORMAT, {})
-    shown = sorted(reason.value for reason in reasons)
-    return Message(table_statements.BY_STATEMENT_FORMAT, {"reasons": shown})
+        either = table_statements.BY_EITHER_FORMAT
+        return Message(either if mysql else table_statements.BY_FORMAT_OR_VERSIONS, {})
+    shown = {"reasons": sorted(reason.value for reason in reasons)}
+    by_format = table_statements.BY_STATEMENT_FORMAT
+    return Message(by_format if mysql else table_statements.BY_STATEMENT_OR_VERSIONS, shown)
 
 
 def _qualifiers(tokens: list[Token]) -> list[str]:

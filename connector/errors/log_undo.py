@@ -39,8 +39,13 @@ NO_NAMES = ErrorCode(
 NOT_IN_IMAGE = ErrorCode(
     "L624",
     "its image lacks column {column}",
-    "only what was written with binlog_row_image=FULL can be undone",
-    cause="With binlog_row_image=MINIMAL the log does not have all columns of a row.",
+    "if it is a generated column, or the hash of a unique key, leave it out (--omit-column); "
+    "otherwise, only what was written with binlog_row_image=FULL can be undone",
+    cause=(
+        "With binlog_row_image=MINIMAL the log does not have all columns of a row. Newer MariaDB "
+        "servers leave generated columns and hashes (DB_ROW_HASH_1) out of rows of UPDATE and "
+        "DELETE, with FULL, too."
+    ),
     example={"column": "note"},
 )
 JSON_DECIMAL = ErrorCode(

@@ -219,3 +219,14 @@ GENERATED = ErrorCode(
         "binlog_row_image."
     ),
 )
+VERSIONS = ErrorCode(
+    "S682",
+    "these tables have versions by numbers of transactions: the log has the text of each change, "
+    "in each binlog_format, and the stream stops at it",
+    "give them versions by time (columns of the type TIMESTAMP(6)), or exclude them",
+    end=End.LOGGED,
+    cause=(
+        "The number of a transaction is not that of the replica, so MariaDB logs no rows of tables "
+        "whose ROW START and ROW END are BIGINT UNSIGNED."
+    ),
+)

@@ -117,6 +117,28 @@ BY_EITHER_FORMAT = ErrorCode(
         "`binlog-connector rules` says what the server does with a statement in each format."
     ),
 )
+BY_FORMAT_OR_VERSIONS = ErrorCode(
+    "T117",
+    "by R-log-statement-format (1) or (2), a session ran with binlog_format=STATEMENT or MIXED; "
+    "or, by the rule for versions, a table of the statement has versions by numbers of "
+    "transactions, and the session has done nothing wrong",
+    cause=(
+        "MariaDB logs the text of each statement that changes a table whose ROW START is a BIGINT "
+        "UNSIGNED, in each binlog_format. `binlog-connector check` lists such tables (S682): give "
+        "them versions by time, or exclude them."
+    ),
+)
+BY_STATEMENT_OR_VERSIONS = ErrorCode(
+    "T118",
+    "by R-log-statement-format (1), a session ran with binlog_format=STATEMENT, because MIXED logs "
+    "rows for it ({reasons}); or, by the rule for versions, a table of the statement has versions "
+    "by numbers of transactions, and the session has done nothing wrong",
+    cause=(
+        "MIXED and ROW log the rows of a statement that is unsafe, but of no table whose ROW START "
+        "is a BIGINT UNSIGNED. `binlog-connector check` lists such tables (S682)."
+    ),
+    example={"reasons": ("The statement is unsafe because it uses a LIMIT clause",)},
+)
 BY_RESTART = ErrorCode(
     "T116",
     "by the rule for MEMORY tables, the server was restarted, and the table is empty since; or, by "

@@ -61,11 +61,13 @@ class TableUndo:
         if any(column.name is None for column in columns):
             raise DecodeError(log_undo.NO_NAMES, table=full_name)
         self._columns = columns
+        self._omitted = frozenset(
+            index for index, column in enumerate(columns) if f"{full_name}.{column.name}" in omitted
+        )
         self._assigned = [
             index
             for index, column in enumerate(columns)
-            if not _column_name(column).startswith(_HIDDEN)
-            and f"{full_name}.{column.name}" not in omitted
+            if not _column_name(column).startswith(_HIDDEN) and index not in self._omitted
         ]
         by_key = sorted((c.primary_key, index) for index, c in enumerate(columns))
         self._key = [index for part, index in by_key if part]
@@ -193,6 +195,8 @@ class TableUndo:
             matches(column, self._present(image, index))
             for index, column in enumerate(self._columns)
             if not _column_name(column).startswith(_HIDDEN)
+            # The other columns determine a generated one, which the log may lack.
+            and not (image[index] is ABSENT and index in self._omitted)
         )
 
     def _present(self, image: list[Value], index: int) -> Value:

@@ -306,7 +306,7 @@ def test_dml_text_is_refused_by_the_databases_that_it_names_where_the_log_does_n
         verb="UPDATE",
         schema="shop",
         transaction=f"{SOURCE}:5",
-        rule=Message(table_statements.BY_EITHER_FORMAT, {}),
+        rule=Message(table_statements.BY_FORMAT_OR_VERSIONS, {}),
     )
 
 
@@ -347,6 +347,27 @@ def test_a_refused_text_names_the_rule_by_which_it_was_logged(text: str, rule: s
         "it: give the pipeline a new name and set source.start. Nothing from this transaction was "
         "published"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("UPDATE orders SET a = 1", Message(table_statements.BY_FORMAT_OR_VERSIONS, {})),
+        (
+            "UPDATE orders SET a = 1 LIMIT 1",
+            Message(
+                table_statements.BY_STATEMENT_OR_VERSIONS,
+                {"reasons": ["The statement is unsafe because it uses a LIMIT clause"]},
+            ),
+        ),
+    ],
+)
+def test_a_refused_text_of_mariadb_may_be_one_of_a_table_with_versions(
+    text: str, rule: Message
+) -> None:
+    # MariaDB does not list the databases.
+    said = refusal(gtid(), query("BEGIN"), query(text, "shop"), XidEvent(1))
+    assert f"; {rule.text}: SET GLOBAL binlog_format=ROW" in said
 
 
 def test_dml_text_that_touched_more_databases_than_the_log_names_is_refused() -> None:

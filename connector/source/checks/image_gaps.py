@@ -42,6 +42,11 @@ _GENERATED: Final = f"""
     FROM information_schema.columns
     WHERE table_schema NOT IN ({SYSTEM_LIST}) AND is_generated = 'ALWAYS'
 """  # noqa: S608 - constants
+# Versions by numbers of transactions; others have times.
+_NUMBERED: Final = """
+    SELECT table_schema AS db, table_name AS name FROM information_schema.columns
+    WHERE generation_expression = 'ROW START' AND data_type = 'bigint'
+"""
 _IMAGES: Final = frozenset(image.value for image in RowImage)
 # JSON of MySQL and spatial types are no blobs to the servers; JSON of MariaDB is a LONGTEXT.
 _BLOBS: Final = ("blob", "text")
@@ -98,6 +103,20 @@ def generated_gaps(
     )
     if places:
         yield RowGap("row images", Message(source_rows.GENERATED, {}), places)
+
+
+def version_gaps(
+    server: MysqlServer, version: ServerVersion, followed: Sequence[BaseTable]
+) -> Iterator[RowGap]:
+    """Yield the followed tables whose changes are logged as statements in each format."""
+    if not version.is_mariadb:
+        return
+    numbered = {(row["db"], row["name"]) for row in server.query(_NUMBERED)}
+    places = tuple(
+        (f"{table.database}.{table.name}", "") for table in followed if table[:2] in numbered
+    )
+    if places:
+        yield RowGap("versions", Message(source_rows.VERSIONS, {}), places)
 
 
 def image_gaps(

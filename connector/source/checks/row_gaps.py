@@ -14,7 +14,12 @@ from connector.source.checks.cascades import cascade_gaps
 from connector.source.checks.engine_gaps import engine_gaps
 from connector.source.checks.format_gaps import format_gaps, session_gaps
 from connector.source.checks.grants import account_of, global_privileges
-from connector.source.checks.image_gaps import generated_gaps, image_gaps, key_gaps
+from connector.source.checks.image_gaps import (
+    generated_gaps,
+    image_gaps,
+    key_gaps,
+    version_gaps,
+)
 from connector.source.checks.program_gaps import program_gaps
 from connector.source.checks.row_gap import RowGap
 from connector.source.server.product import version_of
@@ -45,6 +50,7 @@ def row_gaps(
     yield from session_gaps(server)
     yield from image_gaps(server, version, followed)
     yield from generated_gaps(server, version, followed)
+    yield from version_gaps(server, version, followed)
     yield from cascade_gaps(server, wanted, copies=copies)
     yield from engine_gaps(followed, version)
     yield from program_gaps(server, wanted, {table.database for table in followed})

@@ -82,6 +82,12 @@ not have them in rows of UPDATE and DELETE
   followed_rows.prices  without gross
   compute them where the records are read
 """
+VERSIONS = """\
+versions: [S682] these tables have versions by numbers of transactions: the log has the text of \
+each change, in each binlog_format, and the stream stops at it
+  followed_rows.numbered
+  give them versions by time (columns of the type TIMESTAMP(6)), or exclude them
+"""
 HOLE = """\
 R-log-row-format: [S666] BLACKHOLE keeps no rows: the log has those of INSERT, and UPDATE and \
 DELETE find none
@@ -147,9 +153,16 @@ RIGHTS = "SESSION_VARIABLES_ADMIN or SYSTEM_VARIABLES_ADMIN or SUPER"
 @pytest.fixture
 def rows(source: Source) -> Iterator[Source]:
     """A server with a schema that has each case."""
-    engine = (
-        () if source.is_mariadb else ("followed_rows.hole (id INT PRIMARY KEY) ENGINE=BLACKHOLE",)
-    )
+    engine = ["followed_rows.hole (id INT PRIMARY KEY) ENGINE=BLACKHOLE"]
+    if source.is_mariadb:
+        numbers = (
+            "s BIGINT UNSIGNED AS ROW START, e BIGINT UNSIGNED AS ROW END, "
+            "PERIOD FOR SYSTEM_TIME (s, e)"
+        )
+        engine = [
+            f"followed_rows.numbered (id INT PRIMARY KEY, {numbers}) WITH SYSTEM VERSIONING",
+            "followed_rows.timed (id INT PRIMARY KEY) WITH SYSTEM VERSIONING",
+        ]
     try:
         source.execute(
             "CREATE DATABASE followed_rows",
@@ -214,7 +227,8 @@ def test_check_lists_each_case_with_its_rule_and_what_to_do(rows: Source, tmp_pa
     (done,) = forked_command.run_all([command], PATIENCE_SECONDS)
     found = done.stdout[done.stdout.index(TITLE) :]
     if rows.is_mariadb:
-        parts = [FOREIGN_KEYS, UNION.format(engine="MRG_MyISAM"), OF_MARIADB, UNKNOWN, KEYS]
+        parts = [VERSIONS, FOREIGN_KEYS, UNION.format(engine="MRG_MyISAM"), OF_MARIADB, UNKNOWN]
+        parts.append(KEYS)
         with MysqlServer.connect(settings(rows)) as server:
             leaves_out_generated = version_of(server.identity).leaves_out_generated
         if leaves_out_generated:
