@@ -37,6 +37,7 @@ class Supervised:
         self._process: GuardedProcess | None = None
         self._lines = JsonLines(log)
         self._is_up = False
+        self._bytes_before = 0  # of the log, when it was started
 
     def lines(self) -> list[dict[str, object]]:
         """Return what it has written since the last call."""
@@ -54,7 +55,16 @@ class Supervised:
     def start(self) -> None:
         """Start it."""
         self.starts += 1
+        self._bytes_before = self._log_bytes()
         self._process = GuardedProcess(self._command, self.log, self._environment)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it has written nothing since it was started."""
+        return self._log_bytes() == self._bytes_before
+
+    def _log_bytes(self) -> int:
+        return self.log.stat().st_size if self.log.exists() else 0
 
     def kill(self) -> None:
         """End it as the kernel would."""
