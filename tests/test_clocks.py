@@ -124,12 +124,8 @@ def clocks_in(source: str) -> set[str]:
         for alias in node.names
         if (node.module, alias.name) in {("stream_jobs.delta.log", "now"), ("time", "time")}
     }
-    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
-    texts = {
-        id(node.body[0].value)
-        for node in ast.walk(tree)
-        if isinstance(node, documented) and node.body and isinstance(node.body[0], ast.Expr)
-    }
+    # Texts that are statements: docstrings.
+    texts = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
 
     def reads(node: ast.AST) -> bool:
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
@@ -137,13 +133,15 @@ def clocks_in(source: str) -> set[str]:
             return node.attr in _ALWAYS or node.attr in _OF.get(of, set())
         if isinstance(node, ast.Name):
             return node.id in imported
-        is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
-        return is_text and id(node) not in texts and bool(_SQL.search(str(node.value)))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            return id(node) not in texts and _SQL.search(node.value) is not None
+        return False
 
     def walk(node: ast.AST, where: tuple[str, ...]) -> Iterator[str]:
         for child in ast.iter_child_nodes(node):
-            is_named = isinstance(child, (ast.FunctionDef, ast.ClassDef))
-            inner = (*where, child.name) if is_named else where
+            inner = where
+            if isinstance(child, ast.FunctionDef | ast.ClassDef):
+                inner = (*where, child.name)
             if reads(child):
                 yield ".".join(inner)
             yield from walk(child, inner)

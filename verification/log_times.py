@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from connector.binlog.events.transaction import CommitFacts
-from connector.changes.transaction_bounds import TransactionBounds
 from connector.contract import Sequence
 from connector.errors import DecodeError, EventError, SourceRefused, SourceUnavailable
 from connector.progress.order import file_number
 from connector.reader.server_log import ServerLog
+from connector.reader.transactions.transaction import transactions_of
 from stream_jobs.schema.sequence import PackedSequence
 
 if TYPE_CHECKING:
@@ -64,21 +64,16 @@ class LogTimes:
             of_url=False,
         )
         with closing(log):
-            bounds = TransactionBounds()
-            us = 0
-            was_outside = True
-            for event in log.events():
-                ended = bounds.receive(event)
-                span = bounds.span
-                if was_outside and span is not None:
-                    body = event.body
-                    us = event.timestamp * _US
-                    if isinstance(body, CommitFacts):
-                        us = body.original_commit_timestamp or us
-                was_outside = bounds.is_outside
-                if ended and span is not None:
-                    self._add(span.file, span.position, span.next_position, us)
-                    self._place = span.file, span.next_position
+            for transaction in transactions_of(log.events()):
+                opening = next(transaction.events())
+                us = opening.header.timestamp * _US
+                if isinstance(opening.body, CommitFacts):
+                    us = opening.body.original_commit_timestamp or us
+                transaction.pass_over()
+                if transaction.ended:
+                    end = transaction.next_position
+                    self._add(transaction.file, transaction.position, end, us)
+                    self._place = transaction.file, end
 
     def times(self, hi: NDArray[np.int64]) -> Found:
         """Return the times of places, which are first parts of sequences from `begin` on.
