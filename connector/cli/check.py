@@ -32,6 +32,7 @@ from connector.quarantine.core.fences import recovered_fences
 from connector.quarantine.core.guard import STOP
 from connector.sink.inspection import inspect
 from connector.sink.limits import check_limits
+from connector.sink.recovery import require_position
 from connector.sink.schema_registry import open_registry
 from connector.snapshot.record_options import debezium_form, require_same_profile
 from connector.snapshot.recovered_copies import copy_states
@@ -108,7 +109,9 @@ class _Check:
         def ask() -> Recovered:
             check_limits(kafka)
             self._tell(f"reading from Kafka what pipeline {name} has committed")
-            return inspect(kafka, name)
+            found = inspect(kafka, name)
+            require_position(kafka, name, found)
+            return found
 
         recovered = self._asked(f"asking Kafka {servers} what it takes", ask)
         if recovered is not None:

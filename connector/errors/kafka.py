@@ -20,6 +20,62 @@ UNAVAILABLE = ErrorCode(
     ),
     example={**_AT, "why": "KafkaTimeoutError"},
 )
+TOPIC_DELETED = ErrorCode(
+    "K122",
+    "kafka {servers}: topic {topic} was deleted, or made anew, while the pipeline uses it",
+    "nothing: it is made again, and a table whose rows it had is copied again; look for who "
+    "deletes topics",
+    end=End.RETRIED,
+    cause=(
+        "Kafka is asked each two seconds beside the stream for the topics that the pipeline uses. "
+        "What other topics had is written again as it is needed: column lists with the next rows, "
+        "the states of copies by copying the tables again."
+    ),
+    example={"servers": "kafka-1:9092", "topic": "shop.erp.orders"},
+)
+POSITION_DELETED = ErrorCode(
+    "K123",
+    "kafka {servers}: topic {topic} was deleted while the pipeline uses it; the stream had come to "
+    "{position}",
+    "give the pipeline another name, and this position or these GTIDs as {source.start}",
+    cause="The topic holds how far the stream was delivered; nothing else knows it after the end.",
+    example={
+        "servers": "kafka-1:9092",
+        "topic": "shop.progress",
+        "position": "binlog.000042:1187, GTIDs 0-1-17",
+    },
+)
+KEPT_BACK_DELETED = ErrorCode(
+    "K124",
+    "kafka {servers}: topic {topic} was deleted while changes are kept back",
+    "start again, and copy the tables that were fenced (`binlog-connector snapshot`)",
+    cause="The topic holds changes that could not be published, or which keys and tables these are "
+    "of. Later changes would overtake them.",
+    example={"servers": "kafka-1:9092", "topic": "shop.quarantine"},
+)
+NO_POSITION = ErrorCode(
+    "K125",
+    "kafka {servers}: topic {topic} has no position of pipeline {pipeline}, which has run before",
+    "give the pipeline another name, and a position as {source.start}: its log has the last one; "
+    "or start over: delete {states}, too",
+    cause="There are states of its copies, which are written together with a position. So somebody "
+    "has deleted the topic, and the stream would begin again without a word.",
+    example={
+        "servers": "kafka-1:9092",
+        "topic": "shop.progress",
+        "pipeline": "shop",
+        "states": "shop.snapshot",
+    },
+)
+ROWS_DELETED = ErrorCode(
+    "K126",
+    "topic {topic}, which had the rows of table {table}, is gone or was made anew",
+    "nothing: the table is copied again",
+    end=End.LOGGED,
+    cause="Kafka has records of the table's columns, so rows of it were written, too. Somebody has "
+    "deleted the topic.",
+    example={"topic": "shop.erp.orders", "table": "erp.orders"},
+)
 SUPERSEDED = ErrorCode(
     "K102",
     "kafka {servers}: cannot {doing}: another process has taken over transactional id {id} and has "

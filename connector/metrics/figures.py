@@ -14,7 +14,7 @@ from connector.metrics.histogram import Histogram
 from connector.metrics.peer_state import PeerState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from connector.errors import ConnectorError, SourceRefused, SourceUnavailable
     from connector.progress.progress_record import Progress
@@ -142,6 +142,12 @@ class Figures:
     fences: Callable[[], int] = field(default=int)
     fenced_tables: Callable[[], Mapping[str, FencedFigures]] = field(default=dict)
     batches: Batches | None = None
+    # The topics that the pipeline uses; those of them that were deleted or made anew, until the
+    # next run has dealt with it; and what interrupts the current run for that.
+    topics: Callable[[], Sequence[str]] = field(default=tuple)
+    lost_topics: set[str] = field(default_factory=set)
+    lost_topic: ConnectorError | None = None
+    interrupt: Callable[[ConnectorError], None] = field(default=lambda _: None)
     # For how many seconds rows that foreign keys have changed wait for their copies to begin, by
     # "database.table".
     cascaded_tables: Callable[[], Mapping[str, float]] = field(default=dict)
@@ -189,6 +195,12 @@ class Figures:
         """Note that another session got no answer; what the stream knows has priority."""
         if not self.streaming or time.monotonic() - self.heard_at > SILENT_SECONDS:
             self.lose(self.source, error)
+
+    def lose_topic(self, topic: str, error: ConnectorError) -> None:
+        """Note that a topic in use was deleted, and end the run with `error`."""
+        self.lost_topics.add(topic)
+        self.lost_topic = error
+        self.interrupt(error)
 
     def watch_kafka_by(self, open_watch: Callable[[], Watch]) -> None:
         """Let `open_watch` open the watch of `kafka`, once for all runs."""

@@ -30,6 +30,7 @@ from connector.snapshot.output import CopyOutput
 from connector.snapshot.record_options import record_options, require_same_profile
 from connector.snapshot.recovered_copies import open_copies
 from connector.snapshot.signalled_copies import SignalledCopies, signal_rows
+from connector.snapshot.table_topics import TableTopics
 from connector.snapshot.wanted_copies import WantedCopies
 from connector.system.temporary_folder import TemporaryFolder
 
@@ -79,10 +80,12 @@ def assemble(
     peers: Peers,
     rolled_back: frozenset[str],
     schema_ids: SchemaIds | None,
+    lost: frozenset[str] = frozenset(),
 ) -> PipelineParts:
     """Return the parts that continue after `recovered`, read from `source` and write to `sink`.
 
-    `rolled_back` as in `TransactionAssembler`, `schema_ids` as in `record_options`. The first
+    `rolled_back` as in `TransactionAssembler`, `schema_ids` as in `record_options`, `lost` are
+    topics that were deleted or made anew since the last run of this process. The first
     commit includes what is written here. Raises TransientError or DefiniteError; then nothing stays
     open.
     """
@@ -141,6 +144,7 @@ def assemble(
         wanted,
         CascadedCopies(cascaded, settings.schema.cascade_seconds, quarantine.fences),
         Notifications(settings, target, clock),
+        TableTopics(options, recovered.schemas, sink.has_topic, lost),
     )
     attendants: list[Attendant] = [quarantine, copies, *_heartbeat(settings, source, target, clock)]
     attendants += _listeners(settings, peers, standing, tables, quarantine, copies, signals)

@@ -198,6 +198,8 @@ class Pipeline:
         """Deliver what was received, let the attendants write, and commit or wait for more."""
         delivery = self._delivery
         self._figures.turn()
+        if self._figures.lost_topic is not None:
+            raise self._figures.lost_topic
         doubt = self._figures.doubt
         if doubt is not None:
             self._commit_complete()
@@ -269,11 +271,15 @@ class Pipeline:
     ) -> None:
         self._figures.turn()
         recovered = self._sink.recover(claimed=self._instance.claimed)
-        self._figures.turn()
+        figures = self._figures
+        figures.lost_topic = None
+        figures.topics, figures.interrupt = lambda: self._sink.used_topics, self._sink.interrupt
+        lost = frozenset(figures.lost_topics)
+        figures.turn()
         source = peers.choose_source(settings.source, recovered.progress, refusals)
         self._address = source.address
         parts = assemble(
-            settings, recovered, source, self._sink, peers, rolled_back, self._schema_ids
+            settings, recovered, source, self._sink, peers, rolled_back, self._schema_ids, lost
         )
         opened.callback(parts.close)
         self._delivery, self._copies = parts.delivery, parts.copies
@@ -288,6 +294,7 @@ class Pipeline:
         self._commit()
         self._settle()
         self._instance.claimed = True
+        figures.lost_topics -= lost
         try:
             self._stream = source.open_stream(settings.name)
         except SourceRefused as error:

@@ -50,6 +50,7 @@ from connector.errors import (
     TransientError,
     UnsupportedChange,
     fields,
+    kafka,
     kafka_limits,
     source_login,
 )
@@ -216,6 +217,9 @@ class _Refusals:
 def _saves_complete(error: DefiniteError, following: NextRun, pipeline: Pipeline) -> bool:
     """Return whether the next run commits what came before a change that cannot be published."""
     kinds = (DecodeError, UnsupportedChange, SinkRefused)
+    if error.code in (kafka.POSITION_DELETED, kafka.KEPT_BACK_DELETED):
+        # A next run would begin without what was deleted.
+        return False
     return isinstance(error, kinds) and following.save_complete(pipeline.waiting_transactions)
 
 

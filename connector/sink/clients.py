@@ -12,6 +12,8 @@ from connector.sink.producer import TransactionalProducer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kafka.errors import KafkaError
+
     from connector.records.record_batch import RecordBatch
 
 
@@ -40,6 +42,10 @@ class Producer(Protocol):
 
     def wake(self) -> None:
         """Send what is queued."""
+        ...
+
+    def interrupt(self, error: KafkaError) -> None:
+        """Have every wait end with `error`; any thread may call it."""
         ...
 
     @property

@@ -17,7 +17,7 @@ from connector.errors import (
     pipeline_settings,
 )
 from connector.sink.network import NoWayIn, network_client
-from connector.sink.timeouts import TimedOut
+from connector.sink.timeouts import Interrupted, TimedOut
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -137,6 +137,8 @@ def connector_error(
     settings: KafkaSettings, doing: Message, error: errors.KafkaError | OSError
 ) -> ConnectorError:
     """Return our error for an error of kafka-python; `doing` names the attempt."""
+    if isinstance(error, Interrupted):
+        return error.error
     servers = servers_of(settings)
     # A password of a command may be a newer one at the next attempt.
     renewed = bool(settings.sasl_password_command)

@@ -26,6 +26,8 @@ class InFlight:
         """Start the thread; `close` ends it."""
         self._batches: set[SealedRecords] = set()
         self._lock = threading.Lock()
+        # Why every wait is in vain.
+        self._failure: Exception | None = None
         # Set when a batch becomes smaller or ends, or when there is something else to look at.
         self._news = threading.Event()
         # Batches that are not compressed yet; None ends the thread.
@@ -60,13 +62,27 @@ class InFlight:
         """Have `wait_until` look again."""
         self._news.set()
 
+    def fail(self, error: Exception) -> None:
+        """Have `wait_until` raise `error` from now on, where its condition does not hold."""
+        self._failure = error
+        self._news.set()
+
+    def check(self) -> None:
+        """Raise the error of `fail`, if there is one."""
+        if self._failure is not None:
+            raise self._failure
+
     def wait_until(self, condition: Callable[[], bool], timeout_seconds: float) -> bool:
-        """Wait until a condition holds, which is asked at any news; return False if too late."""
+        """Wait until a condition holds, which is asked at any news; return False if too late.
+
+        Raises the error of `fail`.
+        """
         until = time.monotonic() + timeout_seconds
         while True:
             self._news.clear()
             if condition():
                 return True
+            self.check()
             left = until - time.monotonic()
             if left <= 0:
                 return False

@@ -58,7 +58,14 @@ from connector.sink.connection import (
     servers_of,
 )
 from connector.sink.network import producers_client
-from connector.sink.recovery import Recovered, read_successor, recover
+from connector.sink.recovery import (
+    Recovered,
+    no_position,
+    read_successor,
+    recover,
+    require_position,
+)
+from connector.sink.timeouts import Interrupted
 from connector.sink.topics import TopicCreator
 
 if TYPE_CHECKING:
@@ -161,11 +168,27 @@ class KafkaSink(BatchReceiver):
         """
         recovered = recover(self._settings, self._name, self.clients)
         last = recovered.progress
+        if last is None and claimed:
+            raise no_position(self._settings, self._name)
+        require_position(self._settings, self._name, recovered)
         if last is not None:
             if claimed and last.instance != self._instance:
                 raise superseded_by(self._name, last)
             self._before = last.instance
         return recovered
+
+    @property
+    def used_topics(self) -> list[str]:
+        """The topics that the pipeline uses and that exist; any thread may ask."""
+        return self._topics.used
+
+    def has_topic(self, topic: str) -> bool:
+        """Return whether a topic existed at the opening; if so, it is one of `used_topics`."""
+        return self._topics.has(topic)
+
+    def interrupt(self, error: ConnectorError) -> None:
+        """Have what waits for Kafka end with `error`; any thread may call it."""
+        self._producer.interrupt(Interrupted(error))
 
     @property
     def is_committing(self) -> bool:
@@ -315,7 +338,7 @@ class KafkaSink(BatchReceiver):
 
     def _failure(self, doing: Message, error: KafkaError | OSError) -> ConnectorError:
         mapped = connector_error(self._settings, doing, error)
-        if isinstance(mapped, SinkRefused):
+        if isinstance(mapped, SinkRefused) or isinstance(error, Interrupted):
             return mapped
         try:
             successor = self._successor(0.0)

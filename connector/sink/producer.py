@@ -15,6 +15,7 @@ private names of kafka-python 3.0; `pyproject.toml` pins the minor version.
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,8 @@ if TYPE_CHECKING:
 _ABORT_SECONDS = 10.0
 # At a forced close, the sender's thread must run once more to fail the queued batches.
 _CLOSE_SECONDS = 5
-_MS = 1000
+# Between two looks whether a wait is in vain.
+_LOOK_MS = 100
 
 
 class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library has no types
@@ -94,6 +96,10 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
         self._hand_over()
         if self._begun:
             self._sender.wakeup()
+
+    def interrupt(self, error: KafkaError) -> None:
+        """Have every wait end with `error`; any thread may call it."""
+        self._in_flight.fail(error)
 
     @property
     def is_committing(self) -> bool:
@@ -271,5 +277,9 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
 
     def _complete(self, result: Any, timeout_seconds: float) -> None:
         self._sender.wakeup()
-        if not result.wait(timeout_seconds * _MS):
-            raise TimedOut(kafka.NO_ANSWER_IN_TIME, seconds=timeout_seconds)
+        until = time.monotonic() + timeout_seconds
+        # It raises the error of the request.
+        while not result.wait(_LOOK_MS):
+            self._in_flight.check()
+            if time.monotonic() > until:
+                raise TimedOut(kafka.NO_ANSWER_IN_TIME, seconds=timeout_seconds)

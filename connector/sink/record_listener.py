@@ -85,10 +85,14 @@ class RecordListener:
         )
         try:
             consumer.assign([partition])
+            end: int = consumer.end_offsets([partition])[partition]
             if self._offset is None:
-                end: int = consumer.end_offsets([partition])[partition]
                 self._offset = end
                 self.requests.put((end - 1, {}))
+            elif self._offset > end:
+                # Somebody has deleted the topic, and its offsets begin again.
+                self._log.warning("a topic was made anew", topic=self._topic)
+                self._offset = 0
             consumer.seek(partition, self._offset)
             while not self._closing.is_set():
                 for record in consumer.poll(timeout_ms=_POLL_MS).get(partition, ()):

@@ -17,8 +17,10 @@ from connector.contract import (
     control_topic,
 )
 from connector.envelope.schemas.table_schema import schema_topic
+from connector.errors import SinkRefused, kafka
 from connector.progress.progress_record import Progress, progress_topic
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
+from connector.sink.connection import servers_of
 from connector.sink.topic_log import TopicLog, opened_logs
 from connector.sink.topics import TopicCreator
 
@@ -74,6 +76,27 @@ def recover(
             _last_values(logs.get(fences), f"{name}/"),
             1 if own is not None else 1 + max((other.epoch for other in others), default=0),
         )
+
+
+def require_position(settings: KafkaSettings, name: str, recovered: Recovered) -> None:
+    """Raise SinkRefused if a position must have been committed, and is gone.
+
+    States of copies are committed together with one.
+    """
+    if recovered.progress is None and recovered.snapshots:
+        raise no_position(settings, name)
+
+
+def no_position(settings: KafkaSettings, name: str) -> SinkRefused:
+    """Return the error for a pipeline whose position was deleted."""
+    prefix = settings.topic_prefix
+    return SinkRefused(
+        kafka.NO_POSITION,
+        servers=servers_of(settings),
+        topic=progress_topic(prefix),
+        pipeline=name,
+        states=control_topic(prefix, SNAPSHOT_TOPIC_SUFFIX),
+    )
 
 
 def read_progress(

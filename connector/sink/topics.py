@@ -80,6 +80,8 @@ class TopicCreator:
         self._settings = settings
         self._clients = clients
         self._known: set[str] = set()
+        # Those that the pipeline uses.
+        self._used: set[str] = set()
         prefix = settings.topic_prefix
         self._control = {
             control_topic(prefix, suffix): config for suffix, config in _CONTROL_TOPICS.items()
@@ -93,6 +95,23 @@ class TopicCreator:
         if unknown:
             self._create(unknown, validate_only=False)
             self._known.update(unknown)
+        self._used.update(topics)
+
+    @property
+    def used(self) -> list[str]:
+        """The topics that were asked for and exist; any thread may ask."""
+        return list(self._used)
+
+    def has(self, topic: str) -> bool:
+        """Return whether a topic exists that was not created by this process.
+
+        It is looked for among the topics that there were at the first `ensure`; from now on, it
+        counts as `used`.
+        """
+        if topic not in self._known:
+            return False
+        self._used.add(topic)
+        return True
 
     def missing(self, *topics: str) -> list[str]:
         """Return the missing ones of `topics` without creating them.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from connector.errors import copies as codes
-from connector.errors import line
+from connector.errors import kafka, line
 from connector.snapshot.copies import Copies
 from connector.snapshot.plan import followed_tables
 from connector.snapshot.reader_pool import ReaderPool
@@ -16,7 +16,7 @@ from connector.snapshot.table_state import AT_START, TableState, snapshot_topic
 from connector.source.server.select_session import SelectSession
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from connector.changes.table_filter import TableFilter
     from connector.envelope.debezium.form import DebeziumForm
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from connector.snapshot.cascaded_copies import CascadedCopies
     from connector.snapshot.notifications import Notifications
     from connector.snapshot.output import CopyOutput
+    from connector.snapshot.table_topics import TableTopics
     from connector.snapshot.wanted_copies import WantedCopies
     from connector.source.choice import CheckedSource
 
@@ -56,6 +57,7 @@ def open_copies(
     wanted: WantedCopies,
     cascaded: CascadedCopies,
     notifications: Notifications,
+    topics: TableTopics,
 ) -> Copies:
     """Return the copies of a pipeline, which continue after `recovered` on `source`.
 
@@ -63,8 +65,9 @@ def open_copies(
     that the stream wants copied again, `cascaded` those with rows that foreign keys have changed.
     `notifications` tell how the copies go.
 
-    With `source.start = "snapshot"`, tables without a state are copied, too. The records that this
-    function writes are part of the first commit. Raises SourceUnavailable or SourceRefused,
+    With `source.start = "snapshot"`, tables without a state are copied, too, and in any case those
+    whose rows are gone from their `topics`. The records that this function writes are part of the
+    first commit. Raises SourceUnavailable or SourceRefused,
     DecodeError for states of another version, and the errors of writing.
     """
     log = structlog.get_logger()
@@ -93,18 +96,30 @@ def open_copies(
         keeps_new_tables=settings.source.start == _START,
         goes_on_without=settings.quarantine.policy != _STOP,
     )
-    fresh: list[tuple[str, str]] = []
-    if settings.source.start == _START:
+    begins = settings.source.start == _START
+    found: list[tuple[str, str]] = []
+    if begins or topics.any_lost(tables):
         with peers.select(source.settings) as session:
             found = followed_tables(session, tables)
-        if not found:
-            log.warning(**line(codes.NONE_FOLLOWED_YET), tables=settings.source.tables)
-        fresh = [name for name in found if copies.state(*name) is None]
+    if begins and not found:
+        log.warning(**line(codes.NONE_FOLLOWED_YET), tables=settings.source.tables)
+    fresh = [name for name in found if begins and copies.state(*name) is None]
+    _copy_lost(copies, topics, [name for name in found if name not in fresh])
     if fresh:
         copies.copy_all(fresh, AT_START)
     else:
         copies.told.skip()
     return copies
+
+
+def _copy_lost(copies: Copies, topics: TableTopics, tables: Iterable[tuple[str, str]]) -> None:
+    """Copy the tables whose rows are gone from their topics."""
+    for name in tables:
+        topic = topics.lost_topic(*name)
+        if topic:
+            facts = {"topic": topic, "table": ".".join(name)}
+            structlog.get_logger().warning(**line(kafka.ROWS_DELETED, **facts))
+            copies.copy(*name, "its topic was deleted")
 
 
 def copy_states(settings: Settings, recovered: Mapping[str, bytes]) -> list[TableState]:

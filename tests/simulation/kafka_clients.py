@@ -142,6 +142,9 @@ class SimulatedProducer:
             raise _no_answer()
         return set(range(len(self._broker.topics[topic])))
 
+    def interrupt(self, error: KafkaError) -> None:
+        """Nobody interrupts: no topic is deleted."""
+
     def deliver(self, batch: RecordBatch, in_flight_bytes_max: int) -> None:
         """Queue a batch, once there is room."""
         if self._process.step(Call.DELIVER) is Fault.REFUSED:

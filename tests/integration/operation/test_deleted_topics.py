@@ -1,0 +1,132 @@
+"""Topics that somebody deletes: the pipeline notices within seconds, and says what it does."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kafka import KafkaAdminClient
+
+from connector.errors import kafka
+from connector.errors.message import Message
+from tests.integration.harness import failure_of, run_to_end, wait_until
+from tests.integration.snapshots.test_snapshot import run_snapshot
+
+if TYPE_CHECKING:
+    from tests.integration.database_stream import Stream
+    from tests.integration.harness import ConnectorProcess
+
+pytestmark = pytest.mark.kafka
+
+# A request at a time to a topic that is gone would wait so long.
+SETTINGS: dict[str, object] = {"source__start": "snapshot"}
+
+
+def delete(stream: Stream, name: str) -> str:
+    topic = f"{stream.prefix}.{name}"
+    with closing(KafkaAdminClient(bootstrap_servers=stream.broker.bootstrap)) as admin:
+        admin.delete_topics([topic])
+    return topic
+
+
+def codes(connector: ConnectorProcess) -> list[str]:
+    """Return the codes of the log's lines, in order."""
+    lines = [json.loads(line) for line in connector.output().splitlines() if line[:1] == "{"]
+    return [line["error.code"] for line in lines if "error.code" in line]
+
+
+def copied(stream: Stream) -> list[int]:
+    return sorted(each.value["after"]["id"] for each in stream.changes() if each.op == "r")
+
+
+def fill(stream: Stream) -> None:
+    stream.execute(
+        "CREATE TABLE t (id INT PRIMARY KEY)",
+        "INSERT INTO t VALUES (1), (2)",
+        "CREATE TABLE other (id INT PRIMARY KEY)",
+        "INSERT INTO other VALUES (1)",
+    )
+
+
+def test_the_rows_of_a_deleted_topic_are_copied_again(either_stream: Stream) -> None:
+    stream = either_stream
+    fill(stream)
+    table = f"{stream.database}.t"
+    with stream.connector(**SETTINGS) as connector:
+        stream.wait_for_changes(3, connector)
+        topic = delete(stream, table)
+        # Into a topic that is gone, while nobody has noticed.
+        stream.execute("INSERT INTO t VALUES (3)")
+        wait_until(lambda: copied(stream) == [1, 1, 2, 3], connector.output)
+        stream.execute("INSERT INTO t VALUES (4)")
+        wait_until(lambda: len(stream.changes()) >= 6, connector.output)
+        said = [(kafka.TOPIC_DELETED, {"servers": stream.broker.bootstrap, "topic": topic})]
+        said += [(kafka.ROWS_DELETED, {"topic": topic, "table": table})]
+        for code, facts in said:
+            assert Message(code, facts).text in connector.output()
+        assert connector.terminate() == 0
+    # While the pipeline is stopped.
+    delete(stream, table)
+    with stream.connector(**SETTINGS) as connector:
+        wait_until(lambda: copied(stream) == [1, 1, 2, 3, 4], connector.output)
+        assert connector.terminate() == 0
+    deleted, gone = kafka.TOPIC_DELETED.code, kafka.ROWS_DELETED.code
+    assert codes(connector) == [deleted, gone, gone]
+
+
+def test_a_pipeline_can_be_stopped_although_its_topic_is_gone(stream: Stream) -> None:
+    fill(stream)
+    with stream.connector(**SETTINGS, retry__initial_seconds=60.0) as connector:
+        stream.wait_for_changes(3, connector)
+        delete(stream, f"{stream.database}.t")
+        stream.execute("INSERT INTO t VALUES (3)")
+        connector.wait_for(f'"error.code": "{kafka.TOPIC_DELETED.code}"')
+        assert connector.terminate() == 0
+
+
+def test_without_its_position_a_pipeline_does_not_begin_again(either_stream: Stream) -> None:
+    stream = either_stream
+    fill(stream)
+    with stream.connector(**SETTINGS) as connector:
+        stream.wait_for_changes(3, connector)
+        topic = delete(stream, "progress")
+        assert connector.wait() == 3
+    before = f"kafka {stream.broker.bootstrap}: topic {topic} was deleted while the pipeline uses"
+    said = failure_of(connector.output())
+    assert said.startswith(before)
+    assert "had come to binlog." in said
+    assert codes(connector)[-1] == kafka.POSITION_DELETED.code
+    code, output = run_to_end(stream.config(**SETTINGS))
+    facts: dict[str, Any] = {
+        "servers": stream.broker.bootstrap,
+        "topic": topic,
+        "pipeline": stream.prefix,
+        "states": f"{stream.prefix}.snapshot",
+    }
+    assert (code, failure_of(output)) == (3, Message(kafka.NO_POSITION, facts).text)
+
+
+def test_what_other_topics_held_is_written_again(stream: Stream) -> None:
+    fill(stream)
+    table = f"{stream.database}.t"
+    with stream.connector(**SETTINGS) as connector:
+        stream.wait_for_changes(3, connector)
+        assert run_snapshot(connector.config, table).returncode == 0
+        for name in ("schema", "commands"):
+            topic = delete(stream, name)
+            facts = {"servers": stream.broker.bootstrap, "topic": topic}
+            connector.wait_for(Message(kafka.TOPIC_DELETED, facts).text)
+            wait_until(
+                lambda: (
+                    connector.output().count('"message": "streaming"') == 1 + len(codes(connector))
+                ),
+                connector.output,
+            )
+        # The numbers of requests begin again.
+        assert run_snapshot(connector.config, table).returncode == 0
+        stream.execute("INSERT INTO other VALUES (2)")
+        wait_until(lambda: stream.changes()[-1].value["after"] == {"id": 2}, connector.output)
+        assert connector.terminate() == 0
+    assert codes(connector) == [kafka.TOPIC_DELETED.code] * 2
