@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from connector.changes.table_filter import TableFilter
 from connector.errors import ConfigError, ConnectorError, MirrorError, verification
-from connector.snapshot.copy_request import matching_tables
+from connector.snapshot.copy_request import matching_tables, names_ignore_case
 from connector.snapshot.plan import followed_tables
 from stream_jobs.apply.modes.history import History
 from stream_jobs.apply.modes.journal import Journal
@@ -119,7 +119,9 @@ def table_names(pipeline: Pipeline, patterns: Sequence[str]) -> list[tuple[str, 
     if patterns:
         return matching_tables(pipeline.session, pipeline.settings, patterns)
     source = pipeline.settings.source
-    return followed_tables(pipeline.session, TableFilter(source.tables, source.exclude_tables))
+    ignores_case = names_ignore_case(pipeline.session)
+    tables = TableFilter(source.tables, source.exclude_tables, ignores_case=ignores_case)
+    return followed_tables(pipeline.session, tables)
 
 
 class Run:

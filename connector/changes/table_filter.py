@@ -15,12 +15,14 @@ from connector.changes.stream_listener import StreamListener
 from connector.errors import ConfigError, pipeline_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from connector.binlog.events.table_map import TableMapEvent
 
 # Names are small and few; but a source that creates tables all the time must not fill the memory.
 _KNOWN_MAX: Final = 10_000
+
+_ANY: Final = frozenset("*?[")
 
 # The servers keep their internal state here; it is not replicated data.
 SYSTEM_DATABASES = frozenset({"information_schema", "mysql", "performance_schema", "sys"})
@@ -35,12 +37,19 @@ class TableFilter:
         include: Sequence[str],
         exclude: Sequence[str] = (),
         listener: StreamListener | None = None,
+        *,
+        ignores_case: bool = False,
     ) -> None:
         """Follow tables that match a pattern of `include` and none of `exclude`.
 
         System databases match only a pattern that names them without a wildcard. `listener` hears
-        of tables of online schema changes. Raises ConfigError for what is no pattern.
+        of tables of online schema changes. With `ignores_case`, the server does not tell names by
+        their case, and neither do the patterns. Raises ConfigError for what is no pattern.
         """
+        self._ignores_case = ignores_case
+        if ignores_case:
+            include = [pattern.lower() for pattern in include]
+            exclude = [pattern.lower() for pattern in exclude]
         self._include = [_split(pattern) for pattern in include]
         self._exclude = [_split(pattern) for pattern in exclude]
         self._known: dict[tuple[str, str], bool] = {}
@@ -78,11 +87,26 @@ class TableFilter:
             self._listener.sequence_left_out(database, table)
         return False
 
+    def unmatched_names(self, tables: Iterable[tuple[str, str]]) -> list[str]:
+        """Return the patterns without a wildcard that match none of these tables."""
+        names = set(tables)
+        if self._ignores_case:
+            names = {(database.lower(), table.lower()) for database, table in names}
+        return [
+            f"{database}.{table}"
+            for database, table in self._include
+            if _ANY.isdisjoint(database + table) and (database, table) not in names
+        ]
+
     def may_follow_database(self, database: str) -> bool:
         """Return whether some table of `database` could be followed."""
+        if self._ignores_case:
+            database = database.lower()
         return any(_database_matches(database, pattern) for pattern, _ in self._include)
 
     def _decide(self, database: str, table: str) -> bool:
+        if self._ignores_case:
+            database, table = database.lower(), table.lower()
         if not self._matches(database, table):
             return False
         if any(name == table and _database_matches(database, of) for of, name in self._include):

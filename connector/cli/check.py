@@ -7,7 +7,7 @@ server, each needed setting and grant is shown with the statement that fixes it.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from rich.table import Table
 from rich.text import Text
@@ -30,6 +30,7 @@ from connector.errors import (
 from connector.errors.message import Message
 from connector.quarantine.core.fences import recovered_fences
 from connector.quarantine.core.guard import STOP
+from connector.settings.lower_case import in_lower_case
 from connector.sink.inspection import inspect
 from connector.sink.limits import check_limits
 from connector.sink.recovery import require_position
@@ -47,7 +48,7 @@ from connector.source.server.hosts import address_of, candidates
 from connector.source.server.mysql_server import MysqlServer
 from connector.source.server.product import version_of
 from connector.source.server.table_topics import table_topics
-from connector.source.tables.base_tables import are_hidden, base_tables
+from connector.source.tables.base_tables import are_hidden, base_tables, ignores_case
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -68,8 +69,12 @@ _MARKS = {
 _GOOD = Text("ok", style="green")
 
 
-def check_pipeline(settings: Settings, console: Console, waiting: Console) -> list[ConnectorError]:
+def check_pipeline(
+    settings: Settings, console: Console, waiting: Console
+) -> tuple[list[ConnectorError], list[str]]:
     """Return the problems that would end or delay a run at its start; the worst is the last.
+
+    After them, the patterns of `source.tables` that match no table: a run begins without these.
 
     `console` shows the findings, `waiting` the current question. Raises ConfigError.
     """
@@ -87,7 +92,8 @@ def check_pipeline(settings: Settings, console: Console, waiting: Console) -> li
         check.topics()
         check.keys()
         check.states(recovered)
-    return sorted(check.problems, key=lambda error: not isinstance(error, TransientError))
+    problems = sorted(check.problems, key=lambda error: not isinstance(error, TransientError))
+    return problems, check.unmatched
 
 
 class _Check:
@@ -100,6 +106,7 @@ class _Check:
         self._waiting = waiting
         # Of the first source that was shown.
         self._tables: list[BaseTable] = []
+        self.unmatched: list[str] = []
 
     def kafka(self) -> Recovered | None:
         """Return the progress of earlier runs; None if it is not known."""
@@ -220,7 +227,11 @@ class _Check:
         """Show the findings of one server."""
         tables = base_tables(server)
         self._tables = self._tables or tables
-        findings = [*found, *_check_tables(server, settings, tables)]
+        if ignores_case(server):
+            self._settings = in_lower_case(self._settings)
+        counts = list(table_counts(server, settings, tables))
+        self.unmatched = self.unmatched or [each.pattern for each in counts if not each.tables]
+        findings = [*found, *(each.finding for each in counts)]
         identity = server.identity
         on = "" if server.cloud is None else f" on {server.cloud.value}"
         self._print(f"Source {address_of(settings)}: {identity.flavour} {identity.version}{on}")
@@ -252,25 +263,36 @@ class _Check:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True, style=style)
 
 
-def _check_tables(
+class TableCount(NamedTuple):
+    """How many tables a pattern matches."""
+
+    pattern: str
+    tables: int
+
+    @property
+    def finding(self) -> Finding:
+        """The finding: a pattern without a match may be a typing error."""
+        value = f"{self.pattern}: {self.tables} {'table' if self.tables == 1 else 'tables'}"
+        problem = Message(source_setup.NO_TABLE, {"value": value, "pattern": self.pattern})
+        is_good, severity = self.tables > 0, Severity.WARNING
+        return Finding("source.tables", value, "a table", is_good, problem, severity)
+
+
+def table_counts(
     server: MysqlServer, settings: SourceSettings, tables: list[BaseTable]
-) -> Iterator[Finding]:
-    """Yield a finding for each pattern: a pattern without a match may be a typing error.
+) -> Iterator[TableCount]:
+    """Yield the number of tables for each pattern.
 
     An account without rights on tables sees none, but it can still follow them.
     """
     if are_hidden(tables):
         return
-    missing = source_setup.NO_TABLE
-    if server.variable("lower_case_table_names") == "1":
-        missing = source_setup.NO_TABLE_IN_LOWER_CASE
+    is_lower = ignores_case(server)
     for pattern in settings.tables:
-        wanted = TableFilter([pattern], settings.exclude_tables)
-        count = sum(wanted.follows(table.database, table.name) for table in tables)
-        value = f"{pattern}: {count} {'table' if count == 1 else 'tables'}"
-        facts = {"value": value, "pattern": pattern}
-        problem = Message(missing, facts)
-        yield Finding("source.tables", value, "a table", count > 0, problem, Severity.WARNING)
+        wanted = TableFilter([pattern], settings.exclude_tables, ignores_case=is_lower)
+        yield TableCount(
+            pattern, sum(wanted.follows(table.database, table.name) for table in tables)
+        )
 
 
 def _table(findings: list[Finding]) -> Table:

@@ -134,7 +134,8 @@ def check(config: ConfigPath) -> None:
     """Check Kafka and the source: would `run` start? Nothing is changed.
 
     You can use it while the pipeline runs. Exit codes: 0 ready, 1 transient: a server cannot be
-    reached or lags, 2 wrong configuration, 3 an error that a restart cannot fix.
+    reached or lags, 2 wrong configuration, 3 an error that a restart cannot fix. A name or pattern
+    that matches no table is no error, because the table may come later: the last line says it.
     """
 
     def report() -> None:
@@ -146,9 +147,12 @@ def check(config: ConfigPath) -> None:
         settings = loaded(config)
         configure_logging(settings.log, command="check", pipeline=settings.name)
         console = Console()
-        problems = check_pipeline(settings, console, errors())
+        problems, unmatched = check_pipeline(settings, console, errors())
         if not problems:
-            console.print("ready", style="bold green")
+            console.print("ready", style="bold green", end="" if unmatched else "\n")
+            if unmatched:
+                said = f", but source.tables matches no table by {', '.join(unmatched)}"
+                console.print(said, style="yellow", markup=False, highlight=False, soft_wrap=True)
             return
         console.print("not ready", style="bold red")
         *others, worst = problems

@@ -40,6 +40,14 @@ NONE_FAILED = ErrorCode(
     cause="Only the failure of a copy can be dismissed.",
     example={"pattern": "erp.*"},
 )
+NAME_MATCHES_NONE = ErrorCode(
+    "R306",
+    "{source.tables} names {pattern}, and the account sees no such table",
+    "look at the name, and at the grants",
+    end=End.LOGGED,
+    cause="The name may be misspelt, or the table is created later: then its rows come as changes.",
+    example={"pattern": "erp.ordrs"},
+)
 MAY_NOT_READ = ErrorCode(
     "R303",
     "{server}: table {table}: the account may not read it",

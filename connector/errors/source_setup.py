@@ -238,14 +238,6 @@ NO_TABLE = ErrorCode(
     cause="The pattern may be misspelt, the table may come later, or a grant is missing.",
     example={"value": "erp.ordrs: 0 tables", "pattern": "erp.ordrs"},
 )
-NO_TABLE_IN_LOWER_CASE = ErrorCode(
-    "S642",
-    "{source.tables} is {value}, wanted a table",
-    "{pattern} matches no existing table that the account may see; this server has "
-    "names in lower case",
-    cause="With lower_case_table_names = 1 a server has the names of tables in lower case alone.",
-    example={"value": "erp.Orders: 0 tables", "pattern": "erp.Orders"},
-)
 NO_COLUMN = ErrorCode(
     "S643",
     "{pattern} names no column of a followed table",

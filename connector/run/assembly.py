@@ -106,7 +106,12 @@ def assemble(
     encoder.anchored = _anchored_tables(settings, recovered, source, notices)
     encoder.tables.unlogged = source.unlogged_columns()
     encoder.tables.listener = notices
-    tables = TableFilter(settings.source.tables, settings.source.exclude_tables, notices)
+    tables = TableFilter(
+        settings.source.tables,
+        settings.source.exclude_tables,
+        notices,
+        ignores_case=source.ignores_case,
+    )
     signals = signal_rows(settings, tables)
     cascaded, cascades = open_cascades(settings, source, tables, last)
     decoder = EventDecoder(file=point.file, position=point.position, mariadb=mariadb)

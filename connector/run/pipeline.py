@@ -45,6 +45,7 @@ from connector.run.committed_batch import CommittedBatch
 from connector.run.peers import PEERS, Peers
 from connector.run.silence import check_silence
 from connector.run.successor import look_for_successor
+from connector.settings.lower_case import in_lower_case
 from connector.status.fenced_tables import fenced_tables
 
 if TYPE_CHECKING:
@@ -278,6 +279,8 @@ class Pipeline:
         figures.turn()
         source = peers.choose_source(settings.source, recovered.progress, refusals)
         self._address = source.address
+        if source.ignores_case:
+            settings = in_lower_case(settings)
         parts = assemble(
             settings, recovered, source, self._sink, peers, rolled_back, self._schema_ids, lost
         )

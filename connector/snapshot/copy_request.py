@@ -178,20 +178,25 @@ def matching_tables(
     Raises ConfigError for a pattern that matches none, and the errors of the session.
     """
     source = settings.source
-    tables = TableFilter(source.tables, source.exclude_tables)
+    ignores_case = names_ignore_case(session)
+    tables = TableFilter(source.tables, source.exclude_tables, ignores_case=ignores_case)
     followed = followed_tables(session, tables)
     found: dict[tuple[str, str], None] = {}
     for pattern in patterns:
-        wanted = TableFilter([pattern])
+        wanted = TableFilter([pattern], ignores_case=ignores_case)
         matching = [name for name in followed if wanted.follows(*name)]
         if not matching:
-            if any(
-                wanted.follows(*name) for name in followed_tables(session, TableFilter([pattern]))
-            ):
+            if any(wanted.follows(*name) for name in followed_tables(session, wanted)):
                 raise ConfigError(copies.NOT_FOLLOWED, pattern=pattern)
             raise ConfigError(copies.NO_TABLE, pattern=pattern, server=session.name)
         found |= dict.fromkeys(matching)
     return list(found)
+
+
+def names_ignore_case(session: SelectSession) -> bool:
+    """Return whether the server takes names of tables for the same that differ in case."""
+    (found,) = session.query("SELECT @@lower_case_table_names AS value")
+    return found["value"] in ("1", "2")
 
 
 def _require_readable(session: SelectSession, database: str, table: str, where: str) -> None:

@@ -103,6 +103,9 @@ def open_copies(
             found = followed_tables(session, tables)
     if begins and not found:
         log.warning(**line(codes.NONE_FOLLOWED_YET), tables=settings.source.tables)
+    elif begins:
+        for pattern in tables.unmatched_names(found):
+            log.warning(**line(codes.NAME_MATCHES_NONE, pattern=pattern))
     fresh = [name for name in found if begins and copies.state(*name) is None]
     _copy_lost(copies, topics, [name for name in found if name not in fresh])
     if fresh:

@@ -18,6 +18,7 @@ from connector.errors import SourceRefused, SourceUnavailable, fields, source_fa
 from connector.errors.message import Message
 from connector.progress.prepared_xa import held_records
 from connector.progress.stream_position import reads_from, start_point
+from connector.settings.lower_case import source_in_lower_case
 from connector.source.checks.columns import check_columns
 from connector.source.checks.finding import Severity
 from connector.source.checks.preflight import check_source, require
@@ -28,6 +29,7 @@ from connector.source.server.prepared_transactions import prepared_transactions
 from connector.source.start.configured_start import resolve_start
 from connector.source.start.start_validation import validate_start
 from connector.source.stream.dump_request import open_stream
+from connector.source.tables.base_tables import ignores_case
 from connector.source.tables.definition_source import TableDefinitions
 from connector.source.tables.foreign_keys import ServerKeys
 from connector.source.tables.unlogged_columns import HiddenColumns
@@ -57,6 +59,8 @@ class CheckedSource:
     identity: ServerIdentity
     point: StartPoint  # the position of the stream
     lower_case_names: bool
+    # Whether names that differ in case are the same.
+    ignores_case: bool = field(default=False, kw_only=True)
     # What the server is asked for instead: an earlier position, if something must be read again, or
     # the same one without domains that MariaDB has deleted.
     reads_from: StartPoint | None = field(default=None, kw_only=True)
@@ -144,6 +148,9 @@ def check_server(
     """
     with MysqlServer.connect(settings) as server:
         server_name, identity = server.name, server.identity
+        case_ignored = ignores_case(server)
+        if case_ignored:
+            settings = source_in_lower_case(settings)
         findings = check_source(server, settings)
         # A column may be dropped while a pipeline runs; it goes on then.
         severity = Severity.ERROR if last is None else Severity.WARNING
@@ -161,9 +168,16 @@ def check_server(
         earlier = reads_from(point, last) if last is not None else None
         if earlier is not None and last is not None:
             asked_for = _validated_prepared(server, earlier, last)
+        # With 2, the log has names as they were created.
         lower_case_names = server.variable("lower_case_table_names") == "1"
     return CheckedSource(
-        settings, server_name, identity, point, lower_case_names, reads_from=asked_for
+        settings,
+        server_name,
+        identity,
+        point,
+        lower_case_names,
+        ignores_case=case_ignored,
+        reads_from=asked_for,
     )
 
 

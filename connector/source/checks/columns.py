@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from connector.changes.table_filter import TableFilter
 from connector.errors import UnsupportedChange, source_setup
 from connector.errors.message import Message
 from connector.source.checks.finding import Finding, Severity
 from connector.source.server.column_choice import column_choice
-from connector.source.tables.base_tables import SYSTEM_LIST
+from connector.source.tables.base_tables import SYSTEM_LIST, followed_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +36,7 @@ def check_columns(
     chosen = column_choice(settings)
     if chosen is None:
         return
-    followed = TableFilter(settings.tables, settings.exclude_tables)
+    followed = followed_by(server, settings)
     tables: dict[tuple[str, str], list[SchemaColumn]] = {}
     for row in server.query(_COLUMNS):
         place = str(row["db"]), str(row["name"])

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from connector.changes.table_filter import TableFilter
 from connector.errors import source_rows
 from connector.errors.message import Message
 from connector.source.checks.cascades import cascade_gaps
@@ -23,7 +22,7 @@ from connector.source.checks.image_gaps import (
 from connector.source.checks.program_gaps import program_gaps
 from connector.source.checks.row_gap import RowGap
 from connector.source.server.product import version_of
-from connector.source.tables.base_tables import are_hidden
+from connector.source.tables.base_tables import are_hidden, followed_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,7 +43,7 @@ def row_gaps(
     SourceUnavailable or SourceRefused.
     """
     version = version_of(server.identity)
-    wanted = TableFilter(settings.tables, settings.exclude_tables)
+    wanted = followed_by(server, settings)
     followed = [table for table in tables if wanted.follows(table.database, table.name)]
     yield from format_gaps(server, version)
     yield from session_gaps(server)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from connector.changes.table_filter import SYSTEM_DATABASES
+from connector.changes.table_filter import SYSTEM_DATABASES, TableFilter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from connector.settings.sections import SourceSettings
     from connector.source.server.mysql_server import MysqlServer
 
 # The databases of the server itself, as a list in SQL.
@@ -33,6 +34,16 @@ def base_tables(server: MysqlServer) -> list[BaseTable]:
         BaseTable(str(row["db"]), str(row["name"]), str(row["engine"] or ""))
         for row in server.query(_TABLES)
     ]
+
+
+def ignores_case(server: MysqlServer) -> bool:
+    """Return whether the server takes names of tables for the same that differ in case."""
+    return server.variable("lower_case_table_names") in ("1", "2")
+
+
+def followed_by(server: MysqlServer, settings: SourceSettings) -> TableFilter:
+    """Return the filter of the followed tables of a server."""
+    return TableFilter(settings.tables, settings.exclude_tables, ignores_case=ignores_case(server))
 
 
 def are_hidden(tables: Sequence[BaseTable]) -> bool:

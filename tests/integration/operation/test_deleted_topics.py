@@ -130,3 +130,16 @@ def test_what_other_topics_held_is_written_again(stream: Stream) -> None:
         wait_until(lambda: stream.changes()[-1].value["after"] == {"id": 2}, connector.output)
         assert connector.terminate() == 0
     assert codes(connector) == [kafka.TOPIC_DELETED.code] * 2
+
+
+def test_a_pipeline_ends_if_the_changes_that_it_keeps_back_are_gone(stream: Stream) -> None:
+    fill(stream)
+    stream.execute("CREATE TABLE bad (id ENUM('', 'a') PRIMARY KEY)")
+    with stream.connector(**SETTINGS, quarantine__policy="fence-key") as connector:
+        stream.wait_for_changes(3, connector)
+        stream.execute("INSERT IGNORE INTO bad VALUES (0)")
+        connector.wait_for("are kept in quarantine")
+        topic = delete(stream, "quarantine")
+        assert connector.wait() == 3
+    facts = {"servers": stream.broker.bootstrap, "topic": topic}
+    assert failure_of(connector.output()) == Message(kafka.KEPT_BACK_DELETED, facts).text

@@ -1,36 +1,98 @@
-"""Patterns of `source.tables` that match nothing, on real servers."""
+"""Patterns of `source.tables`, on real servers."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
-import local_stack
-from connector.cli.check import _check_tables
-from connector.errors import source_setup
-from connector.source.server.mysql_server import MysqlServer
+from connector.cli.check import table_counts
+from connector.errors import copies, source_setup
+from connector.source.server.mysql_server import MysqlServer as Session
 from connector.source.tables.base_tables import base_tables
-from tests.integration.source_server import source_of
+from local_stack import MariadbServer, MysqlServer
+from tests import forked_command
+from tests.errors.texts import text_of
+from tests.integration.database_stream import new_stream
+from tests.integration.snapshots.test_snapshot import run_snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.server
+    from local_stack import KafkaBroker, Server
+    from tests.integration.database_stream import Stream
+    from tests.integration.source_server import Source
+
+pytestmark = [pytest.mark.server, pytest.mark.kafka]
+
+LOWER = {"lower_case_table_names": "1"}
 
 
-def test_a_server_with_names_in_lower_case_is_named_as_the_likely_reason(tmp_path: Path) -> None:
-    lower = {"lower_case_table_names": "1"}
-    with local_stack.MariadbServer(tmp_path / "m", settings=lower) as server:
-        source = source_of(server)
-        source.execute("CREATE DATABASE shop", "CREATE TABLE shop.orders (id INT)")
-        user = source.create_account("SELECT")
-        settings = source.settings(user=user, tables=["shop.Orders*x", "shop.orders"])
-        with MysqlServer.connect(settings) as session:
-            unmatched, matched = _check_tables(session, settings, base_tables(session))
-    assert matched.ok
-    assert unmatched.problem.code is source_setup.NO_TABLE_IN_LOWER_CASE
-    assert unmatched.problem.text == (
-        "source.tables is shop.Orders*x: 0 tables, wanted a table; shop.Orders*x matches no "
-        "existing table that the account may see; this server has names in lower case"
+def test_a_pattern_that_matches_nothing_is_told(source: Source, schema: str) -> None:
+    source.execute(f"CREATE TABLE {schema}.orders (id INT)")
+    user = source.create_account("SELECT")
+    patterns = [f"{schema}.ordrs", f"{schema}.ord*"]
+    settings = source.settings(user=user, tables=patterns)
+    with Session.connect(settings) as session:
+        unmatched, matched = table_counts(session, settings, base_tables(session))
+    assert matched.finding.ok
+    assert not unmatched.finding.ok
+    assert unmatched.finding.problem.text == text_of(
+        source_setup.NO_TABLE, value=f"{patterns[0]}: 0 tables", pattern=patterns[0]
     )
+
+
+@pytest.mark.parametrize("new", [MysqlServer, partial(MariadbServer)])
+def test_patterns_ignore_case_where_the_server_does(
+    new: type[MysqlServer], kafka_broker: KafkaBroker, tmp_path: Path
+) -> None:
+    server: Server
+    with new(tmp_path / "server", settings=LOWER) as server:
+        stream = new_stream(server.endpoint, kafka_broker.endpoint, tmp_path)
+        stream.execute(
+            "CREATE TABLE Users (id INT PRIMARY KEY, Mail VARCHAR(20), Ssn VARCHAR(20))",
+            "INSERT INTO Users VALUES (1, 'zaphod', '987')",
+            "CREATE TABLE Left_out (id INT PRIMARY KEY)",
+            "INSERT INTO Left_out VALUES (1)",
+        )
+        capitals = stream.database.upper()
+        chosen: dict[str, object] = {
+            "source__start": "snapshot",
+            "source__tables": [f"{capitals}.*"],
+            "source__exclude_tables": [f"{capitals}.Left_Out"],
+            "source__exclude_columns": [f"{capitals}.USERS.Ssn"],
+            "source__masks": [{"columns": [f"{capitals}.Users.MAIL"], "chars": 2}],
+        }
+        with stream.connector(**chosen) as connector:
+            stream.wait_for_changes(1, connector)
+            stream.execute("INSERT INTO Users VALUES (2, 'arthur', '123')")
+            stream.wait_for_changes(2, connector)
+            copied = run_snapshot(connector.config, f"{capitals}.Users")
+            assert (copied.returncode, copied.stderr) == (0, "")
+            seen = stream.changes()
+            assert connector.terminate() == 0
+        rows = [each.value["after"] for each in seen if each.op != "t"]
+        assert rows[:2] == [{"id": 1, "Mail": "**"}, {"id": 2, "Mail": "**"}]
+        assert {each.topic for each in seen} == {f"{stream.prefix}.{stream.database}.users"}
+        assert text_of(copies.NONE_FOLLOWED_YET) not in connector.output()
+
+
+def test_a_name_without_a_table_is_told_by_check_and_at_the_start(stream: Stream) -> None:
+    stream.execute("CREATE TABLE orders (id INT PRIMARY KEY)")
+    wrong = f"{stream.database}.ordrs"
+    chosen = {
+        "source__start": "snapshot",
+        "source__tables": [f"{stream.database}.orders", wrong],
+    }
+    config = stream.config(**chosen)
+    done = forked_command.run("check", str(config))
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-1] == f"ready, but source.tables matches no table by {wrong}"
+    with stream.connector(**chosen) as connector:
+        connector.wait_for(text_of(copies.NAME_MATCHES_NONE, pattern=wrong))
+        # It may come later.
+        stream.execute("CREATE TABLE ordrs (id INT PRIMARY KEY)", "INSERT INTO ordrs VALUES (1)")
+        (row,) = stream.wait_for_changes(1, connector)
+        assert row.topic.endswith(".ordrs")
+        assert connector.terminate() == 0
