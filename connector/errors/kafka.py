@@ -22,7 +22,7 @@ UNAVAILABLE = ErrorCode(
 )
 TOPIC_DELETED = ErrorCode(
     "K122",
-    "kafka {servers}: topic {topic} was deleted, or made anew, while the pipeline uses it",
+    "kafka {servers}: topic {topic} was deleted, or created again, while the pipeline uses it",
     "nothing: it is made again, and a table whose rows it had is copied again; look for who "
     "deletes topics",
     end=End.RETRIED,
@@ -69,7 +69,7 @@ NO_POSITION = ErrorCode(
 )
 ROWS_DELETED = ErrorCode(
     "K126",
-    "topic {topic}, which had the rows of table {table}, is gone or was made anew",
+    "topic {topic}, which had the rows of table {table}, is gone or was created again",
     "nothing: the table is copied again",
     end=End.LOGGED,
     cause="Kafka has records of the table's columns, so rows of it were written, too. Somebody has "

@@ -142,7 +142,7 @@ class Figures:
     fences: Callable[[], int] = field(default=int)
     fenced_tables: Callable[[], Mapping[str, FencedFigures]] = field(default=dict)
     batches: Batches | None = None
-    # The topics that the pipeline uses; those of them that were deleted or made anew, until the
+    # The topics that the pipeline uses; those of them that were deleted or created again, until the
     # next run has dealt with it; and what interrupts the current run for that.
     topics: Callable[[], Sequence[str]] = field(default=tuple)
     lost_topics: set[str] = field(default_factory=set)

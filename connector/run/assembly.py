@@ -85,7 +85,7 @@ def assemble(
     """Return the parts that continue after `recovered`, read from `source` and write to `sink`.
 
     `rolled_back` as in `TransactionAssembler`, `schema_ids` as in `record_options`, `lost` are
-    topics that were deleted or made anew since the last run of this process. The first
+    topics that were deleted or created again since the last run of this process. The first
     commit includes what is written here. Raises TransientError or DefiniteError; then nothing stays
     open.
     """

@@ -91,7 +91,7 @@ class RecordListener:
                 self.requests.put((end - 1, {}))
             elif self._offset > end:
                 # Somebody has deleted the topic, and its offsets begin again.
-                self._log.warning("a topic was made anew", topic=self._topic)
+                self._log.warning("a topic was created again", topic=self._topic)
                 self._offset = 0
             consumer.seek(partition, self._offset)
             while not self._closing.is_set():

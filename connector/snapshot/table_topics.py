@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @final
 class TableTopics:
-    """Tells which tables had rows in a topic that somebody has deleted, or made anew."""
+    """Tells which tables had rows in a topic that somebody has deleted, or created again."""
 
     def __init__(
         self,
@@ -24,7 +24,7 @@ class TableTopics:
     ) -> None:
         """Take the keys of `schemas`: a column list is written with the first record of a table.
 
-        `has_topic` says whether a topic exists; those that are `lost` may have been made anew.
+        `has_topic` says whether a topic exists; those that are `lost` may have been created again.
         """
         self._options = options
         self._names = {key.rpartition("/")[0] for key in schemas}
