@@ -5,8 +5,8 @@ Neither notices soon that no broker answers. Each second, the watch asks the lea
 topic for the topic's end: a small request to the broker that also takes commits.
 
 Nor do they notice a deleted topic: clients wait for a topic that they do not find, as it may be a
-new one, and write into one that somebody has created again. So the watch also asks which topics there
-are, by their ids.
+new one, and write into one that somebody has created again. So the watch also asks which topics
+there are, by their ids.
 """
 
 from __future__ import annotations
