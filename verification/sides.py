@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from connector.errors import MirrorError, verification
 from stream_jobs.apply.modes.journal import Journal
 from stream_jobs.apply.modes.row_counts import RowCounts
-from stream_jobs.folders.paths import table_path
-from stream_jobs.tables.mirror_table import MirrorTable
+from stream_jobs.tables.mirror_table import MirrorTable, mirror_path
 from stream_jobs.tables.table_properties import MODE_PROPERTY
 from verification.journal_side import JournalSide
 from verification.mirror_side import MirrorSide
@@ -56,7 +55,8 @@ class Sides:
             raise MirrorError(verification.SKIPPED, table=schema.name)
         schema.refuse_unfit()
         base = self._job.mirror.path
-        own = MirrorTable.open(self._storage, table_path(*schema.place), schema.name, base)
+        path = mirror_path(self._storage, *schema.place)
+        own = MirrorTable.open(self._storage, path, schema.name, base)
         if own is None:
             chosen = self._choices.of(schema.database, schema.table)
             if not schema.key and chosen.mode != RowCounts.name:

@@ -17,20 +17,29 @@ _HASH_DIGITS = 16
 OWN_FOLDER: Final = "_cdc"
 
 
-def table_path(database: str, table: str) -> str:
+# In front of the two hexadecimal digits of a byte. Readers such as delta-rs and DuckDB decode each
+# `%` of a path, and find no file then. Mirrors that were made earlier keep it: see
+# `mirror_path` of `stream_jobs/tables/mirror_table.py`.
+_MARK: Final = "!"
+EARLIER_MARK: Final = "%"
+
+
+def table_path(database: str, table: str, mark: str = _MARK) -> str:
     """Return `<database>/<table>`, where no name leads out of its folder.
 
-    Characters that are special in paths are percent-encoded, and so is the first one of a name that
-    a file system or Spark would hide or follow: `..`, `.git`, `_delta_log`.
+    The bytes of characters that are special in paths become `mark` and two digits, and so does the
+    first one of a name that a file system or Spark would hide or follow: `..`, `.git`,
+    `_delta_log`.
     """
-    return f"{path_part(database)}/{path_part(table)}"
+    return f"{path_part(database, mark)}/{path_part(table, mark)}"
 
 
-def path_part(name: str) -> str:
+def path_part(name: str, mark: str = _MARK) -> str:
     """Return `name` as one part of a path."""
-    text = quote(name, safe="")
+    # The name has none of them itself: it is one of the special characters.
+    text = quote(name, safe="").replace("%", mark)
     if text[0] in "._":
-        text = f"%{ord(text[0]):02X}{text[1:]}"
+        text = f"{mark}{ord(text[0]):02X}{text[1:]}"
     if len(text) <= _LENGTH_MAX:
         return text
     digest = sha256(name.encode()).hexdigest()[:_HASH_DIGITS]

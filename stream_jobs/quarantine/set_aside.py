@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from connector.errors import MirrorError, mirror_jobs
-from stream_jobs.folders.paths import OWN_FOLDER, path_part
+from stream_jobs.folders.paths import EARLIER_MARK, OWN_FOLDER, path_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -113,7 +113,7 @@ class TablesSetAside:
 
 
 def _path(folder: str, topic: str) -> str:
-    return f"{folder}/{path_part(topic)}.json"
+    return f"{folder}/{path_part(topic, EARLIER_MARK)}.json"
 
 
 def _json(content: dict[str, Any]) -> bytes:

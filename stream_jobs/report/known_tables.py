@@ -11,7 +11,7 @@ from connector.errors import MirrorError
 from stream_jobs.report.figures import TableFigures
 from stream_jobs.tables.mirror_table import MirrorTable
 from stream_jobs.tables.reports import TableState
-from stream_jobs.tables.topic_state import path_of
+from stream_jobs.tables.topic_state import path_in
 
 if TYPE_CHECKING:
     from stream_jobs.report.figures import Figures
@@ -52,7 +52,7 @@ class KnownTables:
         newest, services = history[-1], self._services
         table = TableFigures(newest.database, newest.table)
         try:
-            path = path_of(newest)
+            path = path_in(services.storage, newest)
             own = MirrorTable.open(services.storage, path, newest.name, services.base)
         except MirrorError:
             # A batch of this table says why; nobody reads it before.

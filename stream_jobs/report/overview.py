@@ -21,7 +21,7 @@ from stream_jobs.source.retention import kept_until
 from stream_jobs.tables.mirror_table import MirrorTable
 from stream_jobs.tables.reports import TableState
 from stream_jobs.tables.schema_registry import SchemaRegistry
-from stream_jobs.tables.topic_state import path_of
+from stream_jobs.tables.topic_state import path_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -202,7 +202,9 @@ class Overview:
 
     def _opened(self, schema: TableSchema, status: TableStatus) -> MirrorTable | None:
         try:
-            return MirrorTable.open(self._storage, path_of(schema), schema.name, self._base)
+            return MirrorTable.open(
+                self._storage, path_in(self._storage, schema), schema.name, self._base
+            )
         except MirrorError as error:
             status.state, status.code, status.reason = UNREADABLE, error.code.code, error.text
             return None

@@ -16,7 +16,7 @@ from connector.errors import MirrorError, mirror, mirror_records
 from stream_jobs.quarantine.set_aside import SetAside, TablesSetAside
 from stream_jobs.source.ranges import OffsetRange
 from stream_jobs.tables.mirror_table import MirrorTable
-from stream_jobs.tables.topic_state import path_of
+from stream_jobs.tables.topic_state import path_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -130,7 +130,7 @@ class Isolation:
         services.registry.refresh()
         history = services.registry.history(topic)
         if history:
-            path, name = path_of(history[-1]), history[-1].name
+            path, name = path_in(services.storage, history[-1]), history[-1].name
             _refuse_foreign(services, path, name)
             for file in list(services.storage.list(path)):
                 services.storage.delete(f"{path}/{file.name}")

@@ -11,6 +11,7 @@ from connector.errors import MirrorError, mirror, mirror_tables
 from stream_jobs.apply.facts import MirrorFacts
 from stream_jobs.delta.metadata import Metadata
 from stream_jobs.delta.table import Change, DeltaTable
+from stream_jobs.folders.paths import EARLIER_MARK, table_path
 from stream_jobs.tables.progress import DOMAIN, Progress
 from stream_jobs.tables.table_properties import MODE_PROPERTY, TABLE_PROPERTY, properties_of
 
@@ -30,6 +31,15 @@ _FOREIGN: Final = (
     mirror_tables.FEATURES_UNKNOWN,
     mirror_tables.OTHER_PROTOCOL,
 )
+
+
+def mirror_path(storage: Storage, database: str, table: str) -> str:
+    """Return the path of the mirror that is there, else of the one that will be made."""
+    path = table_path(database, table)
+    earlier = table_path(database, table, EARLIER_MARK)
+    if earlier != path and next(iter(storage.list(f"{earlier}/_delta_log")), None) is not None:
+        return earlier
+    return path
 
 
 @dataclass(slots=True)

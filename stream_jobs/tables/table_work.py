@@ -25,7 +25,7 @@ from stream_jobs.tables.table_outcome import TableOutcome
 from stream_jobs.tables.table_ranges import TableRanges
 from stream_jobs.tables.table_round import TableRound
 from stream_jobs.tables.table_truncates import TableTruncates
-from stream_jobs.tables.topic_state import path_of
+from stream_jobs.tables.topic_state import path_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -257,4 +257,5 @@ class TableWork:
         if own is not None:
             remove_files(self._services.storage, own.delta.path, results)
         elif history:
-            remove_files(self._services.storage, path_of(history[-1]), results)
+            storage = self._services.storage
+            remove_files(storage, path_in(storage, history[-1]), results)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from connector.errors import MirrorError, mirror, mirror_choices
 from stream_jobs.apply.modes.choice import MODES
 from stream_jobs.folders.paths import table_path
-from stream_jobs.tables.mirror_table import MirrorTable
+from stream_jobs.tables.mirror_table import MirrorTable, mirror_path
 from stream_jobs.tables.table_properties import refuse_other_choices, refuse_other_mode
 
 if TYPE_CHECKING:
@@ -47,8 +47,13 @@ class TopicState:
 
 
 def path_of(schema: TableSchema) -> str:
-    """Return the path of a table's mirror."""
+    """Return the path of a mirror that is not there yet."""
     return table_path(*schema.place)
+
+
+def path_in(storage: Storage, schema: TableSchema) -> str:
+    """Return the path of a table's mirror, which may be there."""
+    return mirror_path(storage, *schema.place)
 
 
 class TopicStates:
@@ -115,7 +120,9 @@ class TopicStates:
             mirror_choices.NAME_TWICE, table=newest.name, others=others, name=".".join(newest.place)
         )
         try:
-            found = MirrorTable.open(self._storage, path_of(newest), newest.name, self._base)
+            found = MirrorTable.open(
+                self._storage, path_in(self._storage, newest), newest.name, self._base
+            )
         except MirrorError as error:
             if others and error.code is mirror.ANOTHER_TABLE:
                 raise twice from error

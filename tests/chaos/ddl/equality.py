@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
@@ -55,7 +53,6 @@ def differences_of(
             if ticks[name]:
                 found.append(f"{name}: there is no mirror")
             continue
-        path = _readable(path)
         if mode == "journal":
             found += [f"{name}: {each}" for each in _of_journal(path, ticks[name])]
             continue
@@ -69,24 +66,12 @@ def differences_of(
     return found + [
         f"{path.name}: the table is gone, and the mirror has {rows} rows"
         for path in (mirrors.iterdir() if mirrors.is_dir() else ())
-        if path.name not in names
-        and _is_mirror(path)
-        and (rows := _rows_of_now(_readable(path), mode))
+        if path.name not in names and _is_mirror(path) and (rows := _rows_of_now(path, mode))
     ]
 
 
 def _is_mirror(path: Path) -> bool:
     return any((path / "_delta_log").glob("*.json"))
-
-
-def _readable(path: Path) -> Path:
-    """Return a folder with the mirror that delta-rs opens: it decodes each `%` of a path."""
-    if "%" not in path.name:
-        return path
-    copy = path.parents[2] / "readable" / f"{path.parent.name}-{path.name.replace('%', '-')}"
-    shutil.rmtree(copy, ignore_errors=True)
-    shutil.copytree(path, copy, copy_function=os.link)
-    return copy
 
 
 def _ticks(cursor: Any, shape: Shape) -> dict[int, int]:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 _LAG_SECONDS: Final = (5.0, 25.0)
 _OF_MIRROR: Final = frozenset(
     {
-        "job: SIGKILL", "job: SIGTERM", "job: SIGSTOP", "job: key indexes lost",
-        "connector: SIGKILL", "source: SIGKILL",
+        "job: SIGKILL", "job: SIGSTOP", "job: key indexes lost", "connector: SIGKILL",
+        "source: SIGKILL",
     }
 )  # fmt: skip
 
