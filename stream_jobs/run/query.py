@@ -8,6 +8,7 @@ from stream_jobs.choices.table_choices import TableChoices
 from stream_jobs.run.assembly import kept_offsets, own_checkpoint
 from stream_jobs.source.ranges import OffsetRange
 from stream_jobs.source.stream import read_ranges_stream
+from stream_jobs.spark.checkpoint import drop_remains
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +42,7 @@ def start_query(
     Errors of the source carry `secret`: then the job trusts what they say.
     """
     kafka, trigger = settings.kafka, settings.trigger
+    drop_remains(session, checkpoint_of(settings))
     writer = (
         read_ranges_stream(
             session,
