@@ -187,6 +187,12 @@ class TriggerSettings(Section):
     interval_seconds: Annotated[float, Field(ge=0, le=86_400)] = 1.0
 
 
+class RetrySettings(Section):
+    """How long to wait for Kafka."""
+
+    seconds: Annotated[float, Field(ge=0)] = 600.0
+
+
 class LogSettings(Section):
     """The status lines on standard output."""
 
@@ -226,6 +232,7 @@ class Settings(FileSettings):
     replica: ReplicaSettings = ReplicaSettings()
     catalog: CatalogSettings = CatalogSettings()
     trigger: TriggerSettings = TriggerSettings()
+    retry: RetrySettings = RetrySettings()
     log: LogSettings = LogSettings()
     metrics: MetricsSettings = MetricsSettings()
     spark: SparkSettings = SparkSettings()

@@ -13,6 +13,7 @@
     {"event": "no_mirror", "topic", "error", "code"}
     {"event": "no_cuts", "error", "code"}
     {"event": "not_registered", "table", "error", "code"}
+    {"event": "interrupted", "error", "code", "retry_in_seconds"}
     {"event": "stopped", "end_offsets"}
     {"event": "failed", "error", "code"}
     {"event": "not_kept", "error", "code"}
@@ -37,7 +38,8 @@ their `end_offsets` go on. `cut` is the number of the cut at which the batch has
 meaning.
 
 `no_cuts` says why batches do not end at cuts at the moment; the tables go on.
-`not_kept` says why the mirror does not know how the run has ended.
+`interrupted` says why the job waits for Kafka. `not_kept` says why the mirror does not know how the
+run has ended.
 `not_registered` names a mirror that has no name in the catalog yet.
 
 `tables` is by `database.table`:
@@ -209,6 +211,12 @@ class ProgressListener(QueryEvents):
     def wait_for_end(self, seconds: float) -> None:
         """Wait until the query's last line was written, at most `seconds`."""
         self._terminated.wait(seconds)
+
+    def restart(self) -> None:
+        """Expect another query."""
+        self._terminated.clear()
+        self._last_batch_id = -1
+        self._reports.clear()
 
     def on_progress(self, batch_id: int, end_offsets: str | None) -> None:
         """Write `batch_applied`."""

@@ -106,7 +106,7 @@ class TerminalLines(StatusLines):
             case "no_mirror":
                 said = f"no mirror of {fields['topic']}: [{fields['code']}] {fields['error']}"
                 return Text(said, "yellow")
-            case "not_registered" | "no_cuts" | "not_kept":
+            case "not_registered" | "no_cuts" | "not_kept" | "interrupted":
                 return Text(f"[{fields['code']}] {fields['error']}", "yellow")
             case "table_quarantined":
                 said = f"{fields['table']} is set aside: [{fields['code']}] {fields['error']}"

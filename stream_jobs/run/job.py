@@ -5,9 +5,9 @@ Spark commits it. A later batch is refused, and runs after the next start.
 
 *Failing.* An error of one table sets the table aside, and the stream goes on. Any other error in a
 batch ends the stream; its text goes to the `failed` line and into the mirror, and the exit code is
-1, or 3 if the mirror belongs to another process. The job retries nothing: its supervisor starts it
-again, and it continues. A job with figures answers some seconds longer, so that those who ask for
-them learn the reason.
+1, or 3 if the mirror belongs to another process. If Kafka does not answer, the job waits for it,
+for `retry.seconds`. It retries nothing else: its supervisor starts it again, and it continues. A
+job with figures answers some seconds longer, so that those who ask for them learn the reason.
 
 *Resuming.* A command asks for a table to be tried again. The job looks for that once in an
 interval, between two batches, and only while a table is set aside.
@@ -67,6 +67,8 @@ _IDLE_CUT_SECONDS = 10.0
 _LISTENER_SECONDS = 10.0
 # The connector asks for the figures this often, and a little.
 _TOLD_SECONDS = 6.0
+# Between two attempts to reach Kafka, each of which waits for an answer.
+_KAFKA_SECONDS = 2.0
 # A job that ends at once waits so long for the workers that it has started.
 _WORKERS_SECONDS = 10.0
 
@@ -114,6 +116,8 @@ class StreamJob:
         self._looked_at = 0.0
         # When the last batch has ended, or the last look at an idle source.
         self._ended_at = time.monotonic()
+        # The same for the last one that did not fail; 0 before it.
+        self._worked_at = 0.0
         self._secret = secrets.token_hex(16)
 
     def stop(self) -> None:
@@ -150,6 +154,31 @@ class StreamJob:
             return self._run(session)
 
     def _run(self, session: SparkSession) -> int:
+        while (problem := self._run_query(session)) is not None:
+            if not self._outlasts(problem):
+                return self.fail(problem)
+            pause = _KAFKA_SECONDS
+            self._lines.write("interrupted", **fields(problem), retry_in_seconds=pause)
+            if self._stop.wait(pause):
+                break
+            self._failure, self._last_batch_id = None, -1
+            self._listener.restart()
+        self._lines.write("stopped", end_offsets=self._listener.end_offsets)
+        try:
+            self._record.stopped()
+        except MirrorError as error:
+            self._tell_not_kept(error)
+        return EXIT_OK
+
+    def _outlasts(self, problem: Message) -> bool:
+        """Return whether to wait for Kafka; a job that has never reached it ends."""
+        away = time.monotonic() - self._worked_at
+        # An error that came through Spark has a copy of its code.
+        is_kafka = problem.shown_code == mirror.KAFKA_FAILED
+        return is_kafka and self._worked_at > 0 and away < self._settings.retry.seconds
+
+    def _run_query(self, session: SparkSession) -> Message | None:
+        """Run one query to its end, and return what it failed with."""
         client = None
         try:
             client = KafkaClient(self._settings.kafka.facts())
@@ -167,20 +196,16 @@ class StreamJob:
             self._listener.wait_for_end(_LISTENER_SECONDS)
         except (ConnectorError, PySparkException, Py4JError) as error:
             cause = self._failure or error
-            if not isinstance(cause, StopRequested):
-                message = message_of(cause, self._secret)
-                if message.code is mirror.SPARK_FAILED:
-                    self._lines.warn("".join(traceback.format_exception(cause)).rstrip())
-                return self.fail(message)
+            if isinstance(cause, StopRequested):
+                return None
+            message = message_of(cause, self._secret)
+            if message.code is mirror.SPARK_FAILED:
+                self._lines.warn("".join(traceback.format_exception(cause)).rstrip())
+            return message
         finally:
             if client is not None:
                 client.close()
-        self._lines.write("stopped", end_offsets=self._listener.end_offsets)
-        try:
-            self._record.stopped()
-        except MirrorError as error:
-            self._tell_not_kept(error)
-        return EXIT_OK
+        return None
 
     def _start(self, session: SparkSession, client: KafkaClient) -> StreamingQuery:
         settings = self._settings
@@ -295,6 +320,8 @@ class StreamJob:
                 # Spark turns the error into text, but the report of the job needs the error itself.
                 self._failure = error
                 raise
+            else:
+                self._worked_at = time.monotonic()
             finally:
                 self._ended_at = time.monotonic()
                 self._figures.leave_batch()

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
 from connector.errors import mirror
+from local_stack import KafkaBroker
 from tests.integration.mirror.test_figures import figures_of, scraped
 from tests.integration.operation.test_metrics import free_port
 from tests.length import full_only
 from tests.stream_jobs.command import Command, write_config
-from tests.stream_jobs.topics import SourceTable, column
+from tests.stream_jobs.topics import Kafka, SourceTable, column
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from tests.stream_jobs.topics import Kafka
 
 
 COLUMNS = (column("id", "int", key=1), column("name", "varchar", length=80))
@@ -95,3 +95,31 @@ def test_a_broker_that_does_not_answer_is_named(tmp_path: Path) -> None:
         )
         assert command.end() == 1
         assert f"error: [M103] {failed['error']}\n" in command.errors()
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+@full_only
+def test_it_waits_for_a_broker_that_is_started_again(tmp_path: Path) -> None:
+    config = write_config(tmp_path, "127.0.0.1:1", "shop", "interval_seconds = 0.5")
+    with KafkaBroker(tmp_path / "kafka") as broker:
+        text = config.read_text(encoding="utf-8")
+        text = text.replace("127.0.0.1:1", broker.endpoint.bootstrap)
+        config.write_text(
+            text.replace("[kafka]", "[kafka]\nrequest_timeout_seconds = 2"), encoding="utf-8"
+        )
+        with closing(Kafka(broker.endpoint.bootstrap, "shop")) as kafka:
+            table = SourceTable(kafka, "items", COLUMNS).create()
+            table.insert({"id": 1, "name": "one"})
+        with Command(config) as command:
+            assert command.applied("shop.items")["upserts"] == 1
+            broker.kill()
+            assert command.line("interrupted")["code"] == mirror.KAFKA_FAILED.code
+            broker.start()
+            command.line("started")
+            with closing(Kafka(broker.endpoint.bootstrap, "shop")) as kafka:
+                again = SourceTable(kafka, "more", COLUMNS).create()
+                again.insert({"id": 2, "name": "two"})
+            assert command.applied("shop.more")["upserts"] == 1
+            command.stop()
+            assert command.end() == 0
