@@ -1,4 +1,4 @@
-# The two commands of the README: `make demo` and `make test`. Both call `setup` when it is needed.
+# The two commands of the README: `make demo` and `make test`. Both install what they need.
 PYTHON ?= python3
 VENV := .venv
 INSTALLED := $(VENV)/.installed
@@ -21,14 +21,23 @@ TOOLS := $(BUILD)/.installed
 TOOL_NAMES := mypy mypy-extensions ast-serialize librt pathspec typing-extensions setuptools isal orjson zstandard
 PIP := -m pip install --disable-pip-version-check
 
-.PHONY: setup ready demo test test-interpreted test-all kill-test chaos mirror-chaos ddl-torture snapshot-proof fuzz bench golden coverage-table errors-page configuration-page man-pages status-pictures status-audit schema-changes debezium-compare debezium-takeover debezium-clients logging-rules lint lock wheel sdist clean
+# What runs the product, with all storages, and the demo; not what only tests, checks and measures need.
+PRODUCT := $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(VENV)/.product)
+
+.PHONY: setup ready develop developed demo test test-interpreted test-all kill-test chaos mirror-chaos ddl-torture snapshot-proof fuzz bench golden coverage-table errors-page configuration-page man-pages status-pictures status-audit schema-changes debezium-compare debezium-takeover debezium-clients logging-rules lint lock wheel sdist clean
 
 setup:
 	@$(MAKE) --no-print-directory --jobs 2 ready
 
-ready: $(INSTALLED) $(if $(filter off,$(COMPILED)),,$(NATIVE))
+ready: $(PRODUCT) $(if $(filter off,$(COMPILED)),,$(NATIVE))
 
-$(VENV)/.made: requirements.lock pyproject.toml
+# The same, with what tests, checks and measures it.
+develop:
+	@$(MAKE) --no-print-directory --jobs 2 developed
+
+developed: $(INSTALLED) $(if $(filter off,$(COMPILED)),,$(NATIVE))
+
+$(VENV)/.made: requirements.lock requirements-product.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "binlog-connector needs Python 3.11 or newer; set PYTHON=python3.x")'
 	$(PYTHON) -m venv --clear $(VENV)
 	touch $@
@@ -36,6 +45,13 @@ $(VENV)/.made: requirements.lock pyproject.toml
 # The lock names each package. With --no-deps, pip does not look for newer ones by the extras of others.
 $(INSTALLED): $(VENV)/.made
 	$(VENV)/bin/python $(PIP) --progress-bar on --no-deps --require-hashes -r requirements.lock
+	CONNECTOR_COMPILED=off $(VENV)/bin/python $(PIP) --no-deps --no-build-isolation -e .
+	touch $@
+
+# setuptools, which installs this folder, is no part of the product.
+$(VENV)/.product: $(VENV)/.made
+	awk '/^[^ #]/ { on = /^setuptools==/ } on' requirements.lock > $(VENV)/setuptools.txt
+	$(VENV)/bin/python $(PIP) --progress-bar on --no-deps --require-hashes -r requirements-product.lock -r $(VENV)/setuptools.txt
 	CONNECTOR_COMPILED=off $(VENV)/bin/python $(PIP) --no-deps --no-build-isolation -e .
 	touch $@
 
@@ -57,14 +73,14 @@ $(PROFILED): $(INSTALLED) $(TOOLS) $(NATIVE_SOURCES) benchmarks/training.py
 	touch $(NATIVE) $@
 
 # It does not wait for the compiler: without extension modules the same code runs interpreted.
-demo: $(if $(wildcard $(NATIVE)),setup,$(INSTALLED))
+demo: $(if $(wildcard $(NATIVE)),setup,$(PRODUCT))
 	$(VENV)/bin/binlog-connector demo $(ARGS)
 
 # Many tests wait for a server, a broker or a timeout: two workers a core keep the cores busy. Each
 # starts the servers that its tests ask for. WORKERS=0 runs without workers.
 WORKERS ?= 4
 PYTEST := $(VENV)/bin/python -m pytest -n $(WORKERS) --dist loadgroup --durations=10
-test: setup
+test: develop
 	$(PYTEST) $(ARGS)
 
 # What differs by compilation, with the sources: the tests of compiled modules, without servers.
@@ -75,35 +91,35 @@ test-interpreted: $(INSTALLED)
 # Slow, before a release: the whole suite with every story at full length, compiled and then with the
 # sources, whose lines are counted.
 test-all: export TESTS := all
-test-all: setup
+test-all: develop
 	$(PYTEST) $(ARGS)
 	CONNECTOR_COMPILED=off $(PYTEST) --cov --cov-report=term:skip-covered $(ARGS)
 
 # Slow: 20 rounds of SIGKILL under load on each kind of server.
-kill-test: setup
+kill-test: develop
 	TESTS=all KILL_ROUNDS=20 $(VENV)/bin/python -m pytest -s tests/integration/chaos/test_kill.py $(ARGS)
 
 # Slow: 300 faults on two MySQL servers, a broker and the connector, then the same on MariaDB: docs/chaos.md.
 # FAULTS=50, SEED=7 and FLAVOUR=mysql choose; ARGS=--help tells the rest.
 FAULTS ?= 300
 FLAVOUR ?= both
-chaos: setup
+chaos: develop
 	$(VENV)/bin/python -m tests.chaos --faults $(FAULTS) --flavour $(FLAVOUR) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 # Slow: job, connector, source and broker are killed while rows and schemas of 30 tables change, and the
 # mirrors must be equal in the end. MINUTES=5, SEED=7 and FLAVOUR=mariadb choose.
 MINUTES ?= 30
-mirror-chaos: setup
+mirror-chaos: develop
 	$(VENV)/bin/python -m tests.chaos.mirror --minutes $(MINUTES) $(if $(filter mariadb,$(FLAVOUR)),--flavour mariadb) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 # Slow: a grammar of DDL and DML is played at random in sessions of all kinds, while connector and job are
 # killed or lag, and the mirrors of all modes must be equal: docs/chaos.md.
-ddl-torture: setup
+ddl-torture: develop
 	$(VENV)/bin/python -m tests.chaos.ddl --minutes $(MINUTES) $(if $(filter mariadb,$(FLAVOUR)),--flavour mariadb) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 # Slow: a large table is copied under writes, with a kill in each phase; FLAVOUR=mariadb chooses.
 ROWS ?= 5000000
-snapshot-proof: setup
+snapshot-proof: develop
 	$(VENV)/bin/python -m tests.snapshot.proof --rows $(ROWS) $(if $(filter mariadb,$(FLAVOUR)),--flavour mariadb) $(ARGS)
 
 # Slow: guided by coverage; ARGS="json --seconds 600". The inputs that reach something new are kept.
@@ -114,28 +130,28 @@ fuzz: $(INSTALLED)
 
 # Measures ours and the rivals whose tool chains are here, and writes BENCHMARKS.md: about an hour.
 # ARGS="decode --quick" measures a part on small data; ARGS=--help tells the rest.
-bench: $(if $(filter off,$(COMPILED)),setup,$(PROFILED))
+bench: $(if $(filter off,$(COMPILED)),develop,$(PROFILED))
 	$(VENV)/bin/python -m benchmarks $(ARGS)
 
 # Starts every server of the local stack; ARGS="mysql-8.0 --theme xa", or ARGS=--expected.
-golden: setup
+golden: develop
 	$(VENV)/bin/python -m tests.golden.record $(ARGS)
 
 # Slow: Debezium and the connector read one server, and their records are compared; needs Maven.
 # ARGS="8.0" chooses the server, ARGS=--record keeps the records for the suite.
-debezium-compare: setup
+debezium-compare: develop
 	$(VENV)/bin/python -m tests.debezium $(ARGS)
 
 # Debezium runs, is stopped, and ours goes on from its offsets: ten rounds. ARGS="mariadb --rounds 2"
-debezium-takeover: setup
+debezium-takeover: develop
 	$(VENV)/bin/python -m tests.debezium.takeover $(ARGS)
 
 # Programs that were written for Debezium read our records, and have the rows of the source: minutes.
 # ARGS=jdbc tries one of them; needs Maven.
-debezium-clients: setup
+debezium-clients: develop
 	$(VENV)/bin/python -m tests.debezium.clients $(ARGS)
 
-coverage-table: setup
+coverage-table: develop
 	$(VENV)/bin/python -m tests.golden.coverage
 
 # Writes docs/errors.md from the table of failure texts, which the tests compare with what is said.
@@ -157,7 +173,7 @@ status-pictures: $(INSTALLED)
 # Takes pictures of running pipelines in each state, into build/status-page/running, and lets axe-core look for what
 # keeps people from reading the page; needs Chromium and npm: some minutes.
 AXE := build/axe/package/axe.min.js
-status-audit: setup $(AXE)
+status-audit: develop $(AXE)
 	AXE=$(AXE) $(VENV)/bin/python -m pytest -q tests/integration/operation/test_status.py $(ARGS)
 
 $(AXE):
@@ -166,13 +182,13 @@ $(AXE):
 
 # Tries every schema change on every server, and writes docs/schema-changes.md: some minutes.
 # ARGS="'MySQL 9'" chooses one of them.
-schema-changes: setup
+schema-changes: develop
 	$(VENV)/bin/python -m tests.integration.mirror.matrix.page $(ARGS)
 
 # Plays random sessions, and statements of the grammar of ddl-torture, on every server, and compares
 # their logs with the rules; SEED=7 plays others.
 SESSIONS ?= 2000
-logging-rules: setup
+logging-rules: develop
 	SESSIONS=$(SESSIONS) $(if $(SEED),SEED=$(SEED)) $(VENV)/bin/python -m pytest tests/integration/logging_rules -q $(ARGS)
 
 lint: $(INSTALLED)
@@ -207,6 +223,7 @@ sdist: $(TOOLS)
 lock:
 	uv lock
 	uv export --quiet --frozen --all-extras --group dev --no-emit-project --no-header -o requirements.lock
+	uv export --quiet --frozen --extra arrow --extra demo --extra s3 --extra hdfs --extra otel --no-default-groups --no-emit-project --no-header -o requirements-product.lock
 
 clean:
 	rm -rf $(VENV) build
