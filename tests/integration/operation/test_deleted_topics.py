@@ -138,7 +138,8 @@ def test_a_pipeline_ends_if_the_changes_that_it_keeps_back_are_gone(stream: Stre
     with stream.connector(**SETTINGS, quarantine__policy="fence-key") as connector:
         stream.wait_for_changes(3, connector)
         stream.execute("INSERT IGNORE INTO bad VALUES (0)")
-        connector.wait_for("are kept in quarantine")
+        kept = f"{stream.prefix}.quarantine"
+        wait_until(lambda: kept in {each.topic for each in control(stream)}, connector.output)
         topic = delete(stream, "quarantine")
         assert connector.wait() == 3
     facts = {"servers": stream.broker.bootstrap, "topic": topic}
