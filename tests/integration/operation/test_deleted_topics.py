@@ -11,16 +11,15 @@ from kafka import KafkaAdminClient
 
 from connector.errors import kafka
 from connector.errors.message import Message
-from tests.integration.harness import failure_of, run_to_end, wait_until
+from tests.integration.harness import failure_of, read_committed, run_to_end, wait_until
 from tests.integration.snapshots.test_snapshot import run_snapshot
 
 if TYPE_CHECKING:
     from tests.integration.database_stream import Stream
-    from tests.integration.harness import ConnectorProcess
+    from tests.integration.harness import ConnectorProcess, Seen
 
 pytestmark = pytest.mark.kafka
 
-# A request at a time to a topic that is gone would wait so long.
 SETTINGS: dict[str, object] = {"source__start": "snapshot"}
 
 
@@ -35,6 +34,10 @@ def codes(connector: ConnectorProcess) -> list[str]:
     """Return the codes of the log's lines, in order."""
     lines = [json.loads(line) for line in connector.output().splitlines() if line[:1] == "{"]
     return [line["error.code"] for line in lines if "error.code" in line]
+
+
+def control(stream: Stream) -> list[Seen]:
+    return read_committed(stream.broker, stream.prefix, control=True)
 
 
 def copied(stream: Stream) -> list[int]:
