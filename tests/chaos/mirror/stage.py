@@ -49,6 +49,7 @@ class Stage:
         has_bug: bool = False,
         verifies: bool = True,
         set_aside: frozenset[str] = frozenset(),
+        equal_seconds: float = _EQUAL_SECONDS,
     ) -> None:
         """Let `verify --forever` run with `verifies`; `set_aside` are codes that are expected."""
         self.directory = directory
@@ -62,6 +63,7 @@ class Stage:
         self.tables = tables
         self._verifies = verifies
         self._set_aside = set_aside
+        self._equal_seconds = equal_seconds
         self.log = SourceLog(directory / "source" / "data")
         self.mirrors = directory / "job" / "mirror"
         self.figures: Counter[str] = Counter()
@@ -144,7 +146,7 @@ class Stage:
                 self.rest(_LOOK_SECONDS)
                 left = {table: found for table in left if (found := self.differences(table))}
                 seconds = time.monotonic() - began
-                if left and seconds > _EQUAL_SECONDS:
+                if left and seconds > self._equal_seconds:
                     lines = [f"{len(left)} mirrors differ:"]
                     for table, found in left.items():
                         lines.append(table.told(found))
