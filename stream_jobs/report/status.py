@@ -101,26 +101,29 @@ class StatusLines:
         self._line = EcsLine("mirror", name)
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        # When a line without news was written, and its offsets, if no other one came after it.
-        self._quiet_at: float | None = None
+        # The events without news since the last one with some, when one was written, and its
+        # offsets.
+        self._quiet: set[str] = set()
+        self._quiet_at = 0.0
         self._quiet_offsets: object = None
 
     def write(self, event: str, **fields: object) -> None:
         """Write one line; those without news that come often are left out."""
         with self._lock:
             if _has_news(event, fields):
-                self._quiet_at = None
-            elif self._is_told(fields.get("end_offsets")):
+                self._quiet.clear()
+            elif self._is_told(event, fields.get("end_offsets")):
                 return
             self._out.write(self._line.text(event, fields) + "\n")
             self._out.flush()
 
-    def _is_told(self, offsets: object) -> bool:
+    def _is_told(self, event: str, offsets: object) -> bool:
         """Return whether a line without news can be left out; else note that it is written."""
         now = self._monotonic()
         pause = _QUIET_SECONDS if offsets == self._quiet_offsets else _OFFSETS_SECONDS
-        if self._quiet_at is not None and now - self._quiet_at < pause:
+        if event in self._quiet and now - self._quiet_at < pause:
             return True
+        self._quiet.add(event)
         self._quiet_at, self._quiet_offsets = now, offsets
         return False
 

@@ -111,6 +111,18 @@ def test_batches_without_a_record_are_told_seldom() -> None:
     assert last["cdc.end_offsets"] == {"p.shop.t": {"0": 50}}
 
 
+def test_a_job_says_at_once_that_it_is_idle_also_after_a_batch_of_offsets_alone() -> None:
+    out = io.StringIO()
+    lines = StatusLines(out, monotonic=lambda: 7.0)
+    for event, records in (
+        ("batch_applied", 3), ("batch_applied", 0), ("idle", 0), ("idle", 0), ("batch_applied", 0),
+        ("batch_applied", 1), ("idle", 0),
+    ):  # fmt: skip
+        lines.write(event, records=records, tables={}, end_offsets={"p.shop.t": {"0": 9}})
+    said = [json.loads(line)["message"] for line in out.getvalue().splitlines()]
+    assert said == ["batch_applied", "batch_applied", "idle", "batch_applied", "idle"]
+
+
 def test_what_takes_long_is_told_after_ten_seconds_and_then_once_a_minute(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
