@@ -27,7 +27,7 @@ from connector.source.server.identity import another_answered
 from connector.source.server.mysql_server import MysqlServer
 from connector.source.server.prepared_transactions import prepared_transactions
 from connector.source.start.configured_start import resolve_start
-from connector.source.start.start_validation import validate_start
+from connector.source.start.start_validation import deleted_domains, validate_start
 from connector.source.stream.dump_request import open_stream
 from connector.source.tables.base_tables import ignores_case
 from connector.source.tables.definition_source import TableDefinitions
@@ -167,7 +167,7 @@ def check_server(
         asked_for = known if known != point else None
         earlier = reads_from(point, last) if last is not None else None
         if earlier is not None and last is not None:
-            asked_for = _validated_prepared(server, earlier, last)
+            asked_for = _validated_prepared(server, earlier, last, deleted_domains(point, known))
         # With 2, the log has names as they were created.
         lower_case_names = server.variable("lower_case_table_names") == "1"
     return CheckedSource(
@@ -189,13 +189,15 @@ def _tell_of_prepared(server: MysqlServer) -> None:
         structlog.get_logger().warning("XA transactions wait", **fields(message))
 
 
-def _validated_prepared(server: MysqlServer, earlier: StartPoint, last: Progress) -> StartPoint:
+def _validated_prepared(
+    server: MysqlServer, earlier: StartPoint, last: Progress, deleted: frozenset[int]
+) -> StartPoint:
     """Return from where the rows of prepared XA transactions can be read again.
 
-    Raises SourceRefused if they cannot.
+    The server has `deleted` these domains. Raises SourceRefused if the rows are gone.
     """
     try:
-        return validate_start(server, earlier)
+        return validate_start(server, earlier, deleted)
     except SourceRefused as error:
         names = [record["xid"] for record in held_records(last.prepared)]
         raise SourceRefused(

@@ -46,11 +46,14 @@ if TYPE_CHECKING:
     from connector.source.server.mysql_server import MysqlServer
 
 
-def validate_start(server: MysqlServer, point: StartPoint) -> StartPoint:
+def validate_start(
+    server: MysqlServer, point: StartPoint, deleted: frozenset[int] = frozenset()
+) -> StartPoint:
     """Check that the server has everything after `point`; return the point to dump from.
 
-    The two differ if MariaDB has deleted a domain that was read to its end. Raises
-    SourceUnavailable if the server lags, SourceRefused if it will never have what it lacks.
+    The two differ if MariaDB has deleted a domain that was read to its end: one of those that are
+    known to be `deleted`, or one that ended before the file of the point. Raises SourceUnavailable
+    if the server lags, SourceRefused if it will never have what it lacks.
     """
     logs = binary_logs(server)
     same_files = _is_position_known(server, point, logs)
@@ -61,12 +64,19 @@ def validate_start(server: MysqlServer, point: StartPoint) -> StartPoint:
         if same_files or (point.file in logs and not point.file_created):
             _require_gtids(server, point, logs)
     elif isinstance(gtids, MariadbGtidSet):
-        return replace(
-            point, gtid_set=_validate_mariadb_gtids(server, gtids, logs, same_files=same_files)
-        )
+        kept = _validate_mariadb_gtids(server, gtids, logs, deleted, same_files=same_files)
+        return replace(point, gtid_set=kept)
     elif point.file:
         require_position(server, point.file, point.position)
     return point
+
+
+def deleted_domains(point: StartPoint, validated: StartPoint) -> frozenset[int]:
+    """Return the domains of `point` that MariaDB has deleted; `validated` is what to dump from."""
+    before, after = point.gtid_set, validated.gtid_set
+    if not (isinstance(before, MariadbGtidSet) and isinstance(after, MariadbGtidSet)):
+        return frozenset()
+    return frozenset(gtid.domain_id for gtid in before - after)
 
 
 def require_position(server: MysqlServer, file: str, position: int) -> int:
@@ -171,7 +181,12 @@ def _require_gtids(server: MysqlServer, point: StartPoint, logs: dict[str, int])
 
 
 def _validate_mariadb_gtids(
-    server: MysqlServer, gtids: MariadbGtidSet, logs: dict[str, int], *, same_files: bool
+    server: MysqlServer,
+    gtids: MariadbGtidSet,
+    logs: dict[str, int],
+    deleted: frozenset[int],
+    *,
+    same_files: bool,
 ) -> MariadbGtidSet:
     """Return the GTIDs without those of domains that the server has deleted."""
     first = next(iter(logs))
@@ -203,7 +218,7 @@ def _validate_mariadb_gtids(
             for last in written
         ):
             kept.add(gtid)
-        elif gtid.domain_id not in domains and same_files:
+        elif gtid.domain_id not in domains and (same_files or gtid.domain_id in deleted):
             # FLUSH BINARY LOGS DELETE_DOMAIN_ID works only if no file names the domain, and the
             # file that was read last still exists. So the domain ended before our position.
             continue

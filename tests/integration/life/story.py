@@ -107,7 +107,19 @@ _DDL: Final = (
     *(f"UPDATE {table} SET later = n WHERE n > 2" for table in (*_KEYED, *_KEYLESS)),
     *(f"ALTER TABLE {table} DROP COLUMN price" for table in _KEYED),
 )
-# Each leaves nothing that a second round would find.
+# While nobody reads.
+_MEANWHILE: Final = (
+    "ALTER TABLE plain ADD COLUMN extra INT DEFAULT 3",
+    "UPDATE plain SET extra = n WHERE n > 4",
+    "ALTER TABLE plain DROP COLUMN extra",
+    "UPDATE plain SET n = 8 WHERE id < 5",
+    "ALTER TABLE versions MODIFY name VARCHAR(90)",
+    "UPDATE versions SET name = REPEAT('v', 80) WHERE n = 4",
+    "CREATE TABLE short_lived (id INT PRIMARY KEY)",
+    "INSERT INTO short_lived VALUES (1)",
+    "DROP TABLE short_lived",
+)
+# Nothing is left that a second round would find.
 _UNDONE: Final = (
     "DROP TABLE shaped, alike, brief, parts",
     f"CREATE TABLE shaped (id INT PRIMARY KEY, {_COLUMNS})",
@@ -238,10 +250,11 @@ class Life:
         self.delivered(connector)
 
     def die_in_a_file(self, connector: ConnectorProcess) -> None:
-        """Kill the connector while it reads a file, and have it go on in the middle."""
+        """Kill the connector while it reads a file; schemas change before it goes on."""
         self.write(5)
         connector.kill()
         self.write(5)
+        self.execute(*_MEANWHILE)
         connector.start()
         self.delivered(connector)
 
@@ -293,23 +306,30 @@ class Life:
 
     def prepare(self, connector: ConnectorProcess) -> None:
         """Commit and roll back XA transactions in another file, after a death."""
-        for name, row in (("committed", 9001), ("forgotten", 9002)):
-            self.execute(
-                f"XA START '{name}'",
-                f"INSERT INTO plain (id, name) VALUES ({row}, '{name}')",
-                f"INSERT INTO log (id, name) VALUES ({row}, '{name}')",
-                f"XA END '{name}'",
-                f"XA PREPARE '{name}'",
-            )
+        self._prepare("committed", 9001)
+        self._prepare("forgotten", 9002)
         self.execute("INSERT INTO plain (id) VALUES (9003)", "FLUSH BINARY LOGS")
         self.delivered(connector)
         connector.kill()
         connector.start()
-        wait_until(lambda: len(self.asked("XA RECOVER")) == 2, lambda: "not prepared")
+        self._wait_for_prepared(2)
         self.execute("XA ROLLBACK 'forgotten'")
         self.execute("XA COMMIT 'committed'")
         self.delivered(connector)
         self.execute("DELETE FROM plain WHERE id > 9000")
+
+    def _prepare(self, name: str, row: int) -> None:
+        self.execute(
+            f"XA START '{name}'",
+            f"INSERT INTO plain (id, name) VALUES ({row}, '{name}')",
+            f"INSERT INTO log (id, name) VALUES ({row}, '{name}')",
+            f"XA END '{name}'",
+            f"XA PREPARE '{name}'",
+        )
+
+    def _wait_for_prepared(self, count: int) -> None:
+        """Wait until the server has so many; it lists one only after its session has ended."""
+        wait_until(lambda: len(self.asked("XA RECOVER")) == count, lambda: f"not {count} prepared")
 
     def delete_domain(self, connector: ConnectorProcess) -> None:
         """Delete a domain of MariaDB under the stream, and restart after it."""
@@ -331,11 +351,18 @@ class Life:
         """Let the replica take over."""
         if self.replicas is None:
             return
+        # Until now there was no reason to leave the source.
+        assert "another server goes on" not in connector.output()
+        self._prepare("crossing", 9200)
+        self.delivered(connector)
         self.replicas.wait_for_replica()
         self.server.kill()
         self.replicas.promote()
         self.server = self.replicas.replica
         self.stream = replace(self.stream, source=self.server.endpoint)
+        self._wait_for_prepared(1)
+        self.delivered(connector)
+        self.execute("XA COMMIT 'crossing'")
         self.write(5)
         self.delivered(connector)
 

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
     from local_stack import KafkaBroker
 
-pytestmark = [pytest.mark.server, pytest.mark.kafka]
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.kafka,
+    pytest.mark.timeout(length(short=300, full=1800)),
+]
 
 ROWS = length(short=200, full=5000)
 ROUNDS = length(short=1, full=5)
@@ -55,8 +59,8 @@ def test_a_pipeline_lives_on(name: str, kafka_broker: KafkaBroker, tmp_path: Pat
                 pair.apply()
                 life.change_schemas(connector)
                 life.cascade(connector)
-                life.prepare(connector)
                 life.delete_domain(connector)
+                life.prepare(connector)
             life.fail_over(connector)
             report = life.end(pair)
             assert connector.terminate() == 0
