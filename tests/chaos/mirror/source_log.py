@@ -54,7 +54,7 @@ class SourceLog:
 
     def _files(self) -> list[Path]:
         """Return the files; forget what was read of them if they have changed since."""
-        files = sorted(self._data.glob("binlog.[0-9]*"))
+        files = sorted(self._data.glob("binlog.[0-9]*[0-9]"))
         sizes = [file.stat().st_size for file in files]
         if sizes != self._sizes:
             self._sizes, self._changes, self._times = sizes, {}, None
