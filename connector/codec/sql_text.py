@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 
 def quoted_identifier(name: str) -> str:
     """Return a name in backticks."""
     return f"`{name.replace('`', '``')}`"
+
+
+def ansi_identifier(name: str) -> str:
+    """Return a name in quotes that a client of any character set finds, under ANSI_QUOTES.
+
+    In gbk, big5, cp932, sjis and gb18030, a backtick may be the second byte of a character. A
+    double quote never is, but clients take a backslash before it for an escape. Raises ValueError
+    for the few names that neither of the two can quote.
+    """
+    if name.isascii():
+        return quoted_identifier(name)
+    if "\\" not in name:
+        doubled = name.replace('"', '""')
+        return f'"{doubled}"'
+    if any(not before.isascii() for before, after in pairwise(f"{name}`") if after == "`"):
+        raise ValueError(name)
+    return quoted_identifier(name)
 
 
 def quoted_name(database: str, table: str) -> str:

@@ -55,6 +55,17 @@ JSON_DECIMAL = ErrorCode(
     cause="A server that reads the text of a document takes such a number for a DOUBLE.",
     example={"length": 30},
 )
+NAME = ErrorCode(
+    "L626",
+    "{table} has a name that not every client would read as one: {name!r}",
+    "undo the changes of this table by hand",
+    cause=(
+        "A client with a character set such as gbk takes the quote after some characters for a "
+        "part of them, and a backslash before the other kind of quote for an escape. The name has "
+        "both."
+    ),
+    example={"table": "erp.orders", "name": "\\表"},
+)
 XA = ErrorCode(
     "L631",
     "{file}:{position}: cannot undo an XA transaction, whose outcome stands elsewhere in the log",

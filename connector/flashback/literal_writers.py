@@ -97,11 +97,15 @@ class _TextLiteral(ValueText):
         start = image.take(image.read_length(self._prefix))
         written: i64 = len(out)
         out.append(u8(QUOTE))
-        if put_text(out, image.data, start, image.offset, SQL_TEXTS):
+        data, end = image.data, image.offset
+        is_text = put_text(out, data, start, end, SQL_TEXTS)
+        # An escape is longer than its character; see `string_literal`.
+        is_escaped = len(out) - written - 1 != end - start
+        if is_text and (not is_escaped or data[start:end].isascii()):
             out.append(u8(QUOTE))
         else:
             out.truncate(written)
-            out.write(literal(self._column, image.data[start : image.offset]).encode())
+            out.write(literal(self._column, data[start:end]).encode())
 
 
 @final
@@ -151,8 +155,8 @@ class _JsonLiteral(ValueText):
         text.truncate(0)
         has_decimal = put_json(text, self._reader.read_document(image))
         document = text.getvalue()
-        if has_decimal:
-            # The server may read it back as another number.
+        if has_decimal or not document.isascii():
+            # The server may read a number back as another one, and text may need to be bytes.
             out.write(literal(self._column, document.decode()).encode())
         else:
             out.write(b"CAST('")

@@ -20,7 +20,7 @@ from connector.binlog.columns.column_types import ColumnType
 from connector.binlog.columns.json_scalars import double_text
 from connector.binlog.columns.values import EnumIndex, Geometry
 from connector.codec.quoted_text import SQL_ESCAPES
-from connector.codec.sql_text import quoted_identifier
+from connector.codec.sql_text import ansi_identifier, sql_text
 from connector.errors import DecodeError, log_undo
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def matches(column: Column, value: Value) -> str:
 
     Text is compared byte by byte, because a collation may treat different texts as equal.
     """
-    name = quoted_identifier(column.name or "")
+    name = ansi_identifier(column.name or "")
     if value is None:
         return f"{name} IS NULL"
     if isinstance(value, (bytes, list, Geometry)):
@@ -102,8 +102,15 @@ def stored_bytes(value: Value) -> bytes:
 
 
 def string_literal(text: str) -> str:
-    """Return a string literal of the connection's character set."""
-    return f"'{text.translate(SQL_ESCAPES)}'"
+    """Return a string literal of the connection's character set.
+
+    A client that reads the SQL in another one finds its end, too: in gbk, big5, cp932, sjis and
+    gb18030, a backslash may be the second byte of a character.
+    """
+    escaped = text.translate(SQL_ESCAPES)
+    if escaped == text or text.isascii():
+        return f"'{escaped}'"
+    return sql_text(text)
 
 
 def _string(value: bytes, charset: str | None) -> str:

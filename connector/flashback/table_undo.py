@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, final
 from connector.binlog.columns.bitmap import all_set, bitmap_length
 from connector.binlog.columns.values import ABSENT
 from connector.binlog.events.rows_head import DELETE, INSERT, RowsKind
-from connector.codec.sql_text import quoted_identifier, quoted_name
+from connector.codec.sql_text import ansi_identifier
 from connector.errors import DecodeError, UnsupportedChange, log_undo
 from connector.flashback.literal_writers import literal_writer
 from connector.flashback.sql_values import literal, matches, raw_columns
@@ -60,6 +60,11 @@ class TableUndo:
         columns = table_map.columns
         if any(column.name is None for column in columns):
             raise DecodeError(log_undo.NO_NAMES, table=full_name)
+        for quoted in (table_map.schema, table_map.table, *map(_column_name, columns)):
+            try:
+                ansi_identifier(quoted)
+            except ValueError as error:
+                raise DecodeError(log_undo.NAME, table=full_name, name=quoted) from error
         self._columns = columns
         self._omitted = frozenset(
             index for index, column in enumerate(columns) if f"{full_name}.{column.name}" in omitted
@@ -74,7 +79,7 @@ class TableUndo:
         self._raw_map = replace(table_map, columns=raw_columns(columns), _row_plan=None)
         self._cells: list[_Cell] | None = None  # chosen with the first rows
         self._has_plain_key = bool(self._key) and self._key == sorted(self._key)
-        name = quoted_name(table_map.schema, table_map.table)
+        name = f"{ansi_identifier(table_map.schema)}.{ansi_identifier(table_map.table)}"
         names = ", ".join(_quoted(columns[index]) for index in self._assigned)
         self._delete_start = f"DELETE FROM {name} WHERE ".encode()  # noqa: S608 - quoted
         self._insert_start = f"INSERT INTO {name} ({names}) VALUES (".encode()  # noqa: S608 - quoted
@@ -268,4 +273,4 @@ def _column_name(column: Column) -> str:
 
 
 def _quoted(column: Column) -> str:
-    return quoted_identifier(_column_name(column))
+    return ansi_identifier(_column_name(column))

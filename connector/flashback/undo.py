@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 # error value of an ENUM), and only the rows may change.
 SESSION = (
     "SET NAMES utf8mb4;",
-    "SET SESSION sql_mode = 'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES';",
+    "SET SESSION sql_mode = 'ANSI_QUOTES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES';",
     "SET SESSION time_zone = '+00:00';",
     "SET SESSION foreign_key_checks = 0;",
 )

@@ -12,8 +12,9 @@ import sys
 import time
 from contextlib import contextmanager
 from http import HTTPStatus
+from ipaddress import ip_address
 from socketserver import ThreadingMixIn
-from threading import Thread
+from threading import BoundedSemaphore, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
@@ -36,6 +37,10 @@ _TEXT = ("Content-Type", "text/plain; charset=utf-8")
 
 # A client that says nothing for so long is dropped, so that it does not keep a thread.
 _SILENT_SECONDS = 10.0
+
+
+# Requests that are answered together; more wait in the queue of the socket.
+_THREADS_MAX = 32
 
 
 class Page(NamedTuple):
@@ -73,11 +78,34 @@ def turning(turned_at: float, turn_seconds_max: float) -> tuple[bool, str]:
     )
 
 
+def is_loopback(host: str) -> bool:
+    """Return whether a server at this address can be reached from this machine alone."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def is_local_name(host: str) -> bool:
+    """Return whether the header Host is an address, this machine's name, or missing."""
+    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+    name = name.strip("[]").lower().rstrip(".")
+    if name in ("", "localhost", socket.gethostname().lower()):
+        return True
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
 class _App:
     """Answers each request by its path."""
 
-    def __init__(self, served: Served) -> None:
+    def __init__(self, served: Served, host: str) -> None:
         self._served = served
+        # On loopback, a name of another site is one that a browser was led here by (DNS rebinding).
+        self._is_local = is_loopback(host)
         registry = CollectorRegistry()
         registry.register(served.figures)
         # Memory, descriptors and processor time, under the names that all programs use.
@@ -86,6 +114,9 @@ class _App:
 
     def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
+        if self._is_local and not is_local_name(environ.get("HTTP_HOST", "")):
+            said = "ask for localhost, or for the address: the request names another host"
+            return _said(start, HTTPStatus.MISDIRECTED_REQUEST, said)
         body = self._answer(environ | {"REQUEST_METHOD": "GET"}, method, path, start)
         return [] if method == "HEAD" else body
 
@@ -133,6 +164,22 @@ def _said(
 class _Server(ThreadingMixIn, WSGIServer):
     daemon_threads = True
 
+    def __init__(self, *arguments: Any) -> None:
+        self._free = BoundedSemaphore(_THREADS_MAX)
+        super().__init__(*arguments)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread, when one is free."""
+        self._free.acquire()
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer, and let the next request have a thread."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of a client that is silent or gone: the log is about the pipeline."""
         if not isinstance(sys.exception(), OSError):
@@ -162,7 +209,9 @@ def serving(served: Served, listen: str | None) -> Iterator[None]:
     host, _, port = listen.rpartition(":")
     kind = _ServerOf6 if ":" in host else _Server
     try:
-        server = make_server(host.strip("[]"), int(port), _App(served), kind, _Handler)
+        server = make_server(
+            host.strip("[]"), int(port), _App(served, host.strip("[]")), kind, _Handler
+        )
     except (OSError, OverflowError) as error:
         raise ConfigError(
             pipeline_settings.METRICS_LISTEN, listen=listen, why=str(error)

@@ -59,6 +59,10 @@ def read_connector(path: Path) -> ConnectorFile:
         if isinstance(value, dict | list):
             raise ConfigError(codes.NOT_A_CONNECTOR, path=path, why=f"{name} is not a single value")
     properties = {name: _text(value) for name, value in config.items() if value is not None}
+    try:
+        "".join((*properties, *properties.values(), str(document.get("name")))).encode()
+    except UnicodeEncodeError as error:
+        raise ConfigError(codes.NOT_A_CONNECTOR, path=path, why="half a character") from error
     found = properties.get("connector.class", "")
     if found.rpartition(".")[2] in ("MySqlConnector", "MariaDbConnector"):
         properties["connector.class"] = MARIADB if "Maria" in found else MYSQL

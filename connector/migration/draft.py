@@ -9,6 +9,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from connector.contract.visible import visible
 from connector.errors import ConfigError
 from connector.errors import migration as codes
 from connector.errors.message import Message
@@ -81,7 +82,8 @@ class Draft:
 
     def say(self, key: str, *said: str) -> None:
         """Write lines of a comment where the key is, or would be."""
-        self._said.setdefault(key, []).extend(said)
+        # What a file of others says stays in its comment: a line of its own would be a key.
+        self._said.setdefault(key, []).extend(map(visible, said))
 
     def value(self, key: str) -> object:
         """Return the value of a key; None if it is not set."""
@@ -143,13 +145,14 @@ class Draft:
     def _list(self, title: str, name: str, text: str) -> None:
         value = self.connector.properties.get(name)
         shown = "" if value is None else f" = {_shown(name, value)}"
-        self._lists.setdefault(title, []).append(f"{name}{shown}: {text}")
+        self._lists.setdefault(title, []).append(visible(f"{name}{shown}: {text}"))
         self.left.pop(name, None)
 
     def text(self) -> str:
         """Return the TOML file."""
+        name = visible(self.connector.name)
         lines = [
-            f"# From connector {self.connector.name}, by `binlog-connector import-debezium`.",
+            f"# From connector {name}, by `binlog-connector import-debezium`.",
             "# Above each key: the property that it comes from. At the end: all other properties.",
         ]
         for section in _SECTIONS:
@@ -157,9 +160,7 @@ class Draft:
             if section and keys:
                 lines += ["", f"[{section}]"]
             for key in keys:
-                lines += [
-                    f"# {line}" for said in self._said.get(key, ()) for line in said.split("\n")
-                ]
+                lines += [f"# {said}" for said in self._said.get(key, ())]
                 if key in self._keys:
                     lines.append(f"{key.rpartition('.')[2]} = {_toml(self._keys[key])}")
         for title, said in self._lists.items():
@@ -183,7 +184,8 @@ def _toml(value: object) -> str:
         return f"{{ {members} }}"
     if isinstance(value, list | tuple):
         return _listed([_toml(each) for each in value])
-    return json.dumps(value, ensure_ascii=False)
+    # TOML has the escapes of JSON, and wants one for DEL.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _listed(values: Iterable[str]) -> str:

@@ -10,6 +10,7 @@ import json
 import os
 import socket
 import sys
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,6 +28,10 @@ _KEYS_SHOWN = 5
 # https://dev.mysql.com/doc/refman/8.4/en/identifiers.html
 _NAME_CHARACTERS_MAX = 64
 _NAME_CODE_MAX = 0xFFFF
+
+
+# The address of who asks by the status page; None in a command.
+page_visitor: ContextVar[str | None] = ContextVar("page_visitor", default=None)
 
 
 def new_request(command: str, arguments: Mapping[str, object]) -> bytes:
@@ -89,6 +94,11 @@ def table_name(database: object, table: object) -> tuple[str, str]:
 
 def _this_process(command: str) -> dict[str, str | int]:
     """Return user, host, program and pid, for the log of the pipeline."""
+    address = page_visitor.get()
+    if address is not None:
+        # Not the account of the daemon, and not its command line.
+        said = {"user": "somebody with the token", "host": address, "program": "the status page"}
+        return {**said, "pid": os.getpid()}
     try:
         user = getpass.getuser()
     except (OSError, KeyError):

@@ -7,8 +7,10 @@ this process alone, and ends with it.
 
 from __future__ import annotations
 
+import time
 from hmac import compare_digest
 from http import HTTPStatus
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import structlog
@@ -16,6 +18,7 @@ import structlog
 from connector.errors import ConfigError, ConnectorError, TransientError
 from connector.metrics.posts import Answer
 from connector.quarantine.replay_request import ask_for_replay
+from connector.sink.request import page_visitor
 from connector.snapshot.copy_request import ask, require_condition
 
 if TYPE_CHECKING:
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 
 FOLDER = "/actions/"
 _TOKEN = "token"  # noqa: S105 - the name of a field
+_WRONG_TOKEN_SECONDS = 1.0
 _LOGIN = ("WWW-Authenticate", "Bearer")
 
 
@@ -40,6 +44,7 @@ class Actions:
         self._settings = settings
         self._figures = figures
         self._token = settings.metrics.read_token()
+        self._slowed = Lock()
 
     @property
     def allowed(self) -> bool:
@@ -77,6 +82,7 @@ class Actions:
             names = ", ".join(sorted({_TOKEN, *known}))
             return Answer(HTTPStatus.BAD_REQUEST, f"the fields of {name} are {names}")
         log.info("asked on the status page", action=name, by=post.address, **arguments)
+        visitor = page_visitor.set(post.address)
         try:
             said = action(arguments)
         except ConfigError as error:
@@ -85,6 +91,8 @@ class Actions:
             return Answer(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
         except ConnectorError as error:
             return Answer(HTTPStatus.CONFLICT, str(error))
+        finally:
+            page_visitor.reset(visitor)
         if post.bearer is not None:
             return Answer(HTTPStatus.ACCEPTED, said)
         # The browser shows the page again, whose events tell what follows.
@@ -101,6 +109,14 @@ class Actions:
             # A body that is no form has no token.
             given = "" if isinstance(form, Answer) else form.get(_TOKEN, "")
         if not compare_digest(given.encode(), self._token.encode()):
+            if not self._slowed.acquire(blocking=False):
+                said = "a wrong token came a moment ago: try again"
+                return Answer(HTTPStatus.TOO_MANY_REQUESTS, said, (("Retry-After", "1"),))
+            # So that few tokens can be tried.
+            try:
+                time.sleep(_WRONG_TOKEN_SECONDS)
+            finally:
+                self._slowed.release()
             return Answer(HTTPStatus.UNAUTHORIZED, "this is not the token", (_LOGIN,))
         return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -620,6 +621,52 @@ def test_what_is_no_connector(tmp_path: Path, document: object, why: str | None)
         return
     text = shown(migration.NOT_A_CONNECTOR, path=done.source, why=why)
     assert (done.code, done.warnings) == (2, f"error: {text}\n")
+
+
+HOSTILE = (
+    '"\n[metrics]\nlisten = "0.0.0.0:9400"\n[signals]\nfile = "/tmp/x"\r\x0b\x7f\x85\u2028 # \'"""'
+)
+
+
+@pytest.mark.parametrize("value", [HOSTILE, "\n" + HOSTILE, "${file:/x:" + HOSTILE + "}"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "database.hostname",
+        "database.user",
+        "database.password",
+        "topic.prefix",
+        "name",
+        "an.unknown.property",
+        "snapshot.select.statement.overrides",
+        "heartbeat.action.query",
+        "column.mask.hash.SHA-256.with.salt." + HOSTILE,
+        "driver." + HOSTILE,
+        HOSTILE,
+    ],
+)
+def test_what_a_property_says_opens_no_section(tmp_path: Path, name: str, value: str) -> None:
+    done = Imported(tmp_path, {"name": HOSTILE, "config": LEAST | {name: value}})
+    assert "Traceback" not in done.warnings
+    if done.code:
+        assert done.code == 2, done.warnings
+        return
+    document = tomllib.loads(done.text)
+    assert document.get("metrics", {}).get("listen") is None
+    assert "file" not in document.get("signals", {})
+
+
+def test_half_a_character_is_refused(tmp_path: Path) -> None:
+    text = json.dumps({"name": "a", "config": LEAST | {"database.user": "\ud800"}})
+    done = Imported(tmp_path, text)
+    said = shown(migration.NOT_A_CONNECTOR, path=done.source, why="half a character")
+    assert (done.code, done.warnings) == (2, f"error: {said}\n")
+
+
+def test_a_file_that_is_nested_deeply_is_no_connector(tmp_path: Path) -> None:
+    done = Imported(tmp_path, "[" * 100_000)
+    said = shown(migration.NOT_A_CONNECTOR, path=done.source, why="it is nested too deeply")
+    assert (done.code, done.warnings) == (2, f"error: {said}\n")
 
 
 def test_a_missing_file(tmp_path: Path) -> None:

@@ -20,7 +20,10 @@ JSON = Column(ColumnType.JSON, 4, True, name="j")
     ("column", "value", "expected"),
     [
         (TEXT, None, "NULL"),
-        (TEXT, "it's \\ \0\n\r\x1aé😀".encode(), r"'it\'s \\ \0\n\r\Zé😀'"),
+        (TEXT, b"it's \\ \0\n\r\x1a", r"'it\'s \\ \0\n\r\Z'"),
+        (TEXT, "é😀".encode(), "'é😀'"),
+        (TEXT, "it's é".encode(), "_utf8mb4 X'6974277320c3a9'"),
+        (JSON, '"\\n é"', "CAST(_utf8mb4 X'225c6e20c3a922' AS JSON)"),
         (TEXT, b"\xff", "_utf8mb4 X'ff'"),
         (Column(ColumnType.VARCHAR, 40, True, collation=LATIN1), b"plain", "'plain'"),
         (Column(ColumnType.VARCHAR, 40, True, collation=LATIN1), b"caf\xe9", "_latin1 X'636166e9'"),

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
+import json
+import os
+import socket
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -11,6 +16,7 @@ import pytest
 from connector.metrics import server
 from connector.metrics.figures import Figures
 from connector.settings.sections import Settings
+from connector.sink.request import asked_by, new_request, page_visitor
 from connector.status.actions import Actions
 from tests.integration.operation.test_metrics import free_port
 
@@ -93,3 +99,71 @@ def test_the_token_is_taken_from_the_header_or_from_the_form() -> None:
         figures.paused = False
         assert post(address, f"token={TOKEN}".encode(), FORM, None)[0] == 303
         assert figures.paused
+
+
+def test_wrong_tokens_are_slowed_and_come_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    began, ended = threading.Event(), threading.Event()
+
+    def sleep(seconds: float) -> None:
+        assert seconds == 1.0
+        began.set()
+        assert ended.wait(10)
+
+    monkeypatch.setattr("connector.status.actions.time.sleep", sleep)
+    with acting(TOKEN) as (address, figures):
+        found: list[int] = []
+        first = threading.Thread(
+            target=lambda: found.append(post(address, b"token=wrong", FORM, None)[0])
+        )
+        first.start()
+        assert began.wait(10)
+        # Meanwhile others are told to come later, and the right token acts.
+        assert post(address, b"token=wrong", FORM, None)[0] == 429
+        assert post(address, b"", FORM, TOKEN)[0] == 202
+        ended.set()
+        first.join()
+    assert found == [401]
+    assert figures.paused
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1:9400", 200),
+        ("localhost", 200),
+        ("[::1]:9400", 200),
+        (socket.gethostname(), 200),
+        ("evil.example", 421),
+        ("evil.example:9400", 421),
+        ("127.0.0.1.evil.example", 421),
+    ],
+)
+def test_a_request_by_a_name_of_another_site_is_refused_on_loopback(host: str, status: int) -> None:
+    with acting(None) as (address, _):
+        connection = http.client.HTTPConnection(address, timeout=10)
+        for path in ("/metrics", "/actions/pause"):
+            connection.request("GET", path, headers={"Host": host})
+            answer = connection.getresponse()
+            answer.read()
+            assert answer.status == (status if path == "/metrics" or status == 421 else 405)
+        connection.close()
+
+
+def test_silent_clients_do_not_take_all_threads() -> None:
+    with acting(None) as (address, _), contextlib.ExitStack() as stack:
+        name, _, port = address.rpartition(":")
+        for _number in range(60):
+            stack.enter_context(socket.create_connection((name, int(port))))
+        threads = sum("process_request_thread" in each.name for each in threading.enumerate())
+        assert threads <= 33
+
+
+def test_a_request_by_the_page_names_its_visitor_and_not_the_daemon() -> None:
+    visitor = page_visitor.set("10.0.0.5")
+    try:
+        request = json.loads(new_request("snapshot", {}))
+    finally:
+        page_visitor.reset(visitor)
+    said = f"somebody with the token@10.0.0.5 (the status page, pid {os.getpid()})"
+    assert asked_by(request) == said
+    assert asked_by(json.loads(new_request("snapshot", {}))) != said
