@@ -30,7 +30,7 @@ _NAME_CHARACTERS_MAX = 64
 _NAME_CODE_MAX = 0xFFFF
 
 
-# The address of who asks by the status page; None in a command.
+# The address of the browser, for a request by the status page; None in a command.
 page_visitor: ContextVar[str | None] = ContextVar("page_visitor", default=None)
 
 
