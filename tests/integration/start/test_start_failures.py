@@ -240,6 +240,7 @@ def test_check_shows_what_is_missing_and_the_statement_that_fixes_it(stream: Str
 
 
 def test_check_says_ready_when_everything_is_there(stream: Stream) -> None:
+    stream.execute("CREATE TABLE t (id INT PRIMARY KEY)")
     done = forked_command.run("check", str(stream.config()))
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1] == "ready"
