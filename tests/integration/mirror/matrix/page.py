@@ -34,7 +34,8 @@ _HEAD = """# What the mirror does when the source changes its schema
 Each line was run on each server: a table with rows and its mirror, the statements, then an update,
 a delete and an insert. At the end SELECT and the mirror, read by delta-rs, had the same columns in
 the same order, and the same values. A table is "copied again" by the
-[connector](schemas.md#which-alter-table-keeps-the-rows).
+[connector](schemas.md#which-alter-table-keeps-the-rows). A mirror of this MariaDB server has no
+[generated columns](schemas.md#generated-columns).
 
 `make schema-changes` runs all of them and writes this page.
 
