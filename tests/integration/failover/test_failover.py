@@ -299,6 +299,7 @@ def test_a_reset_under_an_open_stream_is_noticed(resettable: Stream, noticed_by:
 
 
 def test_check_asks_each_server_and_is_ready_where_a_run_would_begin(stream: Stream) -> None:
+    stream.execute("CREATE TABLE t (id INT PRIMARY KEY)")
     port = free_port()
     config = stream.config(source__failover_hosts=[f"127.0.0.1:{port}"])
     done = forked_command.run("check", str(config))

@@ -242,6 +242,7 @@ def test_each_of_several_addresses_has_its_cause(stream: Stream, doors: Doors) -
 
 
 def test_what_is_being_asked_is_told(stream: Stream, doors: Doors) -> None:
+    stream.execute("CREATE TABLE t (id INT PRIMARY KEY)")
     door = doors.address("TLS_LOGIN")
     (found,) = ended(
         stream.config(
@@ -253,8 +254,7 @@ def test_what_is_being_asked_is_told(stream: Stream, doors: Doors) -> None:
     )
     assert found.code == 0, found
     assert found.shown[0] == f"Kafka {door}: pipeline {stream.prefix} begins"
-    none = f"{stream.database}.*"
-    assert found.shown[-1] == f"ready, but source.tables matches no table by {none}"
+    assert found.shown[-1] == "ready"
     assert found.said.splitlines() == [
         f"asking Kafka {door} what it takes …",
         f"reading from Kafka what pipeline {stream.prefix} has committed …",
