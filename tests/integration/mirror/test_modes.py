@@ -195,7 +195,7 @@ def test_another_mode_than_that_of_the_mirror_is_refused(kafka: Kafka, job: Job)
         f"shop.items: the mirror at {job.path('items')} was made with mode 'current', but the "
         "configuration says 'history'; set mode = 'current' for it in [[tables]] and resume it "
         "(`binlog-connector-mirror resume`), or let it be made again from its topic: "
-        "`resume --rebuild`"
+        "`resume CONFIG TABLE --rebuild`"
     )
     assert job.rows("items") == [(1, "old")]
     job.resume("shop.items", rebuild=True)

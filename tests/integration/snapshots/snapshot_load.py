@@ -175,3 +175,9 @@ def slow_table(table: str, rows: int) -> list[str]:
         f"CREATE TABLE {table} (id INT PRIMARY KEY, slow SMALLINT AS ({slow}) VIRTUAL)",
         f"INSERT INTO {table} (id) VALUES {values}",
     ]
+
+
+def failure_messages(output: str) -> list[str]:
+    """Return the errors of the copies that have failed."""
+    lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    return [line["error.message"] for line in lines if line["message"] == "a copy failed"]

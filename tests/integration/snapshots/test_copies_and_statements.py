@@ -13,9 +13,9 @@ from connector.errors.message import Message
 from connector.settings.loader import load_settings
 from connector.sink.commands import write_command
 from local_stack import connect
-from tests.errors.texts import shown
+from tests.errors.texts import shown, text_of
 from tests.integration.harness import ConnectorProcess, read_committed, wait_until
-from tests.integration.snapshots.snapshot_load import slow_table
+from tests.integration.snapshots.snapshot_load import failure_messages
 from tests.integration.snapshots.test_snapshot import (
     run_snapshot,
     states,
@@ -213,15 +213,12 @@ def test_a_request_that_cannot_be_done_any_more_fails_alone(stream: Stream) -> N
     with stream.connector(source__start="latest") as connector:
         wait_for_copies(stream, connector, f"{stream.database}.orders")
 
-        def errors() -> list[str]:
-            return sorted(state["error"] for state in states(stream).values() if state["error"])
-
-        wait_until(lambda: len(errors()) == 2, connector.output)
-        gone, other = errors()
+        wait_until(lambda: len(failure_messages(connector.output())) == 2, connector.output)
+        gone, other = sorted(failure_messages(connector.output()))
         orders = f"{stream.database}.orders"
         why = Message(conditions.NO_COLUMN, {"table": orders, "column": "gone"})
-        assert gone == shown(table_rows.IN_COPY, table=orders, why=why)
-        assert other == shown(copies.COPY_NOT_FOLLOWED, table="other.t")
+        assert gone == text_of(table_rows.IN_COPY, table=orders, why=why)
+        assert other == text_of(copies.COPY_NOT_FOLLOWED, table="other.t")
         assert (
             '"error.message": "it has unknown keys: table", "error.code": "R114"'
             in connector.output()
@@ -251,11 +248,15 @@ def test_a_copy_that_follows_a_request_is_nobodys(stream: Stream) -> None:
 def test_a_condition_that_no_row_answers_in_time_is_refused(either_stream: Stream) -> None:
     stream = either_stream
     name = f"{stream.database}.orders"
-    stream.execute(*slow_table("orders", 100))
-    config = stream.config(source__start="latest", snapshot__statement_seconds_max=0.25)
+    texts = ", ".join(f"({number}, REPEAT('a', 500000))" for number in range(40))
+    stream.execute(
+        "CREATE TABLE orders (id INT PRIMARY KEY, letters MEDIUMTEXT)",
+        f"INSERT INTO orders VALUES {texts}",
+    )
+    config = stream.config(source__start="latest", snapshot__statement_seconds_max=0.05)
     with ConnectorProcess(config) as connector:
         connector.wait_for("streaming")
-        done = run_snapshot(config, name, "--where", "slow = 7")
-        said = shown(copies.SLOW_CONDITION, table=name, seconds=0.25)
+        done = run_snapshot(config, name, "--where", "letters LIKE '%ab%'")
+        said = shown(copies.SLOW_CONDITION, table=name, seconds=0.05)
         assert (done.returncode, done.stderr) == (3, f"error: {name}: {said}\n")
         assert connector.terminate() == 0

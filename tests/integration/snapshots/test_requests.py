@@ -13,6 +13,7 @@ from connector.errors.message import Message
 from local_stack import connect
 from tests.errors.texts import shown, text_of
 from tests.integration.harness import wait_until
+from tests.integration.snapshots.snapshot_load import failure_messages
 from tests.integration.snapshots.test_snapshot import refusal, results, run_snapshot, states
 
 if TYPE_CHECKING:
@@ -302,12 +303,6 @@ def test_a_condition_does_not_tell_values_that_records_hide(either_stream: Strea
         assert connector.terminate() == 0
 
 
-def failure_messages(output: str) -> list[str]:
-    """Return the errors of the copies that have failed."""
-    lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
-    return [line["error.message"] for line in lines if line["message"] == "a copy failed"]
-
-
 def test_rows_are_taken_back_in_the_form_of_debezium(stream: Stream) -> None:
     stream.execute(
         "CREATE TABLE t (a DATE, b BIGINT UNSIGNED, v INT NOT NULL, PRIMARY KEY (b, a))",
@@ -338,7 +333,11 @@ def test_a_request_that_fails_is_over_and_leaves_what_was(either_stream: Stream)
         "CREATE TABLE signals (id INT PRIMARY KEY, type VARCHAR(32), data VARCHAR(2048))",
     )
     good, bad = f"{stream.database}.good", f"{stream.database}.bad"
-    settings = {"source__start": "latest", "signals__table": f"{stream.database}.signals"}
+    settings = {
+        "source__start": "latest",
+        "signals__table": f"{stream.database}.signals",
+        "quarantine__policy": "stop",
+    }
     with stream.connector(**settings) as connector:
         connector.wait_for("streaming")
         assert run_snapshot(connector.config, good).returncode == 0
