@@ -112,10 +112,16 @@ def test_a_trigger_elsewhere_changes_a_followed_table_as_rows_or_with_a_text(
         assert "INSERT in database shop, logged as a statement, cannot be published" in text
 
 
-def test_a_table_that_gets_a_followed_name_is_copied(log: SourceLog) -> None:
+def test_a_table_that_gets_a_followed_name_is_copied(
+    log: SourceLog, request: pytest.FixtureRequest
+) -> None:
     found = copied(log, "ALTER TABLE crm.a RENAME TO shop.B", "RENAME TABLE shop.B TO C")
+    # MariaDB does not say whether a temporary table was renamed; then the old name stays.
+    is_mariadb = request.node.callspec.params["source"] is MariadbServer
+    old_name = [("shop.b", "RENAME TABLE, maybe of a temporary table")] if is_mariadb else []
     assert found == [
         ("shop.b", "a rename of crm.a to it"),
+        *old_name,
         ("shop.c", "a rename of shop.b to it"),
     ]
 

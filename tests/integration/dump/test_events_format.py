@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from connector.contract.visible import visible_bytes
 from connector.dump.events.format import EventsFormat
 from tests.dump.written import lines_of
 
@@ -23,7 +24,7 @@ def line_of(row: tuple[Any, ...]) -> str:
 def escaped(raw: bytes) -> str:
     for byte, escape in ((b"\\", b"\\\\"), (b"\t", b"\\t"), (b"\n", b"\\n"), (b"\r", b"\\r")):
         raw = raw.replace(byte, escape)
-    return raw.replace(b"\0", b"\\0").decode("utf-8", "surrogateescape")
+    return visible_bytes(raw.replace(b"\0", b"\\0")).decode("utf-8", "surrogateescape")
 
 
 def test_every_event_reads_as_its_server_shows_it(server_logs: list[ServerLog]) -> None:

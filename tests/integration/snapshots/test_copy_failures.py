@@ -132,6 +132,7 @@ def test_a_table_that_changes_again_and_again() -> None:
         goes_on=None,
         completed=None,
         failed=lambda _, error: failed.append(error.text),
+        without_table=None,
     )
     state = TableState("shop", "t")
     copy = TableCopy(state, WatchedTable(), SnapshotSettings())
