@@ -14,9 +14,9 @@ from connector.cli.log_exit_codes import (
     EXIT_NOBODY_READS,
     exit_code_of,
 )
-from connector.contract.visible import visible_bytes
 from connector.errors import ConfigError, ConnectorError
 from connector.errors import options as wrong
+from connector.errors.visible import visible_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from connector.contract.ecs import as_ecs
-from connector.contract.visible import visible_fields
+from connector.errors.visible import visible_fields
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping

@@ -17,8 +17,8 @@ number is never used again.
 
 In a template, a name in braces is a fact, which the call site gives: `{table}`. A name with a dot
 is a setting: `{source.user}`. A reader that was opened by a URL has no settings, so `words.py`
-names the part of the URL instead. `{problems:lines}` puts each member of a fact on its own line;
-the members of other facts are joined by commas.
+names the part of the URL instead. `{problems:lines}` puts each member of a fact on its own line,
+and keeps the lines of a text; the members of other facts are joined by commas.
 
 A frame says where another error happened: `table erp.orders, {why}`. The shown code is that of
 `why`, the error inside of the frame. `{why:what}` leaves out the fix of that error.

@@ -62,7 +62,7 @@ KAFKA_STUCK = ErrorCode(
 )
 JOB_FAILED = ErrorCode(
     "P308",
-    "the Spark job failed: {said}",
+    "the Spark job failed: {said:lines}",
     end=End.FAILED,
     cause="The job says itself what went wrong, and what to do. Its log has more.",
     example={"said": "TimeoutException: Timed out waiting for a node assignment"},

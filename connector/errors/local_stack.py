@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from connector.errors.code import End, ErrorCode
 
-_LOG = "read the end of {log}:\n{tail}"
+_LOG = "read the end of {log}:\n{tail:lines}"
 _FOLDER = "/tmp/stack/mysql"  # noqa: S108 - an example
 _TAIL = {"log": f"{_FOLDER}/server.log", "tail": "[ERROR] unknown variable 'gtid-mod=ON'"}
 _MYSQLD = "/usr/sbin/mysqld"
@@ -193,7 +193,7 @@ CONTAINER_REFUSED = ErrorCode(
 CONTAINER_SILENT = ErrorCode(
     "P133",
     "{image} did not start in its container",
-    "read the end of its log:\n{tail}",
+    "read the end of its log:\n{tail:lines}",
     end=End.FAILED,
     cause="The container ended, or its server does not accept a login.",
     example={"image": _IMAGE, "tail": "[ERROR] unknown variable 'gtid-mod=ON'"},

@@ -5,8 +5,8 @@ from __future__ import annotations
 from string import Formatter
 from typing import TYPE_CHECKING
 
-from connector.contract.visible import visible
 from connector.errors.code import End
+from connector.errors.visible import visible, visible_lines
 from connector.errors.words import Words, second, setting
 
 if TYPE_CHECKING:
@@ -104,6 +104,8 @@ class Message:
         nested = self._nested(fact)
         if nested is not None:
             return nested.what if form == "what" else nested.text
+        if form == "lines":
+            return visible_lines(str(fact))
         form = "" if form == "what" else form
         return visible(format(repr(fact) if conversion == "r" else fact, form))
 

@@ -9,10 +9,10 @@ import json
 import re
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from connector.contract.visible import visible
 from connector.errors import ConfigError
 from connector.errors import migration as codes
 from connector.errors.message import Message
+from connector.errors.visible import visible
 from connector.migration.connector_file import REFERENCE
 
 if TYPE_CHECKING:

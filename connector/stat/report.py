@@ -9,7 +9,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from connector.contract.visible import visible
+from connector.errors.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

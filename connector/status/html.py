@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
-from connector.contract.visible import visible
+from connector.errors.visible import visible
 from connector.status import curve, words
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from connector.contract.visible import visible
+from connector.errors.visible import visible
 from connector.status.facts import Level
 from connector.status.words import amount, clock, duration, number, size
 

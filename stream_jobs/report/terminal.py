@@ -20,7 +20,7 @@ from rich.segment import ControlType
 from rich.table import Table
 from rich.text import Text
 
-from connector.contract.visible import visible_fields
+from connector.errors.visible import visible_fields
 from stream_jobs.report.batch_line import batch_line
 from stream_jobs.report.status import StatusLines
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from connector.contract.visible import visible
+from connector.errors.visible import visible
 from connector.status.words import (
     abbreviated,
     amount,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from local_stack.demo.comparison import compare_table
 from local_stack.demo.mirror_reader import read_mirror
-from tests.integration.mirror.history_oracle import problems_of_history, problems_of_journal
 from tests.integration.mirror.matrix.equality import differences_of
+from tests.stream_jobs.history_oracle import problems_of_history, problems_of_journal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

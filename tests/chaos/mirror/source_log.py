@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from connector.reader import open_binlogs
-from tests.integration.mirror.history_oracle import CommitTimes
+from tests.stream_jobs.history_oracle import CommitTimes
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.contract.visible import visible_bytes
 from connector.dump.events.format import EventsFormat
+from connector.errors.visible import visible_bytes
 from tests.dump.written import lines_of
 
 if TYPE_CHECKING:

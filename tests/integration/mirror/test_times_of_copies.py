@@ -8,7 +8,7 @@ import pytest
 
 from connector.reader import open_server
 from tests.integration.harness import wait_until, wait_until_settled
-from tests.integration.mirror.history_oracle import (
+from tests.stream_jobs.history_oracle import (
     CommitTimes,
     problems_of_history,
     problems_of_journal,

@@ -9,7 +9,7 @@ import pytest
 
 from connector.contract import Sequence
 from stream_jobs.schema.sequence import PackedSequence
-from tests.integration.mirror.history_oracle import CommitTimes, problems_of_history
+from tests.stream_jobs.history_oracle import CommitTimes, problems_of_history
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from connector.cli.logs import configure_logging
-from connector.contract.visible import visible, visible_bytes, visible_fields, visible_lines
 from connector.errors import SourceRefused, source_server
+from connector.errors.visible import visible, visible_bytes, visible_fields, visible_lines
 from connector.settings.sections import LogSettings
 
 if TYPE_CHECKING:
