@@ -54,7 +54,6 @@ _OF_VERSIONS: Final = ("row_start", "row_end")
 _OF_LONG_INDEX: Final = "db_row_hash_"
 _VERSION_COMMENTS: Final = ("/*!", "/*M!")
 _DIGITS: Final = 10
-# In the header of an event: the statement used a temporary table of its session.
 
 
 @final
