@@ -22,6 +22,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app
 
 from connector.errors import ConfigError, pipeline_settings
 from connector.metrics.posts import posted
+from connector.settings.values import is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -76,14 +77,6 @@ def turning(turned_at: float, turn_seconds_max: float) -> tuple[bool, str]:
         f"stuck: {said}, and a turn takes {turn_seconds_max:.0f} s at most: look at the "
         "log, and start the process again"
     )
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether a server at this address can be reached from this machine alone."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def is_local_name(host: str) -> bool:

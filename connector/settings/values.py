@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
@@ -118,3 +119,11 @@ ListenAddress = Annotated[
 CollectorAddress = Annotated[str, _matching(r"https?://[^\s?#]+", codes.COLLECTOR)]
 PipelineName = Annotated[str, _matching(r"[A-Za-z0-9._-]+", codes.NAME)]
 TopicPrefix = Annotated[str, _matching(r"[A-Za-z0-9_-]+", codes.PREFIX)]
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a server at this address can be reached from this machine alone."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 
 from connector.errors import source_setup
 from connector.errors.message import Message
+from connector.settings.values import is_loopback
 from connector.source.checks.finding import Finding, Severity
 
 if TYPE_CHECKING:
@@ -24,17 +24,10 @@ _UNPROTECTED: Final = {
 
 def check_encryption(settings: SourceSettings) -> Iterator[Finding]:
     """Yield the finding about `source.tls.mode`; none if the source is on this machine."""
-    if _is_loopback(settings.host):
+    if is_loopback(settings.host):
         return
     mode = settings.tls.mode
     code = _UNPROTECTED.get(mode, source_setup.UNVERIFIED_TLS)
     problem = Message(code, {"value": mode, "host": settings.host})
     ok = mode not in _UNPROTECTED
     yield Finding("source.tls.mode", mode, _WANTED, ok, problem, Severity.WARNING)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
