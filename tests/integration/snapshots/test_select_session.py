@@ -39,7 +39,8 @@ def test_a_query_returns_rows_by_name(source: Source) -> None:
 
 @pytest.mark.parametrize("mode", ["disabled", "required"])
 def test_rows_are_whole_with_and_without_tls(source: Source, mode: str) -> None:
-    with session_on(source, tls={"mode": mode}) as session:
+    tls = {"mode": mode, "get_server_public_key": mode == "disabled"}
+    with session_on(source, tls=tls) as session:
         sql = "SELECT REPEAT('x', 3000000) AS a UNION ALL SELECT REPEAT('y', 100)"
         assert session.query(sql) == [{"a": "x" * 3_000_000}, {"a": "y" * 100}]
         (row,) = session.query("SHOW STATUS LIKE 'Ssl_cipher'")
