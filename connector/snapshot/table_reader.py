@@ -213,7 +213,6 @@ class TableReader:
         except (SourceUnavailable, SourceRefused) as error:
             if error.number not in _TIMEOUTS:
                 raise
-            session.query("ROLLBACK")
             return None
 
     def _found(self, session: SelectSession, job: KeysJob, lock: str) -> set[bytes]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from connector.errors import SourceRefused, source_start
+from connector.errors import SourceRefused, SourceUnavailable, source_start
 from connector.progress.order import file_number
 from connector.source.server.binary_logs import status_query
 
@@ -71,7 +71,14 @@ def read_after_delivered(
     if identity.flavour == "mariadb":
         least = delivered.position or log_end(session)
         seen = open_snapshot(session, least, closing)
-        result = read("")
+        try:
+            result = read("")
+        except (SourceUnavailable, SourceRefused) as error:
+            if error.number:
+                # The server's own error ends the statement, and neither the transaction nor its
+                # metadata lock: a statement that waits for it would stop all who read the table.
+                session.query("ROLLBACK")
+            raise
         session.query("COMMIT")
         return result, seen if transactional else log_end(session)
     if delivered.gtid_set is None:
