@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from connector.errors import ConfigError, ConnectorError, fields, mirror
 from connector.errors.message import Message
+from connector.errors.visible import visible
 from stream_jobs.cli.arguments import parsed
 from stream_jobs.report.ecs_line import EcsLine
 
@@ -120,7 +121,8 @@ def _resume(settings: Settings, arguments: argparse.Namespace) -> int:
     )
     if not asked:
         sys.stdout.write("no table is set aside\n")
-    for table, needs_copy in asked:
+    for each, needs_copy in asked:
+        table = visible(each)
         lines = f"{table}: the running job tries it again within one interval, else the next run\n"
         if needs_copy:
             lines += (

@@ -28,6 +28,7 @@ from connector.errors import (
     source_setup,
 )
 from connector.errors.message import Message
+from connector.errors.visible import visible
 from connector.quarantine.core.fences import recovered_fences
 from connector.quarantine.core.guard import STOP
 from connector.settings.lower_case import in_lower_case
@@ -123,7 +124,9 @@ class _Check:
         recovered = self._asked(f"asking Kafka {servers} what it takes", ask)
         if recovered is not None:
             last = recovered.progress
-            stands = "begins" if last is None else f"goes on at {last.file}:{last.position}"
+            stands = "begins"
+            if last is not None:
+                stands = f"goes on at {visible(last.file)}:{last.position}"
             self._print(f"Kafka {servers}: pipeline {name} {stands}")
         return recovered
 
@@ -234,12 +237,13 @@ class _Check:
         findings = [*found, *(each.finding for each in counts)]
         identity = server.identity
         on = "" if server.cloud is None else f" on {server.cloud.value}"
-        self._print(f"Source {address_of(settings)}: {identity.flavour} {identity.version}{on}")
+        version = visible(identity.version)
+        self._print(f"Source {address_of(settings)}: {identity.flavour} {version}{on}")
         self._console.print(_table(findings))
         for finding in findings:
             # The error says what is missing.
             if not finding.ok and finding.severity is Severity.WARNING:
-                self._console.print(f"{finding.name}:", style="bold", end=" ")
+                self._console.print(Text(f"{visible(finding.name)}:", "bold"), end=" ")
                 self._print(finding.problem.fix)
         self._show_row_gaps(settings, tables)
 
@@ -302,5 +306,6 @@ def _table(findings: list[Finding]) -> Table:
         table.add_column(title, overflow="fold")
     for finding in findings:
         mark = _GOOD if finding.ok else _MARKS[finding.severity]
-        table.add_row(Text(finding.name), Text(finding.value), Text(finding.wanted), mark)
+        texts = (finding.name, finding.value, finding.wanted)
+        table.add_row(*(Text(visible(text)) for text in texts), mark)
     return table

@@ -22,6 +22,7 @@ from connector.errors import (
     fields,
     pipeline_commands,
 )
+from connector.errors.visible import visible
 from connector.system.signals import StoppedHard
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def check(config: ConfigPath) -> None:
         if not problems:
             console.print("ready", style="bold green", end="" if unmatched else "\n")
             if unmatched:
-                said = f", but source.tables matches no table by {', '.join(unmatched)}"
+                said = f", but source.tables matches no table by {visible(', '.join(unmatched))}"
                 console.print(said, style="yellow", markup=False, highlight=False, soft_wrap=True)
             return
         console.print("not ready", style="bold red")

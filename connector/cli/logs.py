@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from connector.contract.ecs import as_ecs
-from connector.errors.visible import visible_fields
+from connector.errors.visible import visible_fields, visible_json
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -34,7 +34,7 @@ def configure_logging(
     """
     level = logging.getLevelNamesMapping()[settings.level.upper()]
     renderers: tuple[Processor, ...] = (
-        (as_ecs(command, pipeline), structlog.processors.JSONRenderer(ensure_ascii=False))
+        (as_ecs(command, pipeline), structlog.processors.JSONRenderer(visible_json))
         if settings.format == "json"
         else (_drop_nulls, _make_visible, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()))
     )

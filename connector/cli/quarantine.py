@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -23,6 +22,7 @@ from connector.cli.daemon import (
 )
 from connector.errors import ConfigError, DefiniteError, TransientError
 from connector.errors import pipeline_commands as requests
+from connector.errors.visible import visible, visible_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,7 +62,7 @@ def list_fences(config: ConfigPath, as_json: AsJson = False) -> None:
         fences = _fences(loaded(config))
         if as_json:
             for fence in fences:
-                typer.echo(json.dumps(asdict(fence), ensure_ascii=False))
+                typer.echo(visible_json(asdict(fence)))
             return
         console = Console()
         if not fences:
@@ -71,8 +71,8 @@ def list_fences(config: ConfigPath, as_json: AsJson = False) -> None:
         console.print(_table(fences), width=None if console.is_terminal else _WIDTH)
         # Whole lines, which a terminal wraps and a user can copy; most keys have the same reason.
         for name, reason in dict.fromkeys((fence.name, fence.reason) for fence in fences):
-            console.print(f"{name}:", style="bold", end=" ", markup=False)
-            console.print(reason, markup=False, soft_wrap=True)
+            console.print(f"{visible(name)}:", style="bold", end=" ", markup=False)
+            console.print(visible(reason), markup=False, soft_wrap=True)
 
     exit_code_of(report)
 
@@ -84,10 +84,10 @@ def _table(fences: list[Fence]) -> Table:
     for fence in fences:
         since = datetime.fromtimestamp(fence.since_ms / 1000, UTC)
         table.add_row(
-            escape(fence.name),
-            "all" if fence.key is None else escape(fence.key),
+            escape(visible(fence.name)),
+            "all" if fence.key is None else escape(visible(fence.key)),
             f"{since:%Y-%m-%d %H:%M:%S} UTC",
-            escape(fence.since),
+            escape(visible(fence.since)),
             str(fence.rows),
         )
     return table
@@ -124,18 +124,17 @@ def show(
         shown = 0
         database = None if what.isdigit() else database_fence(_fences(settings), what)
         if database is not None and not as_json:
-            typer.echo(
-                f"{what}: all of database {database.database} is kept back: {database.reason}"
-            )
+            of_all = f"all of database {database.database} is kept back: {database.reason}"
+            typer.echo(visible(f"{what}: {of_all}"))
         for offset, record, event in read_all(settings.kafka, settings.name):
             if offset != int(what) if what.isdigit() else not _is_of(record, what, key, database):
                 continue
             if as_json:
-                typer.echo(json.dumps({"offset": offset, **record}, ensure_ascii=False))
+                typer.echo(visible_json({"offset": offset, **record}))
             else:
                 typer.echo(f"offset {offset}")
                 for line in explain(record, event):
-                    typer.echo(line)
+                    typer.echo(visible(line))
             shown += 1
             if shown == limit:
                 break
@@ -181,7 +180,7 @@ def replay(config: ConfigPath, name: TableName, key: KeyText = None) -> None:
 def _wait(settings: Settings, wanted: list[Fence], request: str) -> None:
     """Wait for the outcome of a replay, and print it."""
     console = Console()
-    name = wanted[0].name
+    name = visible(wanted[0].name)
     # Meanwhile, other fences of the table may be set.
     known = {(fence.name, fence.key, fence.since_seq) for fence in wanted}
     taken_up = False
@@ -213,9 +212,11 @@ def _wait(settings: Settings, wanted: list[Fence], request: str) -> None:
         )
         return
     for fence in answered:
-        what = "" if fence.key is None else f" key {fence.key}:"
+        what = "" if fence.key is None else f" key {visible(fence.key)}:"
         console.print(
-            f"{name}:{what} {fence.rows} stay: {fence.reason}", markup=False, soft_wrap=True
+            f"{name}:{what} {fence.rows} stay: {visible(fence.reason)}",
+            markup=False,
+            soft_wrap=True,
         )
     raise typer.Exit(EXIT_DEFINITE)
 

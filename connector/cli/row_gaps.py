@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
+from connector.errors.visible import visible
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -28,7 +30,7 @@ def show_row_gaps(console: Console, gaps: Sequence[RowGap], not_seen: Message) -
         count = len(gap.places)
         rule = Text(f"{gap.rule}: " if gap.rule else "", style="bold yellow")
         _print(console, rule + Text(f"[{gap.problem.shown_code}] {gap.problem.what}"))
-        shown = gap.places[:_SHOWN_MAX]
+        shown = [(visible(name), visible(detail)) for name, detail in gap.places[:_SHOWN_MAX]]
         width = max((len(name) for name, _ in shown), default=0)
         for name, detail in shown:
             _print(console, Text(f"  {name:<{width}}  {detail}".rstrip()))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from connector.cli.daemon import exit_code_of, loaded
+from connector.errors.visible import visible, visible_lines
 
 if TYPE_CHECKING:
     from connector.logging_rules.format_decision import Decision
@@ -73,14 +74,15 @@ def _say(session: SelectSession, database: str, statement: str) -> None:
     tables = StatementTables(session, database)
     whole = unrolled(statement, tables)
     state = _state(session)
-    typer.echo(statement)
+    typer.echo(visible_lines(statement))
     if not whole.called:
         _say_formats(whole, 0, state, tables.server, "")
         return
     if not whole.statements:
         typer.echo("  nothing of it is logged")
     for at, each in enumerate(whole.statements):
-        typer.echo(f"  {'once' if whole.in_order else 'perhaps'}: {' '.join(each.text.split())}")
+        text = visible(" ".join(each.text.split()))
+        typer.echo(f"  {'once' if whole.in_order else 'perhaps'}: {text}")
         _say_formats(whole, at, state, tables.server, "  ")
 
 

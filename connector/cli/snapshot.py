@@ -26,6 +26,7 @@ from connector.cli.failure import errors
 from connector.errors import ConfigError, TransientError
 from connector.errors import pipeline_commands as requests
 from connector.errors.message import Message
+from connector.errors.visible import visible
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -117,13 +118,14 @@ def _dismiss(settings: Settings, patterns: list[str]) -> None:
             )
         time.sleep(_LOOK_SECONDS)
     for database, table in asked:
-        Console().print(f"{database}.{table}: its failed copy is dismissed", markup=False)
+        said = f"{database}.{table}: its failed copy is dismissed"
+        Console().print(visible(said), markup=False, highlight=False, soft_wrap=True)
 
 
 def _show(settings: Settings, watch: StateWatch, asked: CopyRequest) -> int:
     """Show the copies until they end; return the exit code."""
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[speed]}"),
@@ -140,7 +142,7 @@ def _show(settings: Settings, watch: StateWatch, asked: CopyRequest) -> int:
                 heard = time.monotonic()
                 name = (state.database, state.table)
                 if name not in tasks:
-                    tasks[name] = display.add_task(state.name, total=None, speed="")
+                    tasks[name] = display.add_task(visible(state.name), total=None, speed="")
                 states[name] = state
                 display.update(
                     tasks[name],
@@ -157,20 +159,26 @@ def _show(settings: Settings, watch: StateWatch, asked: CopyRequest) -> int:
                 facts = {"pipeline": settings.name, "seconds": _SILENT_SECONDS}
                 errors().print(str(Message(requests.COPY_IS_SILENT, facts)), markup=False)
     for state in states.values():
-        if state.phase == "failed":
-            errors().print("error:", style="bold red", end=" ")
-            errors().print(f"{state.name}: {state.error}", markup=False)
-        else:
-            seconds = max(0.001, (state.ended_at_ms - state.started_at_ms) / 1000)
-            console.print(f"{state.name}: {state.rows} rows in {seconds:.1f} s", markup=False)
-            if state.kept_back:
-                console.print(
-                    f"{state.name}: rows that cannot be published and are kept back: "
-                    f"{state.kept_back}; `binlog-connector quarantine list CONFIG` says why",
-                    markup=False,
-                    soft_wrap=True,
-                )
+        _tell_end(state, console)
     return EXIT_DEFINITE if any(s.phase == "failed" for s in states.values()) else 0
+
+
+def _tell_end(state: TableState, console: Console) -> None:
+    """Say how a copy has ended."""
+    name = visible(state.name)
+    if state.phase == "failed":
+        errors().print("error:", style="bold red", end=" ")
+        errors().print(f"{name}: {visible(state.error)}", markup=False)
+        return
+    seconds = max(0.001, (state.ended_at_ms - state.started_at_ms) / 1000)
+    console.print(f"{name}: {state.rows} rows in {seconds:.1f} s", markup=False)
+    if state.kept_back:
+        console.print(
+            f"{name}: rows that cannot be published and are kept back: {state.kept_back}; "
+            "`binlog-connector quarantine list CONFIG` says why",
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 def _are_over(asked: CopyRequest, states: dict[tuple[str, str], TableState]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from contextlib import ExitStack, closing
 from enum import StrEnum
@@ -16,6 +15,7 @@ from connector.cli.log_options import (
     VerifyChecksum,
 )
 from connector.cli.option_groups import grouped
+from connector.errors.visible import visible_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -103,7 +103,7 @@ def _print(statistics: Statistics, output_format: StatFormat) -> None:
     from connector.stat.report import as_json, as_tables  # noqa: PLC0415  # keeps --help fast
 
     if output_format is StatFormat.JSON:
-        document = json.dumps(as_json(statistics), ensure_ascii=False, indent=2)
+        document = visible_json(as_json(statistics), indent=2)
         sys.stdout.write(f"{document}\n")
     else:
         console = Console()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +10,7 @@ import typer
 from rich.console import Console
 
 from connector.cli.daemon import EXIT_DEFINITE, EXIT_GAVE_UP, ConfigPath, exit_code_of, loaded
+from connector.errors.visible import visible_json
 
 if TYPE_CHECKING:
     from connector.settings.sections import Settings
@@ -112,6 +114,6 @@ def _show(console: Console, facts: Facts, *, as_json: bool) -> None:
     from connector.status.terminal import shown  # noqa: PLC0415  # keeps --help fast
 
     if as_json:
-        typer.echo(to_json(facts))
+        typer.echo(visible_json(json.loads(to_json(facts))))
     else:
         console.print(shown(facts))

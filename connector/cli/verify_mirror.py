@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from connector.cli.daemon import loaded
 from connector.cli.failure import errors
 from connector.errors import ConfigError, verification
+from connector.errors.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -78,13 +79,13 @@ def _printed(
         results.append(result)
         if not as_json:
             for line in result.lines(with_values=with_values):
-                typer.echo(line)
+                typer.echo(visible(line))
     return results
 
 
 def _display() -> Progress:
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
@@ -107,7 +108,7 @@ class _Shown:
         if table != self._table:
             if self._task is not None:
                 self._display.remove_task(self._task)
-            self._task = self._display.add_task(table, total=None)
+            self._task = self._display.add_task(visible(table), total=None)
             self._table = table
         assert self._task is not None
         self._display.update(self._task, completed=done, total=max(done, total))

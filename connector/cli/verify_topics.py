@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import typer
@@ -11,6 +10,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from connector.cli.daemon import EXIT_DEFINITE
 from connector.cli.failure import errors
+from connector.errors.visible import visible, visible_json
 from connector.proof.prove import prove
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def verify_topics(
 
         outcome = prove(settings, first, until, show)
     if as_json:
-        typer.echo(json.dumps(outcome.as_json(), ensure_ascii=False))
+        typer.echo(visible_json(outcome.as_json()))
     else:
         _print(outcome)
     if not outcome.is_equal:
@@ -62,7 +62,7 @@ def _print(outcome: Outcome) -> None:
     console = Console(highlight=False, soft_wrap=True, markup=False)
     for epoch in outcome.epochs:
         for line in _epoch(epoch):
-            console.print(line)
+            console.print(visible(line))
     console.print(
         f"{outcome.transactions} transactions, {outcome.expected} records expected, "
         f"{outcome.found} found once, in order and equal, in {outcome.seconds:.1f} s"
@@ -72,10 +72,10 @@ def _print(outcome: Outcome) -> None:
     for topic, counts in sorted(outcome.topics.items()):
         for partition, since in sorted(counts.kept_since.items()):
             held = f"proven from {since} on" if since else "nothing is left to prove"
-            console.print(f"{topic}[{partition}] has lost older records: {held}")
+            console.print(visible(f"{topic}[{partition}] has lost older records: {held}"))
     shown = outcome.examples[:_SHOWN_MAX]
     for example in shown:
-        console.print(_line(example))
+        console.print(visible(_line(example)))
     differences = outcome.differences
     if not differences:
         verdict = "equal, but a part of the range is not proven" if outcome.has_gap else "equal"

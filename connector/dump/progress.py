@@ -15,6 +15,8 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
+from connector.errors.visible import visible
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -38,10 +40,10 @@ class ReadingProgress:
         if now < self._due:
             return
         self._due = now + _REFRESH_SECONDS
-        name = os.path.basename(log)  # noqa: PTH119 # may be the name of a server's log
+        name = visible(os.path.basename(log))  # noqa: PTH119 # may be the name of a server's log
         if self._progress is None:
             self._progress = Progress(
-                TextColumn("{task.description}"),
+                TextColumn("{task.description}", markup=False),
                 BarColumn(),
                 DownloadColumn(),
                 TransferSpeedColumn(),

@@ -6,11 +6,12 @@ line of their own, and marks that turn the direction of writing.
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 # By byte, in UTF-8: C0 but tab and line feed, delete, and C1.
 _CONTROLS: Final = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]")
@@ -50,6 +51,19 @@ def _visible_value(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_visible_value(each) for each in value]
     return value
+
+
+def visible_json(
+    value: Any, default: Callable[[Any], Any] | None = None, indent: int | None = None
+) -> str:
+    """Return a value as JSON, in ASCII if one of its characters is not visible.
+
+    `default` and `indent` are those of `json.dumps`.
+    """
+    text = json.dumps(value, ensure_ascii=False, default=default, indent=indent)
+    if text.replace("\n", "").isprintable():
+        return text
+    return json.dumps(value, default=default, indent=indent)
 
 
 def visible_bytes(data: bytes) -> bytes:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from connector.errors.visible import visible
 from stream_jobs.cuts import read_cuts
 from stream_jobs.delta.storages import storage_of
 
@@ -49,10 +50,10 @@ def show_cuts(settings: Settings, out: TextIO, *, as_json: bool) -> None:
         table.add_row(
             str(cut.number),
             _time(cut.source_time_ms) or "",
-            Text(place),
-            cut.seq,
+            Text(visible(place)),
+            Text(visible(cut.seq)),
             f"{len(cut.tables):,}",
-            Text(", ".join(cut.left_out)),
+            Text(visible(", ".join(cut.left_out))),
         )
     console.print(table)
 

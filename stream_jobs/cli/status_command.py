@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from connector.errors.visible import visible
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.report.overview import CURRENT, NO_KEY, NO_MIRROR, SKIPPED, WAITING, Overview
 from stream_jobs.report.run_record import RunRecord
@@ -88,7 +89,8 @@ def _print(found: list[TableStatus], job: JobStatus | None, config: Path, out: T
     for each in found:
         if each.is_fine:
             continue
-        text = Text(f"{each.table}: ", style="bold").append(_reason(each), style="not bold")
+        text = Text(f"{visible(each.table)}: ", style="bold")
+        text.append(visible(_reason(each)), style="not bold")
         console.print(text, soft_wrap=True)
     if not all(each.is_fine for each in found):
         hint = f"`binlog-connector-mirror resume {config} TABLE` tries a table again"
@@ -97,7 +99,7 @@ def _print(found: list[TableStatus], job: JobStatus | None, config: Path, out: T
 
 def _job_lines(job: JobStatus) -> list[Text]:
     """Return what there is to say of the job."""
-    process = f"process {job.pid} on {job.host}"
+    process = f"process {job.pid} on {visible(job.host)}"
     said = {
         "running": f"runs as {process} since {job.since}",
         "stopped": f"was stopped at {job.ended} ({process})",
@@ -108,11 +110,12 @@ def _job_lines(job: JobStatus) -> list[Text]:
         ),
     }[job.state]
     style = "bold red" if job.is_missing else ""
-    lines = [Text(f"job {job.name} ").append(said, style)]
+    lines = [Text(f"job {visible(job.name)} ").append(said, style)]
     failure = job.last_failure
     if failure is not None:
         which = "" if job.state == "failed" else f"the run before failed at {failure.at}: "
-        lines.append(Text(f"{which}[{failure.code}] {failure.error}", "red" if not which else ""))
+        why = visible(f"[{failure.code}] {failure.error}")
+        lines.append(Text(f"{which}{why}", "" if which else "red"))
     return lines
 
 
@@ -130,7 +133,7 @@ def _table(found: list[TableStatus]) -> Table:
             style = "dim"
         numbers = (each.version, each.rows, each.dead_rows, each.files)
         table.add_row(
-            Text(each.table),
+            Text(visible(each.table)),
             Text(each.state, style=style),
             each.mode or "",
             *("" if number is None else f"{number:,}" for number in numbers),

@@ -25,6 +25,7 @@ import time
 from typing import TYPE_CHECKING, Any, TextIO
 
 from connector.errors import fields
+from connector.errors.visible import visible_fields
 from stream_jobs.report.ecs_line import EcsLine
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Lines:
     def write(self, event: str, **facts: Any) -> None:
         """Write the line of an event."""
         if self._is_console:
-            text = _sentence(event, facts)
+            text = _sentence(event, visible_fields(facts))
             line = f"{time.strftime('%H:%M:%S')}  {text}" if text else ""
         else:
             line = self._line.text(event, facts)

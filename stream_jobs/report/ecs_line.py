@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from connector.contract.ecs import as_ecs
+from connector.errors.visible import visible_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,4 +31,4 @@ class EcsLine:
             "event": event,
             **facts,
         }
-        return json.dumps(self._named(None, "", entry), ensure_ascii=False, default=str)
+        return visible_json(self._named(None, "", entry), default=str)

@@ -69,6 +69,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Final, TextIO
 
 from connector.errors import fields
+from connector.errors.visible import visible
 from stream_jobs.report.ecs_line import EcsLine
 from stream_jobs.spark.query_events import QueryEvents
 
@@ -146,7 +147,7 @@ class StatusLines:
                 partition=record.partition,
                 offset=record.offset,
             )
-            self.warn(f"{record.table} is set aside: [{record.code}] {record.reason}")
+            self.warn(visible(f"{record.table} is set aside: [{record.code}] {record.reason}"))
 
     def write_unregistered(self, problems: Mapping[str, Message]) -> None:
         """Write which mirrors could not be registered in the catalog, and why."""

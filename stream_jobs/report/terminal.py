@@ -20,7 +20,7 @@ from rich.segment import ControlType
 from rich.table import Table
 from rich.text import Text
 
-from connector.errors.visible import visible_fields
+from connector.errors.visible import visible, visible_fields
 from stream_jobs.report.batch_line import batch_line
 from stream_jobs.report.status import StatusLines
 
@@ -80,7 +80,7 @@ class TerminalLines(StatusLines):
         """Show what takes a while, until the next line."""
         with self._turn:
             self._idle_since = None
-            self._show(what)
+            self._show(visible(what))
 
     def fail(self, message: Message) -> None:
         """Write the error in red, and on standard error, unless that is the same terminal."""

@@ -453,3 +453,16 @@ def test_rules_says_that_ddl_is_always_a_text(source: Source, schema: str) -> No
         assert output.count("statement  R-log-statement-format") == len(BinlogFormat), statement
     _, output = say(source, schema, "OPTIMIZE LOCAL TABLE t")
     assert output.count("nothing") == 2 * len(BinlogFormat)
+
+
+def test_a_statement_of_a_procedure_does_not_steer_the_terminal(
+    source: Source, schema: str
+) -> None:
+    source.execute(
+        f"CREATE TABLE {schema}.t (v VARCHAR(9))",
+        f"CREATE PROCEDURE {schema}.p() INSERT INTO {schema}.t VALUES ('\x1b[2J')",
+    )
+    code, said = say(source, schema, "CALL p()")
+    assert code == 0
+    assert f"once: INSERT INTO {schema}.t VALUES ('\\u001b[2J')" in said
+    assert "\x1b" not in said

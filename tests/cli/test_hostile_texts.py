@@ -1,0 +1,232 @@
+"""No command of the two programs lets a name or a text steer the terminal, or begin a line.
+
+Each command is here with what it shows of others, or with the test that plays it.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import structlog
+import typer.main
+from rich.console import Console
+
+from connector.cli.application import application
+from connector.cli.check import _table as table_of_findings
+from connector.cli.failure import errors
+from connector.cli.logs import configure_logging
+from connector.cli.quarantine import _table as table_of_fences
+from connector.cli.row_gaps import show_row_gaps
+from connector.cli.snapshot import _tell_end
+from connector.cli.verify_mirror import _printed
+from connector.cli.verify_topics import _print
+from connector.errors import SourceRefused, source_rows, source_server
+from connector.errors.message import Message
+from connector.errors.visible import visible_json
+from connector.proof.outcome import EpochOutcome, Example, Outcome, Place, TopicCounts
+from connector.quarantine.core.fences import Fence
+from connector.settings.sections import LogSettings
+from connector.snapshot.table_state import TableState
+from connector.source.checks.finding import Finding, Severity
+from connector.source.checks.row_gap import RowGap
+from stream_jobs.__main__ import main as mirror
+from stream_jobs.cli.arguments import parsers
+from stream_jobs.cli.cuts_command import show_cuts
+from stream_jobs.cli.status_command import _print as print_status
+from stream_jobs.cuts.cut import Cut
+from stream_jobs.cuts.store import CutStore
+from stream_jobs.delta.local_storage import LocalStorage
+from stream_jobs.quarantine.set_aside import SetAside, TablesSetAside
+from stream_jobs.replica.lines import Lines
+from stream_jobs.report.overview import SET_ASIDE, TableStatus
+from stream_jobs.report.run_record import Failure
+from stream_jobs.report.status import StatusLines
+from stream_jobs.report.terminal import TerminalLines
+from stream_jobs.run.job_status import JobStatus
+from stream_jobs.settings import KafkaSettings, MirrorSettings, Settings
+from verification.report import Difference, TableResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# It clears the screen, is markup of rich, begins a line of its own, and turns the direction.
+HOSTILE = "t\x1b[2J\x07[/x]\nforged \u202e\x9b31m"
+_HOSTILE_CHARACTERS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
+_ROOT = Path(__file__).parents[2]
+
+
+def _run(_: Path) -> None:
+    for form in ("console", "json"):
+        configure_logging(LogSettings(format=form))
+        structlog.get_logger().info("copying", table=HOSTILE, tables={HOSTILE: [HOSTILE]})
+    structlog.reset_defaults()
+
+
+def _check(_: Path) -> None:
+    not_seen = Message(source_rows.NOT_SEEN, {"rights": "SUPER"})
+    gap = RowGap("row images: PKE", Message(source_rows.NO_KEY, {}), ((HOSTILE, HOSTILE),))
+    show_row_gaps(Console(), [gap], not_seen)
+    found = Finding(HOSTILE, HOSTILE, HOSTILE, ok=False, problem=not_seen, severity=Severity.ERROR)
+    Console(width=200).print(table_of_findings([found]))
+
+
+def _snapshot(_: Path) -> None:
+    for phase in ("failed", "complete"):
+        state = TableState("db", HOSTILE, phase, error=HOSTILE, kept_back=1)
+        _tell_end(state, Console())
+
+
+def _verify(_: Path) -> None:
+    key = {HOSTILE: HOSTILE}
+    refused = SourceRefused(source_server.UNKNOWN, server=HOSTILE, number=9, said=HOSTILE)
+    results = [
+        TableResult(HOSTILE, differences=[Difference("missing", key, key, None)]),
+        TableResult(HOSTILE, error=refused, sample=HOSTILE),
+    ]
+    _printed(iter(results), as_json=False, with_values=True)
+    place = Place(HOSTILE, 4, HOSTILE)
+    outcome = Outcome(
+        epochs=[
+            EpochOutcome(1, HOSTILE, "", unproven=HOSTILE),
+            EpochOutcome(2, HOSTILE, "", place, place, unproven=HOSTILE),
+        ],
+        topics={HOSTILE: TopicCounts(kept_since={0: HOSTILE})},
+        examples=[Example("missing", HOSTILE, 0, 1, HOSTILE, HOSTILE, HOSTILE)],
+    )
+    outcome.of(HOSTILE).differences["missing"] += 1
+    _print(outcome)
+    sys.stdout.write(visible_json(outcome.as_json()) + "\n")
+
+
+def _explain(_: Path) -> None:
+    with pytest.raises(SystemExit):
+        application(["explain"])(["explain", HOSTILE])
+
+
+def _quarantine(_: Path) -> None:
+    fence = Fence(HOSTILE, HOSTILE, HOSTILE, [HOSTILE], HOSTILE, "1", 0, HOSTILE)
+    Console(width=400).print(table_of_fences([fence]))
+
+
+def _mirror_run(_: Path) -> None:
+    reported = {HOSTILE: {"changes": 1, "lag_seconds": 1.0}}
+    for lines in (
+        StatusLines(sys.stdout, HOSTILE),
+        TerminalLines(sys.stdout),
+        TerminalLines(sys.stdout, Console(force_terminal=True, color_system=None)),
+    ):
+        lines.doing(HOSTILE)
+        lines.write("table_quarantined", table=HOSTILE, error="e", code="M101")
+        lines.write("table_resumed", table=HOSTILE)
+        lines.write("odd", table=HOSTILE, names=[HOSTILE], by={HOSTILE: HOSTILE})
+        batch: dict[str, Any] = {"batch_id": 1, "seconds": 1.0, "phases": {}, "records": 1}
+        lines.write("batch_applied", **batch, tables=reported)
+
+
+def _mirror_status(_: Path) -> None:
+    failure = Failure("2026-11-27T00:00:00+00:00", "M101", HOSTILE)
+    job = JobStatus("failed", HOSTILE, HOSTILE, 1, "x", "y", "processingTime", failure)
+    aside = TableStatus(HOSTILE, HOSTILE, SET_ASIDE, code="M101", reason=HOSTILE)
+    print_status([aside], job, Path("job.toml"), sys.stdout)
+
+
+def _settings(folder: Path) -> Settings:
+    kafka = KafkaSettings(bootstrap_servers=["unused:1"], topic_prefix="shop")
+    return Settings(name="shop", kafka=kafka, mirror=MirrorSettings(path=str(folder)))
+
+
+def _mirror_cuts(folder: Path) -> None:
+    cut = Cut("0" * 38, "mysql", HOSTILE, HOSTILE, 1, 1, {}, {HOSTILE: HOSTILE}, 1)
+    CutStore(LocalStorage(str(folder))).put(cut)
+    for as_json in (False, True):
+        show_cuts(_settings(folder), sys.stdout, as_json=as_json)
+
+
+def _mirror_replica(_: Path) -> None:
+    cut: dict[str, Any] = {"cut": 1, "seconds": 1.0, "tables": 1, "deleted": 1, "inserted": 1}
+    for form in ("console", "json"):
+        lines = Lines(sys.stdout, form, HOSTILE)
+        lines.write("started", target=HOSTILE, mirror=HOSTILE)
+        named = {"loaded": [HOSTILE], "left_out": {HOSTILE: HOSTILE}, "lag_seconds": 1.0}
+        lines.write("cut_applied", **cut, **named)
+
+
+def _mirror_resume(folder: Path) -> None:
+    config = folder / "job.toml"
+    config.write_text(
+        f'name = "shop"\n[kafka]\nbootstrap_servers = ["unused:1"]\ntopic_prefix = "shop"\n'
+        f'[mirror]\npath = "{folder}"\n'
+    )
+    files = TablesSetAside(LocalStorage(str(folder)), str(folder))
+    files.put(SetAside("shop.t", HOSTILE, "1", "x", "M101", HOSTILE, 0, 1, {}))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["mirror", "resume", str(config), "--all"])
+        assert mirror() == 0
+
+
+COMMANDS: dict[str, Callable[[Path], None] | str] = {
+    "run": _run,
+    "check": _check,
+    "status": "tests/status/test_terminal.py",
+    "config": "tests/cli/test_config.py",  # it has nothing of others
+    "import-debezium": "tests/cli/test_import_debezium.py",
+    "snapshot": _snapshot,
+    "verify": _verify,
+    "explain": _explain,
+    "rules": "tests/integration/logging_rules/test_rules_command.py",
+    "demo": "tests/local_stack/demo/test_display.py",
+    "dump": "tests/dump/test_hostile_names.py",
+    "stat": "tests/dump/test_hostile_names.py",
+    "flashback": "tests/dump/test_hostile_names.py",
+    "quarantine": _quarantine,
+}
+OF_MIRROR: dict[str, Callable[[Path], None]] = {
+    "run": _mirror_run,
+    "status": _mirror_status,
+    "cuts": _mirror_cuts,
+    "replica": _mirror_replica,
+    "resume": _mirror_resume,
+}
+
+
+def test_every_command_is_here() -> None:
+    assert set(COMMANDS) == set(typer.main.get_command(application()).commands)  # type: ignore[attr-defined]
+    assert set(OF_MIRROR) == set(parsers()[1])
+    for each in COMMANDS.values():
+        assert not isinstance(each, str) or (_ROOT / each).is_file()
+
+
+@pytest.mark.parametrize(
+    "show",
+    [*(each for each in COMMANDS.values() if callable(each)), *OF_MIRROR.values()],
+    ids=lambda show: show.__name__,
+)
+def test_a_name_neither_steers_the_terminal_nor_begins_a_line(
+    show: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = io.StringIO()
+    monkeypatch.setattr("sys.stdout", out)
+    monkeypatch.setattr("sys.stderr", out)
+    errors.cache_clear()
+    try:
+        show(tmp_path)
+    finally:
+        errors.cache_clear()
+    # The program itself takes back the last line of a terminal.
+    text = out.getvalue().replace("\r\x1b[2K", "\n").replace("\x1b[1G", "").replace("\x1b[0G", "")
+    assert "forged" in text or "t\\x1b[2J" in text
+    assert _HOSTILE_CHARACTERS.findall(text) == []
+    assert [line for line in text.splitlines() if line.lstrip().startswith("forged")] == []
+
+
+def test_json_is_the_same_value_and_keeps_letters() -> None:
+    assert visible_json({"a": "naïve 表"}) == '{"a": "naïve 表"}'
+    assert json.loads(visible_json([HOSTILE, "é\U000e0001"])) == [HOSTILE, "é\U000e0001"]
+    assert visible_json([HOSTILE]).isprintable()
+    assert visible_json({"a": 1}, indent=2) == '{\n  "a": 1\n}'
