@@ -24,13 +24,40 @@ SERVED = [
 QUERIES = sorted({*panel_queries(".*").values(), *(rule["expr"] for rule in rules())})
 ALERTS = CONFIGS.parent / "docs" / "alerts.md"
 GROUPS = re.compile(r"by \(([^)]*)\)")
+# Of the client library, for each process.
+OF_PROCESSES = (
+    "process_cpu_seconds_total",
+    "process_open_fds",
+    "process_resident_memory_bytes",
+)
+# For queries of one's own: no panel and no alert needs them.
+NOT_SHOWN = {
+    "binlog_connector_cascaded_tables",
+    "binlog_connector_epoch",
+    "binlog_connector_last_commit_age_seconds",
+    "binlog_connector_last_transaction_timestamp_seconds",
+    "binlog_connector_mirror_batch_seconds",
+    "binlog_connector_mirror_batches_total",
+    "binlog_connector_mirror_last_batch_age_seconds",
+    "binlog_connector_mirror_last_commit_timestamp_seconds",
+    "binlog_connector_mirror_tables",
+    "binlog_connector_mirror_tables_without_mirror",
+    "binlog_connector_mirror_version",
+    "binlog_connector_position",
+    "binlog_connector_snapshot_rows_per_second",
+    "binlog_connector_verified_rows_total",
+    "binlog_connector_verify_rounds_total",
+    "binlog_connector_verify_unfinished",
+}
 # A name with its selector, in which a range or a comparison may follow.
-USED = re.compile(r"((?:pipeline:)?binlog_connector_\w+(?::\w+)?|\bup\b)(?:\{([^}]*)\})?")
+USED = re.compile(
+    r"((?:pipeline:)?binlog_connector_\w+(?::\w+)?|\bprocess_\w+|\bup\b)(?:\{([^}]*)\})?"
+)
 
 
 def labels_by_name() -> dict[str, set[str]]:
     """Return the labels of each figure, and of each recorded one."""
-    found: dict[str, set[str]] = {"up": {"job", "instance"}}
+    found = {name: {"job", "instance"} for name in ("up", *OF_PROCESSES)}
     for rule in rules():
         if "record" in rule:
             found[rule["record"]] = set(GROUPS.findall(rule["expr"])[0].split(", ")) - {"le"}
@@ -50,6 +77,14 @@ def test_every_query_asks_for_figures_and_labels_that_are_there(query: str) -> N
         assert set(re.findall(r"(\w+)=", selector)) <= known[name], name
     grouped = {label for by in GROUPS.findall(query) for label in by.split(", ")}
     assert grouped <= set.union(*(known[name] for name, _ in used))
+
+
+def test_every_figure_is_on_the_dashboard_or_in_an_alert() -> None:
+    used = {name for query in QUERIES for name, _ in USED.findall(query)}
+    served = {name.partition("{")[0] for name in SERVED}
+    parts = re.compile("_(bucket|sum|count|created)$")
+    hidden = {parts.sub("", name) for name in served} - {parts.sub("", name) for name in used}
+    assert hidden == NOT_SHOWN
 
 
 def test_every_legend_names_labels_that_its_query_leaves() -> None:
