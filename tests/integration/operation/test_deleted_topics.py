@@ -12,6 +12,9 @@ from kafka import KafkaAdminClient
 from connector.errors import kafka
 from connector.errors.message import Message
 from tests.integration.harness import failure_of, read_committed, run_to_end, wait_until
+from tests.integration.operation.test_health import READY, asked
+from tests.integration.operation.test_metrics import free_port
+from tests.integration.operation.test_status import status
 from tests.integration.snapshots.test_snapshot import run_snapshot
 
 if TYPE_CHECKING:
@@ -81,11 +84,19 @@ def test_the_rows_of_a_deleted_topic_are_copied_again(either_stream: Stream) -> 
 
 def test_a_pipeline_can_be_stopped_although_its_topic_is_gone(stream: Stream) -> None:
     fill(stream)
-    with stream.connector(**SETTINGS, retry__initial_seconds=60.0) as connector:
+    port = free_port()
+    settings = {**SETTINGS, "retry__initial_seconds": 60.0, "metrics__listen": f"127.0.0.1:{port}"}
+    with stream.connector(**settings) as connector:
         stream.wait_for_changes(3, connector)
-        delete(stream, f"{stream.database}.t")
+        wait_until(lambda: asked(port, "/readyz") == (200, READY), connector.output)
+        topic = delete(stream, f"{stream.database}.t")
         stream.execute("INSERT INTO t VALUES (3)")
-        connector.wait_for(f'"error.code": "{kafka.TOPIC_DELETED.code}"')
+        wait_until(lambda: asked(port, "/readyz")[0] == 503, connector.output)
+        # Before the next attempt, which makes the topic anew.
+        said = Message(kafka.TOPIC_DELETED, {"servers": stream.broker.bootstrap, "topic": topic})
+        assert f"\nthe stream is not open: {said}\n" in asked(port, "/readyz")[1]
+        code, shown = status(connector)
+        assert (code, str(said) in " ".join(shown.split())) == (1, True), shown
         assert connector.terminate() == 0
 
 
