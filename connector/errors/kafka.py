@@ -110,15 +110,19 @@ INSTANCE_SUPERSEDED = ErrorCode(
 )
 OPEN_TRANSACTION = ErrorCode(
     "K105",
-    "{topic} cannot be read up to offset {end}: another pipeline with this topic_prefix has a "
-    "transaction open, which ends when that pipeline runs again, or after its "
-    "{kafka.transaction_timeout_seconds}",
+    "{topic} cannot be read up to offset {end}: a transaction is open in partition {partition}, "
+    "from offset {start} on",
+    "wait: it ends when the pipeline that began it runs again, or after its "
+    "{kafka.transaction_timeout_seconds}; what is open for longer hangs until somebody ends it: "
+    "kafka-transactions.sh abort --topic {topic} --partition {partition} --start-offset {start}",
     end=End.RETRIED,
     cause=(
         "Pipelines read what earlier runs committed. What stands after an open transaction of "
-        "another pipeline cannot be read before that transaction ends."
+        "another pipeline cannot be read before that transaction ends. A single broker that was "
+        "stopped may forget a transaction that partitions still wait for; find-hanging of "
+        "kafka-transactions.sh shows all of its partitions."
     ),
-    example={"topic": "shop.progress", "end": 42},
+    example={"topic": "shop.progress", "end": 42, "partition": 0, "start": 40},
 )
 
 NO_ANSWER_IN_TIME = ErrorCode(

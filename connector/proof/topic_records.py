@@ -183,7 +183,13 @@ class TopicRecords:
                 moved_at = time.monotonic()
             elif time.monotonic() - moved_at > _IDLE_SECONDS_MAX:
                 lane = next(iter(self._starved))
-                raise TimedOut(kafka.OPEN_TRANSACTION, topic=lane.topic, end=lane.end)
+                raise TimedOut(
+                    kafka.OPEN_TRANSACTION,
+                    topic=lane.topic,
+                    partition=lane.partition.partition,
+                    start=self._consumer.position(lane.partition),
+                    end=lane.end,
+                )
 
     def _keep(self, lane: Lane, records: list[Any]) -> None:
         for record in records:

@@ -139,6 +139,10 @@ def connector_error(
     """Return our error for an error of kafka-python; `doing` names the attempt."""
     if isinstance(error, Interrupted):
         return error.error
+    if isinstance(error, TimedOut) and error.message.code is kafka.OPEN_TRANSACTION:
+        # Kafka answers, and its settings are right.
+        facts: dict[str, Any] = error.message.facts
+        return SinkUnavailable(kafka.OPEN_TRANSACTION, answered=False, **facts)
     servers = servers_of(settings)
     # A password of a command may be a newer one at the next attempt.
     renewed = bool(settings.sasl_password_command)

@@ -70,7 +70,13 @@ class TopicLog:
             moved = consumer.position(partition) > position
             idle_polls = 0 if moved else idle_polls + 1
             if idle_polls > _IDLE_POLLS_MAX:
-                raise TimedOut(kafka.OPEN_TRANSACTION, topic=partition.topic, end=end)
+                raise TimedOut(
+                    kafka.OPEN_TRANSACTION,
+                    topic=partition.topic,
+                    partition=partition.partition,
+                    start=consumer.position(partition),
+                    end=end,
+                )
 
 
 @contextmanager

@@ -89,7 +89,6 @@ def test_limits_that_may_not_be_looked_at() -> None:
 @pytest.mark.parametrize(
     ("code", "facts"),
     [
-        (kafka.OPEN_TRANSACTION, {"topic": "shop.progress", "end": 7}),
         (kafka.NO_ANSWER_IN_TIME, {"seconds": 60.0}),
         (kafka.NOT_ACKNOWLEDGED, {"seconds": 60.0}),
     ],
@@ -103,6 +102,16 @@ def test_what_takes_too_long_is_said_in_our_words(
     )
     assert isinstance(found, SinkUnavailable)
     assert not found.answered
+
+
+def test_an_open_transaction_is_no_fault_of_the_settings() -> None:
+    facts = {"topic": "shop.progress", "end": 7, "partition": 0, "start": 5}
+    found = connector_error(SETTINGS, DOING, TimedOut(kafka.OPEN_TRANSACTION, **facts))
+    assert isinstance(found, SinkUnavailable)
+    assert (found.code, found.text) == (
+        kafka.OPEN_TRANSACTION,
+        text_of(kafka.OPEN_TRANSACTION, **facts),
+    )
 
 
 @pytest.mark.parametrize(
