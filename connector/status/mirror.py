@@ -51,8 +51,15 @@ class _Failure(BaseModel):
     error: str
 
 
+class _Interruption(BaseModel):
+    code: str
+    error: str
+
+
 class _JobStatus(BaseModel):
-    last_failure: _Failure | None
+    # Why its stream was lost, until it is open again.
+    interrupted_by: _Interruption | None = None
+    last_failure: _Failure | None = None
 
 
 def ask_mirror(settings: MetricsSettings, before: MirrorFacts | None = None) -> MirrorFacts | None:
@@ -63,11 +70,13 @@ def ask_mirror(settings: MetricsSettings, before: MirrorFacts | None = None) -> 
     if settings.mirror is None and settings.verify is None:
         return None
     job, verify = _ask(settings.mirror), _ask(settings.verify)
-    known = None if before is None else before.job_failure
+    # What a job that ran has said was why the run before it had failed.
+    known = None if before is None or before.job_runs else before.job_failure
     found = job.found
+    status = _job_status(settings.mirror, found)
     return MirrorFacts(
         job_address=settings.mirror,
-        job_note=job.note or _not_up(found, "mirror_up", "its stream is not open"),
+        job_note=job.note or _not_up(found, "mirror_up", _not_open(status)),
         verify_address=settings.verify,
         verify_note=verify.note
         or _not_up(verify.found, "verify_up", "source or Kafka does not answer it"),
@@ -75,7 +84,7 @@ def ask_mirror(settings: MetricsSettings, before: MirrorFacts | None = None) -> 
         last_batch_seconds=_one(found, "mirror_last_batch_age_seconds"),
         running_batch_seconds=_one(found, "mirror_running_batch_seconds"),
         tables=_tables(job, verify.found),
-        job_failure=known if job.note else _failure(settings.mirror, found),
+        job_failure=known if job.note else _failure(status),
         job_runs=_one(found, "mirror_up") == 1,
         catch_up_seconds=_one(found, "mirror_catch_up_seconds"),
     )
@@ -150,17 +159,34 @@ def _figures(text: str) -> Said:
     return Said(found, codes)
 
 
-def _failure(address: str | None, found: Found) -> JobFailure | None:
-    """Ask a job that has failed, or whose run before has, for the reason."""
-    if address is None or _one(found, "mirror_last_failure_timestamp_seconds") is None:
-        return None
+def _job_status(address: str | None, found: Found) -> _JobStatus:
+    """Ask a job that has failed, whose run before has, or whose stream is not open, for the reason.
+
+    Others have nothing to say.
+    """
+    has_failed = _one(found, "mirror_last_failure_timestamp_seconds") is not None
+    if address is None or not (has_failed or _one(found, "mirror_up") == 0):
+        return _JobStatus()
     try:
         text = _answer(address, _STATUS)
-        failure = None if text is None else _JobStatus.model_validate_json(text).last_failure
+        return _JobStatus() if text is None else _JobStatus.model_validate_json(text)
     except (OSError, HTTPException, ValidationError):
         # It has ended since it was asked for its figures: the next look says so.
+        return _JobStatus()
+
+
+def _not_open(status: _JobStatus) -> str:
+    why = status.interrupted_by
+    said = "its stream is not open"
+    return said if why is None else f"{said}: [{why.code}] {why.error}"
+
+
+def _failure(status: _JobStatus) -> JobFailure | None:
+    """Return why the job, or its run before, has failed; what it waits for now comes first."""
+    failure = status.last_failure
+    if failure is None or status.interrupted_by is not None:
         return None
-    return None if failure is None else JobFailure(failure.at, failure.code, failure.error)
+    return JobFailure(failure.at, failure.code, failure.error)
 
 
 def _one(found: Found, name: str) -> float | None:

@@ -22,6 +22,7 @@ from connector.metrics.histogram import Histogram
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from connector.errors.message import Message
     from stream_jobs.quarantine.set_aside import SetAside
     from stream_jobs.report.run_record import Failure
     from stream_jobs.source.offsets import Offsets
@@ -95,6 +96,8 @@ class Figures:
     watched: bool = False  # whether a server publishes them
     started_at: float = field(default_factory=time.time)
     streaming: bool = False
+    # Why the stream was lost, until it is open again.
+    interrupted_by: Message | None = None
     # Why this run ends; before that, why the run before it failed.
     failure: Failure | None = None
     # When the main loop last turned, on the monotonic clock, and how long a turn may take.
@@ -133,7 +136,15 @@ class Figures:
     def opened(self) -> None:
         """Note that the stream is open."""
         self.streaming = True
+        self.interrupted_by = None
+        self.turn()
         self.turn_seconds_max = _TURN_SECONDS
+
+    def interrupted(self, why: Message) -> None:
+        """Note that the stream was lost; to open it again takes as long as a start."""
+        self.interrupted_by = why
+        self.turn()
+        self.turn_seconds_max = _START_SECONDS
 
     def begin_batch(self) -> None:
         """Note that a batch begins."""

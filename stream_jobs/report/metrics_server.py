@@ -33,9 +33,10 @@ def healthz(figures: Figures) -> tuple[bool, str]:
 
 def readyz(figures: Figures) -> tuple[bool, str]:
     """Return whether the stream is open, and what it does."""
-    ready, began_at = figures.streaming, figures.began_at
+    ready, began_at, why = figures.streaming, figures.began_at, figures.interrupted_by
     lines = ["ready" if ready else "not ready"]
-    lines.append("the stream is open" if ready else "the stream is not open")
+    not_open = "the stream is not open" if why is None else f"the stream is not open: {why}"
+    lines.append("the stream is open" if ready else not_open)
     if began_at is not None:
         lines.append(_running(began_at))
     if aside := len(figures.set_aside()):
@@ -46,9 +47,15 @@ def readyz(figures: Figures) -> tuple[bool, str]:
 
 
 def status_page(figures: Figures) -> Page:
-    """Return `/status.json`: whether the stream is open, and the last failure."""
+    """Return `/status.json`: whether the stream is open, what it waits for, the last failure."""
     failure = None if figures.failure is None else asdict(figures.failure)
-    body = {"pipeline": figures.pipeline, "streaming": figures.streaming, "last_failure": failure}
+    why = figures.interrupted_by
+    body = {
+        "pipeline": figures.pipeline,
+        "streaming": figures.streaming,
+        "interrupted_by": None if why is None else {"code": why.shown_code.code, "error": why.text},
+        "last_failure": failure,
+    }
     return Page("application/json", json.dumps(body).encode())
 
 

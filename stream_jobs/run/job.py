@@ -158,6 +158,7 @@ class StreamJob:
             if not self._outlasts(problem):
                 return self.fail(problem)
             pause = _KAFKA_SECONDS
+            self._figures.interrupted(problem)
             self._lines.write("interrupted", **fields(problem), retry_in_seconds=pause)
             if self._stop.wait(pause):
                 break

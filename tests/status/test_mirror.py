@@ -16,6 +16,8 @@ import stream_jobs.report.exposition
 import stream_jobs.report.figures
 import verification.exposition
 import verification.figures
+from connector.errors import mirror as mirror_errors
+from connector.errors.message import Message
 from connector.metrics import http_server
 from connector.metrics.figures import Figures
 from connector.metrics.http_server import Served
@@ -213,6 +215,25 @@ def test_a_job_that_failed_is_remembered_with_its_reason() -> None:
     out = StringIO()
     Console(file=out, width=160).print(shown(facts_with(mirror=again)))
     assert f"the run before failed at 2026-11-24 18:14:48 UTC: {failure.error}" in out.getvalue()
+    # It ran, and is gone without a word: what the run before it failed with is not why.
+    killed = ask_mirror(settings, again)
+    assert killed is not None
+    assert states_of(killed) == [State.MIRROR_AWAY, State.STREAMING]
+
+
+def test_what_a_job_waits_for_is_said_in_place_of_an_older_failure() -> None:
+    figures = job()
+    figures.streaming = False
+    figures.failure = Failure("2026-11-24T18:14:48+00:00", "M502", "/data: No space left on device")
+    away = Message(mirror_errors.KAFKA_FAILED, {"servers": ["kafka:9092"], "said": "no answer"})
+    figures.interrupted(away)
+    address = f"127.0.0.1:{free_port()}"
+    with serving_job(figures, address):
+        facts = asked(address, None)
+    assert facts.job_note == f"its stream is not open: {away}"
+    said = f"the Spark job at {address}: its stream is not open: {away}"
+    assert Condition(State.MIRROR_AWAY, Level.WARNING, said) in conditions_of(facts)
+    assert State.MIRROR_FAILED not in states_of(facts)
 
 
 def test_processes_that_are_not_well_are_named() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from dataclasses import replace
@@ -9,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from connector.errors import mirror
+from connector.errors.message import Message
 from stream_jobs.quarantine.set_aside import SetAside
 from stream_jobs.report.exposition import PREFIX, FiguresCollector
 from stream_jobs.report.figures import Figures
-from stream_jobs.report.metrics_server import healthz, readyz
+from stream_jobs.report.metrics_server import healthz, readyz, status_page
 from stream_jobs.report.run_record import Failure
 from stream_jobs.tables.reports import BatchReport, TableReport, TableSource
 from tests.metrics.served import served_figures
@@ -202,6 +205,25 @@ def test_a_loop_that_does_not_turn_is_stuck_once_the_stream_is_open(
     figures.leave_batch()
     figures.turn()
     assert healthz(figures)[0]
+
+
+def test_a_job_that_waits_for_kafka_is_well_and_says_so_until_its_stream_is_open() -> None:
+    figures = figures_at()
+    figures.opened()
+    figures.turned_at = time.monotonic() - 100
+    figures.streaming = False
+    away = Message(mirror.KAFKA_FAILED, {"servers": ["kafka:9092"], "said": "no answer"})
+    figures.interrupted(away)
+    assert readyz(figures) == (False, f"not ready\nthe stream is not open: {away}")
+    told = json.loads(status_page(figures).body)["interrupted_by"]
+    assert told == {"code": "M103", "error": away.text}
+    # An attempt waits for brokers, and Spark starts a query: that takes as long as a start.
+    figures.turned_at = time.monotonic() - 100
+    assert healthz(figures)[0]
+    figures.opened()
+    assert healthz(figures)[0]
+    assert readyz(figures) == (True, "ready\nthe stream is open")
+    assert json.loads(status_page(figures).body)["interrupted_by"] is None
 
 
 def test_what_waits_counts_what_was_not_applied_and_tells_until_when_it_is() -> None:
