@@ -38,29 +38,38 @@ _TITLES = ("table", "state", "mode", "version", "rows", "dead", "files", "bytes"
 _TIMES = ("waits since", "committed", "changed at the source")
 _FIRST_NUMBER = 3
 _KILO = 1024
+# Somebody waits for the answer.
+_ANSWER_SECONDS = 8.0
 
 
 def show_status(settings: Settings, config: Path, out: TextIO, *, as_json: bool) -> int:
     """Print the job and all tables to `out`, and return the exit code.
 
-    Raises MirrorError if Kafka or the storage do not answer.
+    The job is known from the storage alone, and printed first. Raises MirrorError if Kafka or the
+    storage do not answer.
     """
     path = settings.mirror.path
     storage = storage_of(path)
-    client = KafkaClient(settings.kafka.facts())
-    try:
-        found = Overview(settings, storage, client).tables()
-    finally:
-        client.close()
     owner = Ownership(storage, path, Owner.here(settings.name, settings.kafka.topic_prefix))
     newest = owner.newest()
     run = RunRecord(storage, path, settings.trigger.kind).newest()
     job = None if newest is None else job_status(newest, run)
+    console = _console(out)
+    if job is not None and not as_json:
+        for text in _job_lines(job):
+            console.print(text, soft_wrap=True)
+    facts = settings.kafka.facts()
+    patience = min(facts.timeout_seconds, _ANSWER_SECONDS)
+    client = KafkaClient(facts._replace(timeout_seconds=patience))
+    try:
+        found = Overview(settings, storage, client).tables()
+    finally:
+        client.close()
     if as_json:
         described = None if newest is None or job is None else asdict(newest) | asdict(job)
         print(json.dumps({"job": described, "tables": [asdict(one) for one in found]}), file=out)
     else:
-        _print(found, job, config, out)
+        _print(found, config, console)
     return _exit_code(found, job)
 
 
@@ -75,13 +84,12 @@ def _exit_code(found: list[TableStatus], job: JobStatus | None) -> int:
     return EXIT_LATE if may_run and any(each.is_late(now) for each in found) else EXIT_FINE
 
 
-def _print(found: list[TableStatus], job: JobStatus | None, config: Path, out: TextIO) -> None:
+def _console(out: TextIO) -> Console:
     console = Console(file=out)
-    if not console.is_terminal:
-        console = Console(file=out, width=_WIDTH)
-    if job is not None:
-        for text in _job_lines(job):
-            console.print(text, soft_wrap=True)
+    return console if console.is_terminal else Console(file=out, width=_WIDTH)
+
+
+def _print(found: list[TableStatus], config: Path, console: Console) -> None:
     if not found:
         console.print("no table has arrived in Kafka yet")
         return

@@ -95,6 +95,10 @@ class KafkaClient:
                 await cluster.refresh_metadata()
             finally:
                 cluster.need_all_topic_metadata = False
+            # A cluster that is started knows no broker at first; the library takes no note of such
+            # an answer, and would know no topic.
+            if not cluster.brokers():
+                raise errors.MetadataEmptyBrokerList
             # Topics that were deleted would be asked for again and again.
             self._ask_for(self._topics & cluster.topics())
             return {
@@ -240,9 +244,9 @@ class KafkaClient:
             # The caller tries again until its deadline, and reports its own error.
             return
 
-    def _failed(self, error: Exception) -> MirrorError:
+    def _failed(self, error: errors.KafkaError) -> MirrorError:
         return MirrorError(
             mirror.KAFKA_FAILED,
             servers=list(self._facts.bootstrap_servers),
-            said=f"{type(error).__name__}: {error}",
+            said=error,
         )

@@ -10,11 +10,14 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kafka.cluster import ClusterMetadata
 from kafka.structs import TopicPartition
 
-from connector.errors import mirror_jobs, mirror_records
+from connector.errors import MirrorError, mirror, mirror_jobs, mirror_records
 from stream_jobs.cli.status_command import show_status
+from stream_jobs.delta.storages import storage_of
 from stream_jobs.report.metrics_server import readyz
+from stream_jobs.run.owner import Owner, Ownership
 from tests.stream_jobs.topics import SourceTable, column
 
 if TYPE_CHECKING:
@@ -95,6 +98,36 @@ def test_a_table_whose_records_wait_for_a_minute_is_late(
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + 61)
     assert status(job)[0] == 1
+
+
+def test_the_job_is_told_of_while_kafka_is_away(job: Job) -> None:
+    settings = job.settings(
+        kafka={"bootstrap_servers": ["127.0.0.1:9"], "request_timeout_seconds": 1.0}
+    )
+    path = settings.mirror.path
+    here = Owner.here(settings.name, settings.kafka.topic_prefix)
+    Ownership(storage_of(path), path, here).claim()
+    shown = io.StringIO()
+    with pytest.raises(MirrorError) as caught:
+        show_status(settings, job.folder / "job.toml", shown, as_json=False)
+    assert caught.value.message.code is mirror.KAFKA_FAILED
+    assert shown.getvalue().startswith(f"job test runs as process {os.getpid()} on ")
+
+
+def test_topics_are_asked_for_again_while_a_cluster_knows_no_broker(
+    kafka: Kafka, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    SourceTable(kafka, "items", COLUMNS).create().insert({"id": 1, "name": "one"})
+    update, without_brokers = ClusterMetadata.update_metadata, iter(range(3))
+
+    def answer(cluster: ClusterMetadata, metadata: Any) -> None:
+        # As a broker that was started a moment ago.
+        if next(without_brokers, None) is not None:
+            metadata.brokers = []
+        update(cluster, metadata)
+
+    monkeypatch.setattr(ClusterMetadata, "update_metadata", answer)
+    assert list(status(job)[1]) == ["shop.items"]
 
 
 @pytest.mark.spark
