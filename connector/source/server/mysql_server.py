@@ -90,7 +90,11 @@ class _Connection(_Base):
 
     def _read_query_result(self, unbuffered: bool = False) -> object:
         with _readable():
-            return super()._read_query_result(unbuffered)  # type: ignore[misc]
+            try:
+                return super()._read_query_result(unbuffered)  # type: ignore[misc]
+            except RuntimeError as error:
+                # A server may answer any statement with a request for a file of the client.
+                raise ValueError(str(error)) from error
 
     def _create_ssl_ctx(self, given: ssl.SSLContext | dict[str, object]) -> ssl.SSLContext:
         """Return the context of TLS; PyMySQL asks with an empty dict if TLS is only preferred.

@@ -144,6 +144,16 @@ def test_an_old_login_is_refused() -> None:
         assert "error 2059" in refusal(found).text
 
 
+def test_a_server_that_asks_for_a_file_gets_none() -> None:
+    ok, request = b"\0\0\0\2\0\0\0", b"\xfb/etc/passwd"
+    with impostor("mysql_native_password", ok, ok, request) as found:
+        server = f"source 127.0.0.1:{found.port}"
+        assert refusal(found).text == text_of(source_login.NOT_MYSQL, server=server)
+        found.learned()
+        # After the login and two statements, there is at most the end of the session.
+        assert found.received[3:] in ([], [b"\x01"])
+
+
 @pytest.mark.parametrize(
     ("content", "why"),
     [
