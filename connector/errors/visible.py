@@ -13,8 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-# By byte, in UTF-8: C0 but tab and line feed, delete, and C1.
-_CONTROLS: Final = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]")
+# By byte, in UTF-8: C0 but tab and line feed, delete, and C1; marks that turn the direction of
+# writing, and separators of lines.
+_CONTROLS: Final = re.compile(
+    rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]"
+    rb"|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]"
+)
+_LATIN: Final = 0xFF
 _OF_THE_CATALOGUE: Final = ("event", "error")
 
 
@@ -67,5 +72,10 @@ def visible_json(
 
 
 def visible_bytes(data: bytes) -> bytes:
-    r"""Return text in UTF-8 in which control characters are `\x1b`."""
-    return _CONTROLS.sub(lambda found: f"\\x{found[0][-1]:02x}".encode(), data)
+    r"""Return text in UTF-8 in which control characters are `\x1b`, and marks `\u202e`."""
+    return _CONTROLS.sub(_escaped, data)
+
+
+def _escaped(found: re.Match[bytes]) -> bytes:
+    character = ord(found[0].decode())
+    return (f"\\x{character:02x}" if character <= _LATIN else f"\\u{character:04x}").encode()

@@ -32,6 +32,12 @@ def test_bytes_keep_tabs_and_line_ends() -> None:
     assert visible_bytes("a\tb\n\x1b\x7f\x9bé".encode()) == "a\tb\n\\x1b\\x7f\\x9bé".encode()
 
 
+def test_bytes_do_not_turn_the_direction_of_writing() -> None:
+    marks = "\u061c\u200e\u200f\u2028\u2029\u202a\u202e\u2066\u2069"
+    shown = "".join(f"\\u{ord(mark):04x}" for mark in marks)
+    assert visible_bytes(f"a{marks}→表\u2011".encode()) == f"a{shown}→表\u2011".encode()
+
+
 def test_fields_are_made_visible_wherever_they_are() -> None:
     fields = {"table": HOSTILE, "tables": {HOSTILE: [HOSTILE, 1]}, "error": "one\ntwo", "n": 1}
     assert visible_fields(fields) == {
