@@ -26,6 +26,7 @@ from connector.metrics.catch_up import CatchUp
 from connector.metrics.lag import lag_of, read_source_log
 from connector.source.server.binary_logs import RDS_RETENTION, set_rds_retention
 from connector.source.server.mysql_server import MysqlServer, name_of
+from connector.source.server.server_errors import REFUSED_LOGINS
 
 if TYPE_CHECKING:
     from connector.metrics.figures import CommittedPosition, Figures, Lag
@@ -89,7 +90,10 @@ class SourceWatch:
                 structlog.get_logger().debug("the source's log cannot be watched", **fields(error))
                 # The old figures would look like a stream that keeps up.
                 self._figures.lag = None
-                if isinstance(error, SourceUnavailable) and not error.answered:
+                if error.code in REFUSED_LOGINS:
+                    # Why the stream is not open, it says itself.
+                    self._figures.source_answered()
+                elif isinstance(error, SourceUnavailable) and not error.answered:
                     self._figures.source_unanswered(error)
                 self._closed.wait(_PING_SECONDS)
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
+from pydantic import SecretStr
 from structlog.testing import capture_logs
 
-from connector.errors import kafka_limits, stream_positions
+from connector.errors import SourceUnavailable, kafka_limits, source_stream, stream_positions
 from connector.metrics.figures import Figures
 from connector.metrics.source_watch import SourceWatch
 from connector.settings.sections import SourceSettings
 from local_stack.managed_server import free_port
 from tests.errors.texts import text_of
+from tests.integration.harness import wait_until
 from tests.metrics.test_lag import NOW, UUID, log, standing
+from tests.source.server.impostor import impostor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,3 +97,12 @@ def test_a_stream_that_stands_still_is_told_of_once_a_minute(
     assert told[0]["event"] == text_of(kafka_limits.STANDSTILL)
     assert told[0]["code"] == "K325"
     assert (told[0]["lag_bytes"], told[0]["lag_transactions"]) == (100, 10)
+
+
+def test_a_server_that_refuses_the_login_answers(figures: Figures) -> None:
+    figures.source.lose(SourceUnavailable(source_stream.CLOSED, server="source db1:3306"))
+    denied = b"\xff\x15\x04#28000Access denied"
+    with impostor("mysql_native_password", denied) as found:
+        settings = SourceSettings(port=found.port, server_id=7, password=SecretStr("p"))
+        with closing(SourceWatch(settings, figures)):
+            wait_until(lambda: figures.source.up, figures.source.words)

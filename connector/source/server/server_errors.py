@@ -70,6 +70,15 @@ _DEFINITE = {
     4151: source_server.ACCOUNT_LOCKED,  # ER_ACCOUNT_HAS_BEEN_LOCKED (MariaDB)
 }
 
+# Refusals of a login: the server answers.
+REFUSED_LOGINS = (
+    source_server.WRONG_PASSWORD,
+    source_server.PASSWORD_EXPIRED,
+    source_server.ACCOUNT_LOCKED,
+    source_server.HOST_BLOCKED,
+    source_server.HOST_NOT_ALLOWED,
+)
+
 _NO_GTID_NEXT = re.compile(
     r"anonymous transaction when AUTO_POSITION = 1, at file (?:[^,]*/)?([^,/]+), position (\d+)"
 )
