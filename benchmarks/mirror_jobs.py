@@ -182,6 +182,8 @@ class MirrorJob:
     def _own_config(self, max_offsets: int, trigger: str) -> str:
         return f"""
 name = "bench"
+[log]
+format = "json"
 [kafka]
 bootstrap_servers = ["{self._bootstrap}"]
 topic_prefix = "{self._prefix}"

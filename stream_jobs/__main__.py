@@ -6,7 +6,8 @@
 them to a database server, all without Spark. A configuration file alone means `run`.
 
 Standard output of `run` has only status lines, see `stream_jobs.report.status`. The output of
-Spark, its JVM and libraries goes to standard error, and so does the text of a failure.
+Spark, its JVM and libraries goes to standard error, and so does the text of a failure, unless lines
+are JSON.
 """
 
 from __future__ import annotations
@@ -50,11 +51,18 @@ def main() -> int:
             return _run(arguments.config, out)
         except ModuleNotFoundError as error:
             message = _missing(error)
-            # As a status line, too; the module that writes these cannot be imported either.
-            if not out.isatty():
+            # The module that writes status lines cannot be imported either.
+            if _wants_json(arguments.config):
                 print(EcsLine("mirror", None).text("failed", fields(message)), file=out)
-            sys.stderr.write(f"error: {message}\n")
+            else:
+                sys.stderr.write(f"error: {message}\n")
             return EXIT_CONFIG
+
+
+def _wants_json(config: Path) -> bool:
+    from stream_jobs.settings import Settings  # noqa: PLC0415  # keeps --help fast
+
+    return Settings.peek(config, "log.format") == "json"
 
 
 def _missing(error: ModuleNotFoundError) -> Message:

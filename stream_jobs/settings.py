@@ -194,10 +194,9 @@ class RetrySettings(Section):
 
 
 class LogSettings(Section):
-    """The status lines on standard output."""
+    """The form of all lines: of the job on standard output, of Spark on standard error."""
 
-    # "auto" is "console" on a terminal, else "json".
-    format: Literal["auto", "console", "json"] = "auto"
+    format: Literal["console", "json"] = "console"
 
 
 class MetricsSettings(Section):

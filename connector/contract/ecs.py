@@ -27,6 +27,7 @@ NAMES = {
     "event": "message",
     "code": "error.code",
     "error": "error.message",
+    "stack_trace": "error.stack_trace",
     "exit_code": "process.exit_code",
     "logger": "log.logger",
 }

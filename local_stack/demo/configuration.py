@@ -47,6 +47,9 @@ name = {pipeline}
 bootstrap_servers = [{bootstrap}]
 topic_prefix = {prefix}
 
+[log]
+format = "json"
+
 [mirror]
 path = {mirror}
 checkpoint = {checkpoint}

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from connector.errors import fields
 from connector.errors.visible import visible_fields
 from stream_jobs.report.ecs_line import EcsLine
+from stream_jobs.report.moment import moment
 
 if TYPE_CHECKING:
     from connector.errors.message import Message
@@ -36,20 +37,19 @@ class Lines:
     """Writes whole lines."""
 
     def __init__(self, out: TextIO, wanted: object, name: str | None = None) -> None:
-        """Write to `out` in the form of `log.format`; any other value is "auto".
+        """Write to `out` in the form of `log.format`; any value but "json" is "console".
 
         `name` is that of the configuration.
         """
         self._out = out
         self._line = EcsLine("replica", name)
-        is_given = wanted in ("console", "json")
-        self._is_console = wanted == "console" if is_given else out.isatty()
+        self._is_console = wanted != "json"
 
     def write(self, event: str, **facts: Any) -> None:
         """Write the line of an event."""
         if self._is_console:
             text = _sentence(event, visible_fields(facts))
-            line = f"{time.strftime('%H:%M:%S')}  {text}" if text else ""
+            line = f"{moment(time.time(), self._out.isatty())}  {text}" if text else ""
         else:
             line = self._line.text(event, facts)
         if line:
@@ -61,9 +61,10 @@ class Lines:
         self.write("waiting", **fields(message), seconds=seconds)
 
     def fail(self, message: Message) -> None:
-        """Write `failed`, and its text on standard error."""
+        """Write `failed`; for people, on standard error."""
         self.write("failed", **fields(message))
-        sys.stderr.write(f"error: {message}\n")
+        if self._is_console:
+            sys.stderr.write(f"error: {message}\n")
 
 
 def _sentence(event: str, facts: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 # Other lines with a code are warnings.
-_ERRORS: Final = frozenset({"failed", "table_quarantined"})
+_ERRORS: Final = frozenset({"failed", "table_quarantined", "trace"})
 
 
 class EcsLine:

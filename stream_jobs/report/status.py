@@ -15,13 +15,14 @@
     {"event": "not_registered", "table", "error", "code"}
     {"event": "interrupted", "error", "code", "retry_in_seconds"}
     {"event": "stopped", "end_offsets"}
+    {"event": "trace", "stack_trace"}
     {"event": "failed", "error", "code"}
     {"event": "not_kept", "error", "code"}
 
 These are the names of our code. A line has those of the connector's log, which is the Elastic
-Common Schema (`connector.contract.ecs`): `message` for `event`, `error.code` and `error.message`
-for `code` and `error`, and `cdc.batch_id`, `cdc.tables` and so on for the other ones. What is null
-is not there. Names inside of these objects are as below.
+Common Schema (`connector.contract.ecs`): `message` for `event`, `error.code`, `error.message` and
+`error.stack_trace` for `code`, `error` and `stack_trace`, and `cdc.batch_id`, `cdc.tables` and so
+on for the other ones. What is null is not there. Names inside of these objects are as below.
 
 `end_offsets` is {topic: {partition: offset}}: everything before these offsets is in the tables.
 They count Kafka's transaction markers and aborted records too, so they reach a topic's
@@ -38,6 +39,7 @@ their `end_offsets` go on. `cut` is the number of the cut at which the batch has
 meaning.
 
 `no_cuts` says why batches do not end at cuts at the moment; the tables go on.
+`trace` comes before a `failed` or `interrupted` whose error is none of ours.
 `interrupted` says why the job waits for Kafka. `not_kept` says why the mirror does not know how the
 run has ended.
 `not_registered` names a mirror that has no name in the catalog yet.
@@ -62,9 +64,9 @@ batch in which everything was skipped. `reports.TableReport` has the details.
 from __future__ import annotations
 
 import json
-import sys
 import threading
 import time
+import traceback
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final, TextIO
 
@@ -132,11 +134,14 @@ class StatusLines:
         """Say what takes a while; for people alone."""
 
     def warn(self, text: str) -> None:
-        """Write `text` on standard error, for people."""
-        sys.stderr.write(f"{text}\n")
+        """Write `text` on standard error; for people alone, because a line has said it."""
+
+    def write_trace(self, error: BaseException) -> None:
+        """Write the stack trace of an error that is none of our own."""
+        self.write("trace", stack_trace="".join(traceback.format_exception(error)))
 
     def write_quarantined(self, report: BatchReport) -> None:
-        """Write which tables a batch has set aside; for people, also on standard error."""
+        """Write which tables a batch has set aside."""
         for record in report.quarantined:
             self.write(
                 "table_quarantined",
@@ -171,7 +176,7 @@ class StatusLines:
             self.write("table_resumed", table=table)
 
     def fail(self, message: Message) -> None:
-        """Write `failed`, and its text on standard error."""
+        """Write `failed`."""
         self.write("failed", **fields(message))
         self.warn(f"error: {message}")
 

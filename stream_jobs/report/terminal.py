@@ -4,7 +4,8 @@
     14:03:25  batch 12     1,234 changes    5 tables   2.31 s      534/s  lag 1.2 s
     14:03:40  idle for 15 s: the tables have everything that is in Kafka
 
-While nothing is new, the last line says so, and does not scroll.
+While nothing is new, the last line says so, and does not scroll. Elsewhere than on a terminal, that
+line is missing, and the time has its date.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+import traceback
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from rich.console import Console
@@ -22,6 +24,7 @@ from rich.text import Text
 
 from connector.errors.visible import visible, visible_fields
 from stream_jobs.report.batch_line import batch_line
+from stream_jobs.report.moment import moment
 from stream_jobs.report.status import StatusLines
 
 if TYPE_CHECKING:
@@ -37,12 +40,11 @@ _TIME_WIDTH: Final = 10
 
 
 def open_lines(out: TextIO, wanted: object, name: object = None) -> StatusLines:
-    """Return the lines of `log.format`; any other value is "auto".
+    """Return the lines of `log.format`; any value but "json" is "console".
 
     Lines in JSON have the `name` of the configuration, unless it is no text.
     """
-    is_console = out.isatty() if wanted not in ("console", "json") else wanted == "console"
-    return TerminalLines(out) if is_console else StatusLines(out, _text(name))
+    return StatusLines(out, _text(name)) if wanted == "json" else TerminalLines(out)
 
 
 def _text(name: object) -> str | None:
@@ -91,7 +93,11 @@ class TerminalLines(StatusLines):
     def warn(self, text: str) -> None:
         """Write `text` on standard error, unless that is the terminal which has said it."""
         if not (self._console.is_terminal and sys.stderr.isatty()):
-            super().warn(text)
+            sys.stderr.write(f"{text}\n")
+
+    def write_trace(self, error: BaseException) -> None:
+        """Write the stack trace of an error on standard error."""
+        sys.stderr.write("".join(traceback.format_exception(error)))
 
     def _told(self, event: str, given: dict[str, Any]) -> Text | None:
         fields = visible_fields(given)
@@ -133,12 +139,12 @@ class TerminalLines(StatusLines):
 
     def _print(self, line: Text) -> None:
         self._erase()
-        moment = Text(self._moment(), "dim")
+        at = Text(self._moment(), "dim")
         if not self._console.is_terminal:
-            self._console.print(moment.append("  ").append(line), soft_wrap=True)
+            self._console.print(at.append("  ").append(line), soft_wrap=True)
             return
         row = Table.grid(padding=(0, 2, 0, 0))
-        row.add_row(moment, line)
+        row.add_row(at, line)
         self._console.print(row)
 
     def _show(self, text: str) -> None:
@@ -158,7 +164,7 @@ class TerminalLines(StatusLines):
             self._is_live = False
 
     def _moment(self) -> str:
-        return time.strftime("%H:%M:%S", time.localtime(self._now()))
+        return moment(self._now(), self._console.is_terminal)
 
 
 def _under_way(event: str, fields: dict[str, Any]) -> Text:

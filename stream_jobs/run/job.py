@@ -20,7 +20,6 @@ import secrets
 import signal
 import threading
 import time
-import traceback
 from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
@@ -201,7 +200,7 @@ class StreamJob:
                 return None
             message = message_of(cause, self._secret)
             if message.code is mirror.SPARK_FAILED:
-                self._lines.warn("".join(traceback.format_exception(cause)).rstrip())
+                self._lines.write_trace(cause)
             return message
         finally:
             if client is not None:

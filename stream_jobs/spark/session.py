@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from stream_jobs.folders.own_folders import own_folder
 from stream_jobs.spark.class_archive import archive_options
+from stream_jobs.spark.json_log import log_form, use_json_log
 from stream_jobs.spark.jvm_signals import ignoring_sigterm
 from stream_jobs.spark.spark_home import started_from
 
@@ -93,14 +94,25 @@ def start_session(settings: Settings) -> SparkSession:
     builder = SparkSession.Builder().appName(f"stream_jobs {settings.name}")
     for key, value in conf.items():
         builder = builder.config(key, value)
-    with started_from(folder) if is_local else nullcontext(), ignoring_sigterm():
+    with (
+        started_from(folder) if is_local else nullcontext(),
+        log_form(settings) as configuration,
+        ignoring_sigterm(),
+    ):
         session = builder.getOrCreate()
+        if configuration is not None and _SUBMITTED in os.environ:
+            use_json_log(session, configuration)
+    _set_levels(session, settings)
+    return session
+
+
+def _set_levels(session: SparkSession, settings: Settings) -> None:
+    """Let Spark write what people need to know."""
     session.sparkContext.setLogLevel(settings.spark.log_level)
     if settings.spark.log_level == "WARN":
         _silence(session, _LATE_BATCHES, "ERROR")
     if settings.spark.log_level != "INFO":
         _silence(session, _FAILED_QUERIES, "OFF")
-    return session
 
 
 def _silence(session: SparkSession, logger: str, level: str) -> None:

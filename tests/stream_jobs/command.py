@@ -92,6 +92,8 @@ def write_config(folder: Path, bootstrap: str, prefix: str, trigger: str) -> Pat
     config.write_text(
         f"""
 name = "command"
+[log]
+format = "json"
 [kafka]
 bootstrap_servers = ["{bootstrap}"]
 topic_prefix = "{prefix}"

@@ -225,6 +225,8 @@ class Stage:
         config.write_text(
             f"""
 name = "chaos"
+[log]
+format = "json"
 [kafka]
 bootstrap_servers = ["{self.broker.endpoint.bootstrap}"]
 topic_prefix = "{PREFIX}"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.contract.ecs import facts_of
 from connector.errors import mirror
 from local_stack import KafkaBroker
 from tests.integration.mirror.test_figures import figures_of, scraped
@@ -25,8 +27,10 @@ COLUMNS = (column("id", "int", key=1), column("name", "varchar", length=80))
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_it_waits_for_topics_applies_them_says_that_it_is_idle_and_stops_on_sigterm(
-    kafka: Kafka, tmp_path: Path
+    kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Lines of Spark's own, from the first one on.
+    monkeypatch.setenv("STREAM_JOB_SPARK__LOG_LEVEL", "INFO")
     port = free_port()
     trigger = f'interval_seconds = 0.5\n[metrics]\nlisten = "127.0.0.1:{port}"'
     config = write_config(tmp_path, kafka.bootstrap, kafka.prefix, trigger)
@@ -53,15 +57,19 @@ def test_it_waits_for_topics_applies_them_says_that_it_is_idle_and_stops_on_sigt
         command.stop()
         assert command.line("stopped")["end_offsets"] == end_offsets
         assert command.end() == 0
-        assert "Current batch is falling behind" not in command.errors()
+        # Java itself warns in words.
+        texts = [line for line in command.errors().splitlines() if "incubator modules" not in line]
+        lines = [facts_of(json.loads(text)) for text in texts]
+        assert any(line["logger"].startswith("org.apache.spark.") for line in lines)
+        for line in lines:
+            assert line["level"] in ("info", "warning")
+            assert line["labels.pipeline"] == "command"
 
 
 @full_only
 @pytest.mark.kafka
 @pytest.mark.spark
-def test_a_table_that_is_set_aside_is_told_on_both_outputs_and_is_no_failure(
-    kafka: Kafka, tmp_path: Path
-) -> None:
+def test_a_table_that_is_set_aside_is_told_and_is_no_failure(kafka: Kafka, tmp_path: Path) -> None:
     table = SourceTable(kafka, "items", COLUMNS).create()
     with kafka.transaction():
         table.send("c", None, {"id": 1, "name": "one"}, headers={"cdc.op": "x"})
@@ -73,8 +81,6 @@ def test_a_table_that_is_set_aside_is_told_on_both_outputs_and_is_no_failure(
         assert line["code"] == "M206"
         command.line("stopped")
         assert command.end() == 0
-        told = f"shop.items is set aside: [M206] {line['error']}\n"
-        assert told in command.errors()
 
 
 @pytest.mark.spark
@@ -94,7 +100,6 @@ def test_a_broker_that_does_not_answer_is_named(tmp_path: Path) -> None:
             "answer"
         )
         assert command.end() == 1
-        assert f"error: [M103] {failed['error']}\n" in command.errors()
 
 
 @pytest.mark.kafka

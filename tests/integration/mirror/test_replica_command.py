@@ -51,6 +51,8 @@ def command(target: ReplicaTarget, *arguments: str) -> subprocess.CompletedProce
     config.write_text(
         f"""
 name = "{settings.name}"
+[log]
+format = "json"
 [kafka]
 bootstrap_servers = ["{settings.kafka.bootstrap_servers[0]}"]
 topic_prefix = "{settings.kafka.topic_prefix}"
@@ -76,14 +78,17 @@ def test_once_applies_the_newest_cut_and_ends(
 ) -> None:
     done = command(target, "--once")
     path = job.folder / "mirror"
-    assert (done.returncode, done.stderr) == (
-        1,
-        (
-            f"error: [M807] the mirror at {path} has no cut yet; `binlog-connector-mirror cuts "
-            "CONFIG` shows the cuts that there are; a new mirror has its first cut when it has "
-            "come to the end of the topics\n"
+    assert (done.returncode, done.stderr) == (1, "")
+    *_, failed = lines_of(done.stdout)
+    assert failed == {
+        "event": "failed",
+        "code": "M807",
+        "error": (
+            f"the mirror at {path} has no cut yet; `binlog-connector-mirror cuts CONFIG` shows the "
+            "cuts that there are; a new mirror has its first cut when it has come to the end of "
+            "the topics"
         ),
-    )
+    }
     orders.insert({"id": 1, "amount": 1}, {"id": 2, "amount": 2})
     go_on(kafka)
     job.apply()

@@ -12,8 +12,8 @@ from stream_jobs.replica.lines import Lines
 def said(event: str, **facts: object) -> str:
     out = io.StringIO()
     Lines(out, "console").write(event, **facts)
-    # Without the time of day.
-    return out.getvalue()[10:].rstrip("\n")
+    # Without the time.
+    return out.getvalue()[22:].rstrip("\n")
 
 
 def test_each_event_is_a_sentence() -> None:
@@ -44,7 +44,7 @@ def test_what_is_waited_for_is_said() -> None:
     out = io.StringIO()
     message = Message(mirror_replica.COLLISION, {"server": "target db:3306", "number": 1213})
     Lines(out, "console").wait(message, 0.5)
-    assert out.getvalue()[10:] == (
+    assert out.getvalue()[22:] == (
         "[M914] target db:3306: another transaction holds rows that the replica writes (error "
         "1213); end programs that write to these tables; the cut is applied again; next attempt in "
         "0.5 s\n"

@@ -210,14 +210,16 @@ def test_a_terminal_that_cannot_erase_has_no_idle_lines(monkeypatch: pytest.Monk
     assert terminal.out.getvalue() == ""
 
 
-def test_a_file_gets_json_by_default_and_lines_for_people_on_request() -> None:
+def test_a_file_gets_lines_for_people_with_their_date_unless_json_is_wanted() -> None:
     out = StringIO()
-    assert type(open_lines(out, "auto")) is StatusLines
-    assert type(open_lines(out, "nonsense")) is StatusLines
-    lines = open_lines(out, "console")
+    assert type(open_lines(out, "json")) is StatusLines
+    for wanted in (None, "nonsense", "console"):
+        assert type(open_lines(out, wanted)) is TerminalLines
+    lines = TerminalLines(out, now=lambda: 1_800_000_000.0)
     lines.write("idle", end_offsets={}, set_aside=0)
     lines.write("batch_applied", **batch(6.0, orders=(7, 1.0)))
-    assert out.getvalue()[10:] == (
+    assert out.getvalue() == (
+        "2027-01-15T08:00:00Z  "
         "batch 12         7 changes    1 table    6.00 s        1/s  lag 1.0 s  "
         "(plan 0.0 s, tasks 5.5 s, commit 0.5 s, upkeep 0.0 s)\n"
     )
