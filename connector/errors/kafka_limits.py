@@ -47,6 +47,17 @@ BROKERS_DOWN = ErrorCode(
     cause="Each replica of a topic is on a broker of its own, and some brokers are down.",
     example={"servers": _SERVERS, "up": 2, "brokers": 3, "factor": 3},
 )
+CHANGED_LIMITS = ErrorCode(
+    "K305",
+    "kafka {servers}: topics have got other limits of max.message.bytes: {topics}",
+    end=End.RETRIED,
+    cause=(
+        "The brokers have refused a record that is too large, and the limits of these topics, in "
+        "parentheses, have changed since the stream began. It goes on from its last commit with "
+        "the new ones, and sets the table of a larger record aside."
+    ),
+    example={"servers": _SERVERS, "topics": ["cdc.erp.orders (1048588)"]},
+)
 OUTLASTED = ErrorCode(
     "K311",
     "source transaction {transaction_id} was not delivered in {seconds:.0f} seconds: {why}",
@@ -99,11 +110,13 @@ NO_RIGHT_TO_CREATE = ErrorCode(
 )
 SMALL_TOPICS = ErrorCode(
     "K323",
-    "topics take smaller records than {kafka.record_bytes_max}: one that is larger will stop the "
-    "stream",
+    "topics take smaller records than {kafka.record_bytes_max}: a larger one is not published",
     "raise their max.message.bytes",
     end=End.LOGGED,
-    cause="The topics existed before, or the setting was raised since they were created.",
+    cause=(
+        "The topics existed before, or the setting was raised since they were created. The table "
+        "of a record that is larger, also after compression, is set aside."
+    ),
 )
 NO_LIMITS = ErrorCode(
     "K324",

@@ -213,7 +213,7 @@ class SinkRefused(DefiniteError):
 
 
 class RecordTooLarge(SinkRefused):
-    """A record exceeds `kafka.record_bytes_max`; it was not sent."""
+    """A record exceeds `kafka.record_bytes_max`, or what its topic takes; it was not sent."""
 
 
 class TopicRefused(SinkRefused):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from connector.contract import QUARANTINE_TOPIC_SUFFIX, control_topic
 from connector.quarantine.core.copied_rows import CopiedRows
 from connector.quarantine.core.fences import Fences
 from connector.quarantine.core.guard import STOP, Guard
@@ -44,9 +45,9 @@ def open_quarantine(
         settings.kafka, settings.name, fences, encoder, standing, sink.clients, clock
     )
     policy = settings.quarantine.policy
-    store = QuarantineStore(
-        options, settings.name, encoder, decoder, sink.target, settings.kafka.record_bytes_max
-    )
+    topic = control_topic(options.prefix, QUARANTINE_TOPIC_SUFFIX)
+    record_bytes_max = min(settings.kafka.record_bytes_max, sink.bytes_max(topic))
+    store = QuarantineStore(options, settings.name, encoder, decoder, sink.target, record_bytes_max)
     copied = CopiedRows(policy, fences, store)
     fences_rewritten = settings.schema.on_rewrite == "fence"
     if policy == STOP and not fences_rewritten and not fences.any:

@@ -48,7 +48,7 @@ class RecordTarget:
     def require_room(
         self, topic: str, key: bytes | None, value: bytes | None, headers: bytes
     ) -> None:
-        """Raise the error that `take` would raise for a record that is too large for the target."""
+        """Raise the errors that `take` would raise before it takes a record that is too large."""
 
     def require_topic(self, topic: str) -> None:
         """Raise the error that `take` would raise because the target cannot create `topic`."""

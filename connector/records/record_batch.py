@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 HEADER_BYTES: Final = 61
 _HEADER_SPACE: Final = bytes(HEADER_BYTES)
 _ABSENT: Final = -1
+_SIZE_MAX: Final = 2**31 - 1
 # The most that a record adds to its key, value and headers: the attributes, the timestamp's delta
 # of 10 bytes, and four numbers of 5.
 _RECORD_OVERHEAD_BYTES: Final = 31
@@ -79,6 +80,18 @@ class BatchReceiver:
         """Take a complete batch."""
         raise NotImplementedError
 
+    def bytes_max(self, topic: str) -> int:
+        """Return how many bytes a batch of a topic may have so that the topic takes it as it is.
+
+        A receiver without limits of topics takes all.
+        """
+        del topic
+        return _SIZE_MAX
+
+    def has_room(self, batch: RecordBatch) -> bool:
+        """Return whether the topic of a batch takes it, although it has more than `bytes_max`."""
+        raise NotImplementedError
+
     def too_large(self, topic: str) -> Exception:
         """Return the error for a record that is larger than Kafka takes."""
         raise NotImplementedError
@@ -113,9 +126,11 @@ class _Writers:
 class _OpenBatch:
     """The records of one partition that are not in a complete batch yet."""
 
-    def __init__(self, topic: str, partition: i64, writers: _Writers) -> None:
+    def __init__(self, topic: str, partition: i64, bytes_max: i64, writers: _Writers) -> None:
         self.topic = topic
         self.partition = partition
+        # What the topic takes in any case.
+        self.bytes_max: i64 = bytes_max
         self._writers = writers
         self.out = _NO_WRITER
         self.count: i64 = 0
@@ -184,7 +199,7 @@ class BatchingTarget(RecordTarget):
         open_bytes_max: i64,
         record_bytes_max: i64,
     ) -> None:
-        """Hand batches to `receiver` before they exceed `batch_bytes_max`.
+        """Hand batches to `receiver` before they exceed `batch_bytes_max`, or what a topic takes.
 
         A larger record becomes a batch alone. All batches are handed over once the open ones hold
         `open_bytes_max`. A record, with the header of its batch, has `record_bytes_max` at most.
@@ -214,14 +229,9 @@ class BatchingTarget(RecordTarget):
         After any other error, only `drop` may be called.
         """
         content = _content_bytes(key, value, headers)
-        size_max: i64 = content + _RECORD_OVERHEAD_BYTES
-        if size_max + HEADER_BYTES > self._record_bytes_max:
-            raise self._receiver.too_large(topic)
-        batches = self._topics.get(topic)
-        if batches is None:
-            batches = self._add_topic(topic)
-        batch = batches[partition_of(key, len(batches))]
-        if batch.count and len(batch.out) + size_max > self._batch_bytes_max:
+        batch = self._batch_of(topic, key, value, headers, content)
+        bytes_max: i64 = min(self._batch_bytes_max, batch.bytes_max)
+        if batch.count and len(batch.out) + content + _RECORD_OVERHEAD_BYTES > bytes_max:
             self._hand_over(batch)
         before: i64 = len(batch.out)
         if not batch.count:
@@ -232,7 +242,7 @@ class BatchingTarget(RecordTarget):
         self.open_bytes += after - before
         self.records += 1
         self.bytes += content
-        if after >= self._batch_bytes_max:
+        if after >= bytes_max:
             self._hand_over(batch)
         elif self.open_bytes >= self._open_bytes_max:
             self.flush()
@@ -240,10 +250,8 @@ class BatchingTarget(RecordTarget):
     def require_room(
         self, topic: str, key: bytes | None, value: bytes | None, headers: bytes
     ) -> None:
-        """Raise the receiver's error for a record that is too large."""
-        size_max: i64 = _content_bytes(key, value, headers) + _RECORD_OVERHEAD_BYTES
-        if size_max + HEADER_BYTES > self._record_bytes_max:
-            raise self._receiver.too_large(topic)
+        """Raise the errors that `take` would raise before anything has changed."""
+        self._batch_of(topic, key, value, headers, _content_bytes(key, value, headers))
 
     def require_topic(self, topic: str) -> None:
         """Raise the receiver's error for a topic that cannot be created."""
@@ -268,9 +276,31 @@ class BatchingTarget(RecordTarget):
         self.records = 0
         self.bytes = 0
 
+    def _batch_of(
+        self, topic: str, key: bytes | None, value: bytes | None, headers: bytes, content: i64
+    ) -> _OpenBatch:
+        """Return the batch of a record's partition; raises as `take` does."""
+        size_max: i64 = content + _RECORD_OVERHEAD_BYTES + HEADER_BYTES
+        if size_max > self._record_bytes_max:
+            raise self._receiver.too_large(topic)
+        batches = self._topics.get(topic)
+        if batches is None:
+            batches = self._add_topic(topic)
+        batch = batches[partition_of(key, len(batches))]
+        if size_max > batch.bytes_max:
+            alone = _OpenBatch(topic, batch.partition, batch.bytes_max, self._writers)
+            alone.start(0)
+            alone.append(key, value, headers, 0)
+            if not self._receiver.has_room(alone.close()):
+                raise self._receiver.too_large(topic)
+        return batch
+
     def _add_topic(self, topic: str) -> list[_OpenBatch]:
         count = self._receiver.partition_count(topic)
-        batches = [_OpenBatch(topic, partition, self._writers) for partition in range(count)]
+        bytes_max = self._receiver.bytes_max(topic)
+        batches = [
+            _OpenBatch(topic, partition, bytes_max, self._writers) for partition in range(count)
+        ]
         self._topics[topic] = batches
         return batches
 

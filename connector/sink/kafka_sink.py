@@ -45,6 +45,7 @@ from connector.errors import (
     Superseded,
     TopicRefused,
     kafka,
+    kafka_limits,
 )
 from connector.errors.code import Scope
 from connector.records.record import NO_HEADERS
@@ -66,6 +67,7 @@ from connector.sink.recovery import (
     require_position,
 )
 from connector.sink.timeouts import Interrupted
+from connector.sink.topic_limits import TopicLimits
 from connector.sink.topics import TopicCreator
 
 if TYPE_CHECKING:
@@ -142,6 +144,7 @@ class KafkaSink(BatchReceiver):
         self._flushing = False
         self._topics = TopicCreator(settings, clients, notifications)
         self._topics.ensure(*topics_at_start(settings))
+        self._limits = TopicLimits(settings, clients)
         self._producer = self._start_producer()
         self.target = BatchingTarget(
             self,
@@ -290,8 +293,16 @@ class KafkaSink(BatchReceiver):
         sent, self._topics_sent = self._topics_sent, {}
         return sent
 
+    def bytes_max(self, topic: str) -> int:
+        """Return how many bytes of records a topic takes, whether or not they are compressed."""
+        return self._limits.uncompressed(topic)
+
+    def has_room(self, batch: RecordBatch) -> bool:
+        """Return whether a topic takes a batch once it is compressed."""
+        return self._limits.take(batch)
+
     def too_large(self, topic: str) -> ConnectorError:
-        """Return the error for a record that is larger than `kafka.record_bytes_max`."""
+        """Return the error for a record above `kafka.record_bytes_max`, or its topic's limit."""
         return RecordTooLarge(
             kafka.RECORD_SIZE, servers=servers_of(self._settings), doing=attempts.writing(topic)
         )
@@ -338,6 +349,9 @@ class KafkaSink(BatchReceiver):
 
     def _failure(self, doing: Message, error: KafkaError | OSError) -> ConnectorError:
         mapped = connector_error(self._settings, doing, error)
+        if mapped.code is kafka.RECORD_SIZE and (changed := self._limits.changed()):
+            servers = servers_of(self._settings)
+            return SinkUnavailable(kafka_limits.CHANGED_LIMITS, servers=servers, topics=changed)
         if isinstance(mapped, SinkRefused) or isinstance(error, Interrupted):
             return mapped
         try:

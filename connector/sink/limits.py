@@ -15,7 +15,6 @@ from kafka.errors import (
     InvalidReplicationFactorError,
     KafkaError,
     TopicAuthorizationFailedError,
-    UnsupportedVersionError,
 )
 
 from connector.errors import SinkRefused, kafka_limits, line
@@ -23,24 +22,18 @@ from connector.sink import attempts
 from connector.sink.brokers import Brokers
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.sink.connection import client_settings, connector_error, servers_of
+from connector.sink.topic_limits import NOT_ALLOWED, topic_limits, topics_of_prefix
 from connector.sink.topics import TopicCreator
 
 if TYPE_CHECKING:
     from connector.settings.sections import KafkaSettings
 
-_BROKER = ConfigResourceType.BROKER
 _BROKER_LIMIT = "socket.request.max.bytes"
 _TRANSACTION_LIMIT = "transaction.max.timeout.ms"
 _MS = 1000
-_TOPIC_LIMIT = "max.message.bytes"
 # A request holds more than the bytes of a record: names of topics, headers.
 _REQUEST_OVERHEAD_BYTES = 64 * 1024
 _TOPICS_SHOWN_MAX = 5
-_NOT_ALLOWED = (
-    ClusterAuthorizationFailedError,
-    TopicAuthorizationFailedError,
-    UnsupportedVersionError,
-)
 
 
 def check_limits(settings: KafkaSettings, clients: KafkaClients = KAFKA_CLIENTS) -> None:
@@ -56,7 +49,7 @@ def check_limits(settings: KafkaSettings, clients: KafkaClients = KAFKA_CLIENTS)
             _check_sizes(admin, settings, up)
         finally:
             admin.close()
-    except _NOT_ALLOWED as error:
+    except NOT_ALLOWED as error:
         structlog.get_logger().info(**line(kafka_limits.NO_LIMITS), error=str(error))
     except (KafkaError, OSError) as error:
         raise connector_error(settings, attempts.looking_at_limits(), error) from error
@@ -86,8 +79,8 @@ def _check_topics(admin: Any, settings: KafkaSettings) -> list[str]:
 
 def _check_sizes(admin: Any, settings: KafkaSettings, brokers: list[str]) -> None:
     """Compare sizes and timeouts."""
-    requests_max = min(_values(admin, _BROKER, brokers, _BROKER_LIMIT).values())
-    transactions_max = min(_values(admin, _BROKER, brokers, _TRANSACTION_LIMIT).values())
+    requests_max = _smallest(admin, brokers, _BROKER_LIMIT)
+    transactions_max = _smallest(admin, brokers, _TRANSACTION_LIMIT)
     small = _smaller_topics(admin, settings)
     servers = servers_of(settings)
     if requests_max < settings.record_bytes_max + _REQUEST_OVERHEAD_BYTES:
@@ -115,19 +108,24 @@ def _check_sizes(admin: Any, settings: KafkaSettings, brokers: list[str]) -> Non
 
 def _smaller_topics(admin: Any, settings: KafkaSettings) -> list[str]:
     """Return the prefix's topics that take smaller records, with their limit in bytes."""
-    prefix = settings.topic_prefix
-    topics = sorted(name for name in admin.list_topics() if f"{name}.".startswith(f"{prefix}."))
-    found = _values(admin, ConfigResourceType.TOPIC, topics, _TOPIC_LIMIT)
-    return [f"{name} ({size})" for name, size in found.items() if size < settings.record_bytes_max]
+    topics = topics_of_prefix(admin, settings.topic_prefix)
+    found = topic_limits(admin, topics)
+    if len(found) < len(topics):
+        message = "the user may not see the limits of topics"
+        raise ClusterAuthorizationFailedError(message)
+    return [
+        f"{name} ({limit.size})"
+        for name, limit in found.items()
+        if limit.size < settings.record_bytes_max
+    ]
 
 
-def _values(admin: Any, kind: ConfigResourceType, names: list[str], setting: str) -> dict[str, int]:
-    if not names:
-        return {}
-    asked = [ConfigResource(kind, name, {setting: None}) for name in names]
+def _smallest(admin: Any, brokers: list[str], setting: str) -> int:
+    """Return the smallest value of a setting of brokers."""
+    asked = [ConfigResource(ConfigResourceType.BROKER, name, {setting: None}) for name in brokers]
     (found,) = admin.describe_configs(asked, config_filter="all").values()
-    if any(setting not in found[name] for name in names):
-        # The client drops the error of a broker or topic, which then has no settings at all.
+    if any(setting not in found[name] for name in brokers):
+        # The client drops the error of a broker, which then has no settings at all.
         message = f"the user may not see {setting}"
         raise ClusterAuthorizationFailedError(message)
-    return {name: int(found[name][setting]["value"]) for name in names}
+    return min(int(found[name][setting]["value"]) for name in brokers)

@@ -33,6 +33,13 @@ _HEAD = Struct(">qiibI")
 _REST = Struct(">hiqqqhii")
 _LENGTH_END = 12
 _MAGIC = 2
+# By the name of the setting.
+CODECS: Final[Mapping[str, int]] = {
+    "none": DefaultRecordBase.CODEC_NONE,
+    "gzip": DefaultRecordBase.CODEC_GZIP,
+    "lz4": DefaultRecordBase.CODEC_LZ4,
+    "zstd": DefaultRecordBase.CODEC_ZSTD,
+}
 _ENCODERS: Final[Mapping[int, Callable[[bytes | memoryview], bytes]]] = {
     DefaultRecordBase.CODEC_GZIP: gzip_encode,
     DefaultRecordBase.CODEC_LZ4: lz4_encode,

@@ -33,6 +33,7 @@ from connector.sink import attempts
 from connector.sink.brokers import Brokers
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.sink.connection import client_settings, connector_error
+from connector.sink.topic_limits import limit_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -48,10 +49,6 @@ _COMPACTED = {
     "min.cleanable.dirty.ratio": "0.1",
     "segment.ms": str(24 * _HOUR_MS),
 }
-# Compression may add to a record that it cannot make smaller: one part in so many, and more.
-_COMPRESSION_PART = 256
-_COMPRESSION_BYTES = 1024
-_SIZE_MAX = 2**31 - 1
 _KEPT_FOR_EVER = {"cleanup.policy": "delete", "retention.ms": "-1"}
 _KEPT_A_WEEK = {"cleanup.policy": "delete", "retention.ms": str(7 * 24 * _HOUR_MS)}
 # Topics with one partition, because all their records have one order.
@@ -185,9 +182,7 @@ class TopicCreator:
 
     def _description(self, topic: str) -> dict[str, Any]:
         settings = self._settings
-        record_bytes = settings.record_bytes_max
-        size_max = record_bytes + record_bytes // _COMPRESSION_PART + _COMPRESSION_BYTES
-        size = {"max.message.bytes": str(min(size_max, _SIZE_MAX))}
+        size = {"max.message.bytes": str(limit_for(settings.record_bytes_max))}
         if topic in self._control:
             return {
                 "num_partitions": 1,

@@ -23,6 +23,10 @@ class Receiver(BatchReceiver):
         self.partitions = partitions
         self.asked: list[str] = []
         self.batches: list[RecordBatch] = []
+        # Of some topics, and whether compression makes a larger batch fit.
+        self.limits: dict[str, int] = {}
+        self.compresses = False
+        self.judged: list[RecordBatch] = []
 
     def partition_count(self, topic: str) -> int:
         self.asked.append(topic)
@@ -30,6 +34,13 @@ class Receiver(BatchReceiver):
 
     def receive(self, batch: RecordBatch) -> None:
         self.batches.append(batch)
+
+    def bytes_max(self, topic: str) -> int:
+        return self.limits.get(topic, MB)
+
+    def has_room(self, batch: RecordBatch) -> bool:
+        self.judged.append(batch)
+        return self.compresses
 
     def too_large(self, topic: str) -> Exception:
         return ValueError(f"too large for {topic}")
@@ -153,6 +164,41 @@ def test_a_record_above_the_limit_is_refused() -> None:
     target.take("t", b"1", b"x" * 900, NO_HEADERS, 1)
     with pytest.raises(ValueError, match="too large for t"):
         target.take("t", b"2", b"x" * 1000, NO_HEADERS, 1)
+
+
+def test_batches_are_handed_over_before_they_exceed_what_their_topic_takes() -> None:
+    receiver = Receiver()
+    receiver.limits["small"] = 1000
+    target = target_of(receiver)
+    for number in range(50):
+        for topic in ("small", "t"):
+            target.take(topic, b"%d" % number, b"x" * 100, NO_HEADERS, number)
+    target.flush()
+    small = [batch for batch in receiver.batches if batch.topic == "small"]
+    assert all(len(batch.data) <= 1000 for batch in small)
+    assert [batch.count for batch in small] == [8, 8, 8, 8, 8, 8, 2]
+    assert [batch.count for batch in receiver.batches if batch.topic == "t"] == [50]
+    assert not receiver.judged
+
+
+def test_a_record_above_the_limit_of_its_topic_goes_alone_if_compression_makes_it_fit() -> None:
+    receiver = Receiver()
+    receiver.limits["small"] = 1000
+    target = target_of(receiver)
+    target.take("small", b"1", b"x", NO_HEADERS, 1)
+    with pytest.raises(ValueError, match="too large for small"):
+        target.take("small", b"2", b"x" * 2000, NO_HEADERS, 1)
+    with pytest.raises(ValueError, match="too large for small"):
+        target.require_room("small", b"2", b"x" * 2000, NO_HEADERS)
+    assert target.records == 1
+    receiver.compresses = True
+    target.require_room("small", b"3", b"x" * 2000, NO_HEADERS)
+    target.take("small", b"3", b"x" * 2000, NO_HEADERS, 1)
+    target.take("small", b"4", b"x", NO_HEADERS, 1)
+    target.flush()
+    keys = [[record.key for record in batch.records()] for batch in receiver.batches]
+    assert keys == [[b"1"], [b"3"], [b"4"]]
+    assert [len(batch.data) for batch in receiver.judged[2:]] == [len(receiver.batches[1].data)] * 2
 
 
 def test_records_and_bytes_are_counted_until_the_counts_restart() -> None:

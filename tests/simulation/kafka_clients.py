@@ -379,7 +379,7 @@ class SimulatedConsumer:
 
 
 class SimulatedAdmin:
-    """Lists and creates topics."""
+    """Lists and creates topics, which have no limits."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
@@ -396,6 +396,12 @@ class SimulatedAdmin:
             {"name": name, "error_code": 0 if name in self._broker.topics else unknown}
             for name in topics
         ]
+
+    def describe_configs(self, asked: list[Any], **_: object) -> dict[str, Any]:
+        """Return no settings, as for a user who may not see them."""
+        if self._process.step(Call.ADMIN) is Fault.REFUSED:
+            raise KafkaConnectionError
+        return {"TOPIC": {resource.name: {} for resource in asked}}
 
     def create_topics(self, topics: dict[str, dict[str, Any]], *, wait_for_metadata: bool) -> None:
         """Create topics, which must not exist."""

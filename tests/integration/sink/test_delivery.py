@@ -13,13 +13,14 @@ from kafka import KafkaAdminClient
 from kafka.record.default_records import DefaultRecordBatchBuilder
 from structlog.testing import capture_logs
 
-from connector.errors import SinkRefused, SinkUnavailable
+from connector.errors import RecordTooLarge, SinkUnavailable, kafka_limits
 from connector.progress.progress_record import Progress
 from connector.settings.sections import KafkaSettings
 from connector.sink.delivery import BatchDelivery, RecordDelivery
 from connector.sink.direct_requests import END, VERSIONS
 from connector.sink.kafka_sink import KafkaSink
 from connector.sink.recovery import Recovered
+from tests.errors.texts import text_of
 from tests.integration.harness import read_committed, wait_until, wait_until_settled
 from tests.integration.sink.commits import commit
 
@@ -178,8 +179,9 @@ def test_records_go_one_by_one_where_the_client_encodes_otherwise(
 def test_batches_that_a_topic_does_not_take_are_split(
     open_sink: Open, prefix: str, kafka_broker: KafkaBroker
 ) -> None:
-    create_topic(kafka_broker, f"{prefix}.db.t", record_bytes=2000)
     sink = open_sink(compression="none", in_flight_bytes_max=50_000)
+    # After the sink has looked at the limits of topics.
+    create_topic(kafka_broker, f"{prefix}.db.t", record_bytes=2000)
     publish(sink, prefix, range(1000))
     commit(sink, PROGRESS)
     assert delivered(kafka_broker, prefix) == list(range(1000))
@@ -191,18 +193,30 @@ def test_batches_that_a_topic_does_not_take_are_split(
 def test_a_record_that_a_topic_does_not_take_is_refused(
     open_sink: Open, prefix: str, kafka_broker: KafkaBroker
 ) -> None:
-    create_topic(kafka_broker, f"{prefix}.db.t", record_bytes=2000)
+    topic = f"{prefix}.db.t"
     sink = open_sink(compression="none")
+    create_topic(kafka_broker, topic, record_bytes=2000)
     publish(sink, prefix, range(10))
     publish(sink, prefix, range(10, 11), size=3000)
-    with pytest.raises(SinkRefused) as caught:
+    with pytest.raises(SinkUnavailable) as unknown:
         commit(sink, PROGRESS)
-    assert caught.value.text.endswith(
-        ": cannot commit a transaction: a record is larger than Kafka takes; raise "
-        "kafka.record_bytes_max, and max.message.bytes of the topic if it existed before"
+    assert unknown.value.text == text_of(
+        kafka_limits.CHANGED_LIMITS,
+        servers=kafka_broker.endpoint.bootstrap,
+        topics=[f"{topic} (2000)"],
     )
     sink.abort()
     assert keys(kafka_broker, prefix) == []
+    sink = open_sink(compression="none")
+    publish(sink, prefix, range(10))
+    with pytest.raises(RecordTooLarge) as known:
+        publish(sink, prefix, range(10, 11), size=3000)
+    assert known.value.text.endswith(
+        f": cannot write to topic {topic}: a record is larger than Kafka takes; raise "
+        "kafka.record_bytes_max, and max.message.bytes of the topic if it existed before"
+    )
+    commit(sink, PROGRESS)
+    assert delivered(kafka_broker, prefix) == list(range(10))
 
 
 @pytest.mark.parametrize("way", [BatchDelivery, RecordDelivery])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,8 +19,16 @@ from kafka.admin import (
 )
 from structlog.testing import capture_logs
 
-from connector.errors import SinkRefused, SinkUnavailable, kafka_limits, kafka_network
+from connector.errors import (
+    RecordTooLarge,
+    SinkRefused,
+    SinkUnavailable,
+    kafka,
+    kafka_limits,
+    kafka_network,
+)
 from connector.proof.pipeline_topics import topics_of
+from connector.records.record import NO_HEADERS
 from connector.settings.sections import KafkaSettings
 from connector.sink.clients import KAFKA_CLIENTS
 from connector.sink.kafka_sink import KafkaSink
@@ -30,6 +39,8 @@ from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.facts import KafkaFacts
 from stream_jobs.source.retention import kept_until
 from tests.errors.texts import text_of
+from tests.integration.sink.commits import commit
+from tests.integration.sink.test_delivery import PROGRESS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -128,6 +139,22 @@ def test_an_account_with_the_fewest_rights_goes_on(listener: Listener) -> None:
     with capture_logs() as logs:
         check_limits(settings)
     assert [log["event"] for log in logs] == [text_of(kafka_limits.NO_LIMITS)]
+    # A record that is too large is sent, and the broker says so.
+    topic = "crm.db.small"
+    described = {"num_partitions": 1, "replication_factor": 1}
+    with closing(KafkaAdminClient(bootstrap_servers=listener.door)) as admin:
+        small = described | {"configs": {"max.message.bytes": "2000"}}
+        admin.create_topics({topic: small}, wait_for_metadata=True)
+    sink = KafkaSink(settings, "a", "instance", 1 << 20)
+    try:
+        sink.recover()
+        sink.target.take(topic, b"1", random.Random(7).randbytes(3000), NO_HEADERS, 1)
+        with pytest.raises(SinkRefused) as caught:
+            commit(sink, PROGRESS)
+    finally:
+        sink.close()
+    assert not isinstance(caught.value, RecordTooLarge)
+    assert caught.value.code is kafka.RECORD_SIZE
     # Nobody may see which topics are compacted, which is no error.
     assert set(topics_of(settings, KAFKA_CLIENTS, set()).values()) == {False}
     login = {
