@@ -42,3 +42,17 @@ COPY = ErrorCode(
     cause="The table cannot be copied.",
     example={"name": "erp.orders", "why": "column shape has type xmltype"},
 )
+NOT_SHOWN = ErrorCode(
+    "T906",
+    "table {name}: the log does not name its columns, and the server does not show them: {why}",
+    cause=(
+        "The server is asked for the columns of the table, by its name. It refuses: the account "
+        "may not read the table, or the table is damaged."
+    ),
+    example={
+        "name": "erp.orders",
+        "why": "source db1:3306: error 1142: SELECT command denied to user 'cdc'@'%' for table "
+        "'orders'; GRANT SELECT on the table TO the account of source.user",
+    },
+    scope=Scope.TABLE,
+)

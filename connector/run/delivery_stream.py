@@ -290,9 +290,7 @@ class DeliveryStream(ChangeReceiver):
         try:
             completed = anchored.completed(change)
         except UnsupportedChange as error:
-            if self._guard is None:
-                raise
-            self._guard.unnamed(change, error, self._now_us)
+            self._keep_unnamed(change, error)
             return False
         if completed is None:
             return False
@@ -310,7 +308,17 @@ class DeliveryStream(ChangeReceiver):
         unlogged = encoder.tables.unlogged
         if change.rows.kind is INSERT or unlogged is None or not unlogged.leaves_out_generated:
             return True
-        return not encoder.lacks_values(change) or not anchored.lose(change)
+        try:
+            return not encoder.lacks_values(change) or not anchored.lose(change)
+        except UnsupportedChange as error:
+            self._keep_unnamed(change, error)
+            return False
+
+    def _keep_unnamed(self, change: RowsChange, error: UnsupportedChange) -> None:
+        """Put rows of a table whose columns the server does not give into quarantine, or raise."""
+        if self._guard is None:
+            raise error
+        self._guard.unnamed(change, error, self._now_us)
 
     def statement(self, change: StatementChange) -> None:
         """Deliver the records that DDL causes: rows that are gone.

@@ -86,8 +86,8 @@ class DefinitionSource:
     def define(self, database: str, table: str, change: RowsChange) -> Definition:
         """Return the table's definition now, and whether it was the same at the time of `change`.
 
-        Raises SourceUnavailable or SourceRefused, and UnsupportedChange for a table whose rows
-        cannot be published.
+        Raises UnsupportedChange for a table that the server does not show or whose rows cannot be
+        published, and SourceUnavailable or SourceRefused if the server does not let us ask.
         """
         raise NotImplementedError
 
@@ -141,8 +141,8 @@ class AnchoredTables:
     def completed(self, change: RowsChange) -> TableMapEvent | None:
         """Return the table map of a change with its metadata; None if its rows are dropped.
 
-        Raises UnsupportedChange if the log and the server do not agree, and the errors of the
-        server.
+        Raises UnsupportedChange if the log and the server do not agree, or the server does not show
+        the table, and the errors of the server.
         """
         table_map = change.rows.table_map
         name = f"{table_map.schema}.{table_map.table}"

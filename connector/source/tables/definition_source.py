@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 # The name in SHOW REPLICAS.
 _REPLICA_NAME = "binlog-definitions"
 _RECEIVE_SECONDS = 1.0
-_NO_SUCH_DATABASE, _NO_SUCH_TABLE = 1049, 1146
+# ER_BAD_DB_ERROR, ER_NO_SUCH_TABLE; ER_VIEW_INVALID and ER_NO_SUCH_USER come for views alone.
+_NO_TABLE = frozenset({1049, 1146, 1356, 1449})
 
 _QUERIES = frozenset({EventType.QUERY_EVENT, EventType.QUERY_COMPRESSED_EVENT})
 
@@ -101,9 +102,17 @@ class TableDefinitions(DefinitionSource):
         with SelectSession(self._settings) as session:
             if session.identity.server_uuid != self._identity.server_uuid:
                 raise another_answered(session.name)
-            if not _exists(session, database, table):
-                return None
-            definition = read_definition(session, database, table)
+            try:
+                if not _exists(session, database, table):
+                    return None
+                definition = read_definition(session, database, table)
+            except SourceRefused as error:
+                if error.code in (source_tables.VIEW, source_tables.SEQUENCE):
+                    raise
+                name = f"{database}.{table}"
+                raise UnsupportedChange(
+                    table_definitions.NOT_SHOWN, name=name, why=error
+                ) from error
             columns = [*definition.schema_columns(), *definition.hidden]
         for column in columns:
             if has_uncertain_labels(column):
@@ -162,7 +171,7 @@ def _exists(session: SelectSession, database: str, table: str) -> bool:
     try:
         session.query(f"SELECT 1 FROM {quoted_name(database, table)} LIMIT 0")  # noqa: S608 - quoted
     except SourceRefused as error:
-        if error.number in (_NO_SUCH_DATABASE, _NO_SUCH_TABLE):
+        if error.number in _NO_TABLE:
             return False
         raise
     return True

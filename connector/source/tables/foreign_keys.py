@@ -53,8 +53,6 @@ _LOGGED = "SHOW GLOBAL VARIABLES LIKE 'innodb_native_foreign_keys'"
 _RULES = re.compile(r"\)(?: ON DELETE (?P<delete>[A-Z ]+?))?(?: ON UPDATE (?P<update>[A-Z ]+?))?,?")
 _LOCK_WAIT_TIMEOUT = 1205
 _LOCK_SECONDS = 5
-# ER_NO_SUCH_TABLE, ER_BAD_DB_ERROR, and errors of rights: the table is gone since, or hidden.
-_NOT_SHOWN = frozenset({1146, 1049, 1142, 1143, 1044})
 
 
 class ServerKeys(KeySource):
@@ -151,12 +149,13 @@ def _foreign_key(
 
 
 def _shown(query: Query, database: str, table: str) -> list[str]:
-    """Return the lines of SHOW CREATE TABLE; none if the server does not show it."""
+    """Return the lines of SHOW CREATE TABLE; none if the server does not show it.
+
+    The table may be gone since, hidden or damaged; no other table has to wait for that.
+    """
     try:
         (row,) = query(f"SHOW CREATE TABLE {quoted_name(database, table)}")
-    except SourceRefused as error:
-        if error.number not in _NOT_SHOWN:
-            raise
+    except SourceRefused:
         return []
     return str(row["Create Table"]).splitlines()
 

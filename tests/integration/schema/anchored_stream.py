@@ -15,6 +15,9 @@ from connector.envelope.record_encoder import RecordEncoder
 from connector.envelope.schemas.anchored_tables import AnchoredTables
 from connector.progress.progress_record import Progress
 from connector.progress.stream_position import Instance, StreamPosition, awaited_columns
+from connector.quarantine.core.fences import Fences
+from connector.quarantine.core.guard import FENCE_TABLE, Guard
+from connector.quarantine.core.store import QuarantineStore
 from connector.records.record_batch import BatchingTarget
 from connector.run.delivery_stream import DeliveryStream
 from connector.settings.sections import SourceSettings
@@ -37,10 +40,19 @@ class AnchoredStream:
     """What Kafka would have of tables of one server, over all runs."""
 
     def __init__(
-        self, source: Endpoint, *tables: str, keeps_rows: bool = False, **settings: Any
+        self,
+        source: Endpoint,
+        *tables: str,
+        keeps_rows: bool = False,
+        is_guarded: bool = False,
+        **settings: Any,
     ) -> None:
-        """Follow `tables` from the log's end; `keeps_rows` as in `OnlineChanges`."""
+        """Follow `tables` from the log's end; `keeps_rows` as in `OnlineChanges`.
+
+        If it `is_guarded`, tables are set aside in a run; `fences` has the reasons by their names.
+        """
         self._keeps_rows = keeps_rows
+        self._is_guarded = is_guarded
         values: dict[str, Any] = {
             "host": source.host,
             "port": source.port,
@@ -55,6 +67,7 @@ class AnchoredStream:
         self.progress: Progress | None = None
         self.resyncs: list[tuple[str, str, str]] = []
         self.gone: list[str] = []
+        self.fences: dict[str, str] = {}
         self.run()
 
     def run(self, events_max: int | None = None, name: str = "p") -> list[Record]:
@@ -95,12 +108,13 @@ class AnchoredStream:
             changed=last.changed_tables if last is not None else (),
         )
         encoder.tables.unlogged = source.unlogged_columns()
+        decoder = EventDecoder(
+            file=source.point.file, position=source.point.position, mariadb=flavour == "mariadb"
+        )
+        fences = Fences(PREFIX, name, target, {}, heard)
+        store = QuarantineStore(encoder.options, name, encoder, decoder, target, 1 << 24)
         stream = DeliveryStream(
-            EventDecoder(
-                file=source.point.file,
-                position=source.point.position,
-                mariadb=flavour == "mariadb",
-            ),
+            decoder,
             TableFilter(self._settings.tables, self._settings.exclude_tables, heard),
             encoder,
             target,
@@ -111,6 +125,7 @@ class AnchoredStream:
                 last.online_changes if last is not None else {}, keeps_rows=self._keeps_rows
             ),
             listener=heard,
+            guard=Guard(FENCE_TABLE, encoder, fences, store) if self._is_guarded else None,
         )
         before = len(self.records)
         events = EventStream("source")
@@ -129,6 +144,7 @@ class AnchoredStream:
                 if stream.waiting and not stream.in_transaction:
                     self._commit(stream, target, batches, heard)
         self.gone += heard.dropped
+        self.fences |= {fence.name: fence.reason for fence in fences}
         return self.records[before:]
 
     def _commit(

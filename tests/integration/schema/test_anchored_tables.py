@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.errors import SourceRefused, UnsupportedChange, source_server, table_definitions
+from connector.errors import UnsupportedChange, source_server, table_definitions
 from local_stack import MariadbServer, MysqlServer, connect
 from tests.errors.patterns import fits
 from tests.integration.schema.anchored_stream import AnchoredStream, rows_of, schema_ids_of
@@ -293,22 +293,88 @@ def test_what_the_log_names_again_needs_no_server(
     assert len(set(schema_ids_of(stream.records, "t"))) == 1
 
 
-def test_a_table_that_the_account_may_not_read_is_refused(source: Source) -> None:
+@pytest.fixture
+def reader(source: Source) -> Iterator[dict[str, str]]:
+    """An account that may read the log, and no table yet."""
     source.execute(
-        "CREATE TABLE t (id INT PRIMARY KEY)",
         "DROP USER IF EXISTS reader",
         "CREATE USER reader IDENTIFIED BY 'pw'",
         "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO reader",
     )
-    stream = source.stream(user="reader", password="pw")
-    source.execute("INSERT INTO t VALUES (1)")
-    with pytest.raises(SourceRefused) as caught:
+    yield {"user": "reader", "password": "pw"}
+    source.execute("DROP USER reader")
+
+
+def test_a_table_that_the_account_may_not_read_is_set_aside_alone(
+    source: Source, reader: dict[str, str]
+) -> None:
+    for name in ("t", "other"):
+        source.execute(f"CREATE TABLE {name} (id INT PRIMARY KEY)")
+    source.execute("GRANT SELECT ON shop.other TO reader")
+    stream = source.stream(**reader)
+    guarded = source.stream(is_guarded=True, **reader)
+    source.execute(
+        "INSERT INTO other VALUES (1)", "INSERT INTO t VALUES (1)", "INSERT INTO other VALUES (2)"
+    )
+    with pytest.raises(UnsupportedChange) as caught:
         stream.run()
-    said = caught.value.text
-    assert "SELECT command denied to user 'reader'@'" in said
-    assert fits(said, source_server.NO_SELECT, number=1142), said
+    (message,) = [caught.value.message]
+    assert message.code is table_definitions.NOT_SHOWN
+    why = str(message.facts["why"])
+    assert fits(why.partition("] ")[2], source_server.NO_SELECT, number=1142), why
+    assert rows_of(guarded.run(), "other") == [row(id=1), row(id=2)]
+    assert guarded.fences == {"shop.t": str(caught.value)}
     source.execute("GRANT SELECT ON shop.* TO reader")
     assert rows_of(stream.run(), "t") == [row(id=1)]
+
+
+def test_a_table_whose_right_is_revoked_before_the_log_leaves_out_columns_is_set_aside_alone(
+    source: Source, reader: dict[str, str]
+) -> None:
+    if not source.mariadb:
+        pytest.skip("this server logs generated columns")
+    source.execute(
+        "GRANT SELECT ON shop.* TO reader",
+        "CREATE TABLE t (id INT PRIMARY KEY, a INT, g INT AS (a + 1) VIRTUAL)",
+        "CREATE TABLE other (id INT PRIMARY KEY)",
+    )
+    guarded = source.stream(is_guarded=True, **reader)
+    source.execute("INSERT INTO t (id, a) VALUES (1, 1)")
+    assert len(rows_of(guarded.run(), "t")) == 1
+    source.execute(
+        "SET SESSION binlog_row_image = MINIMAL",
+        "UPDATE t SET a = 2",
+        "ALTER TABLE t ADD COLUMN b INT",
+        "REVOKE SELECT ON shop.* FROM reader",
+        "GRANT SELECT ON shop.other TO reader",
+        "INSERT INTO other VALUES (1)",
+    )
+    assert rows_of(guarded.run(), "other") == [row(id=1)]
+    assert list(guarded.fences) == ["shop.t"]
+
+
+@pytest.mark.parametrize("view", ["of a table that is gone", "of an account that is gone"])
+def test_a_view_in_place_of_the_table_that_nobody_can_read_stands_for_no_table(
+    source: Source, view: str
+) -> None:
+    source.execute(
+        "CREATE TABLE t (id INT PRIMARY KEY)",
+        "CREATE TABLE other (id INT PRIMARY KEY)",
+        "CREATE TABLE base (id INT PRIMARY KEY)",
+        "DROP USER IF EXISTS gone",
+        "CREATE USER gone IDENTIFIED BY 'pw'",
+    )
+    stream = source.stream()
+    source.execute("INSERT INTO t VALUES (1)", "DROP TABLE t")
+    source.execute("CREATE DEFINER = gone SQL SECURITY DEFINER VIEW t AS SELECT id FROM base")
+    if view == "of a table that is gone":
+        source.execute("DROP TABLE base", "DROP USER gone")
+    else:
+        source.execute("DROP USER gone")
+    source.execute("INSERT INTO other VALUES (1)")
+    assert rows_of(stream.run(), "other") == [row(id=1)]
+    assert stream.gone == ["shop.t"]
+    assert rows_of(stream.records, "t") == []
 
 
 def test_a_table_that_went_without_a_word_in_the_log_is_refused(source: Source) -> None:
