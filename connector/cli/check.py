@@ -42,6 +42,7 @@ from connector.snapshot.signalled_copies import signal_rows
 from connector.source.checks.columns import check_columns
 from connector.source.checks.finding import Finding, Severity
 from connector.source.checks.format_gaps import not_seen
+from connector.source.checks.grants import global_privileges
 from connector.source.checks.preflight import check_source, require
 from connector.source.checks.row_gaps import row_gaps
 from connector.source.choice import check_server, choose_source
@@ -49,7 +50,12 @@ from connector.source.server.hosts import address_of, candidates
 from connector.source.server.mysql_server import MysqlServer
 from connector.source.server.product import version_of
 from connector.source.server.table_topics import table_topics
-from connector.source.tables.base_tables import are_hidden, base_tables, ignores_case
+from connector.source.tables.base_tables import (
+    are_hidden,
+    base_tables,
+    followed_by,
+    ignores_case,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -68,6 +74,8 @@ _MARKS = {
     Severity.WARNING: Text("advice", style="yellow"),
 }
 _GOOD = Text("ok", style="green")
+# An account with one of these sees every table.
+_SHOW_ALL = frozenset({"SELECT", "ALL PRIVILEGES"})
 
 
 def check_pipeline(
@@ -105,7 +113,7 @@ class _Check:
         self._settings = settings
         self._console = console
         self._waiting = waiting
-        # Of the first source that was shown.
+        # The followed ones of the first source that was shown.
         self._tables: list[BaseTable] = []
         self.unmatched: list[str] = []
 
@@ -169,12 +177,9 @@ class _Check:
 
     def topics(self) -> None:
         """Show tables that cannot have a topic beside the others; a run may end because of them."""
-        filter_ = TableFilter(self._settings.source.tables, self._settings.source.exclude_tables)
         claims = TopicClaims(table_topics(self._settings))
         ends = self._settings.quarantine.policy == STOP
         for table in self._tables:
-            if not filter_.follows(table.database, table.name):
-                continue
             try:
                 claims.of(table.database, table.name)
             except UnsupportedChange as error:
@@ -229,12 +234,15 @@ class _Check:
     def _show(self, server: MysqlServer, settings: SourceSettings, found: list[Finding]) -> None:
         """Show the findings of one server."""
         tables = base_tables(server)
-        self._tables = self._tables or tables
+        followed = followed_by(server, settings)
+        self._tables = self._tables or [
+            table for table in tables if followed.follows(table.database, table.name)
+        ]
         if ignores_case(server):
             self._settings = in_lower_case(self._settings)
         counts = list(table_counts(server, settings, tables))
         self.unmatched = self.unmatched or [each.pattern for each in counts if not each.tables]
-        findings = [*found, *(each.finding for each in counts)]
+        findings = [*found, *([each.finding for each in counts] or [_not_compared()])]
         identity = server.identity
         on = "" if server.cloud is None else f" on {server.cloud.value}"
         version = visible(identity.version)
@@ -285,11 +293,11 @@ class TableCount(NamedTuple):
 def table_counts(
     server: MysqlServer, settings: SourceSettings, tables: list[BaseTable]
 ) -> Iterator[TableCount]:
-    """Yield the number of tables for each pattern.
+    """Yield the number of tables for each pattern; none at all if the account sees no table.
 
-    An account without rights on tables sees none, but it can still follow them.
+    Without rights on tables, it can still follow them.
     """
-    if are_hidden(tables):
+    if are_hidden(tables) and not global_privileges(server) & _SHOW_ALL:
         return
     is_lower = ignores_case(server)
     for pattern in settings.tables:
@@ -297,6 +305,13 @@ def table_counts(
         yield TableCount(
             pattern, sum(wanted.follows(table.database, table.name) for table in tables)
         )
+
+
+def _not_compared() -> Finding:
+    """Return the finding for an account that sees no table that a pattern might match."""
+    value = "not compared: the account sees no table"
+    problem = Message(source_setup.NO_TABLE_SEEN, {"value": value})
+    return Finding("source.tables", value, "a table", False, problem, Severity.WARNING)
 
 
 def _table(findings: list[Finding]) -> Table:

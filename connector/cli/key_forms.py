@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from connector.changes.table_filter import TableFilter
 from connector.contract.key_forms import key_form
 from connector.errors import kafka_records
 from connector.errors.message import Message
@@ -27,17 +26,15 @@ _TOPICS_MAX: Final = 100
 
 
 def other_key_forms(settings: Settings, tables: Sequence[BaseTable]) -> Iterator[Message]:
-    """Yield what is to be said of each topic of followed `tables` with keys of another form.
+    """Yield what is to be said of each topic of `tables` with keys of another form.
 
     Raises SinkUnavailable or SinkRefused.
     """
-    filter_ = TableFilter(settings.source.tables, settings.source.exclude_tables)
     topics = table_topics(settings)
     followed: dict[str, str] = {}  # a table of each topic
     for table in tables:
-        if filter_.follows(table.database, table.name):
-            name = f"{table.database}.{table.name}"
-            followed.setdefault(topics.of(table.database, table.name), name)
+        name = f"{table.database}.{table.name}"
+        followed.setdefault(topics.of(table.database, table.name), name)
     wanted = "json" if settings.envelope.of_debezium is None else settings.envelope.key_format
     for newest in newest_keys(settings.kafka, followed, _TOPICS_MAX):
         found = key_form(newest.key)

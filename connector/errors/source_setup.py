@@ -238,6 +238,17 @@ NO_TABLE = ErrorCode(
     cause="The pattern may be misspelt, the table may come later, or a grant is missing.",
     example={"value": "erp.ordrs: 0 tables", "pattern": "erp.ordrs"},
 )
+NO_TABLE_SEEN = ErrorCode(
+    "S644",
+    "{source.tables} is {value}, wanted a table",
+    "to have the patterns compared with the tables, GRANT SELECT on these to the account",
+    cause=(
+        "A server hides tables that an account has no right to, so nobody can say whether the "
+        "patterns match any. The changes of tables arrive without the right, if the log names "
+        "their columns (binlog_row_metadata=FULL)."
+    ),
+    example={"value": "not compared: the account sees no table"},
+)
 NO_COLUMN = ErrorCode(
     "S643",
     "{pattern} names no column of a followed table",

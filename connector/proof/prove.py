@@ -35,9 +35,11 @@ from connector.proof.readable_values import ReadableValues
 from connector.proof.spans import find_spans
 from connector.proof.topic_records import TopicRecords
 from connector.proof.transaction_topic import TransactionTopic
+from connector.settings.lower_case import in_lower_case
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.sink.recovery import reading, reading_since
 from connector.sink.schema_registry import open_registry
+from connector.snapshot.copy_request import names_ignore_case, open_session
 from connector.source.server.outbox_form import outbox_form
 from connector.source.server.table_topics import table_topics
 
@@ -65,11 +67,19 @@ def prove(
     tell of, and for the newest committed progress. The pipeline may be running. Raises
     TransientError or DefiniteError.
     """
+    with open_session(settings) as session:
+        ignores_case = names_ignore_case(session)
+    if ignores_case:
+        settings = in_lower_case(settings)
+    tables = TableFilter(
+        settings.source.tables, settings.source.exclude_tables, ignores_case=ignores_case
+    )
     rolled_back: frozenset[str] = frozenset()
     while True:
         with ExitStack() as opened:
             try:
-                return _Proof(settings, first, until, clients, rolled_back, opened).run(show)
+                whole = _Proof(settings, tables, first, until, clients, rolled_back, opened)
+                return whole.run(show)
             except RolledBack as error:
                 # Its rows were expected before its end was known; the pipeline has taken them back.
                 rolled_back |= {error.transaction_id}
@@ -81,6 +91,7 @@ class _Proof:
     def __init__(
         self,
         settings: Settings,
+        tables: TableFilter,
         first: str | None,
         until: str | None,
         clients: KafkaClients,
@@ -103,7 +114,7 @@ class _Proof:
         mariadb = flavour == "mariadb"
         with reading(settings.kafka, schema_topic(prefix), clients) as (_, records):
             self._schemas = KnownSchemas(records, settings.name, mariadb=mariadb)
-        self._tables = TableFilter(settings.source.tables, settings.source.exclude_tables)
+        self._tables = tables
         self._table_topics = table_topics(settings)
         known = topics_with_rows(self._table_topics, self._tables, self._schemas.names)
         outbox = outbox_form(settings.envelope.outbox)

@@ -134,7 +134,7 @@ def ask(
     SourceRefused for a table that the account may not read and a condition that the server refuses,
     and the errors of connecting.
     """
-    with _session(settings) as session:
+    with open_session(settings) as session:
         found = matching_tables(session, settings, patterns)
         for database, table in found:
             _require_readable(session, database, table, where)
@@ -158,8 +158,11 @@ def require_condition(where: str) -> None:
         raise ConfigError(conditions.ARGUMENT, why=error) from error
 
 
-def _session(settings: Settings) -> SelectSession:
-    """Return a session on the first server that can be reached."""
+def open_session(settings: Settings) -> SelectSession:
+    """Return a session on the first server that can be reached.
+
+    Raises SourceUnavailable or SourceRefused.
+    """
     first, *others = candidates(settings.source)
     try:
         return SelectSession(first)

@@ -15,6 +15,8 @@ from local_stack import MariadbServer, MysqlServer
 from tests import forked_command
 from tests.errors.texts import text_of
 from tests.integration.database_stream import new_stream
+from tests.integration.harness import wait_until_settled
+from tests.integration.proof.delivered import proven
 from tests.integration.snapshots.test_snapshot import run_snapshot
 
 if TYPE_CHECKING:
@@ -71,11 +73,42 @@ def test_patterns_ignore_case_where_the_server_does(
             copied = run_snapshot(connector.config, f"{capitals}.Users")
             assert (copied.returncode, copied.stderr) == (0, "")
             seen = stream.changes()
+            wait_until_settled(stream.broker, stream.prefix)
+            proof = proven(connector.config)
             assert connector.terminate() == 0
+        done = forked_command.run("check", str(connector.config))
+        assert done.stdout.splitlines()[-1] == "ready", done.stdout + done.stderr
+        topic = f"{stream.prefix}.{stream.database}.users"
+        assert (proof.topics[topic].found, dict(proof.differences)) == (1, {})
         rows = [each.value["after"] for each in seen if each.op != "t"]
         assert rows[:2] == [{"id": 1, "Mail": "**"}, {"id": 2, "Mail": "**"}]
-        assert {each.topic for each in seen} == {f"{stream.prefix}.{stream.database}.users"}
+        assert {each.topic for each in seen} == {topic}
         assert text_of(copies.NONE_FOLLOWED_YET) not in connector.output()
+
+
+def test_check_tells_that_an_account_without_tables_sees_none_to_compare_patterns_with(
+    either_stream: Stream,
+) -> None:
+    stream = either_stream
+    user = f"u{stream.database}"
+    config = stream.config(source__user=user, source__password="pw", source__tables=["no.such"])
+    stream.execute(
+        f"CREATE USER {user} IDENTIFIED BY 'pw'",
+        f"GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO {user}",
+    )
+    told = text_of(source_setup.NO_TABLE_SEEN, value="").partition("; ")[2]
+    try:
+        done = forked_command.run("check", str(config))
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert f"source.tables: {told}" in done.stdout.splitlines()
+        # Who may see all tables sees that none has this name.
+        stream.execute(f"GRANT SELECT ON *.* TO {user}")
+        done = forked_command.run("check", str(config))
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert f"source.tables: {told}" not in done.stdout.splitlines()
+        assert done.stdout.splitlines()[-1].endswith("source.tables matches no table by no.such")
+    finally:
+        stream.execute(f"DROP USER {user}")
 
 
 def test_a_name_without_a_table_is_told_by_check_and_at_the_start(stream: Stream) -> None:
