@@ -38,6 +38,7 @@ from connector.source.checks.row_gap import RowGap
 from stream_jobs.__main__ import main as mirror
 from stream_jobs.cli.arguments import parsers
 from stream_jobs.cli.cuts_command import show_cuts
+from stream_jobs.cli.status_command import _job_lines
 from stream_jobs.cli.status_command import _print as print_status
 from stream_jobs.cuts.cut import Cut
 from stream_jobs.cuts.store import CutStore
@@ -133,7 +134,10 @@ def _mirror_status(_: Path) -> None:
     failure = Failure("2026-11-27T00:00:00+00:00", "M101", HOSTILE)
     job = JobStatus("failed", HOSTILE, HOSTILE, 1, "x", "y", "processingTime", failure)
     aside = TableStatus(HOSTILE, HOSTILE, SET_ASIDE, code="M101", reason=HOSTILE)
-    print_status([aside], job, Path("job.toml"), sys.stdout)
+    console = Console(width=400)
+    for line in _job_lines(job):
+        console.print(line)
+    print_status([aside], Path("job.toml"), console)
 
 
 def _settings(folder: Path) -> Settings:
