@@ -18,7 +18,7 @@ _COLUMN: Final = 3
 _CASE: Final = "letters of names have a case here: write them as the server does"
 _HELPERS: Final = "tables of gh-ost and pt-online-schema-change match only without a wildcard"
 _MASK: Final = re.compile(
-    r"column\.(?:mask\.with\.(?P<chars>\d+|length)\.chars|truncate\.to\.(?P<truncate>\d+)\.chars"
+    r"column\.(?:mask\.with\.(?P<chars>[0-9]{1,10}|length)\.chars|truncate\.to\.(?P<truncate>[0-9]{1,10})\.chars"
     r"|mask\.hash\.(?P<v2>v2\.)?(?P<hash>.+?)\.with\.salt\.(?P<salt>.+))"
 )
 

@@ -24,6 +24,8 @@ _T = TypeVar("_T")
 
 # Properties whose values are secrets.
 _SECRET: Final = ("password", "jaas", "secret", "token", "credential", "basic.auth")
+# Connect takes no greater ones than those of 64 bits.
+_NUMBER: Final = re.compile(r"[0-9]{1,19}")
 FLAGS: Final = {"true": True, "false": False}
 _SECTIONS: Final = (
     "",
@@ -103,7 +105,7 @@ class Draft:
         text = self.pop(name)
         if text is None:
             return
-        if not re.fullmatch(r"\d+", text):
+        if not _NUMBER.fullmatch(text):
             raise ConfigError(
                 codes.VALUE, path=self.connector.path, name=name, value=text, known=["a number"]
             )

@@ -317,6 +317,13 @@ def test_configuration_providers_are_recognised(tmp_path: Path, reference: str, 
     assert said in done.text
 
 
+@pytest.mark.parametrize("value", ["9" * 5000, "1" * 400, "\u0663", "-1"], ids=len)
+def test_a_number_that_connect_does_not_take_is_refused(tmp_path: Path, value: str) -> None:
+    done = imported(tmp_path, heartbeat__interval__ms=value)
+    assert done.code == 2
+    assert done.warnings.startswith("error: [C807] ")
+
+
 def test_what_has_no_counterpart_is_a_warning(tmp_path: Path) -> None:
     others = {
         "include.query": "true",
