@@ -36,7 +36,8 @@ _TEMPLATE: Final[dict[str, Any]] = {
         "$resolver": "timestamp",
         "pattern": {"format": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'", "timeZone": "UTC"},
     },
-    "log.level": {"$resolver": "pattern", "pattern": _LEVELS},
+    # A pattern ends with the stack trace, unless it is told not to.
+    "log.level": {"$resolver": "pattern", "pattern": _LEVELS, "stackTraceEnabled": False},
     "message": {"$resolver": "message", "stringified": True},
     "log.logger": {"$resolver": "logger", "field": "name"},
     "error.type": {"$resolver": "exception", "field": "className"},
