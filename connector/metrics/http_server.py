@@ -7,6 +7,7 @@ and actions, to which one posts.
 
 from __future__ import annotations
 
+import io
 import socket
 import sys
 import time
@@ -36,8 +37,9 @@ _PATHS = ("/metrics", "/healthz", "/readyz")
 _TEXT = ("Content-Type", "text/plain; charset=utf-8")
 
 
-# A client that says nothing for so long is dropped, so that it does not keep a thread.
-_SILENT_SECONDS = 10.0
+# A client whose request has not come whole after so long is dropped, so that it does not keep a
+# thread.
+_REQUEST_SECONDS = 10.0
 
 
 # Requests that are answered together; more wait in the queue of the socket.
@@ -183,8 +185,36 @@ class _ServerOf6(_Server):
     address_family = socket.AF_INET6
 
 
+class _Request(io.RawIOBase):
+    """The bytes of one request, each of which comes before its end."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._end = time.monotonic() + _REQUEST_SECONDS
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Raise TimeoutError once the end is over."""
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._connection.settimeout(left)
+        try:
+            return self._connection.recv_into(buffer)
+        finally:
+            self._connection.settimeout(_REQUEST_SECONDS)
+
+
 class _Handler(WSGIRequestHandler):
-    timeout = _SILENT_SECONDS
+    timeout = _REQUEST_SECONDS
+
+    def setup(self) -> None:
+        """Read the request from a stream that has an end: a client may send a byte now and then."""
+        super().setup()
+        self.rfile.close()
+        self.rfile = io.BufferedReader(_Request(self.connection))
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
         """Log nothing: a monitor asks every few seconds."""

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.metrics import server
+from connector.metrics import http_server, server
 from connector.metrics.figures import Figures
 from connector.settings.sections import Settings
 from connector.sink.request import asked_by, new_request, page_visitor
 from connector.status.actions import Actions
+from tests.integration.harness import PATIENCE_SECONDS
 from tests.integration.operation.test_metrics import free_port
 
 if TYPE_CHECKING:
@@ -156,6 +157,32 @@ def test_silent_clients_do_not_take_all_threads() -> None:
             stack.enter_context(socket.create_connection((name, int(port))))
         threads = sum("process_request_thread" in each.name for each in threading.enumerate())
         assert threads <= 33
+
+
+def test_a_client_that_sends_a_byte_now_and_then_is_dropped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_server, "_REQUEST_SECONDS", 0.5)
+    with acting(None) as (address, _):
+        name, _, port = address.rpartition(":")
+        with socket.create_connection((name, int(port))) as slow:
+            slow.sendall(b"GET / HTTP/1.1\r\n")
+            ended = threading.Event()
+
+            def trickle() -> None:
+                with contextlib.suppress(OSError):
+                    while not ended.wait(0.1):
+                        slow.sendall(b"X: y\r\n")
+
+            thread = threading.Thread(target=trickle)
+            thread.start()
+            try:
+                with contextlib.suppress(ConnectionResetError):
+                    slow.settimeout(PATIENCE_SECONDS)
+                    assert slow.recv(1) == b""
+            finally:
+                ended.set()
+                thread.join()
 
 
 def test_a_request_by_the_page_names_its_visitor_and_not_the_daemon() -> None:
