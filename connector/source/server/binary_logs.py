@@ -99,12 +99,28 @@ def set_rds_retention(hours: str) -> str:
     return f"CALL mysql.rds_set_configuration('{RDS_RETENTION}', {hours})"
 
 
+def next_events(
+    server: MysqlServer, file: str, position: int, count: int
+) -> list[dict[str, object]]:
+    """Return at most `count` rows of SHOW BINLOG EVENTS, from `position` on.
+
+    `Info` has statements in the character sets of their sessions: what is not UTF-8 is replaced.
+    """
+    rows = server.query_bytes(f"SHOW BINLOG EVENTS IN %s FROM {position} LIMIT {count}", (file,))
+    return [
+        {
+            name: value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+            for name, value in row.items()
+        }
+        for row in rows
+    ]
+
+
 def listed_events(server: MysqlServer, file: str) -> Iterator[dict[str, object]]:
     """Yield the rows of SHOW BINLOG EVENTS for one file, in pages."""
     position = FIRST_POSITION
     while True:
-        sql = f"SHOW BINLOG EVENTS IN %s FROM {position} LIMIT {_EVENTS_PER_QUERY}"
-        rows = server.query(sql, (file,))
+        rows = next_events(server, file, position, _EVENTS_PER_QUERY)
         yield from rows
         if len(rows) < _EVENTS_PER_QUERY:
             return
@@ -121,8 +137,7 @@ def transaction_without_gtid(
     those of the log, oldest first.
     """
     for name in files[files.index(file) :]:
-        sql = f"SHOW BINLOG EVENTS IN %s FROM {position} LIMIT {_EVENTS_BEFORE_TRANSACTIONS + 1}"
-        for row in server.query(sql, (name,)):
+        for row in next_events(server, name, position, _EVENTS_BEFORE_TRANSACTIONS + 1):
             event_type = str(row["Event_type"])
             if event_type.startswith("Gtid"):
                 return None

@@ -20,6 +20,7 @@ from connector.source.server.binary_logs import (
     binary_log_status,
     binary_logs,
     listed_events,
+    next_events,
     no_event,
 )
 from connector.source.start.start_validation import mariadb_point, require_position
@@ -108,7 +109,7 @@ def _after_gtids(server: MysqlServer, text: str) -> StartPoint:
 def _at_position(server: MysqlServer, file: str, position: int) -> StartPoint:
     file_bytes = require_position(server, file, position)
     # For a position inside an event, MySQL shows the next event; MariaDB answers with error 1220.
-    events = server.query(f"SHOW BINLOG EVENTS IN %s FROM {position} LIMIT 1", (file,))
+    events = next_events(server, file, position, 1)
     found = int(str(events[0]["Pos"])) if events else file_bytes
     if found != position:
         raise no_event(server.name, file, position)

@@ -161,6 +161,23 @@ def test_a_file_of_many_events_is_read_in_pages(
     assert str(whole.gtid_set) == executed(mysql)
 
 
+def test_statements_in_other_character_sets_are_no_obstacle(source: Source, schema: str) -> None:
+    """SHOW BINLOG EVENTS shows the bytes of a statement as its client has sent them."""
+    source.execute("FLUSH LOGS")
+    file, start = status(source)
+    before = resolve(source, f"position:{file}:{start}")
+    with local_stack.connect(source.server.endpoint) as connection:
+        connection.set_character_set("latin1")
+        with connection.cursor() as cursor:
+            cursor.execute(f"CREATE TABLE {schema}.t (id INT) COMMENT '\xe4'")
+    with MysqlServer.connect(source.settings()) as server:
+        validate_start(server, before)
+    assert resolve(source, f"position:{file}:{start}") == before
+    file, end = status(source)
+    after = resolve(source, f"position:{file}:{end}")
+    assert str(after.gtid_set) == executed(source).replace("\n", "")
+
+
 def test_a_position_where_no_event_starts_is_refused(source: Source) -> None:
     file, _ = status(source)
     said = refusal(source, f"position:{file}:5")
