@@ -11,8 +11,7 @@ import time
 from threading import Event
 from typing import TYPE_CHECKING
 
-from connector.errors import SourceRefused, copies
-from connector.snapshot.jobs import ChunkJob, ChunkRead, Failed, PlanJob, TableChanged
+from connector.snapshot.jobs import ChunkJob, ChunkRead, Failed, PlanJob, TableBusy, TableChanged
 from connector.snapshot.plan import plan
 from connector.snapshot.table_reader import Pause, TableReader
 from connector.snapshot.table_state import KeyRange
@@ -35,6 +34,9 @@ if TYPE_CHECKING:
     from stream_jobs.apply.values import ZeroDates
     from stream_jobs.choices.table_choices import TableChoices
     from verification.key_ranges import KeyRanges
+
+# Before rows are read again that the server was too busy to read.
+_BUSY_SECONDS = 10.0
 
 
 class SourceTable:
@@ -153,11 +155,13 @@ class SourceTable:
             window=0,
             changes=0,
         )
-        for answer in self._reader.answers(job):
-            if isinstance(answer, ChunkRead):
-                return answer
-            if isinstance(answer, Pause):
-                time.sleep(answer.seconds)
-            elif isinstance(answer, (Failed, TableChanged)):
-                raise answer.error
-        raise SourceRefused(copies.OTHER_TABLE_NOW)
+        while True:
+            for answer in self._reader.answers(job):
+                if isinstance(answer, ChunkRead):
+                    return answer
+                if isinstance(answer, Pause):
+                    time.sleep(answer.seconds)
+                elif isinstance(answer, TableBusy):
+                    time.sleep(_BUSY_SECONDS)
+                elif isinstance(answer, (Failed, TableChanged)):
+                    raise answer.error

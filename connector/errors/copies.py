@@ -164,6 +164,19 @@ NOT_LOCKED = ErrorCode(
     ),
     example=_TABLE,
 )
+LOCKED = ErrorCode(
+    "R328",
+    "table {table} could not be read in time: another session holds a lock on it, or a statement "
+    "on it waits for one",
+    "look in SHOW PROCESSLIST for LOCK TABLES, for transactions that use the table, and for "
+    "statements that wait for a metadata lock",
+    end=End.LOGGED,
+    cause=(
+        "A copy waits only some seconds for a lock. It goes on with other tables, and tries again "
+        "later."
+    ),
+    example=_TABLE,
+)
 KEY_TYPE = ErrorCode(
     "R322",
     "copy of table {table}: rows cannot be taken back by their keys, because of column {column}",

@@ -92,6 +92,13 @@ LOCK_WAIT = _passes(
     "look for a session that holds locks",
     "Another session holds a lock on the table for longer than the server lets a statement wait.",
 )
+DEADLOCK = _passes(
+    "S215",
+    1213,
+    "Deadlock found when trying to get lock; try restarting transaction",
+    "look for sessions that hold locks",
+    "Sessions wait for each other's locks, and the server has chosen this one to give way.",
+)
 ACCOUNT_LIMIT = _passes(
     "S207",
     1226,

@@ -35,6 +35,11 @@ _COPIES: tuple[tuple[str, str, Callable[[CopyFigures], float | None]], ...] = (
     ("snapshot_estimated_rows", "Rows that the table has", lambda c: c.estimated_rows),
     ("snapshot_rows_per_second", "Speed of the copy", lambda c: c.rows_per_second),
     ("snapshot_eta_seconds", "Until the copy is complete", lambda c: c.eta_seconds),
+    (
+        "snapshot_waiting_seconds",
+        "For how long the table could not be read, because others have locked it",
+        lambda c: c.waiting_seconds,
+    ),
 )
 
 

@@ -81,6 +81,9 @@ class CopyFigures:
     estimated_rows: int
     rows_per_second: float
     eta_seconds: float | None
+    # Why the table cannot be read now, and for how long it could not.
+    waits_for: ConnectorError | None = None
+    waiting_seconds: float | None = None
 
 
 class Watch(Protocol):

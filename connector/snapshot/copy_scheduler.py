@@ -27,12 +27,13 @@ from connector.snapshot.jobs import (
     Failed,
     KeysJob,
     KeysRead,
-    PassBusy,
     PassChunk,
     PassJob,
+    PassOpened,
     PassReady,
     PlanJob,
     Planned,
+    TableBusy,
     TableChanged,
 )
 from connector.snapshot.listed_keys import listed_keys
@@ -42,6 +43,7 @@ from connector.snapshot.table_state import NO_REQUEST
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from connector.errors import ConnectorError
     from connector.settings.sections import SnapshotSettings
     from connector.snapshot.jobs import Result
     from connector.snapshot.output import CopyOutput
@@ -50,8 +52,6 @@ if TYPE_CHECKING:
     from connector.snapshot.table_state import TableState
     from connector.snapshot.watermark import LogPosition
 
-# The pause before a table that is read at once is tried again.
-_PASS_PAUSE_SECONDS = 10.0
 # How many times in a row a table may differ from what the log says.
 _CHANGES_MAX = 5
 
@@ -95,7 +95,6 @@ class CopyScheduler:
         self._read: list[ChunkRead | KeysRead] = []
         self._unread = 0
         self._pass: TablePass | None = None
-        self._pass_not_before = 0.0
         self._not_before = 0.0  # the stream has its turn until then
         self._seen: LogPosition | None = None
 
@@ -163,6 +162,9 @@ class CopyScheduler:
                 self._unread -= 1
             copy = next((copy for copy in self.copies if copy.number == result.job.copy), None)
             if copy is not None:
+                if isinstance(result, (ChunkRead, KeysRead, PassOpened)):
+                    for each in self._together(copy):
+                        each.go_on()
                 self._take(copy, result)
             elif isinstance(result, (PassReady, PassChunk)):
                 readers.go_on()
@@ -180,18 +182,24 @@ class CopyScheduler:
         elif isinstance(result, Failed):
             for each in self._together(copy) if isinstance(result.job, PassJob) else [copy]:
                 self._failed(each, result.error)
+        elif isinstance(result, TableBusy):
+            self._put_off(copy, result.error)
         elif self._pass is not None and copy in self._pass.copies:
-            if isinstance(result, PassBusy):
-                self._log.warning(
-                    "the copy of a table that is read at once could not begin; trying again",
-                    table=copy.state.name,
-                    **fields(result.error),
-                    retry_in_seconds=_PASS_PAUSE_SECONDS,
-                )
-                self.drop(copy)
-                self._pass_not_before = self._output.seconds + _PASS_PAUSE_SECONDS
-            else:
-                self._pass.take(result)
+            self._pass.take(result)
+
+    def _put_off(self, copy: TableCopy, error: ConnectorError) -> None:
+        """Go on with other tables, and try again later."""
+        together = [copy]
+        if self._pass is not None and copy in self._pass.copies:
+            together = self._pass.copies
+        self.drop(copy)
+        for each in together:
+            self._log.warning(
+                "a table cannot be read now; trying again",
+                table=each.state.name,
+                **fields(error),
+                retry_in_seconds=round(each.put_off(error, self._output.seconds)),
+            )
 
     def _take_plan(self, copy: TableCopy, planned: Planned) -> None:
         state = copy.state
@@ -365,10 +373,11 @@ class CopyScheduler:
         ]
 
     def _worked_on(self) -> list[TableCopy]:
-        """Return the first copies, and those that are made together with them."""
+        """Return the first copies that need not wait, and those made together with them."""
         found: dict[int, TableCopy] = {}
-        for copy in self.copies[: self._settings.connections + 1]:
-            found |= {each.number: each for each in self._together(copy)}
+        ready = [copy for copy in self.copies if copy.not_before <= self._output.seconds]
+        for copy in ready[: self._settings.connections + 1]:
+            found |= {each.number: each for each in self._together(copy) if each in ready}
         return list(found.values())
 
     def _ask_for_rows(self, copy: TableCopy, readers: ReaderPool) -> None:
@@ -379,7 +388,7 @@ class CopyScheduler:
             are_planned = position is not None and all(
                 each.planned is not None and position >= each.planned.end for each in copies
             )
-            if are_planned and self._pass is None and self._output.seconds >= self._pass_not_before:
+            if are_planned and self._pass is None:
                 bytes_max = self._settings.chunk_bytes_max
                 self._pass = TablePass(copies, self._output, readers, bytes_max)
         else:

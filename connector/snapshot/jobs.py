@@ -164,10 +164,10 @@ class TableChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class PassBusy:
-    """The rows cannot be read now; a later attempt may succeed."""
+class TableBusy:
+    """The table cannot be read now, and others can; a later attempt may succeed."""
 
-    job: PassJob
+    job: ChunkJob | KeysJob | PassJob | PlanJob
     error: ConnectorError
 
 
@@ -181,4 +181,4 @@ class Failed:
 
 Job = PlanJob | ChunkJob | KeysJob | PassJob
 PassResult = PassReady | PassOpened | PassChunk
-Result = Planned | ChunkRead | KeysRead | PassResult | PassBusy | TableChanged | Failed
+Result = Planned | ChunkRead | KeysRead | PassResult | TableBusy | TableChanged | Failed

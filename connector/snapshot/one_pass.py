@@ -17,9 +17,10 @@ import time
 from typing import TYPE_CHECKING
 
 from connector.errors import SourceUnavailable, copies
-from connector.snapshot.jobs import PassBusy, PassChunk, PassJob, PassOpened, PassReady, Result
+from connector.snapshot.jobs import PassChunk, PassJob, PassOpened, PassReady, Result, TableBusy
 from connector.snapshot.keyset import select_rows
 from connector.snapshot.watermark import LogPosition, log_end, open_snapshot
+from connector.source.server.server_errors import LOCK_WAIT_TIMEOUT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from connector.envelope.debezium.form import DebeziumForm
     from connector.source.server.select_session import SelectSession
 
-_LOCK_WAIT_TIMEOUT = 1205
-# Writers queue after a session that waits for a lock.
-_LOCK_SECONDS = 5
 # While the stream and Kafka are busy, the server waits with the rows.
 _WRITE_SECONDS = 7 * 24 * 3600
 _NS_PER_US = 1000
@@ -44,19 +42,22 @@ def read_at_once(
     closing: Event,
     debezium: DebeziumForm | None = None,
 ) -> Iterator[Result]:
-    """Yield `PassReady`, then `PassOpened` and each `PassChunk`, or `PassBusy`.
+    """Yield `PassReady`, then `PassOpened` and each `PassChunk`, or `TableBusy`.
 
-    After `PassReady` the stream stands still, until `PassOpened` or `PassBusy`. Unless all rows are
-    taken, the session cannot be used again. The rows have the form `debezium`, if there is one.
+    After `PassReady` the stream stands still, until `PassOpened` or `TableBusy`. Unless all rows
+    are taken, the session cannot be used again. The rows have the form `debezium`, if there is one.
     Raises the errors of the session.
     """
     session.query(f"SET SESSION net_write_timeout = {_WRITE_SECONDS}")
     mariadb = session.identity.flavour == "mariadb"
+    if mariadb:
+        # Between two tables, the transaction waits until the rows are written.
+        session.query("SET SESSION idle_transaction_timeout = 0")
     yield PassReady(job)
     read_us = time.time_ns() // _NS_PER_US
     if not all(part.transactional for part in job.parts):
         if not _lock(session, job):
-            yield PassBusy(job, SourceUnavailable(copies.NOT_LOCKED, table=job.names))
+            yield TableBusy(job, SourceUnavailable(copies.NOT_LOCKED, table=job.names))
             return
         position = log_end(session)
     elif mariadb:
@@ -64,7 +65,7 @@ def read_at_once(
     else:
         with open_session() as locking:
             if not _lock(locking, job):
-                yield PassBusy(job, SourceUnavailable(copies.NOT_LOCKED, table=job.names))
+                yield TableBusy(job, SourceUnavailable(copies.NOT_LOCKED, table=job.names))
                 return
             position = _snapshot_at(session, locking)
     yield PassOpened(job, position, read_us)
@@ -85,12 +86,11 @@ def _snapshot_at(session: SelectSession, locking: SelectSession) -> LogPosition:
 
 def _lock(session: SelectSession, job: PassJob) -> bool:
     """Lock the tables against writers; return whether that succeeded in time."""
-    session.query(f"SET SESSION lock_wait_timeout = {_LOCK_SECONDS}")
     try:
         names = ", ".join(f"{part.table.quoted_name} READ" for part in job.parts)
         session.query(f"LOCK TABLES {names}")
     except SourceUnavailable as error:
-        if error.number != _LOCK_WAIT_TIMEOUT:
+        if error.number != LOCK_WAIT_TIMEOUT:
             raise
         return False
     return True

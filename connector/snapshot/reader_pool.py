@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from connector.snapshot.jobs import Job, Result
 
 _JOIN_SECONDS = 5.0
+# A table that others have locked waits, and its copy is tried again later. While a session waits
+# for a lock, others that come later may wait, too.
+_LOCKS = "SET SESSION lock_wait_timeout = 5, innodb_lock_wait_timeout = 5"
+# On MariaDB a chunk is read in a transaction, whose metadata lock must not outlast a connector that
+# hangs in the middle of it; seconds.
+_IDLE = "SET SESSION idle_transaction_timeout = 30"
 
 
 class ReaderPool:
@@ -112,6 +118,9 @@ class ReaderPool:
         if ended:
             session.close()
         try:
+            session.query(_LOCKS)
+            if session.identity.flavour == "mariadb":
+                session.query(_IDLE)
             yield session
         finally:
             with self._lock:

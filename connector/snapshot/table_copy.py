@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,10 @@ _RECORD_BYTES = 64
 # A chunk should use only a part of its bytes, because rows differ in size.
 _FILLED_PART = 0.75
 _GROWTH = 2
+# The pause before a table that cannot be read is tried again: as long as it has waited, but not
+# shorter or longer than this.
+_PAUSE_SECONDS = 3.0
+_PAUSE_SECONDS_MAX = 60.0
 
 _numbers = count(1)
 
@@ -51,6 +56,9 @@ class TableCopy:
         self.changed = 0  # how often the table was different since rows were written
         self.listed: list[ListedKey] = []  # the keys of the state
         self.cost_seconds = 0.0  # spent on reading and writing rows, without any waiting
+        self.not_before = 0.0  # the table is read again from then on
+        # Why the table cannot be read now, and since when.
+        self._busy: tuple[ConnectorError, float] | None = None
         self._settings = settings
         self._limit = 1
         # For each part: the key to continue after, and whether the part is read to its end.
@@ -123,6 +131,18 @@ class TableCopy:
             window,
             self.watched.changes,
         )
+
+    def put_off(self, error: ConnectorError, seconds: float) -> float:
+        """Read the table later, because of `error`; return after how many seconds."""
+        since = seconds if self._busy is None else self._busy[1]
+        self._busy = error, since
+        pause = min(max(_PAUSE_SECONDS, seconds - since), _PAUSE_SECONDS_MAX)
+        self.not_before = seconds + pause
+        return pause
+
+    def go_on(self) -> None:
+        """Note that the table can be read again."""
+        self._busy = None
 
     def pass_part(self) -> PassPart:
         """Return what a pass reads of the table."""
@@ -204,4 +224,9 @@ class TableCopy:
         # A copy with more rows than the estimate has no known rest.
         left = state.estimated_rows - state.rows
         eta = left / per_second if per_second and left > 0 else None
-        return CopyFigures(state.rows, max(state.estimated_rows, state.rows), per_second, eta)
+        estimated_rows = max(state.estimated_rows, state.rows)
+        figures = CopyFigures(state.rows, estimated_rows, per_second, eta)
+        busy = self._busy
+        if busy is None:
+            return figures
+        return replace(figures, waits_for=busy[0], waiting_seconds=seconds - busy[1])

@@ -1,7 +1,8 @@
 """A job becomes its answers, over one connection.
 
 After an error that passes, the reader tries again on a new connection: the stream does not stop
-because a copy has to wait.
+because a copy has to wait. If only the table has to wait, the answer says so, and the reader takes
+the next job: other tables do not wait for this one.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from connector.snapshot.jobs import (
     Job,
     KeysJob,
     KeysRead,
-    PassBusy,
     PassJob,
     PassPart,
     PlanJob,
     Result,
+    TableBusy,
     TableChanged,
 )
 from connector.snapshot.keyset import select_chunk, select_rows
@@ -34,6 +35,7 @@ from connector.snapshot.one_pass import read_at_once
 from connector.snapshot.plan import is_absent, plan, table_exists
 from connector.snapshot.throttle import Throttle
 from connector.snapshot.watermark import log_end, read_after_delivered
+from connector.source.server.server_errors import DEADLOCK, LOCK_WAIT_TIMEOUT
 from connector.source.tables.selected_table import SelectedTable
 from connector.source.tables.table_definition import TableMissing
 
@@ -61,6 +63,7 @@ _TIMEOUTS = frozenset({3024, 1969})
 # The table is gone, or a different one: ER_BAD_DB_ERROR, ER_BAD_FIELD_ERROR, ER_NO_SUCH_TABLE,
 # ER_TABLE_DEF_CHANGED.
 _CHANGED = frozenset({1049, 1054, 1146, 1412})
+_LOCKED = frozenset({LOCK_WAIT_TIMEOUT, DEADLOCK})
 # ER_TABLEACCESS_DENIED_ERROR, ER_COLUMNACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR.
 _DENIED = frozenset({1142, 1143, 1044})
 
@@ -113,9 +116,9 @@ class TableReader:
                 self.close()
                 if self._closing.is_set():
                     return
-                if isinstance(job, PassJob):
-                    # The stream must not stand still during the pause.
-                    yield PassBusy(job, error)
+                busy = _busy(job, error)
+                if busy is not None:
+                    yield busy
                     return
                 structlog.get_logger().warning(
                     "reading of a table was interrupted", **fields(error), retry_in_seconds=pause
@@ -264,6 +267,17 @@ class TableReader:
         if table == planned:
             return None
         return TableChanged(job, log_end(session), False, SourceRefused(copies.OTHER_TABLE_NOW))
+
+
+def _busy(job: Job, error: ConnectorError) -> TableBusy | None:
+    """Return that only the table has to wait; None if nothing can be read after `error`."""
+    if isinstance(job, PassJob):
+        # The stream must not stand still during a pause.
+        return TableBusy(job, error)
+    if isinstance(error, SourceUnavailable) and error.number in _LOCKED:
+        name = ".".join(_table_of(job))
+        return TableBusy(job, SourceUnavailable(copies.LOCKED, table=name))
+    return TableBusy(job, error) if error.code is copies.SLOW else None
 
 
 def _changed_table(

@@ -173,6 +173,16 @@ def _progress(figures: Figures, lag: Lag | None, lagging_seconds: float) -> Iter
             State.LAGGING, Level.WARNING, f"the stream is {duration(lag.seconds)} late{left}"
         )
     copies = figures.copies()
+    waiting = {name: copy for name, copy in copies.items() if copy.waits_for is not None}
+    for name, copy in sorted(waiting.items()):
+        assert copy.waits_for is not None
+        yield Condition(
+            State.COPYING,
+            Level.WARNING,
+            f"the copy of {name} has waited for {duration(copy.waiting_seconds or 0.0)}: "
+            f"{copy.waits_for.text}",
+            copy.waits_for.code.code,
+        )
     if copies:
         yield Condition(
             State.COPYING,

@@ -168,8 +168,9 @@ class CopyProgress:
     estimated_rows: int
     rows_per_second: float | None = None
     eta_seconds: float | None = None
-    error: str = ""
-    since: float | None = None  # since when rows that foreign keys have changed wait for it
+    error: str = ""  # why it failed, or why the table cannot be read now
+    # Since when rows that foreign keys have changed wait for it, or the table cannot be read.
+    since: float | None = None
 
     @property
     def part(self) -> float:

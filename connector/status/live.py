@@ -171,9 +171,15 @@ def _table(
 ) -> TableFacts:
     shown: CopyProgress | None = None
     if copy is not None:
-        phase = "copying" if copy.estimated_rows else "waiting"
+        waits_for = copy.waits_for
         shown = CopyProgress(
-            phase, copy.rows, copy.estimated_rows, copy.rows_per_second, copy.eta_seconds
+            "copying" if copy.estimated_rows else "waiting",
+            copy.rows,
+            copy.estimated_rows,
+            copy.rows_per_second,
+            copy.eta_seconds,
+            "" if waits_for is None else str(waits_for),
+            None if copy.waiting_seconds is None else time.time() - copy.waiting_seconds,
         )
     elif failed is not None:
         shown = CopyProgress("failed", 0, 0, error=failed)

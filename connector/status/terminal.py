@@ -231,15 +231,17 @@ def _notes(table: TableFacts, now: float) -> Text:
     copy, held = table.copy, table.kept_back
     if copy is not None and copy.phase == "waiting":
         notes.append("waits to be copied", style="dim")
-        if copy.since is not None:
+        if copy.since is not None and not copy.error:
             notes.append(f": foreign keys have changed rows at {clock(copy.since, now)}")
     elif copy is not None and copy.phase == "copying":
         notes.append_text(_bar(copy.part, "cyan"))
         notes.append(f" {number(copy.rows)} of about {number(copy.estimated_rows)} rows")
         if copy.eta_seconds is not None:
             notes.append(f", {duration(copy.eta_seconds)} left")
-    elif copy is not None:
+    elif copy is not None and copy.phase == "failed":
         notes.append(f"copy failed: {visible(copy.error)}", style="red")
+    if copy is not None and copy.phase != "failed" and copy.since is not None and copy.error:
+        notes.append(f"\nsince {clock(copy.since, now)}: {visible(copy.error)}", style="yellow")
     if held is not None:
         what = "the whole table" if held.whole else amount(held.keys, "key")
         notes.append("\n" if notes else "")

@@ -28,7 +28,9 @@ PROGRESS = Progress(
     pid=7,
     committed_at_ms=1,
 )
-COPY = CopyFigures(rows=10, estimated_rows=40, rows_per_second=5.0, eta_seconds=6.0)
+COPY = CopyFigures(
+    rows=10, estimated_rows=40, rows_per_second=5.0, eta_seconds=6.0, waiting_seconds=2.0
+)
 
 
 def complete() -> Figures:

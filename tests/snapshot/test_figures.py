@@ -6,6 +6,7 @@ import pytest
 
 from connector.cli.snapshot import _total
 from connector.envelope.key_watch import WatchedTable
+from connector.errors import SourceUnavailable, copies
 from connector.metrics.figures import CopyFigures
 from connector.settings.sections import SnapshotSettings
 from connector.snapshot.table_copy import TableCopy
@@ -27,3 +28,15 @@ def test_an_estimate_that_is_passed_tells_nothing_of_the_rest(
     assert _total(state) == (estimated if eta is not None else None)
     state.phase = "complete"
     assert _total(state) == rows
+
+
+def test_a_table_that_stays_locked_is_tried_less_and_less_often() -> None:
+    copy = TableCopy(TableState("shop", "orders"), WatchedTable(), SnapshotSettings())
+    locked = SourceUnavailable(copies.LOCKED, table="shop.orders")
+    pauses = [copy.put_off(locked, now) for now in (100.0, 108.0, 121.0, 500.0)]
+    assert pauses == [3.0, 8.0, 21.0, 60.0]
+    assert copy.not_before == 560.0
+    figures = copy.figures(510.0)
+    assert (figures.waits_for, figures.waiting_seconds) == (locked, 410.0)
+    copy.go_on()
+    assert copy.figures(511.0).waits_for is None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import SinkUnavailable, SourceUnavailable, kafka, stream_positions
+from connector.errors import SinkUnavailable, SourceUnavailable, copies, kafka, stream_positions
 from connector.metrics.figures import CopyFigures, FencedFigures, Figures, Lag
 from connector.status.conditions import conditions
 from connector.status.facts import Level, State
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 DAY = 86_400
 NO_ANSWER = SinkUnavailable(kafka.NO_ANSWER, answered=False, servers="k:9092")
+LOCKED = SourceUnavailable(copies.LOCKED, table="shop.t")
 DEAD = SourceUnavailable(stream_positions.QUIET, address="db1:3306", seconds=4.0)
 
 
@@ -47,6 +48,11 @@ def kept_for_ever(figures: Figures) -> None:
 
 def copying(figures: Figures) -> None:
     figures.copies = lambda: {"shop.t": CopyFigures(1, 2, 1.0, 1.0)}
+
+
+def locked_out(figures: Figures) -> None:
+    waiting = CopyFigures(1, 2, 0.0, None, LOCKED, 90.0)
+    figures.copies = lambda: {"shop.t": waiting, "shop.items": CopyFigures(1, 2, 1.0, 1.0)}
 
 
 def cascaded(figures: Figures) -> None:
@@ -94,6 +100,7 @@ def not_open(figures: Figures) -> None:
         ([purging], [State.PURGE_SOON, State.STREAMING], Level.CRITICAL),
         ([purging_by_size], [State.PURGE_SOON, State.STREAMING], Level.CRITICAL),
         ([copying], [State.COPYING, State.STREAMING], Level.GOOD),
+        ([locked_out], [State.COPYING, State.COPYING, State.STREAMING], Level.WARNING),
         ([cascaded], [State.COPYING, State.STREAMING], Level.GOOD),
         ([fenced, late], [State.QUARANTINE, State.LAGGING, State.STREAMING], Level.CRITICAL),
         ([failed], [State.COPY_FAILED, State.STREAMING], Level.CRITICAL),
@@ -123,6 +130,14 @@ def test_an_error_is_told_with_its_code() -> None:
     away = conditions(figures, 0.02)[0]
     assert away.code == kafka.NO_ANSWER.code
     assert away.reason.startswith("Kafka has not answered for 0.0 s: kafka k:9092: ")
+
+
+def test_a_copy_that_waits_for_a_lock_names_its_table() -> None:
+    figures = streaming()
+    locked_out(figures)
+    waiting = conditions(figures, 0.02)[0]
+    assert waiting.code == copies.LOCKED.code
+    assert waiting.reason == f"the copy of shop.t has waited for 1 min 30 s: {LOCKED.text}"
 
 
 def test_a_stream_that_commits_seldom_is_not_late_for_that() -> None:

@@ -21,6 +21,7 @@ from connector.progress.order import file_number
 from connector.source.server.binary_logs import status_query
 from connector.source.server.identity import another_answered
 from connector.source.server.select_session import SelectSession
+from connector.source.server.server_errors import LOCK_WAIT_TIMEOUT
 from connector.source.tables.base_tables import SYSTEM_LIST
 
 if TYPE_CHECKING:
@@ -51,7 +52,6 @@ _ACTIONS = f"""
 """  # noqa: S608 - constants
 _LOGGED = "SHOW GLOBAL VARIABLES LIKE 'innodb_native_foreign_keys'"
 _RULES = re.compile(r"\)(?: ON DELETE (?P<delete>[A-Z ]+?))?(?: ON UPDATE (?P<update>[A-Z ]+?))?,?")
-_LOCK_WAIT_TIMEOUT = 1205
 _LOCK_SECONDS = 5
 
 
@@ -92,7 +92,7 @@ def _wait_for_statements(session: SelectSession, tables: list[TableName]) -> Non
             with suppress(SourceRefused):
                 session.query(f"SELECT 1 FROM {quoted_name(database, table)} LIMIT 0")  # noqa: S608 - quoted
         except SourceUnavailable as error:
-            if error.number != _LOCK_WAIT_TIMEOUT:
+            if error.number != LOCK_WAIT_TIMEOUT:
                 raise
 
 

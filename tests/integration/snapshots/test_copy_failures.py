@@ -23,11 +23,11 @@ from connector.snapshot.copy_request import _require_readable
 from connector.snapshot.copy_scheduler import CopyScheduler
 from connector.snapshot.jobs import (
     Failed,
-    PassBusy,
     PassJob,
     PassPart,
     PassReady,
     PlanJob,
+    TableBusy,
     TableChanged,
 )
 from connector.snapshot.reader_pool import ReaderPool
@@ -164,7 +164,7 @@ def test_a_table_that_is_locked_for_too_long_is_tried_again(source: Source, tabl
         writer.query(f"LOCK TABLES {described.quoted_name} WRITE")
         readers = ReaderPool(source.settings(), SnapshotSettings(), session.identity)
         result = result_of_pass(readers, described)
-    assert isinstance(result, PassBusy)
+    assert isinstance(result, TableBusy)
     assert result.error.text == text_of(copies.NOT_LOCKED, table=table)
 
 

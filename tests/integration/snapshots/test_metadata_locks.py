@@ -1,13 +1,14 @@
-"""What copies hold of a table while they do not read it: nothing that stops a statement on it."""
+"""Metadata locks: copies hold none while they do not read, and wait for those of others apart."""
 
 from __future__ import annotations
 
+import threading
 from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import SourceRefused
+from connector.errors import SourceRefused, copies
 from connector.settings.sections import SnapshotSettings
 from connector.snapshot.jobs import ChunkJob, TableChanged
 from connector.snapshot.reader_pool import ReaderPool
@@ -15,9 +16,16 @@ from connector.snapshot.table_state import KeyRange
 from connector.snapshot.watermark import Delivered, log_end, read_after_delivered
 from connector.source.server.select_session import SelectSession
 from connector.source.tables.selected_table import SelectedTable
+from local_stack import connect
+from local_stack.managed_server import free_port
+from tests.errors.texts import shown
+from tests.integration.harness import wait_until
+from tests.integration.operation.test_status import wait_for
+from tests.integration.snapshots.test_snapshot import topics_equal_the_source, wait_for_copies
 
 if TYPE_CHECKING:
     from connector.settings.sections import SourceSettings
+    from tests.integration.database_stream import Stream
     from tests.integration.source_server import Source
 
 pytestmark = pytest.mark.server
@@ -98,3 +106,62 @@ def test_a_table_that_changes_under_a_snapshot_is_not_locked_after_the_error(
             # ER_BAD_FIELD_ERROR, ER_TABLE_DEF_CHANGED.
             assert error.number in (1054, 1412)  # noqa: PT017 - a snapshot of MariaDB alone has it
         source.execute(_IN_TIME, f"ALTER TABLE {name} ADD COLUMN w INT")
+
+
+@pytest.mark.kafka
+@pytest.mark.timeout(300)
+def test_tables_that_others_have_locked_stop_no_other_table(either_stream: Stream) -> None:
+    stream = either_stream
+    stream.execute(
+        "CREATE TABLE locked (id INT PRIMARY KEY)",
+        "CREATE TABLE queued (id INT PRIMARY KEY)",
+        "CREATE TABLE unlocked (id INT PRIMARY KEY)",
+        *(f"INSERT INTO {name} VALUES (1), (2)" for name in ("locked", "queued", "unlocked")),
+    )
+    names = [f"{stream.database}.{name}" for name in ("locked", "queued", "unlocked")]
+    altering = threading.Thread(
+        target=stream.execute, args=("ALTER TABLE queued ADD COLUMN v INT",), daemon=True
+    )
+    port = free_port()
+    with (
+        connect(stream.source, stream.database) as holder,
+        holder.cursor() as cursor,
+        connect(stream.source, stream.database) as writer,
+        writer.cursor() as writing,
+    ):
+        cursor.execute("LOCK TABLES locked WRITE")
+        writing.execute("BEGIN")
+        writing.execute("INSERT INTO queued VALUES (3)")
+        altering.start()
+        wait_until(
+            lambda: "ALTER TABLE queued" in str(processes(stream)), lambda: str(processes(stream))
+        )
+        with stream.connector(
+            source__start="snapshot", metrics__listen=f"127.0.0.1:{port}"
+        ) as connector:
+            # Both connections have met a table that is locked.
+            facts = wait_for(
+                port,
+                lambda facts: sum(one.code == copies.LOCKED.code for one in facts.conditions) == 2,
+                connector,
+            )
+            wait_for_copies(stream, connector, names[2])
+            stream.execute("INSERT INTO unlocked VALUES (3)")
+            topics_equal_the_source(stream, connector, "unlocked")
+            waiting = {table.name: table.copy for table in facts.tables if table.copy is not None}
+            for name in names[:2]:
+                assert waiting[name].error == shown(copies.LOCKED, table=name)
+                assert waiting[name].since is not None
+            cursor.execute("UNLOCK TABLES")
+            writing.execute("COMMIT")
+            altering.join()
+            wait_for_copies(stream, connector, *names)
+            topics_equal_the_source(stream, connector, "locked", "queued", "unlocked")
+            assert connector.terminate() == 0
+
+
+def processes(stream: Stream) -> list[str]:
+    """Return the statements that run on the source."""
+    with connect(stream.source) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT info FROM information_schema.processlist WHERE info IS NOT NULL")
+        return [str(row[0]) for row in cursor.fetchall()]

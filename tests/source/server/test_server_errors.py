@@ -18,6 +18,7 @@ NUMBERED = (
     (source_server.SLOW_NETWORK, (1161,)),
     (source_server.TOO_MANY_OF_ACCOUNT, (1203,)),
     (source_server.LOCK_WAIT, (1205,)),
+    (source_server.DEADLOCK, (1213,)),
     (source_server.ACCOUNT_LIMIT, (1226,)),
     (source_server.QUERY_KILLED, (1317,)),
     (source_server.CONNECTION_KILLED, (1927, 3169)),
