@@ -9,7 +9,7 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from tests.chaos.ddl.database import Played, story_of
-from tests.chaos.ddl.equality import _different, _folded, overlaps
+from tests.chaos.ddl.equality import _different, _folded, _is_of, overlaps
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,3 +74,9 @@ def test_the_story_of_a_table_has_the_statements_of_the_names_that_it_had() -> N
     assert [each.text.partition(" ")[0] for each in story_of(played, {"t"})] == [
         "CREATE", "INSERT", "RENAME", "UPDATE",
     ]  # fmt: skip
+
+
+def test_a_row_may_differ_in_columns_that_the_log_leaves_out_and_in_no_other() -> None:
+    assert _is_of({"g", "h"}, "differs in g, h")
+    assert not _is_of({"g"}, "differs in a, g")
+    assert not _is_of({"g"}, "is missing from the mirror")
