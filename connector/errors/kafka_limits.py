@@ -106,7 +106,7 @@ NO_RIGHT_TO_CREATE = ErrorCode(
     "create those of followed tables beforehand, or allow CREATE and DESCRIBE on topics that start "
     "with {kafka.topic_prefix}",
     end=End.LOGGED,
-    cause="Existing topics work. If the stream needs a topic for another table, it ends.",
+    cause="Existing topics work. A table that needs another topic is set aside.",
 )
 SMALL_TOPICS = ErrorCode(
     "K323",

@@ -151,7 +151,11 @@ class MysqlServer:
         self.settings = settings
         self.name = name_of(settings)  # the beginning of error messages
         self._connection = connection
-        self.identity = read_identity(self)
+        try:
+            self.identity = read_identity(self)
+        except (LookupError, ValueError) as error:
+            # What answers logs everybody in, and knows nothing of MySQL's variables.
+            raise SourceRefused(source_login.NOT_MYSQL, server=self.name) from error
 
     @classmethod
     def connect(cls, settings: SourceSettings) -> Self:

@@ -154,6 +154,13 @@ def test_a_server_that_asks_for_a_file_gets_none() -> None:
         assert found.received[3:] in ([], [b"\x01"])
 
 
+def test_a_server_that_answers_no_question_is_not_taken_for_one() -> None:
+    ok = b"\0\0\0\2\0\0\0"
+    with impostor("mysql_native_password", ok, ok, ok) as found:
+        server = f"source 127.0.0.1:{found.port}"
+        assert refusal(found).text == text_of(source_login.NOT_MYSQL, server=server)
+
+
 @pytest.mark.parametrize(
     ("content", "why"),
     [
