@@ -184,7 +184,7 @@ class PartResult:
     schemas: dict[str, SchemaUse] = field(default_factory=dict)  # of the rows to apply
     # The partitions whose next record is not below the bound of the part.
     held: set[int] = field(default_factory=set)
-    # The lowest offset of a row to apply, by partition.
+    # The lowest offset of a row to apply that no truncate has followed, by partition.
     first_row: dict[int, int] = field(default_factory=dict)
     truncated: PackedSequence | None = None  # the latest `t` that the driver does not know
     truncates: list[Truncate] = field(default_factory=list)  # all that it does not know

@@ -91,8 +91,9 @@ def _summarize(
         if changes.keys[place] is None and changes.are_rows[place]:
             result.keyless = changes.position(place)
             break
+    staying = live if part.floor is None else live[sequences.are_above(part.floor)[live]]
     for partition in result.offsets:
-        own = live[changes.partitions[live] == partition]
+        own = staying[changes.partitions[staying] == partition]
         if len(own):
             result.first_row[partition] = int(changes.offsets[own[0]])
     return live

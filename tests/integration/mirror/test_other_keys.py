@@ -109,6 +109,30 @@ def test_a_table_that_is_made_anew_with_another_key_between_two_deletes_is_right
     assert found == WANTED[mode]
 
 
+@pytest.mark.parametrize(
+    ("mode", "wanted"),
+    [
+        ("current", [(3, "c")]),
+        ("soft_delete", [(2, "a", True), (1, "a", True), (3, "c", False)]),
+        ("history", [(1, "a", False, "t"), (2, "a", False, "t"), (3, "c", True, None)]),
+    ],
+)
+def test_a_table_that_had_no_key_when_it_was_first_seen_gets_a_mirror_with_its_key(
+    kafka: Kafka, job: Job, mode: str, wanted: list[tuple[Any, ...]]
+) -> None:
+    table = SourceTable(kafka, "odd", (ID, NOTE)).create()
+    table.insert(row(1), row(2))
+    keyless = table.alter(column("id", "int", nullable=False), NOTE)
+    keyless.insert(row(9))
+    run(job, mode)
+    gone(keyless)
+    keyed = keyless.alter(ID, NOTE)
+    keyed.insert(row(3, "c"))
+    lines = run(job, mode)
+    assert "table_quarantined" not in [line["event"] for line in lines], lines
+    assert sorted(state(job, mode, ["id", "note"])) == sorted(wanted)
+
+
 @pytest.mark.parametrize("mode", ["soft_delete", "history"])
 def test_rows_of_the_key_before_stay_as_they_were(kafka: Kafka, job: Job, mode: str) -> None:
     table = SourceTable(kafka, "odd", (ID, NOTE)).create()
