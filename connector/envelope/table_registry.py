@@ -41,6 +41,8 @@ class PublishedTables:
         self._watch = watch
         self._tables: dict[int, PublishedTable] = {}
         self._last: PublishedTable | None = None  # the table of the last event
+        # The column lists of rows that are kept back: a server may have to be asked for one.
+        self._kept: dict[int, tuple[TableMapEvent, str]] = {}
         # Columns of the log that records leave out; None if they have all.
         self.unlogged: UnloggedColumns | None = None
         # Hears of updates of outbox tables.
@@ -74,7 +76,7 @@ class PublishedTables:
     def _schema(self, table_map: TableMapEvent, event: Event) -> TableSchema:
         database, table = table_map.schema, table_map.table
         unlogged: frozenset[str] = frozenset()
-        if self.unlogged is not None:
+        if self.unlogged is not None and table_map.named:
             unlogged = self.unlogged.of(database, table, hidden_names(table_map))
         position = f"{event.file}:{event.position}"
         try:
@@ -124,7 +126,13 @@ class PublishedTables:
         last = self._last
         if last is not None and last.table_map is table_map:
             return last.schema.schema_id
-        return self._schema(table_map, event).schema_id
+        kept = self._kept.get(id(table_map))
+        if kept is None:
+            kept = table_map, self._schema(table_map, event).schema_id
+            if len(self._kept) >= _TABLES_MAX:
+                self._kept.clear()
+            self._kept[id(table_map)] = kept
+        return kept[1]
 
 
 def in_event(event: Event, table: str, error: UnsupportedChange) -> UnsupportedChange:

@@ -58,6 +58,9 @@ if TYPE_CHECKING:
 LARGE_RECORDS: Final = 100_000
 LARGE_BYTES: Final = 67_108_864
 _US: Final = 1_000_000
+# For so long a server is not asked again for columns that it has refused to show: each time is a
+# login, and other tables wait.
+_REFUSED_US: Final = 10_000_000
 
 # What to do after an ALTER TABLE that is not proven to keep the rows.
 COPY_REWRITTEN: Final = "copy"
@@ -130,6 +133,8 @@ class DeliveryStream(ChangeReceiver):
         # When the source committed those that have rows.
         self.times = CommitTimes()
         self._listener = StreamListener() if listener is None else listener
+        # By table, why the server has not shown its columns, and when it is asked again.
+        self._refused: dict[tuple[str, str], tuple[UnsupportedChange, int]] = {}
         # The transaction of the latest rows, when they began, and the counts before them.
         self._measured: SourceTransaction | None = None
         self._began_us: i64 = 0
@@ -279,6 +284,7 @@ class DeliveryStream(ChangeReceiver):
         if anchored is not None:
             for change in changes:
                 anchored.forget(change.database, change.table)
+                self._refused.pop((change.database, change.table), None)
         self._encoder.ddl(changes, self._now_us)
 
     def _has_names(self, change: RowsChange) -> bool:
@@ -287,9 +293,16 @@ class DeliveryStream(ChangeReceiver):
         if anchored is None:
             # The encoder decides what to do then.
             return True
+        table_map = change.rows.table_map
+        table = table_map.schema, table_map.table
+        refused = self._refused.get(table)
+        if refused is not None and self._now_us < refused[1]:
+            self._keep_unnamed(change, refused[0])
+            return False
         try:
             completed = anchored.completed(change)
         except UnsupportedChange as error:
+            self._refused[table] = error, self._now_us + _REFUSED_US
             self._keep_unnamed(change, error)
             return False
         if completed is None:

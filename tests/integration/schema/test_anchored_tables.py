@@ -328,6 +328,26 @@ def test_a_table_that_the_account_may_not_read_is_set_aside_alone(
     assert rows_of(stream.run(), "t") == [row(id=1)]
 
 
+def test_a_table_that_is_set_aside_is_not_asked_for_at_each_of_its_rows(
+    source: Source, reader: dict[str, str]
+) -> None:
+    source.execute("CREATE TABLE t (id INT PRIMARY KEY)")
+    guarded = source.stream(is_guarded=True, **reader)
+    source.execute(*(f"INSERT INTO t VALUES ({number})" for number in range(60)))
+    before = connections(source)
+    guarded.run()
+    assert guarded.fences
+    assert connections(source) - before < 20
+
+
+def connections(source: Source) -> int:
+    """Return how many connections the server has had."""
+    with connect(source.endpoint) as connection, connection.cursor() as cursor:
+        cursor.execute("SHOW GLOBAL STATUS LIKE 'Connections'")
+        ((_, count),) = cursor.fetchall()
+    return int(count)
+
+
 def test_a_table_whose_right_is_revoked_before_the_log_leaves_out_columns_is_set_aside_alone(
     source: Source, reader: dict[str, str]
 ) -> None:
