@@ -459,15 +459,17 @@ def test_a_running_job_resumes_a_table_without_new_records(
 
     monkeypatch.setattr(Isolation, "set_aside", ask)
     said = {"started", "table_quarantined", "batch_applied", "retried", "table_resumed", "stopped"}
+    # They come or not, by how fast the machine is.
+    passing = {"idle", "record_skipped", "no_cuts", "working"}
     with monkeypatch.context() as patched:
         patched.setattr(Isolation, "go_on", stop)
         change(1)
         lines = spark_job.run(trigger={"kind": "processingTime", "interval_seconds": 0.1})
-        assert {line["event"] for line in lines} - {"idle", "record_skipped", "no_cuts"} == said
+    assert {line["event"] for line in lines} - passing == said
     assert (spark_job.rows("good"), spark_job.rows("poisoned")) == (rows(1), rows(1))
     # A job that applies what is there resumes tables at its end.
     change(2)
     lines = spark_job.run()
-    assert {line["event"] for line in lines} - {"idle", "record_skipped", "no_cuts"} == said
+    assert {line["event"] for line in lines} - passing == said
     assert (spark_job.rows("good"), spark_job.rows("poisoned")) == (rows(1, 2), rows(1, 2))
     assert set(lines[-1]["end_offsets"][poisoned.topic]) == {str(n) for n in range(PARTITIONS)}
