@@ -34,22 +34,23 @@ def without_extras(program: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_spark_job_names_its_extra() -> None:
-    done = without_extras(
-        "sys.argv = ['stream_jobs', 'x.toml']\n"
+def test_the_spark_job_names_its_extra(tmp_path: Path) -> None:
+    config = tmp_path / "job.toml"
+    program = (
+        f"sys.argv = ['stream_jobs', {str(config)!r}]\n"
         "from stream_jobs.__main__ import main\nsys.exit(main())"
     )
-    assert done.returncode == 2, done.stderr
-    assert told(done.stdout) == {
-        "event": "failed",
-        "error": "the job needs more packages (No module named 'pyspark'); pip install "
-        "'binlog-connector[spark]'",
-        "code": "M104",
-    }
-    assert done.stderr == (
-        "error: [M104] the job needs more packages (No module named 'pyspark'); pip install "
-        "'binlog-connector[spark]'\n"
+    said = (
+        "the job needs more packages (No module named 'pyspark'); pip install "
+        "'binlog-connector[spark]'"
     )
+    done = without_extras(program)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"error: [M104] {said}\n"
+    config.write_text('[log]\nformat = "json"\n')
+    done = without_extras(program)
+    assert (done.returncode, done.stderr) == (2, "")
+    assert told(done.stdout) == {"event": "failed", "error": said, "code": "M104"}
 
 
 NO_ARROW = "No module named 'pyarrow'"

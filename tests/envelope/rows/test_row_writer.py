@@ -32,7 +32,7 @@ from connector.envelope.rows.row_images import DecodedImages
 from connector.envelope.rows.row_of_values import RowEncoder
 from connector.envelope.rows.row_writer import RowWriter
 from connector.envelope.schemas.table_schema import TableSchema
-from connector.errors import ConnectorError, UnsupportedChange
+from connector.errors import ConnectorError, UnsupportedChange, table_rows
 from tests.golden.golden import GoldenLog, logs, with_inner_events
 from tests.length import length
 
@@ -200,6 +200,9 @@ def compare(rows: RowsEvent, chosen: ColumnChoice | None = None) -> None:
         # By bytes, a cell that is left out or masked is not looked at.
         return
     found = list(written(rows, by_bytes(rows, schema)))
+    if f"[{table_rows.SAME_KEY}]" in str(found[-1:]):
+        # By values, a label does not tell its number.
+        return
     if len(rows.table_map.columns) > 1 and str(found[-1:]).startswith("['UnsupportedChange"):
         # By values, the rest of a row is read before any of it is refused.
         assert isinstance(expected[-1], str)
