@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any, Self
 from kafka import TopicPartition
 from kafka.errors import KafkaError
 
-from connector.errors import kafka
 from connector.proof.headers import sequence_of
 from connector.proof.lane import Lane
 from connector.proof.start_offsets import first_offsets
 from connector.sink import attempts
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.sink.connection import client_settings, connector_error
-from connector.sink.timeouts import TimedOut
+from connector.sink.timeouts import open_transaction
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -183,13 +182,7 @@ class TopicRecords:
                 moved_at = time.monotonic()
             elif time.monotonic() - moved_at > _IDLE_SECONDS_MAX:
                 lane = next(iter(self._starved))
-                raise TimedOut(
-                    kafka.OPEN_TRANSACTION,
-                    topic=lane.topic,
-                    partition=lane.partition.partition,
-                    start=self._consumer.position(lane.partition),
-                    end=lane.end,
-                )
+                raise open_transaction(self._consumer, lane.partition, lane.end)
 
     def _keep(self, lane: Lane, records: list[Any]) -> None:
         for record in records:

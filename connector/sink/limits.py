@@ -22,7 +22,12 @@ from connector.sink import attempts
 from connector.sink.brokers import Brokers
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.sink.connection import client_settings, connector_error, servers_of
-from connector.sink.topic_limits import NOT_ALLOWED, topic_limits, topics_of_prefix
+from connector.sink.topic_limits import (
+    NOT_ALLOWED,
+    smaller_topics,
+    topic_limits,
+    topics_of_prefix,
+)
 from connector.sink.topics import TopicCreator
 
 if TYPE_CHECKING:
@@ -113,11 +118,7 @@ def _smaller_topics(admin: Any, settings: KafkaSettings) -> list[str]:
     if len(found) < len(topics):
         message = "the user may not see the limits of topics"
         raise ClusterAuthorizationFailedError(message)
-    return [
-        f"{name} ({limit.size})"
-        for name, limit in found.items()
-        if limit.size < settings.record_bytes_max
-    ]
+    return smaller_topics(found, settings.record_bytes_max)
 
 
 def _smallest(admin: Any, brokers: list[str], setting: str) -> int:

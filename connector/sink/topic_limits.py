@@ -26,6 +26,8 @@ from connector.sink.connection import client_settings, connector_error
 from connector.sink.sealed_records import CODECS, SealedRecords
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from connector.records.record_batch import RecordBatch
     from connector.settings.sections import KafkaSettings
     from connector.sink.clients import KafkaClients
@@ -108,12 +110,10 @@ class TopicLimits:
         """
         before = dict(self._limits)
         self._read()
-        record_bytes_max = self._settings.record_bytes_max
-        return [
-            f"{topic} ({limit.size})"
-            for topic, limit in self._limits.items()
-            if limit != before.get(topic) and limit.size < record_bytes_max
-        ]
+        changed = {
+            topic: limit for topic, limit in self._limits.items() if limit != before.get(topic)
+        }
+        return smaller_topics(changed, self._settings.record_bytes_max)
 
     def _limit(self, topic: str) -> TopicLimit:
         return self._limits.get(topic, _NO_LIMIT)
@@ -154,6 +154,15 @@ def topic_limits(admin: Any, topics: list[str]) -> dict[str, TopicLimit]:
         # The client drops the error of a topic, which then has no settings at all.
         if _SIZE in values and _COMPRESSION in values
     }
+
+
+def smaller_topics(limits: Mapping[str, TopicLimit], record_bytes_max: int) -> list[str]:
+    """Return the topics that do not take all records, each with its limit in bytes."""
+    return [
+        f"{topic} ({limit.size})"
+        for topic, limit in limits.items()
+        if limit.size < record_bytes_max
+    ]
 
 
 def topics_of_prefix(admin: Any, prefix: str) -> list[str]:

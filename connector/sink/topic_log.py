@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 from kafka import TopicPartition
 from kafka.errors import KafkaError
 
-from connector.errors import kafka
 from connector.sink import attempts
 from connector.sink.connection import connector_error, consumer_settings
-from connector.sink.timeouts import TimedOut
+from connector.sink.timeouts import open_transaction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -70,13 +69,7 @@ class TopicLog:
             moved = consumer.position(partition) > position
             idle_polls = 0 if moved else idle_polls + 1
             if idle_polls > _IDLE_POLLS_MAX:
-                raise TimedOut(
-                    kafka.OPEN_TRANSACTION,
-                    topic=partition.topic,
-                    partition=partition.partition,
-                    start=consumer.position(partition),
-                    end=end,
-                )
+                raise open_transaction(consumer, partition, end)
 
 
 @contextmanager

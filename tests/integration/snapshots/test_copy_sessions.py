@@ -8,7 +8,6 @@ import pytest
 
 from connector.settings.sections import SnapshotSettings
 from connector.snapshot.jobs import (
-    ChunkJob,
     ChunkRead,
     PassChunk,
     PassJob,
@@ -17,17 +16,14 @@ from connector.snapshot.jobs import (
     PassReady,
 )
 from connector.snapshot.reader_pool import ReaderPool
-from connector.snapshot.table_state import KeyRange
-from connector.snapshot.watermark import Delivered, log_end
 from connector.source.server.select_session import SelectSession
 from connector.source.tables.selected_table import SelectedTable
+from tests.integration.snapshots.chunks import BYTES_MAX, chunk_job
 
 if TYPE_CHECKING:
     from tests.integration.source_server import Source
 
 pytestmark = pytest.mark.server
-
-_BYTES_MAX = 1 << 20
 
 
 def test_a_copy_that_was_given_up_leaves_no_snapshot_to_the_next(
@@ -48,7 +44,7 @@ def test_a_copy_that_was_given_up_leaves_no_snapshot_to_the_next(
         readers = ReaderPool(settings, SnapshotSettings(connections=1), session.identity)
         try:
             part = PassPart(1, keyless, transactional=True, where="")
-            readers.submit(PassJob((part,), _BYTES_MAX))
+            readers.submit(PassJob((part,), BYTES_MAX))
             assert isinstance(readers.results.get(timeout=20), PassReady)
             readers.go_on()
             assert isinstance(readers.results.get(timeout=20), PassOpened)
@@ -56,25 +52,7 @@ def test_a_copy_that_was_given_up_leaves_no_snapshot_to_the_next(
             readers.cancel(1)
             readers.go_on()
             source.execute(f"INSERT INTO {schema}.t VALUES (2)")
-            gtids = None
-            if session.identity.flavour == "mysql":
-                gtids = session.query("SELECT @@GLOBAL.gtid_executed AS gtids")[0]["gtids"]
-            readers.submit(
-                ChunkJob(
-                    2,
-                    table,
-                    transactional=True,
-                    part=0,
-                    range=KeyRange(),
-                    after=[],
-                    where="",
-                    limit=10,
-                    bytes_max=_BYTES_MAX,
-                    delivered=Delivered(gtids, log_end(session)),
-                    window=1,
-                    changes=0,
-                )
-            )
+            readers.submit(chunk_job(session, table, 2))
             result = readers.results.get(timeout=20)
         finally:
             readers.close()

@@ -10,10 +10,9 @@ import pytest
 
 from connector.errors import SourceRefused, copies
 from connector.settings.sections import SnapshotSettings
-from connector.snapshot.jobs import ChunkJob, TableChanged
+from connector.snapshot.jobs import TableChanged
 from connector.snapshot.reader_pool import ReaderPool
-from connector.snapshot.table_state import KeyRange
-from connector.snapshot.watermark import Delivered, log_end, read_after_delivered
+from connector.snapshot.watermark import read_after_delivered
 from connector.source.server.select_session import SelectSession
 from connector.source.tables.selected_table import SelectedTable
 from local_stack import connect
@@ -21,6 +20,7 @@ from local_stack.managed_server import free_port
 from tests.errors.texts import shown
 from tests.integration.harness import wait_until
 from tests.integration.operation.test_status import wait_for
+from tests.integration.snapshots.chunks import chunk_job, delivered
 from tests.integration.snapshots.test_snapshot import topics_equal_the_source, wait_for_copies
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.server
 
-_BYTES_MAX = 1 << 20
 # The server refuses a statement that waits longer for a table.
 _IN_TIME = "SET SESSION lock_wait_timeout = 2"
 
@@ -45,32 +44,6 @@ def settings(source: Source, schema: str) -> SourceSettings:
     return source.settings(user=source.create_account("SELECT, LOCK TABLES, REPLICATION CLIENT"))
 
 
-def delivered(session: SelectSession) -> Delivered:
-    """Return that the stream has delivered the whole log."""
-    gtids = None
-    if session.identity.flavour == "mysql":
-        gtids = session.query("SELECT @@GLOBAL.gtid_executed AS gtids")[0]["gtids"]
-    return Delivered(gtids, log_end(session))
-
-
-def chunk_job(session: SelectSession, table: SelectedTable) -> ChunkJob:
-    """Return the job that reads the beginning of a table."""
-    return ChunkJob(
-        1,
-        table,
-        transactional=True,
-        part=0,
-        range=KeyRange(),
-        after=[],
-        where="",
-        limit=10,
-        bytes_max=_BYTES_MAX,
-        delivered=delivered(session),
-        window=1,
-        changes=0,
-    )
-
-
 def test_a_chunk_that_found_another_table_holds_no_lock_on_it(
     source: Source, schema: str, settings: SourceSettings
 ) -> None:
@@ -79,7 +52,7 @@ def test_a_chunk_that_found_another_table_holds_no_lock_on_it(
         source.execute(f"ALTER TABLE {schema}.t DROP COLUMN v")
         readers = ReaderPool(settings, SnapshotSettings(connections=1), session.identity)
         try:
-            readers.submit(chunk_job(session, table))
+            readers.submit(chunk_job(session, table, 1))
             assert isinstance(readers.results.get(timeout=20), TableChanged)
             # The reader waits for its next job.
             source.execute(_IN_TIME, f"ALTER TABLE {schema}.t ADD COLUMN w INT")
