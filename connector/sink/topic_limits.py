@@ -77,7 +77,7 @@ class TopicLimits:
         self._clients = clients
         self._codec = settings.compression
         self._limits: dict[str, TopicLimit] = {}
-        self._read_at = 0.0
+        self._looked_at = -_LOOK_SECONDS
         self._read()
 
     def uncompressed(self, topic: str) -> int:
@@ -98,8 +98,10 @@ class TopicLimits:
         sizes = len(batch.data), _compressed_bytes(batch, self._codec)
         if not self._fits(batch.topic, *sizes):
             # Somebody may have raised the limit, as the error asks for.
-            if time.monotonic() < self._read_at + _LOOK_SECONDS:
+            now = time.monotonic()
+            if now < self._looked_at + _LOOK_SECONDS:
                 return False
+            self._looked_at = now
             self._read()
         return self._fits(batch.topic, *sizes)
 
@@ -138,7 +140,6 @@ class TopicLimits:
             pass
         except (KafkaError, OSError) as error:
             raise connector_error(settings, attempts.looking_at_limits(), error) from error
-        self._read_at = time.monotonic()
 
 
 def topic_limits(admin: Any, topics: list[str]) -> dict[str, TopicLimit]:
