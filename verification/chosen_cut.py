@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from connector.contract import SEQ_EPOCH_DIGITS
 from connector.errors import ConfigError, DecodeError, MirrorError, mirror_cuts, verification
 from connector.gtid.either import has_all, parse_gtid_set
-from connector.progress.order import file_number
+from connector.binlog.framing.log_position import file_number
 from stream_jobs.cuts.store import CutStore
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import numpy as np
 from connector.binlog.events.transaction import CommitFacts
 from connector.contract import Sequence
 from connector.errors import DecodeError, EventError, SourceRefused, SourceUnavailable
-from connector.progress.order import file_number
+from connector.binlog.framing.log_position import file_number
 from connector.reader.server_log import ServerLog
 from connector.reader.transactions.transaction import transactions_of
 from stream_jobs.schema.sequence import PackedSequence

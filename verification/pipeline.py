@@ -20,7 +20,7 @@ from connector.errors import (
 )
 from connector.gtid import GtidSet, MariadbGtidSet
 from connector.gtid.either import has_all, parse_gtid_set
-from connector.progress.order import file_number
+from connector.binlog.framing.log_position import file_number
 from connector.sink import attempts
 from connector.sink.connection import connector_error, consumer_settings
 from connector.sink.recovery import read_progress, recover

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from connector.changes.added_columns import AddedColumn, added_columns
 from connector.changes.kept_rows import may_zero_dates, unproven_clause
-from connector.changes.online_schema_change import named_after
 from connector.changes.statement import Statement, StatementKind
 from connector.changes.statement_classifier import classify
+from connector.changes.table_filter import named_after
 from connector.changes.transaction import StatementChange
 
 if TYPE_CHECKING:

@@ -30,29 +30,16 @@ import re
 from typing import TYPE_CHECKING, Final, final
 
 from connector.changes.added_columns import AddedColumn, DefaultKind
+from connector.changes.table_filter import named_after
 
 if TYPE_CHECKING:
     from connector.changes.table_names import TableName
 
-_GHOST = re.compile(r"([_~])(.+?)(?:_\d{14})?_(gho|ghc|del)", re.DOTALL)
-_PERCONA = re.compile(r"(_+)(.+)_(new|old)", re.DOTALL)
 _GHOST_COPY = re.compile(r"[_~](.+)_gho", re.DOTALL)
 _GHOST_OLD = re.compile(r"[_~](.+?)(?:_\d{14})?_del", re.DOTALL)
 _COPY = re.compile(r"[_~].+_(gho|new)", re.DOTALL)
 # pt-online-schema-change calls its triggers pt_osc_<database>_<table>_ins, _upd and _del.
 _PERCONA_TRIGGERS: Final = "pt_osc_"
-
-
-def named_after(table: str) -> list[str]:
-    """Return the tables that the name of such a tool's table can refer to; none for other names."""
-    ghost = _GHOST.fullmatch(table)
-    if ghost is not None:
-        return [ghost[2]]
-    percona = _PERCONA.fullmatch(table)
-    if percona is None:
-        return []
-    # Leading underscores may belong to the original table's name.
-    return ["_" * kept + percona[2] for kept in range(len(percona[1]))]
 
 
 @final

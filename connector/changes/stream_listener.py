@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from mypy_extensions import mypyc_attr
 
+from connector.changes.table_filter import TableListener
+
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
@@ -17,14 +19,8 @@ if TYPE_CHECKING:
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class StreamListener:
+class StreamListener(TableListener):
     """Gets each fact at once, in the thread of the stream; this base class does nothing."""
-
-    def table_left_out(self, database: str, table: str) -> None:
-        """A table is not followed, because an online schema change created it."""
-
-    def sequence_left_out(self, database: str, table: str) -> None:
-        """Rows of a followed name are the state of a sequence, and are not published."""
 
     def event_skipped(self, event: Event) -> None:
         """An event of an unknown type was ignored, because its server flagged it as ignorable."""

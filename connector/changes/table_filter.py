@@ -6,12 +6,13 @@ pattern names them without a wildcard (`online_schema_change` says why).
 
 from __future__ import annotations
 
+import re
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final, final
 
-from connector.changes.online_schema_change import named_after
+from mypy_extensions import mypyc_attr
+
 from connector.changes.sequences import is_sequence
-from connector.changes.stream_listener import StreamListener
 from connector.errors import ConfigError, pipeline_settings
 
 if TYPE_CHECKING:
@@ -24,8 +25,22 @@ _KNOWN_MAX: Final = 10_000
 
 _ANY: Final = frozenset("*?[")
 
+_GHOST = re.compile(r"([_~])(.+?)(?:_\d{14})?_(gho|ghc|del)", re.DOTALL)
+_PERCONA = re.compile(r"(_+)(.+)_(new|old)", re.DOTALL)
+
 # The servers keep their internal state here; it is not replicated data.
 SYSTEM_DATABASES = frozenset({"information_schema", "mysql", "performance_schema", "sys"})
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class TableListener:
+    """Gets each fact about a table that is not published; this base class does nothing."""
+
+    def table_left_out(self, database: str, table: str) -> None:
+        """A table is not followed, because an online schema change created it."""
+
+    def sequence_left_out(self, database: str, table: str) -> None:
+        """Rows of a followed name are the state of a sequence, and are not published."""
 
 
 @final
@@ -36,7 +51,7 @@ class TableFilter:
         self,
         include: Sequence[str],
         exclude: Sequence[str] = (),
-        listener: StreamListener | None = None,
+        listener: TableListener | None = None,
         *,
         ignores_case: bool = False,
     ) -> None:
@@ -57,7 +72,7 @@ class TableFilter:
         self._sequences: dict[tuple[str, str], None] = {}
         # Tables whose changes foreign keys may cascade to followed ones.
         self.parents: frozenset[tuple[str, str]] = frozenset()
-        self._listener = StreamListener() if listener is None else listener
+        self._listener = TableListener() if listener is None else listener
 
     def follows(self, database: str, table: str) -> bool:
         """Return whether changes of `database.table` are published."""
@@ -125,6 +140,18 @@ class TableFilter:
             fnmatchcase(database, database_pattern) and fnmatchcase(table, table_pattern)
             for database_pattern, table_pattern in self._exclude
         )
+
+
+def named_after(table: str) -> list[str]:
+    """Return the tables that the name of such a tool's table can refer to; none for other names."""
+    ghost = _GHOST.fullmatch(table)
+    if ghost is not None:
+        return [ghost[2]]
+    percona = _PERCONA.fullmatch(table)
+    if percona is None:
+        return []
+    # Leading underscores may belong to the original table's name.
+    return ["_" * kept + percona[2] for kept in range(len(percona[1]))]
 
 
 def _split(pattern: str) -> tuple[str, str]:

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
+from connector.binlog.framing.log_position import file_number
 from connector.gtid import GtidSet, MariadbGtidSet
 from connector.metrics.figures import Lag
-from connector.progress.order import file_number
 from connector.source.server.binary_logs import binary_log_status, binary_logs, retention
 
 if TYPE_CHECKING:

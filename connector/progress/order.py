@@ -9,13 +9,12 @@ epoch, so the epoch is durable before a consumer can see it.
 
 from __future__ import annotations
 
-import re
 from typing import Final, final
 
+from connector.binlog.framing.log_position import file_number
 from connector.contract import SEQ_EPOCH_DIGITS, SEQ_FILE_DIGITS, SEQ_POSITION_DIGITS
 from connector.errors import UnsupportedChange, table_rows
 
-_FILE_NUMBER = re.compile(r"\.(\d+)$")
 _EPOCHS_MAX: Final = 10**SEQ_EPOCH_DIGITS
 _FILES_MAX: Final = 10**SEQ_FILE_DIGITS
 _POSITIONS_MAX: Final = 10**SEQ_POSITION_DIGITS
@@ -67,14 +66,3 @@ class TransactionOrder:
                 table_rows.SEQUENCE_END, log_position=f"{file}:{position}", epoch=self.epoch
             )
         return number
-
-
-def file_number(file: str) -> int:
-    """Return the number at the end of a log file's name: 42 for `binlog.000042`.
-
-    Raises UnsupportedChange if the name has none.
-    """
-    match = _FILE_NUMBER.search(file)
-    if match is None:
-        raise UnsupportedChange(table_rows.FILE_NUMBER, file=file)
-    return int(match[1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from connector.progress.order import file_number
+from connector.binlog.framing.log_position import file_number
 from connector.progress.progress_record import Progress, progress_topic
 from connector.proof.outcome import PROGRESS, Example
 from connector.sink.recovery import reading

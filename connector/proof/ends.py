@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from connector.binlog.framing.log_position import file_number
 from connector.errors import ConfigError, DecodeError, proof
 from connector.gtid.either import has_all, parse_gtid_set
-from connector.progress.order import file_number
 
 if TYPE_CHECKING:
     from connector.gtid import GtidSet, MariadbGtidSet

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from connector.binlog.framing.log_position import file_number
 from connector.changes.receiver import ChangeReceiver
 from connector.changes.statement import StatementKind
 from connector.contract import Sequence
 from connector.errors import EventError, RecordTooLarge, TransientError, UnsupportedChange, proof
-from connector.progress.order import file_number
 from connector.proof.outcome import STATED, UNNAMED
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ import time
 from typing import TYPE_CHECKING
 
 from connector.binlog.decoder import EventDecoder
+from connector.binlog.framing.log_position import file_number
 from connector.changes.assembler import TransactionAssembler
 from connector.changes.online_schema_change import OnlineChanges
 from connector.contract import Sequence
 from connector.envelope.record_encoder import RecordEncoder
 from connector.envelope.transaction_records import TransactionRecords
 from connector.errors import DefiniteError, TransientError, proof
-from connector.progress.order import file_number
 from connector.progress.stream_position import StreamPosition
 from connector.proof.expected_changes import ExpectedChanges
 from connector.proof.outcome import Place

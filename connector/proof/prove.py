@@ -6,6 +6,7 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+from connector.binlog.framing.log_position import file_number
 from connector.changes.table_filter import TableFilter
 from connector.contract import (
     QUARANTINE_TOPIC_SUFFIX,
@@ -15,7 +16,6 @@ from connector.contract import (
 )
 from connector.envelope.schemas.table_schema import schema_topic
 from connector.errors import RolledBack, SourceRefused, TransientError, proof
-from connector.progress.order import file_number
 from connector.progress.progress_record import progress_topic
 from connector.proof.comparison import Comparison
 from connector.proof.delivered import read_delivered

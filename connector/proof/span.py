@@ -10,9 +10,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from connector.binlog.framing.log_position import file_number
 from connector.contract import Sequence
 from connector.errors import SourceRefused, proof
-from connector.progress.order import file_number
 from connector.proof.ends import End
 from connector.proof.outcome import Place
 from connector.source.choice import CheckedSource, check_server

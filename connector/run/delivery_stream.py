@@ -22,6 +22,7 @@ from connector.binlog.framing.event_types import (
     PREVIOUS_GTIDS,
     ROTATE,
 )
+from connector.binlog.framing.log_position import file_number
 from connector.changes.assembler import TransactionAssembler
 from connector.changes.online_schema_change import OnlineChanges
 from connector.changes.receiver import ChangeReceiver
@@ -31,7 +32,6 @@ from connector.changes.stream_listener import StreamListener
 from connector.errors import UnsupportedChange, table_statements
 from connector.errors.code import Scope
 from connector.gtid import MariadbGtidSet
-from connector.progress.order import file_number
 from connector.run.commit_times import CommitTimes
 
 if TYPE_CHECKING:

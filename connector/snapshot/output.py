@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from connector.binlog.framing.log_position import file_number
 from connector.contract import Sequence
 from connector.envelope.copied.copy_position import COPIED, CopyPosition
 from connector.envelope.copied.outbox_chunk import publish_events
 from connector.envelope.copied.taken_back import put_taken_back
 from connector.envelope.rows_gone import put_rows_gone
 from connector.gtid import GtidSet
-from connector.progress.order import file_number
 from connector.records.record import NO_HEADERS
 from connector.snapshot.table_state import snapshot_topic
 from connector.snapshot.watermark import Delivered, LogPosition

@@ -20,8 +20,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from connector.binlog.framing.log_position import file_number
 from connector.errors import SourceRefused, SourceUnavailable, source_start
-from connector.progress.order import file_number
 from connector.source.server.binary_logs import status_query
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from connector.binlog.framing.event_types import EventType
 from connector.binlog.framing.header import EventHeader
 from connector.changes.ddl import statement_changes
 from connector.changes.known_columns import KnownColumns, PublishedColumns
-from connector.changes.online_schema_change import OnlineChanges, named_after
+from connector.changes.online_schema_change import OnlineChanges
 from connector.changes.sql_mode import STRICT_ALL_TABLES
 from connector.changes.statement_classifier import classify
-from connector.changes.table_filter import TableFilter
+from connector.changes.table_filter import TableFilter, named_after
 from connector.changes.temporary_tables import THREAD_SPECIFIC, may_be_temporary
 from connector.changes.transaction import SourceTransaction
 from tests.changes.heard import Heard

@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from connector.binlog.events.transaction import CommitFacts
-from connector.progress.order import file_number
+from connector.binlog.framing.log_position import file_number
 from stream_jobs.schema.sequence import PackedSequence
 
 if TYPE_CHECKING:

@@ -17,7 +17,10 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final, final
+
+from connector.errors import UnsupportedChange, table_rows
 
 if TYPE_CHECKING:
     from connector.binlog.framing.header import EventHeader
@@ -33,6 +36,8 @@ POSITION_MAX: Final = (1 << 62) - 1
 
 _WRAP: Final = 1 << 32
 _LOW_BITS: Final = _WRAP - 1
+
+_FILE_NUMBER = re.compile(r"\.(\d+)$")
 
 
 @final
@@ -70,3 +75,14 @@ class PositionCounter:
             # Less than half the range back: the header is right, for example in a relay log.
             return self.position - back
         return self.position + forward
+
+
+def file_number(file: str) -> int:
+    """Return the number at the end of a log file's name: 42 for `binlog.000042`.
+
+    Raises UnsupportedChange if the name has none.
+    """
+    match = _FILE_NUMBER.search(file)
+    if match is None:
+        raise UnsupportedChange(table_rows.FILE_NUMBER, file=file)
+    return int(match[1])

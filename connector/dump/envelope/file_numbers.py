@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, final
 
 from connector.binlog.event import TransactionPayloadEvent
-from connector.binlog.framing.log_position import FIRST_POSITION
+from connector.binlog.framing.log_position import FIRST_POSITION, file_number
 from connector.errors import UnsupportedChange
-from connector.progress.order import file_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -36,9 +36,9 @@ from mypy_extensions import mypyc_attr
 from connector.binlog.charsets.collations import BINARY_COLLATION
 from connector.binlog.columns.column import Column
 from connector.binlog.columns.optional_metadata import MetadataField, write_optional_metadata
+from connector.binlog.framing.log_position import file_number
 from connector.envelope.schemas.table_schema import every_column, schema_column, without_history
 from connector.errors import DecodeError, UnsupportedChange, table_schemas
-from connector.progress.order import file_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -22,6 +22,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from connector.binlog.framing.log_position import file_number
 from connector.errors import (
     SourceRefused,
     SourceUnavailable,
@@ -30,7 +31,6 @@ from connector.errors import (
     stream_positions,
 )
 from connector.gtid import GtidSet, MariadbGtid, MariadbGtidSet
-from connector.progress.order import file_number
 from connector.progress.start_point import StartPoint, shown
 from connector.source.server.binary_logs import (
     binary_logs,

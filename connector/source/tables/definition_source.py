@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.events.statement import QueryEvent
 from connector.binlog.framing.event_types import EventType
-from connector.binlog.framing.log_position import FIRST_POSITION
+from connector.binlog.framing.log_position import FIRST_POSITION, file_number
 from connector.changes.statement_classifier import classify
 from connector.codec.sql_text import quoted_name
 from connector.envelope.cells.uncertain_labels import has_uncertain_labels
 from connector.envelope.schemas.anchored_tables import Definition, DefinitionSource
 from connector.errors import SourceRefused, UnsupportedChange, source_tables, table_definitions
-from connector.progress.order import file_number
 from connector.progress.start_point import StartPoint
 from connector.source.server.identity import another_answered
 from connector.source.server.mysql_server import name_of

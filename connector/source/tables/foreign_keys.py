@@ -13,11 +13,11 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from connector.binlog.framing.log_position import file_number
 from connector.changes.cascades import KeySource, LearnedKeys
 from connector.changes.foreign_keys import CASCADE, ForeignKey, ForeignKeys
 from connector.codec.sql_text import quoted_identifier, quoted_name
 from connector.errors import SourceRefused, SourceUnavailable
-from connector.progress.order import file_number
 from connector.source.server.binary_logs import status_query
 from connector.source.server.identity import another_answered
 from connector.source.server.select_session import SelectSession

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from deltalake import DeltaTable
 
-from connector.changes.online_schema_change import named_after
+from connector.changes.table_filter import named_after
 from local_stack import connect
 from local_stack.demo.comparison import OWN_PREFIX, compare_all_rows, compare_table
 from local_stack.demo.mirror_reader import read_mirror
