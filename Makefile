@@ -12,7 +12,7 @@ COMPILED ?= auto
 export CONNECTOR_COMPILED := $(COMPILED)
 NATIVE := $(VENV)/.compiled
 PROFILED := $(VENV)/.profiled
-NATIVE_SOURCES := setup.py extension_cache.py connector/compiled.py $(shell find connector -name '*.py')
+NATIVE_SOURCES := setup.py extension_cache.py connector/foundation/compiled.py $(shell find connector -name '*.py')
 
 # What compiles has an environment of its own, so that both cores are busy: one compiles, while the
 # other installs the rest. The versions are those of requirements.lock.
@@ -120,7 +120,7 @@ ddl-torture: develop
 # Slow: a large table is copied under writes, with a kill in each phase; FLAVOUR=mariadb chooses.
 ROWS ?= 5000000
 snapshot-proof: develop
-	$(VENV)/bin/python -m tests.snapshot.proof --rows $(ROWS) $(if $(filter mariadb,$(FLAVOUR)),--flavour mariadb) $(ARGS)
+	$(VENV)/bin/python -m tests.stream.snapshot.proof --rows $(ROWS) $(if $(filter mariadb,$(FLAVOUR)),--flavour mariadb) $(ARGS)
 
 # Slow: guided by coverage; ARGS="json --seconds 600". The inputs that reach something new are kept.
 # Coverage is that of the sources.
@@ -156,11 +156,11 @@ coverage-table: develop
 
 # Writes docs/errors.md from the table of failure texts, which the tests compare with what is said.
 errors-page: $(INSTALLED)
-	$(VENV)/bin/python -m tests.errors.page
+	$(VENV)/bin/python -m tests.foundation.errors.page
 
 # Writes docs/configuration.md from the types of the settings, and the comments in configs/.
 configuration-page: $(INSTALLED)
-	$(VENV)/bin/python -m tests.settings.page
+	$(VENV)/bin/python -m tests.foundation.settings.page
 
 # Writes docs/man/ from the help of the commands.
 man-pages: $(INSTALLED)
@@ -168,7 +168,7 @@ man-pages: $(INSTALLED)
 
 # Draws docs/status-page.png and docs/status-terminal.png; needs Chromium.
 status-pictures: $(INSTALLED)
-	$(VENV)/bin/python -m tests.status.pictures
+	$(VENV)/bin/python -m tests.stream.status.pictures
 
 # Takes pictures of running pipelines in each state, into build/status-page/running, and lets axe-core look for what
 # keeps people from reading the page; needs Chromium and npm: some minutes.

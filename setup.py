@@ -5,7 +5,7 @@ What was built once from the same sources, by the same tools, is taken from the 
 
 `CONNECTOR_COMPILED` in the environment of the build chooses: `auto` compiles where there are a C
 compiler and Python's headers and installs the sources alone elsewhere, `require` fails instead of
-that, `off` does not compile. Which modules are compiled stands in `connector/compiled.py`.
+that, `off` does not compile. `connector/foundation/compiled.py` lists the compiled modules.
 
 `CONNECTOR_PGO=1` compiles twice, the second time by a profile of the first (GCC, in a checkout): it
 takes three times as long, and a tenth of the time at work is saved. Wheels are built so.
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _PROJECT = Path(__file__).parent
 # An import would be one of the connector, which may require what is built here.
-_COMPILED = runpy.run_path(str(_PROJECT / "connector" / "compiled.py"))
+_COMPILED = runpy.run_path(str(_PROJECT / "connector" / "foundation" / "compiled.py"))
 _CHOICE = _COMPILED["choice"]()
 _SOURCES = _COMPILED["sources"]()
 _NATIVE_MODULE = _COMPILED["NATIVE_MODULE"]

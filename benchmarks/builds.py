@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.process import say
-from local_stack.carriers import MYSQL_CARRIERS, install
+from local_stack.installation import MYSQL_PACKAGES, install
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -107,7 +107,7 @@ class Builds:
 
     def mysqlbinlog(self) -> list[str]:
         """Return the command of the one that comes with the local stack's server."""
-        *loader, server = install("MySQL", MYSQL_CARRIERS, "9", self._cache).command
+        *loader, server = install("MySQL", MYSQL_PACKAGES, "9", self._cache).command
         return [*loader, str(Path(server).parents[1] / "bin/mysqlbinlog")]
 
     def _maven(self, name: str, source: Path, *goals: str) -> Path:

@@ -21,7 +21,7 @@ from benchmarks.process import RunFailed, start
 from benchmarks.stack import PASSWORD, USER
 from benchmarks.workload.session import session
 from local_stack.java import java_runtime
-from local_stack.managed_server import HOST, free_port
+from local_stack.server import HOST, free_port
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -17,7 +17,7 @@ from benchmarks.process import say
 from benchmarks.replay import DATABASE, merge, run_once
 from benchmarks.rounds import rounds
 from benchmarks.stack import stack
-from local_stack.schema_registry import SchemaRegistryServer
+from local_stack.kafka import SchemaRegistryServer
 
 if TYPE_CHECKING:
     from typing import Literal

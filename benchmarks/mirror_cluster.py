@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.mirror_jobs import MirrorJob
 from benchmarks.process import TICKS, RunFailed, say
-from local_stack.spark_cluster import SparkCluster
+from local_stack.spark import SparkCluster
 
 if TYPE_CHECKING:
     from benchmarks.mirror_hot import HotTopic

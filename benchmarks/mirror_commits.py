@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
-from stream_jobs.delta.data_file import DataFile
+from stream_jobs.delta.actions import DataFile
 from stream_jobs.delta.parquet_file import read_columns
 from stream_jobs.delta.table import DeltaTable
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from stream_jobs.delta.local_storage import LocalStorage
+    from stream_jobs.delta.storages import LocalStorage
 
 
 class CommittedRows(NamedTuple):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from benchmarks.mirror_topics import DATABASE
 from benchmarks.process import TICKS, RunFailed
-from connector.contract.ecs import facts_of
+from connector.foundation.ecs import facts_of
 from local_stack import java_runtime, spark_jars
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from benchmarks.stack import PASSWORD, USER, Stack
 from benchmarks.workload.session import session
 from benchmarks.workload.stamps import DATABASE, TABLES
 from local_stack import MysqlServer
-from stream_jobs.delta.local_storage import LocalStorage
+from stream_jobs.delta.storages import LocalStorage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -25,7 +25,7 @@ from benchmarks.mirror_topics import (
     tables_of_many,
 )
 from benchmarks.process import RunFailed, say
-from connector.contract import row_topic
+from connector.foundation.contract import row_topic
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,7 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka.admin import KafkaAdminClient
 from kafka.structs import TopicPartition
 
-from connector.contract import (
+from connector.foundation.contract import (
     HEADER_OP,
     HEADER_SCHEMA,
     HEADER_SEQ,
@@ -26,12 +26,12 @@ from connector.contract import (
     control_topic,
     row_topic,
 )
-from connector.records.partition import partition_of
+from connector.foundation.kafka_records import partition_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from connector.contract import SchemaColumn
+    from connector.foundation.contract import SchemaColumn
 
 COLUMNS: list[SchemaColumn] = [
     {"name": "id", "type": "bigint", "nullable": False, "key": 1},

@@ -23,15 +23,15 @@ from benchmarks.mirror_topics import (
     row_values,
 )
 from benchmarks.process import say
-from stream_jobs.apply.modes.choice import MODES
-from stream_jobs.delta.local_storage import LocalStorage
+from stream_jobs.apply.modes import MODES
 from stream_jobs.delta.parquet_file import write_file
-from stream_jobs.delta.table import Change
-from stream_jobs.schema.sequence import HI, LO, PackedSequence
-from stream_jobs.schema.table_schema import TableSchema
+from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.delta.table import TableCommit
+from stream_jobs.source.sequence import HI, LO, PackedSequence
+from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.column_changes import all_columns
+from stream_jobs.tables.mirror_metadata import Progress
 from stream_jobs.tables.mirror_table import MirrorTable
-from stream_jobs.tables.progress import Progress
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,7 +109,7 @@ def _fill(mirror: Path, rows: int) -> float:
         for name, value in ((HI, schema.first.hi), (LO, schema.first.lo)):
             data = data.append_column(name, pa.repeat(pa.scalar(value, pa.int64()), count))
         files.append(write_file(storage, path, columns, data, key=schema.key))
-    own.delta.commit(Change(new=files), "WRITE")
+    own.delta.commit(TableCommit(new=files), "WRITE")
     return float(sample.nbytes / sample.num_rows)
 
 

@@ -32,7 +32,7 @@ from benchmarks.replay import DATABASE, LIMIT_S, TABLES
 from benchmarks.rounds import rounds
 from benchmarks.stack import stack
 from benchmarks.watch import PROBES, Phase, Topics, watch
-from local_stack.managed_server import HOST, free_port
+from local_stack.server import HOST, free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

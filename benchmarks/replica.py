@@ -17,27 +17,26 @@ import pyarrow as pa
 from pyroaring import BitMap
 
 from benchmarks.process import RunFailed, say
-from connector.contract import Sequence
+from connector.foundation.contract import Sequence
 from local_stack import MysqlServer, connect
-from stream_jobs.cuts.cut import Cut, CutTable
-from stream_jobs.cuts.store import CutStore
-from stream_jobs.delta.local_storage import LocalStorage
-from stream_jobs.delta.metadata import Metadata
+from stream_jobs.cuts.cut import Cut, CutStore, CutTable
+from stream_jobs.delta.actions import Metadata
 from stream_jobs.delta.parquet_file import write_file
-from stream_jobs.delta.table import Change, DeltaTable
+from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.delta.table import DeltaTable, TableCommit
 from stream_jobs.replica.replica import Replica
 from stream_jobs.replica.statements import TableName, inserts
-from stream_jobs.schema.sequence import HI, LO, PackedSequence
-from stream_jobs.schema.table_schema import TableSchema
 from stream_jobs.settings import Settings
+from stream_jobs.source.sequence import HI, LO, PackedSequence
+from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.column_changes import all_columns
-from stream_jobs.tables.table_properties import properties_of
+from stream_jobs.tables.mirror_metadata import properties_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks.home import Home
-    from connector.contract import SchemaColumn
+    from connector.foundation.contract import SchemaColumn
     from local_stack import Endpoint
 
 ROWS: Final = 500_000
@@ -118,7 +117,7 @@ class _Mirror:
     def _write(self, rows: pa.Table, number: int, dead: dict[str, bytes]) -> None:
         columns = self._delta.snapshot.columns
         file = write_file(self._storage, "shop/orders", columns, rows)
-        snapshot = self._delta.commit(Change(new=[file], dead=dead), "MERGE")
+        snapshot = self._delta.commit(TableCommit(new=[file], dead=dead), "MERGE")
         own = CutTable("shop/orders", snapshot.version, snapshot.metadata.table_id)
         seq = str(_bound(number + 1))
         cut = Cut(seq, "mysql", None, "", None, 0, {"shop.orders": own}, {})

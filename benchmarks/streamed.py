@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING
 
 from benchmarks.kinds import KINDS
 from connector.binlog.decoder import EventDecoder
-from connector.changes.table_filter import TableFilter
-from connector.envelope.options import EnvelopeOptions
-from connector.envelope.record_encoder import RecordEncoder
-from connector.gtid import GtidSet
-from connector.progress.server_identity import ServerIdentity
-from connector.progress.start_point import StartPoint
-from connector.progress.stream_position import StreamPosition
-from connector.reader.byte_source import ByteSource
-from connector.reader.event_frames import EventFrames
-from connector.records.record_batch import BatchingTarget, BatchReceiver, RecordBatch
-from connector.run.delivery_stream import DeliveryStream
-from connector.system.temporary_folder import TemporaryFolder
+from connector.binlog.files.byte_source import ByteSource
+from connector.binlog.files.event_frames import EventFrames
+from connector.binlog.gtid import GtidSet
+from connector.binlog.table_filter import TableFilter
+from connector.foundation.operating_system import TemporaryFolder
+from connector.foundation.record_batch import BatchingTarget, BatchReceiver, RecordBatch
+from connector.replication.start_point import ServerIdentity, StartPoint
+from connector.stream.envelope.options import EnvelopeOptions
+from connector.stream.envelope.record_encoder import RecordEncoder
+from connector.stream.progress.stream_position import StreamPosition
+from connector.stream.run.delivery_stream import DeliveryStream
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +31,7 @@ PREFIX = "bench"
 # In every record, whatever the file is called: its number orders them.
 LOG_NAME = "binlog.000001"
 VERSION = "0.1.0"  # stands in every record
-# As `connector/sink/kafka_sink.py` and the defaults of the configuration have them.
+# As `connector/stream/sink/kafka_sink.py` and the defaults of the configuration have them.
 BATCH_BYTES = 256 * 1024
 OPEN_BYTES = 8 * 1024 * 1024
 RECORD_BYTES = 16 * 1024 * 1024

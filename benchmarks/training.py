@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.ours import bodies, envelope, parse
-from connector.dump.dump import Dump, DumpOptions
-from connector.dump.format import Format
-from connector.dump.lines.output import LineOutput
-from connector.dump.logs import ReadingOptions, files
-from connector.errors import ConnectorError
+from connector.binlog.files.byte_source import FileOptions
+from connector.binlog.files.file_log import FileLog
+from connector.foundation.errors import ConnectorError
+from connector.logs.dump import Format
+from connector.logs.dump.dump import Dump, DumpOptions
+from connector.logs.inputs import ReadingOptions, file_inputs
+from connector.logs.log_counts import LogCounts
+from connector.logs.output import LineOutput
+from connector.logs.statistics import Statistics
 from connector.reader import open_binlog
-from connector.reader.file_log import FileLog
-from connector.reader.file_options import FileOptions
-from connector.stat.log_counts import LogCounts
-from connector.stat.statistics import Statistics
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +44,7 @@ def _rows(log: Path) -> None:
 
 def _dump(log: Path, form: Format) -> None:
     dump = Dump(DumpOptions(form, topic_prefix="cdc"), LineOutput(BytesIO()), lambda _: None)
-    dump.run(files([str(log)], ReadingOptions()))
+    dump.run(file_inputs([str(log)], ReadingOptions()))
 
 
 def _stat(log: Path) -> None:

@@ -30,7 +30,7 @@ from benchmarks.verify_damage import RESERVED, damage, injected, rows_of
 from benchmarks.verify_rivals import compare_all, data_diff
 from benchmarks.workload.session import session
 from local_stack import KafkaBroker, MysqlServer
-from stream_jobs.delta.local_storage import LocalStorage
+from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ import pyarrow as pa
 from pyroaring import BitMap
 
 from benchmarks.process import RunFailed
-from connector.errors import CommitConflict
+from connector.foundation.errors import CommitConflict
 from stream_jobs.delta.parquet_file import rows_at, write_file
-from stream_jobs.delta.table import Change
-from verification.file_rows import live_positions
+from stream_jobs.delta.table import TableCommit
+from verification.mirror_side import live_positions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -88,7 +88,7 @@ def damage(
         data = pa.Table.from_pylist(new, schema)
         file = write_file(table.storage, table.path, columns, data, key=("id",))
         try:
-            table.commit(Change(new=[file], dead=dead), "DAMAGE")
+            table.commit(TableCommit(new=[file], dead=dead), "DAMAGE")
         except CommitConflict:
             continue
         return

@@ -16,10 +16,10 @@ from pymysql.cursors import SSCursor
 from benchmarks.builds import Builds, Missing
 from benchmarks.process import run_to_end, say
 from benchmarks.workload.session import session
-from stream_jobs.delta.local_storage import LocalStorage
 from stream_jobs.delta.parquet_file import rows_at
+from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable
-from verification.file_rows import live_positions
+from verification.mirror_side import live_positions
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,15 +6,17 @@ Real servers from package registries, as processes on 127.0.0.1 that end with th
         connect(mysql.endpoint), kafka.endpoint.bootstrap
 """
 
-from local_stack.choice import SourceChoice, source_server
-from local_stack.endpoint import Endpoint, Server, connect
-from local_stack.external import ExternalServer
 from local_stack.java import java_runtime
 from local_stack.kafka import KafkaBroker
-from local_stack.mariadb import MariadbServer
-from local_stack.mysql import MysqlServer
-from local_stack.server_settings import MARIADB_SOURCE_SETTINGS, MYSQL_SOURCE_SETTINGS
+from local_stack.server import Endpoint, Server, connect
+from local_stack.source import ExternalServer, SourceChoice, source_server
 from local_stack.spark import spark_jars, spark_java_options
+from local_stack.sql_server import (
+    MARIADB_SOURCE_SETTINGS,
+    MYSQL_SOURCE_SETTINGS,
+    MariadbServer,
+    MysqlServer,
+)
 
 __all__ = [
     "MARIADB_SOURCE_SETTINGS",

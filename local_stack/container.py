@@ -19,11 +19,16 @@ from docker import from_env  # type: ignore[import-untyped]
 from docker.errors import DockerException  # type: ignore[import-untyped]
 from testcontainers.core.container import DockerContainer
 
-from connector.errors import LocalStackError, local_stack
-from local_stack.endpoint import Endpoint, Server
-from local_stack.managed_server import HOST, START_SECONDS, free_port
-from local_stack.server_settings import MARIADB_SOURCE_SETTINGS, MYSQL_SOURCE_SETTINGS
-from local_stack.sql_server import ADMINISTRATOR, ADMINISTRATOR_PASSWORD, option, server_answers
+from connector.foundation.errors import LocalStackError, local_stack
+from local_stack.server import HOST, START_SECONDS, Endpoint, Server, free_port
+from local_stack.sql_server import (
+    ADMINISTRATOR,
+    ADMINISTRATOR_PASSWORD,
+    MARIADB_SOURCE_SETTINGS,
+    MYSQL_SOURCE_SETTINGS,
+    option,
+    server_answers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

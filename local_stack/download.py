@@ -1,9 +1,11 @@
-"""Downloads published files into the cache, and verifies them.
+"""Downloads of published files into the cache, verified, with their progress on standard error.
 
 A file is fetched over HTTP(S) into `NAME.part`, and after a break the download resumes there
 (Range, RFC 9110 §14). It is compared with its SHA-256, and only then renamed to its name. A file
 that has its name is never fetched again. Certificates: OpenSSL's variables (SSL_CERT_FILE,
 SSL_CERT_DIR), and the variables of other tools that name bundles. Proxies: the usual variables.
+
+The progress is a bar on a terminal, and lines in a pipe.
 """
 
 from __future__ import annotations
@@ -13,15 +15,26 @@ import hashlib
 import http.client
 import os
 import ssl
+import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 from tenacity import (
     Retrying,
     retry_if_exception_type,
@@ -31,16 +44,80 @@ from tenacity import (
     wait_exponential,
 )
 
-from connector.errors import LocalStackError, local_files
-from connector.errors.message import Message
-from local_stack.progress import meter
+from connector.foundation.errors import LocalStackError, local_files
+from connector.foundation.errors.message import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from local_stack.cache import Cache
-    from local_stack.progress import Meter
+
+
+PLAIN_LINE_EVERY_SECONDS = 10.0
+MEGABYTE = 1_000_000
+
+
+class Meter(Protocol):
+    """Counts bytes as they arrive; callable from several threads."""
+
+    def __call__(self, size: int, /) -> None:
+        """Add `size` bytes."""
+
+
+@contextmanager
+def meter(title: str, total: int) -> Iterator[Meter]:
+    """Show the progress of `title`, of `total` bytes, while the block runs."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        with _bar(console) as progress:
+            task = progress.add_task(title, total=total)
+            yield lambda size: progress.advance(task, size)
+        return
+    lines = _PlainLines(title, total)
+    yield lines
+    lines.finish()
+
+
+def _bar(console: Console) -> Progress:
+    return Progress(
+        TextColumn("fetching {task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
+
+
+class _PlainLines:
+    def __init__(self, title: str, total: int) -> None:
+        self._title = title
+        self._total = total
+        self._done = 0
+        self._begin = self._shown = time.monotonic()
+        self._lock = threading.Lock()
+        _write(f"fetching {title}: {total / MEGABYTE:.1f} MB")
+
+    def __call__(self, size: int, /) -> None:
+        with self._lock:
+            self._done += size
+            now = time.monotonic()
+            if now - self._shown < PLAIN_LINE_EVERY_SECONDS:
+                return
+            self._shown = now
+        share = 100 * self._done // max(self._total, 1)
+        _write(f"fetching {self._title}: {share} %")
+
+    def finish(self) -> None:
+        _write(f"fetched {self._title} in {time.monotonic() - self._begin:.0f} s")
+
+
+def _write(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
 
 PARALLEL_DOWNLOADS = 6
 ATTEMPTS = 5
@@ -63,7 +140,7 @@ class NotPublished(LocalStackError):
     """The repository answers that it does not have the file."""
 
 
-class _Broken(Exception):
+class _TransferError(Exception):
     """The transfer broke; another attempt may succeed."""
 
     def __init__(self, why: Message | str) -> None:
@@ -101,7 +178,7 @@ def read_text(url: str) -> str:
     """Return the text published at `url`; raises NotPublished or LocalStackError."""
     try:
         return _attempts(threading.Event())(_read_text, url)
-    except _Broken as error:
+    except _TransferError as error:
         raise _unreachable(url, error) from error
 
 
@@ -122,7 +199,7 @@ def _fetch_one(artifact: Artifact, cache: Cache, show: Meter, given_up: threadin
         transfer = _Transfer(artifact, part, show, given_up)
         try:
             _attempts(given_up)(transfer.run)
-        except _Broken as error:
+        except _TransferError as error:
             raise _unreachable(artifact.url, error) from error
         except OSError as error:
             raise LocalStackError(local_files.PART, file=part, said=error.strerror) from error
@@ -154,7 +231,7 @@ class _Transfer:
         self._part.unlink()
         if begin:
             # The first bytes are from another version of the file: start again.
-            raise _Broken(Message(local_files.PARTS_DIFFER, {}))
+            raise _TransferError(Message(local_files.PARTS_DIFFER, {}))
         raise LocalStackError(
             local_files.DIGEST,
             url=self._artifact.url,
@@ -177,7 +254,7 @@ class _Transfer:
         with _network(_open, self._artifact.url, headers) as response:
             if begin and response.status != HTTPStatus.PARTIAL_CONTENT:
                 self._part.unlink()
-                raise _Broken(Message(local_files.NOT_RESUMED, {}))
+                raise _TransferError(Message(local_files.NOT_RESUMED, {}))
             with self._part.open("ab") as file:
                 while chunk := _network(response.read, CHUNK_BYTES):
                     file.write(chunk)
@@ -187,7 +264,9 @@ class _Transfer:
                     if self._given_up.is_set():
                         raise LocalStackError(local_files.GIVEN_UP, url=self._artifact.url)
         if done < self._artifact.size:
-            raise _Broken(Message(local_files.CUT, {"done": done, "size": self._artifact.size}))
+            raise _TransferError(
+                Message(local_files.CUT, {"done": done, "size": self._artifact.size})
+            )
         return begin
 
     def _progress(self, done: int) -> None:
@@ -197,7 +276,7 @@ class _Transfer:
 
 def _attempts(given_up: threading.Event) -> Retrying:
     return Retrying(
-        retry=retry_if_exception_type(_Broken),
+        retry=retry_if_exception_type(_TransferError),
         stop=stop_after_attempt(ATTEMPTS) | stop_when_event_set(given_up),
         wait=wait_exponential(multiplier=0.5, max=10),
         sleep=sleep_using_event(given_up),
@@ -205,7 +284,7 @@ def _attempts(given_up: threading.Event) -> Retrying:
     )
 
 
-def _unreachable(url: str, error: _Broken) -> LocalStackError:
+def _unreachable(url: str, error: _TransferError) -> LocalStackError:
     return LocalStackError(local_files.UNREACHABLE, url=url, why=error.why)
 
 
@@ -214,9 +293,9 @@ def _network(call: Callable[..., Any], *arguments: object) -> Any:
     try:
         return call(*arguments)
     except urllib.error.URLError as error:
-        raise _Broken(str(error.reason)) from error
+        raise _TransferError(str(error.reason)) from error
     except (http.client.HTTPException, ConnectionError, TimeoutError, ssl.SSLError) as error:
-        raise _Broken(str(error) or type(error).__name__) from error
+        raise _TransferError(str(error) or type(error).__name__) from error
 
 
 def _open(url: str, headers: dict[str, str]) -> Any:

@@ -19,9 +19,9 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from connector.errors import LocalStackError, local_stack
+from connector.foundation.errors import LocalStackError, local_stack
 from local_stack.cache import Cache
-from local_stack.progress import meter
+from local_stack.download import meter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,15 +1,22 @@
-"""A private Kafka broker that is its own controller (KRaft).
+"""A private Kafka broker that is its own controller (KRaft), and a schema registry beside it.
 
 ::
 
-    DIRECTORY
+    DIRECTORY of the broker
     ├── data/              topics; formatted before the first start
     ├── server.properties  written at each start
     ├── server.log         what the broker writes, over all starts
     ├── port               the port of its clients, since the first start
     └── controller_port    the port of its controller, since the first start
 
+    DIRECTORY of the registry
+    ├── server.log  what the registry writes, over all starts
+    └── port        the port of its clients, since the first start
+
+The registry is Apicurio Registry, in memory, with Confluent's interface.
+
 https://kafka.apache.org/43/configuration/broker-configs/
+https://www.apicur.io/registry/docs/apicurio-registry/2.6.x/
 """
 
 from __future__ import annotations
@@ -19,24 +26,27 @@ import os
 import shutil
 import socket
 import subprocess
-from typing import TYPE_CHECKING
+import tarfile
+import urllib.request
+from typing import TYPE_CHECKING, Final
 
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from connector.errors import LocalStackError, local_stack
+from connector.foundation.errors import LocalStackError, local_stack
 from local_stack.cache import Cache
-from local_stack.endpoint import Endpoint
+from local_stack.download import Artifact, fetch
 from local_stack.java import java_runtime
 from local_stack.kafka_jars import KAFKA_JARS, KAFKA_VERSION
-from local_stack.managed_server import HOST, ManagedServer, free_port
-from local_stack.maven import fetch_jars
+from local_stack.package_repositories import fetch_jars, repository
 from local_stack.process import log_tail
-from stream_jobs.spark.class_archive import shared_classes
+from local_stack.server import HOST, Endpoint, ManagedServer, free_port
+from stream_jobs.run.class_archive import shared_classes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+
 
 # One broker, so one replica of each partition; small, and fast to start and stop.
 BROKER_SETTINGS: Mapping[str, str] = {
@@ -216,3 +226,59 @@ def broker_answers(endpoint: Endpoint) -> bool:
     finally:
         admin.close()
     return True
+
+
+_VERSION: Final = "2.6.13.Final"
+_PATH: Final = (
+    f"io/apicurio/apicurio-registry-app/{_VERSION}/apicurio-registry-app-{_VERSION}-all.tar.gz"
+)
+_BYTES: Final = 142_198_683
+_SHA256: Final = "3cda1b34aa020fb4ac4dd6a66018d757e81e437f97e20a1f92d366b70091c6ba"
+_CONFLUENT: Final = "/apis/ccompat/v7"
+_MEMORY: Final = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
+
+class SchemaRegistryServer(ManagedServer):
+    """A private registry in one folder; a stop forgets all schemas."""
+
+    name = f"Apicurio Registry {_VERSION}"
+    port_taken = "already in use"
+
+    def __init__(self, directory: Path, cache: Cache | None = None) -> None:
+        """Keep the log in `directory`."""
+        super().__init__(directory)
+        self._cache = cache or Cache.of_environment()
+
+    @property
+    def url(self) -> str:
+        """The URL for clients of Confluent's registry."""
+        return f"http://{self.endpoint.host}:{self.endpoint.port}{_CONFLUENT}"
+
+    def _prepare(self) -> None:
+        self._cache.folder(f"servers/apicurio-{_VERSION}", self._unpack)
+
+    def _unpack(self, folder: Path) -> None:
+        artifact = Artifact(f"{repository()}/{_PATH}", f"maven/{_PATH}", _BYTES, _SHA256)
+        (archive,) = fetch(self.name, [artifact], self._cache)
+        with tarfile.open(archive) as tarball:
+            tarball.extractall(folder, filter="data")
+        # It is as large as what was unpacked, and not needed again.
+        archive.unlink()
+
+    def _command(self, port: int) -> list[str]:
+        folder = self._cache.directory / f"servers/apicurio-{_VERSION}"
+        return [
+            str(java_runtime(self._cache)),
+            *_MEMORY,
+            f"-Dquarkus.http.host={HOST}",
+            f"-Dquarkus.http.port={port}",
+            "-jar",
+            str(folder / f"apicurio-registry-app-{_VERSION}-runner.jar"),
+        ]
+
+    def _reach(self, port: int) -> Endpoint | None:
+        try:
+            urllib.request.urlopen(f"http://{HOST}:{port}{_CONFLUENT}/subjects", timeout=1).close()
+        except OSError:
+            return None
+        return Endpoint(HOST, port)

@@ -6,7 +6,7 @@ which writes the log to standard error.
 
 from __future__ import annotations
 
-from local_stack.maven import Jar
+from local_stack.package_repositories import Jar
 
 KAFKA_VERSION = "4.3.1"
 KAFKA_JARS = (

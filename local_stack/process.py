@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from connector.errors import LocalStackError, local_stack
+from connector.foundation.errors import LocalStackError, local_stack
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

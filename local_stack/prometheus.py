@@ -17,11 +17,9 @@ import urllib.request
 from typing import TYPE_CHECKING
 
 from local_stack.cache import Cache
-from local_stack.debian import unpack_packages
-from local_stack.endpoint import Endpoint
-from local_stack.installation import LOADER
-from local_stack.libraries import FOLDERS
-from local_stack.managed_server import HOST, ManagedServer
+from local_stack.installation import LIBRARY_FOLDERS, LOADER
+from local_stack.package_repositories import unpack_packages
+from local_stack.server import HOST, Endpoint, ManagedServer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,7 +70,7 @@ def promtool(cache: Cache | None = None) -> list[str]:
 def _program(name: str, cache: Cache) -> list[str]:
     """Return the command that calls a program of the package with the package's own libc."""
     root = _unpacked(cache)
-    folders = [root / folder for folder in FOLDERS]
+    folders = [root / folder for folder in LIBRARY_FOLDERS]
     loader = next(folder / LOADER for folder in folders if (folder / LOADER).exists())
     libraries = os.pathsep.join(str(folder) for folder in folders)
     return [str(loader), "--library-path", libraries, str(root / "usr/bin" / name)]

@@ -1,16 +1,174 @@
-"""The jars that Spark needs in addition to pyspark's, to read Kafka and write Delta."""
+"""Spark on this machine: the jars that it needs beside pyspark's, and a standalone cluster.
+
+The jars read Kafka and write Delta. The cluster has a master, and workers of one core each::
+
+    DIRECTORY
+    ├── master.log
+    ├── worker-0.log
+    └── work/          what executors write, and their logs
+
+Spark's classes are those of the package pyspark; its own scripts for clusters are not in it.
+
+https://spark.apache.org/docs/latest/spark-standalone.html
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import os
+import time
+import urllib.request
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
+from connector.foundation.errors import LocalStackError, local_stack
 from local_stack.cache import Cache
-from local_stack.maven import Jar, fetch_jars
-from stream_jobs.spark.class_archive import archive_options
+from local_stack.java import java_runtime
+from local_stack.package_repositories import Jar, fetch_jars
+from local_stack.process import GuardedProcess, log_tail
+from local_stack.server import HOST, LOOK_SECONDS, START_SECONDS, free_port
+from stream_jobs.run.class_archive import archive_options
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Mapping, Sequence
+
+
+_NAME = "Spark's cluster"
+# Small, and fast to start.
+_DAEMON_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_ALIVE = "ALIVE"
+_EXECUTOR = b"CoarseGrainedExecutorBackend"
+
+
+class SparkCluster:
+    """A private cluster without users and encryption, which ends with its owner."""
+
+    def __init__(self, directory: Path, *, workers: int, memory_mb: int = 1024) -> None:
+        """Start `workers` of one core, each of which gives executors `memory_mb`."""
+        self.directory = directory.absolute()
+        self._count = workers
+        self._memory_mb = memory_mb
+        self._ports: tuple[int, int] = (0, 0)
+        self._processes: list[GuardedProcess] = []
+
+    @property
+    def url(self) -> str:
+        """What a job calls its `spark.master`."""
+        return f"spark://{HOST}:{self._ports[0]}"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables with which programs of the cluster, and its drivers, are started."""
+        return os.environ | {
+            "JAVA_HOME": str(java_runtime().parents[1]),
+            "SPARK_HOME": str(_home()),
+            "SPARK_LOCAL_IP": HOST,
+            "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_DAEMON_JAVA_OPTS": _DAEMON_OPTIONS,
+        }
+
+    def start(self) -> Self:
+        """Return when all workers are there.
+
+        Raises LocalStackError, with the end of its log, if a process ends or is not there within
+        two minutes.
+        """
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self._ports = (free_port(), free_port())
+        port, page = self._ports
+        own = ("--host", HOST, "--port", str(port), "--webui-port", str(page))
+        self._run("master", "master.Master", *own)
+        for number in range(self._count):
+            self._run(
+                f"worker-{number}",
+                "worker.Worker",
+                *("--host", HOST, "--webui-port", "0", "--cores", "1"),
+                *("--memory", f"{self._memory_mb}m", "--work-dir", str(self.directory / "work")),
+                self.url,
+            )
+        self._await_workers()
+        return self
+
+    def executors(self, number: int) -> list[int]:
+        """Return the process ids of a worker's executors, the newest one last."""
+        worker = self._processes[1 + number].pid
+        found = Path(f"/proc/{worker}/task").glob("*/children")
+        children = sorted(int(pid) for each in found for pid in each.read_text().split())
+        return [pid for pid in children if _EXECUTOR in _command_line(pid)]
+
+    def is_busy(self, executor: int) -> bool:
+        """Return whether the log of an executor has a task that has not ended."""
+        log = Path(f"/proc/{executor}/cwd/stderr").read_text(encoding="utf-8")
+        return log.count(" Running task ") > log.count(" Finished task ")
+
+    def kill_worker(self, number: int) -> None:
+        """End a worker with SIGKILL, like a power cut; its executors end when they notice."""
+        self._processes[1 + number].kill()
+
+    def stop(self) -> None:
+        """End all processes."""
+        for process in reversed(self._processes):
+            process.terminate()
+        self._processes.clear()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    def _run(self, name: str, class_name: str, *arguments: str) -> None:
+        command = [str(_home() / "bin/spark-class"), f"org.apache.spark.deploy.{class_name}"]
+        log = self.directory / f"{name}.log"
+        self._processes.append(GuardedProcess([*command, *arguments], log, self.environment))
+
+    def _await_workers(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while len(self._workers()) < self._count:
+            ended = next((each for each in self._processes if not each.is_running), None)
+            if ended is not None or time.monotonic() > deadline:
+                error = self._silent() if ended is None else _ended(ended.log)
+                self.stop()
+                raise error
+            time.sleep(LOOK_SECONDS)
+
+    def _silent(self) -> LocalStackError:
+        log = self._processes[0].log
+        facts = {"server": _NAME, "port": self._ports[1], "seconds": START_SECONDS}
+        return LocalStackError(local_stack.NO_ANSWER, **facts, log=log, tail=log_tail(log))
+
+    def _workers(self) -> list[Mapping[str, Any]]:
+        """Return what the master's page says of the workers that are alive."""
+        try:
+            with urllib.request.urlopen(  # our own address
+                f"http://{HOST}:{self._ports[1]}/json/", timeout=5
+            ) as answer:
+                every = json.load(answer)["workers"]
+        except (OSError, ValueError):
+            # It is an empty page while the master starts.
+            return []
+        return [worker for worker in every if worker["state"] == _ALIVE]
+
+
+def _command_line(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def _ended(log: Path) -> LocalStackError:
+    return LocalStackError(local_stack.ENDED_EARLY, server=_NAME, log=log, tail=log_tail(log))
+
+
+def _home() -> Path:
+    """Return the folder of the package pyspark, which is a home of Spark."""
+    package = find_spec("pyspark")
+    assert package is not None
+    assert package.origin is not None
+    return Path(package.origin).parent
+
 
 # A JVM that starts faster than it computes. With one of its two compilers it would keep 48 MB for
 # their code, which Spark fills; what comes then is interpreted, or fails.

@@ -1,4 +1,4 @@
-"""The common base of private MySQL and MariaDB servers.
+"""Private MySQL and MariaDB servers, by default with the settings of a source.
 
 ::
 
@@ -8,6 +8,17 @@
     └── port          the port that it has had since the first start
 
 The administrator is root; the password is not secret, because the server listens only on 127.0.0.1.
+
+*Settings.* `configs/mysql/` and `docker-compose.yml` repeat them, and a test compares the three.
+`configs/mysql/` says which server has which default.
+
+*MariaDB.* `mariadb-install-db` is a shell script for an installed server. It gives SQL scripts to
+`mariadbd --bootstrap`, and so does this module.
+
+https://dev.mysql.com/doc/refman/8.0/en/data-directory-initialization.html
+https://dev.mysql.com/doc/refman/8.4/en/replication-options-binary-log.html
+https://mariadb.com/docs/server/clients-and-utilities/deployment-tools/mariadb-install-db
+https://mariadb.com/docs/server/ha-and-performance/standard-replication/replication-and-binary-log-system-variables
 """
 
 from __future__ import annotations
@@ -16,19 +27,21 @@ import hashlib
 import os
 import shutil
 from abc import abstractmethod
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pymysql
 
 from local_stack.cache import Cache
-from local_stack.endpoint import Endpoint, connect
-from local_stack.managed_server import HOST, ManagedServer
+from local_stack.installation import MARIADB_PACKAGES, MYSQL_PACKAGES, install, program_installation
+from local_stack.server import HOST, Endpoint, ManagedServer, connect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from local_stack.installation import Installation
+
 
 ADMINISTRATOR = "root"
 ADMINISTRATOR_PASSWORD = "local-stack"  # noqa: S105 - not a secret, see above
@@ -186,3 +199,164 @@ def _options(settings: Mapping[str, str]) -> list[str]:
 def _as_user() -> list[str]:
     """Return the option for root: both servers refuse to run as root without it."""
     return ["--user=root"] if os.geteuid() == 0 else []
+
+
+MYSQL_SOURCE_SETTINGS: Mapping[str, str] = MappingProxyType(
+    {
+        # Off by default in 5.7; on by default since 8.0.
+        "log_bin": "binlog",
+        "server_id": "1",
+        "binlog_format": "ROW",
+        # Every column in both images, so that a change can be understood alone.
+        "binlog_row_image": "FULL",
+        # Names, signs, character sets and labels in the log; MINIMAL is the default.
+        "binlog_row_metadata": "FULL",
+        "gtid_mode": "ON",
+        "enforce_gtid_consistency": "ON",
+    }
+)
+
+MARIADB_SOURCE_SETTINGS: Mapping[str, str] = MappingProxyType(
+    {
+        "log_bin": "binlog",
+        "server_id": "1",
+        # MIXED is the default.
+        "binlog_format": "ROW",
+        "binlog_row_image": "FULL",
+        # NO_LOG is the default.
+        "binlog_row_metadata": "FULL",
+        # GTIDs are always on; strict mode refuses a sequence number that is out of order.
+        "gtid_strict_mode": "ON",
+    }
+)
+
+
+def mysql_source_settings(version: tuple[int, int, int]) -> dict[str, str]:
+    """Return the settings of a source that MySQL `version` supports."""
+    settings = dict(MYSQL_SOURCE_SETTINGS)
+    if version < (8, 0, 1):
+        # Row events of 5.7 have only types; names come from information_schema.
+        del settings["binlog_row_metadata"]
+    return settings
+
+
+class MysqlServer(SqlServer):
+    """A private MySQL server in one folder."""
+
+    product = "MySQL"
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        version: str = "8.0",
+        settings: Mapping[str, str | None] | None = None,
+        executable: Path | None = None,
+        cache: Cache | None = None,
+    ) -> None:
+        """Serve `directory` with the downloaded `version`, or with the given `executable`.
+
+        `settings` replace those of a source, by their names in an option file: None removes one, an
+        empty value makes an option without a value (`skip_log_bin`).
+        """
+        super().__init__(directory, settings=settings, cache=cache)
+        self.name = f"MySQL {version}" if executable is None else f"MySQL ({executable})"
+        self._carried = version
+        self._executable = executable
+
+    def _install(self) -> Installation:
+        if self._executable is not None:
+            return program_installation(self._executable, self._cache)
+        return install(self.product, MYSQL_PACKAGES, self._carried, self._cache)
+
+    def _source_settings(self) -> dict[str, str]:
+        return mysql_source_settings(self.version)
+
+    def _small_settings(self) -> dict[str, str]:
+        small = dict(SMALL_SETTINGS)
+        # Debian's build needs a folder that only its package creates.
+        small["secure_file_priv"] = "NULL"
+        if self.version >= (8, 0, 30):
+            small["innodb_redo_log_capacity"] = "16M"
+        else:
+            small["innodb_log_file_size"] = "16M"
+        if self.version >= (8, 0, 11):
+            small["mysqlx"] = "OFF"
+        return small
+
+    def _initialise(self, folder: Path, options: list[str]) -> None:
+        script = folder / "administrator.sql"
+        script.write_text(CREATE_ADMINISTRATOR)
+        data = f"--datadir={folder / 'data'}"
+        options = ["--initialize-insecure", data, f"--init-file={script}", *options]
+        self._installation.run(options, folder / "initialise.log")
+
+
+# The scripts were renamed in 11.x, like the programs; 10.5 does not have the last one.
+SCRIPTS = (
+    "{prefix}_system_tables.sql",
+    "{prefix}_performance_tables.sql",
+    "{prefix}_system_tables_data.sql",
+    "maria_add_gis_sp_bootstrap.sql",
+    "{prefix}_sys_schema.sql",
+)
+
+
+class MariadbServer(SqlServer):
+    """A private MariaDB server in one folder."""
+
+    product = "MariaDB"
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        version: str = "11.8",
+        settings: Mapping[str, str | None] | None = None,
+        cache: Cache | None = None,
+    ) -> None:
+        """Serve `directory` with the downloaded `version`.
+
+        `settings` replace those of a source, by their names in an option file: None removes one, an
+        empty value makes an option without a value (`skip_log_bin`).
+        """
+        super().__init__(directory, settings=settings, cache=cache)
+        self.name = f"MariaDB {version}"
+        self._carried = version
+
+    def _install(self) -> Installation:
+        return install(self.product, MARIADB_PACKAGES, self._carried, self._cache)
+
+    def _source_settings(self) -> dict[str, str]:
+        return dict(MARIADB_SOURCE_SETTINGS)
+
+    def _small_settings(self) -> dict[str, str]:
+        return {**SMALL_SETTINGS, "innodb_log_file_size": "16M"}
+
+    def _initialise(self, folder: Path, options: list[str]) -> None:
+        data = folder / "data"
+        data.mkdir()
+        options = [
+            "--bootstrap",
+            f"--datadir={data}",
+            "--enforce-storage-engine=",
+            "--max-allowed-packet=8M",
+            "--net-buffer-length=16K",
+            *options,
+        ]
+        self._installation.run(options, folder / "initialise.log", self._bootstrap_script())
+
+    def _bootstrap_script(self) -> str:
+        share = self._installation.share
+        assert share is not None
+        prefix = "mariadb" if (share / "mariadb_system_tables.sql").exists() else "mysql"
+        files = [share / name.format(prefix=prefix) for name in SCRIPTS]
+        parts = [
+            # Without this, root could log in only through the socket, as the same system user.
+            "create database if not exists mysql;\nuse mysql;\nSET @auth_root_socket=NULL;\n",
+            *(file.read_text(encoding="utf-8") for file in files if file.exists()),
+            # During bootstrap, grants work only after FLUSH PRIVILEGES.
+            "\nFLUSH PRIVILEGES;\n",
+            CREATE_ADMINISTRATOR,
+        ]
+        return "".join(parts)

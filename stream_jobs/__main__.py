@@ -5,7 +5,7 @@
 `run` keeps the tables equal; `status`, `resume` and `cuts` look after them, and `replica` brings
 them to a database server, all without Spark. A configuration file alone means `run`.
 
-Standard output of `run` has only status lines, see `stream_jobs.report.status`. The output of
+Standard output of `run` has only status lines, see `stream_jobs.run.status_lines`. The output of
 Spark, its JVM and libraries goes to standard error, and so does the text of a failure, unless lines
 are JSON.
 """
@@ -16,11 +16,11 @@ import os
 import sys
 from typing import TYPE_CHECKING, TextIO
 
-from connector.errors import ConfigError, ConnectorError, fields, mirror
-from connector.errors.message import Message
-from connector.errors.visible import visible
-from stream_jobs.cli.arguments import parsed
-from stream_jobs.report.ecs_line import EcsLine
+from connector.foundation.errors import ConfigError, ConnectorError, fields, mirror
+from connector.foundation.errors.message import Message
+from connector.foundation.errors.visible import visible
+from stream_jobs.log_lines import EcsLine
+from stream_jobs.run.arguments import parsed
 
 if TYPE_CHECKING:
     import argparse
@@ -73,17 +73,17 @@ def _missing(error: ModuleNotFoundError) -> Message:
 
 
 def _run(config: Path, out: TextIO) -> int:
-    from stream_jobs.report.figures import Figures  # noqa: PLC0415  # after what has a clear error
-    from stream_jobs.report.metrics_server import serving  # noqa: PLC0415  # the same
-    from stream_jobs.report.terminal import open_lines  # noqa: PLC0415  # of an extra
+    from stream_jobs.run.console_lines import open_lines  # noqa: PLC0415  # of an extra
     from stream_jobs.run.job import run  # noqa: PLC0415  # of an extra
+    from stream_jobs.run.metrics import JobMetrics  # noqa: PLC0415  # after what has a clear error
+    from stream_jobs.run.metrics_server import metrics_server  # noqa: PLC0415  # the same
     from stream_jobs.settings import Settings, load_settings  # noqa: PLC0415  # the same
 
     lines = open_lines(out, Settings.peek(config, "log.format"), Settings.peek(config, "name"))
     try:
         settings = load_settings(config)
-        figures = Figures(settings.name)
-        with serving(figures, settings.metrics.listen):
+        figures = JobMetrics(settings.name)
+        with metrics_server(figures, settings.metrics.listen):
             return run(settings, lines, figures)
     except ConfigError as error:
         lines.fail(error.message)
@@ -100,7 +100,7 @@ def _look_after(arguments: argparse.Namespace) -> int:
         if arguments.command == "resume":
             return _resume(settings, arguments)
         if arguments.command == "cuts":
-            from stream_jobs.cli.cuts_command import show_cuts  # noqa: PLC0415  # of an extra
+            from stream_jobs.run.cuts_command import show_cuts  # noqa: PLC0415  # of an extra
 
             show_cuts(settings, sys.stdout, as_json=arguments.json)
             return 0
@@ -108,7 +108,7 @@ def _look_after(arguments: argparse.Namespace) -> int:
             from stream_jobs.replica.loop import follow  # noqa: PLC0415  # of an extra
 
             return follow(settings, sys.stdout, once=arguments.once)
-        from stream_jobs.cli.status_command import show_status  # noqa: PLC0415  # of an extra
+        from stream_jobs.run.status_command import show_status  # noqa: PLC0415  # of an extra
 
         return show_status(settings, config, sys.stdout, as_json=arguments.json)
     except ConnectorError as error:
@@ -117,7 +117,7 @@ def _look_after(arguments: argparse.Namespace) -> int:
 
 
 def _resume(settings: Settings, arguments: argparse.Namespace) -> int:
-    from stream_jobs.cli.resume_command import resume  # noqa: PLC0415  # of an extra
+    from stream_jobs.tables.quarantine_files import resume  # noqa: PLC0415  # of an extra
 
     asked = resume(
         settings,

@@ -24,13 +24,17 @@ from pydantic import (
 )
 from pydantic_settings import SettingsConfigDict
 
-from connector.errors import mirror_choices, mirror_cuts, mirror_replica
-from connector.errors import settings_secrets as codes
-from connector.settings.files import FileSettings, UnfitValueError
-from connector.settings.kafka_login import KafkaLogin
-from connector.settings.secrets import read_secret
-from connector.settings.values import ListenAddress, PipelineName, TablePattern, TopicPrefix
-from stream_jobs.source.facts import KafkaFacts
+from connector.foundation.errors import mirror_choices, mirror_cuts, mirror_replica
+from connector.foundation.errors import settings_secrets as codes
+from connector.foundation.settings.credentials import KafkaLogin, read_secret
+from connector.foundation.settings.file_settings import FileSettings, UnfitValueError
+from connector.foundation.settings.values import (
+    ListenAddress,
+    PipelineName,
+    TablePattern,
+    TopicPrefix,
+)
+from stream_jobs.source.topics import BrokerConfig
 
 
 def _as_mirror_name(value: str) -> str:
@@ -61,13 +65,13 @@ class KafkaSettings(KafkaLogin):
     added_partitions: Literal["error", "accept"] = "error"
     request_timeout_seconds: Annotated[float, Field(gt=0)] = 30.0
 
-    def facts(self) -> KafkaFacts:
+    def facts(self) -> BrokerConfig:
         """Return how the brokers are reached.
 
         Raises ConfigError if the file of the password cannot be read or its command cannot be
         started, and SinkUnavailable if the command fails.
         """
-        return KafkaFacts(
+        return BrokerConfig(
             tuple(self.bootstrap_servers),
             self.request_timeout_seconds,
             tuple(sorted(self.login_arguments().items())),

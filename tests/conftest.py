@@ -15,7 +15,7 @@ import pytest
 import typer.testing
 from typer.main import get_command
 
-from connector import compiled
+from connector.foundation import compiled
 from tests import selection, signals
 from tests.length import FULL, length
 from tests.stale_build import newer_sources

@@ -14,33 +14,33 @@ from importlib import import_module
 
 import typer.main
 
-from connector import compiled
+from connector.foundation import compiled
 from tests.application import app
 
 # What commands import while they run.
 _IMPORTED = (
     "connector.cli.check",
-    "connector.cli.logs",
-    "connector.cli.verify_forever",
+    "connector.cli.daemon_log",
     "connector.cli.verify_mirror",
-    "connector.dump.dump",
-    "connector.dump.jobs",
-    "connector.dump.lines.output",
-    "connector.dump.progress",
-    "connector.flashback.undo",
-    "connector.quarantine.committed_fences",
-    "connector.quarantine.topic_reader",
-    "connector.run.supervisor",
-    "connector.settings.loader",
-    "connector.snapshot.copy_request",
-    "connector.stat.log_counts",
-    "connector.stat.report",
+    "connector.cli.verify_mirror",
+    "connector.logs.dump.dump",
+    "connector.logs.dump.jobs",
+    "connector.logs.output",
+    "connector.logs.progress_bar",
+    "connector.logs.flashback.undo",
+    "connector.stream.quarantine.topics",
+    "connector.stream.quarantine.topics",
+    "connector.stream.run.supervisor",
+    "connector.foundation.settings.configuration",
+    "connector.stream.snapshot.copy_requests",
+    "connector.logs.log_counts",
+    "connector.logs.statistics_report",
     "encodings.idna",
     "numpy.ma",
-    "verification.forever",
-    "verification.health",
+    "verification.continuous_run",
+    "verification.metrics",
     "verification.run",
-    "verification.sample",
+    "verification.key_ranges",
 )
 # NumPy would start threads, which no fork copies.
 os.environ["OPENBLAS_NUM_THREADS"] = "1"

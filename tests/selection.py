@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from connector import compiled
+from connector.foundation import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.machinery import EXTENSION_SUFFIXES
 from typing import TYPE_CHECKING
 
-from connector import compiled
+from connector.foundation import compiled
 
 if TYPE_CHECKING:
     from pathlib import Path

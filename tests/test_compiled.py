@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 import connector
-from connector import compiled
+from connector.foundation import compiled
 from tests.stale_build import newer_sources
 
 FOLDER = Path(connector.__file__).parent
 WHERE = """
-import connector.codec.payload, connector.gtid.mysql
-print(connector.codec.payload.__file__, connector.gtid.mysql.__file__)
+import connector.binlog.payload_reader, connector.binlog.gtid.mysql
+print(connector.binlog.payload_reader.__file__, connector.binlog.gtid.mysql.__file__)
 """
 
 

@@ -15,8 +15,8 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from connector.settings.loader import load_settings
-from local_stack.server_settings import MYSQL_SOURCE_SETTINGS
+from connector.foundation.settings.configuration import load_settings
+from local_stack.sql_server import MYSQL_SOURCE_SETTINGS
 from stream_jobs.settings import load_settings as load_job_settings
 from tests.compose import COMPOSE, CONFIGS, ROOT, SERVICES
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.main import get_command
 
-from connector.contract.ecs import NAMES
-from connector.settings.sections import Settings
+from connector.foundation.ecs import NAMES
+from connector.foundation.settings.sections import Settings
 from stream_jobs.settings import Settings as JobSettings
 from tests.application import app
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from connector import compiled
+from connector.foundation import compiled
 from tests.length import full_only
 
 PROJECT = Path(__file__).parents[1]
 CACHED = runpy.run_path(str(PROJECT / "extension_cache.py"))
 KEPT_ENTRIES: int = CACHED["KEPT_ENTRIES"]
-NAMES = ["connector.codec.digits", "connector.native__mypyc"]
+NAMES = ["connector.binlog.text_writer", "connector.native__mypyc"]
 
 
 def cache_in(folder: Path) -> Any:
@@ -78,7 +78,7 @@ def test_a_damaged_entry_is_removed_and_kept_anew(tmp_path: Path, damage: str) -
 def test_an_entry_without_one_of_the_modules_is_not_taken(tmp_path: Path) -> None:
     cache = cache_in(tmp_path)
     cache.keep("key", built_in(tmp_path))
-    assert cache.find("key", [*NAMES, "connector.codec.payload"]) is None
+    assert cache.find("key", [*NAMES, "connector.binlog.payload_reader"]) is None
 
 
 def test_the_entries_used_last_stay(tmp_path: Path) -> None:
@@ -124,11 +124,11 @@ def small_clone(folder: Path) -> Path:
         shutil.copy(PROJECT / name, folder)
     for name in ("__init__.py", "codec/__init__.py", "codec/digits.py", "contract/version.py"):
         shutil.copy(PROJECT / "connector" / name, folder / "connector" / name)
-    text = (PROJECT / "connector" / "compiled.py").read_text()
+    text = (PROJECT / "connector" / "foundation" / "compiled.py").read_text()
     before, _, rest = text.partition("COMPILED: Final = (\n")
     _, _, after = rest.partition("\n)\n")
     # Nothing is excluded.
-    (folder / "connector" / "compiled.py").write_text(
+    (folder / "connector" / "foundation" / "compiled.py").write_text(
         f'{before}COMPILED: Final = (\n    "codec/digits.py",\n)\n{after}'
     )
     return folder
@@ -170,7 +170,7 @@ def test_a_second_clone_does_not_compile_until_it_is_edited(tmp_path: Path) -> N
     assert files[0] == files[1]
     assert len(files[0]) == 2
     imported = subprocess.run(
-        [sys.executable, "-c", "import connector.codec.digits as d; print(d.__file__)"],
+        [sys.executable, "-c", "import connector.binlog.text_writer as d; print(d.__file__)"],
         cwd=second,
         env=os.environ | {"CONNECTOR_COMPILED": "require", "PYTHONPATH": str(second)},
         capture_output=True,
@@ -224,8 +224,8 @@ def test_a_build_by_a_profile_trains_in_a_checkout_and_is_kept_apart(tmp_path: P
     training.write_text("import no_such_module\n")
     said = build(clone, cache, pgo=True, fails=True)
     assert said.endswith("error: CONNECTOR_PGO is '1', but the training failed\n")
-    training.write_text("from connector.codec.digits import put_i64\n")
-    training.write_text("import connector.codec.digits\n")
+    training.write_text("from connector.binlog.text_writer import put_i64\n")
+    training.write_text("import connector.binlog.text_writer\n")
     assert "counting what runs often" in build(clone, cache, pgo=True)
     profiled = native_of(clone)
     assert profiled != plain

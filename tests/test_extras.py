@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from connector.errors import arguments, local_demo, settings_choices, verification
-from tests.errors.texts import shown
+from connector.foundation.errors import arguments, local_demo, settings_choices, verification
+from tests.foundation.errors.texts import shown
 from tests.stream_jobs.told import told
 
 ROOT = Path(__file__).parents[1]
@@ -103,7 +103,7 @@ from connector.reader import open_binlog
 from tests.reader.log_files import three_transactions
 open_binlog(three_transactions().data).to_arrow()
 """
-REFUSED = "connector.errors.kinds.ConfigError"
+REFUSED = "connector.foundation.errors.kinds.ConfigError"
 NEEDS = "ImportError: mysql_binlog needs PySpark (No module named 'pyspark'): pip install"
 
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from connector.settings.loader import load_settings
+from connector.foundation.settings.configuration import load_settings
 
 ROOT = Path(__file__).parents[1]
 OBJECTS: dict[str, dict[str, Any]] = {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from connector.settings.loader import load_settings
+from connector.foundation.settings.configuration import load_settings
 
 ROOT = Path(__file__).parents[1]
 UNIT = ROOT / "configs/systemd/binlog-connector@.service"

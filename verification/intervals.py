@@ -22,26 +22,18 @@ import pyarrow.compute as pc
 
 from stream_jobs.apply.modes.history import History
 from stream_jobs.apply.modes.journal import OP, TIME
-from stream_jobs.apply.modes.known_versions import (
-    END_HI,
-    END_LO,
-    END_OP,
-    FROM,
-    IS_CURRENT,
-    TO,
-)
-from stream_jobs.schema.sequence import HI, LO, is_above
-from verification.buckets import Buckets
-from verification.digests import digests
+from stream_jobs.apply.modes.versions import END_HI, END_LO, END_OP, FROM, IS_CURRENT, TO
+from stream_jobs.source.sequence import HI, LO, is_above
+from verification.digests import DigestBuckets, row_digests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from stream_jobs.delta.data_file import DataFile
-    from stream_jobs.schema.sequence import PackedSequence
-    from verification.log_times import LogTimes
+    from stream_jobs.delta.actions import DataFile
+    from stream_jobs.source.sequence import PackedSequence
+    from verification.commit_times import CommitTimes
     from verification.mirror_side import MirrorSide
 
 # A version that has no end, and a time that no calendar has.
@@ -93,7 +85,7 @@ class Intervals:
     """Looks at the newest version of one mirror."""
 
     def __init__(
-        self, side: MirrorSide, since: PackedSequence, times: LogTimes | None, count_max: int
+        self, side: MirrorSide, since: PackedSequence, times: CommitTimes | None, count_max: int
     ) -> None:
         """Look at rows from the sequence `since` on, when the table got its key.
 
@@ -110,7 +102,7 @@ class Intervals:
         """Return what is wrong. Raises MirrorError if the mirror cannot be read."""
         found: list[WrongInterval] = []
         with TemporaryDirectory(prefix="binlog-connector-verify-") as folder:
-            buckets = Buckets(Path(folder), self._side.snapshot.live_rows)
+            buckets = DigestBuckets(Path(folder), self._side.snapshot.live_rows)
             for records in self._records():
                 buckets.add(records)
             for path in buckets.paths:
@@ -201,7 +193,7 @@ class Intervals:
             for name in side.key:
                 is_keyed &= data[name].is_valid().to_numpy()
             some = data.filter(pa.array(is_keyed))
-            keys = digests(some, side.key)
+            keys = row_digests(some, side.key)
             records = np.zeros(some.num_rows, _RECORD)
             records["first"], records["second"] = keys.first, keys.second
             records["file"], records["position"] = len(self._files) - 1, positions[is_keyed]

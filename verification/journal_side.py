@@ -18,11 +18,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from connector.contract import OP_DELETE, OP_READ, OP_TRUNCATE
+from connector.foundation.contract import OP_DELETE, OP_READ, OP_TRUNCATE
 from stream_jobs.apply.modes.journal import OP
-from stream_jobs.schema.sequence import HI, LO, PackedSequence, is_above
-from verification.buckets import Buckets
-from verification.digests import digests, pairs
+from stream_jobs.source.sequence import HI, LO, PackedSequence, is_above
+from verification.digests import DigestBuckets, digest_pairs, row_digests
 from verification.key_ranges import numbers_of
 from verification.mirror_side import MirrorSide
 
@@ -31,13 +30,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from stream_jobs.apply.keys import Keys
-    from stream_jobs.delta.data_file import DataFile
+    from stream_jobs.apply.row_hashes import Keys
+    from stream_jobs.delta.actions import DataFile
     from stream_jobs.delta.snapshot import Snapshot
-    from stream_jobs.schema.table_schema import TableSchema
+    from stream_jobs.source.table_schema import TableSchema
     from stream_jobs.tables.mirror_table import MirrorTable
     from verification.digests import Digest
-    from verification.table_history import TableHistory
+    from verification.pipeline import TableHistory
 
 _NEVER: Final = PackedSequence(-1, -1)
 _RECORD: Final = np.dtype(
@@ -98,7 +97,7 @@ class JournalSide(MirrorSide):
     ) -> pa.Table:
         """Return the current rows with these keys, and their sequences; as `MirrorSide.rows_of`."""
         del keys
-        asked = set(pairs(wanted))
+        asked = set(digest_pairs(wanted))
         last: dict[Digest, _Last] = {}
         truncate = _NEVER
         for file, positions in super()._slices(snapshot):
@@ -110,7 +109,7 @@ class JournalSide(MirrorSide):
                 places = places[np.isin(numbers, near)]
             some = data.take(places)
             facts = zip(
-                pairs(digests(some, self.key)),
+                digest_pairs(row_digests(some, self.key)),
                 positions[places].tolist(),
                 *(some[name].to_pylist() for name in (OP, HI, LO)),
                 strict=True,
@@ -153,7 +152,7 @@ class JournalSide(MirrorSide):
         are_current: dict[str, NDArray[np.bool_]] = {}
         truncate, has_copied_rows = _NEVER, False
         with TemporaryDirectory(prefix="binlog-connector-verify-") as folder:
-            buckets = Buckets(Path(folder), snapshot.live_rows)
+            buckets = DigestBuckets(Path(folder), snapshot.live_rows)
             for file, positions in super()._slices(snapshot):
                 # The slices of a file come in the order of its positions.
                 are_current[file.path] = np.zeros(positions[-1] + 1, np.bool_)
@@ -174,7 +173,7 @@ class JournalSide(MirrorSide):
         """Return the changes of keys among rows of a file."""
         places = np.flatnonzero(pc.not_equal(data[OP], OP_TRUNCATE).to_numpy())
         data = data.take(places)
-        keys = digests(data, self.key)
+        keys = row_digests(data, self.key)
         records = np.empty(len(places), _RECORD)
         records["first"], records["second"] = keys.first, keys.second
         records["hi"], records["lo"] = data[HI].to_numpy(), data[LO].to_numpy()

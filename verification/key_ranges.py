@@ -1,7 +1,10 @@
 """Ranges of an integer key: a table is compared range by range.
 
-Keys are numbers of 64 bits with a sign. Those of BIGINT UNSIGNED are moved down by 2^63, so that
-their order stays.
+Here are the ranges themselves, their conditions in SQL, a random sample of them (the same seed
+makes the same choice), and the ranges that are equal already and need no checksum in this pass.
+
+Keys are signed numbers of 64 bits. BIGINT UNSIGNED keys are moved down by 2^63, which keeps
+their order.
 """
 
 from __future__ import annotations
@@ -9,22 +12,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 import pyarrow as pa
 
-from connector.contract import INTEGER_TYPES
+from connector.foundation.contract import INTEGER_TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from numpy.typing import NDArray
 
-    from connector.contract import SchemaColumn
-    from connector.source.tables.selected_table import KeyColumn
+    from connector.foundation.contract import SchemaColumn
+    from connector.stream.source.selected_table import KeyColumn
 
     Numbers = NDArray[np.int64]
+
 
 LEAST: Final = int(np.iinfo(np.int64).min)
 GREATEST: Final = int(np.iinfo(np.int64).max)
@@ -166,3 +170,80 @@ class KeyNumber:
     def literal(self, number: int) -> int:
         """Return the value of the column that has this number."""
         return number + _OF_UNSIGNED if self.is_unsigned else number
+
+
+# So many are kept, each joined of neighbours: the file of a pass stays small.
+_EQUAL_RANGES_MAX: Final = 10_000
+
+
+class EqualRanges:
+    """Collects the ranges of one table."""
+
+    def __init__(self, ranges: KeyRanges, rows: NDArray[np.int64]) -> None:
+        """Begin with some ranges and the number of rows in each."""
+        self._ranges = ranges
+        self._rows = rows
+        # Called when there are more.
+        self.on_more: Callable[[], None] = lambda: None
+
+    @classmethod
+    def none(cls) -> Self:
+        """Begin with no range."""
+        return cls.of_json({"low": [], "high": [], "rows": []})
+
+    @classmethod
+    def of_json(cls, found: dict[str, Any]) -> Self:
+        """Read what `to_json` returned; raises KeyError, TypeError or ValueError for others."""
+        low, high, rows = (np.array(found[name], np.int64) for name in ("low", "high", "rows"))
+        if not len(low) == len(high) == len(rows):
+            raise ValueError(len(low))
+        return cls(KeyRanges(low, high), rows)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the ranges for a file."""
+        kept = slice(0, _EQUAL_RANGES_MAX)
+        names = (self._ranges.low, self._ranges.high, self._rows)
+        return dict(
+            zip(("low", "high", "rows"), (each[kept].tolist() for each in names), strict=True)
+        )
+
+    @property
+    def rows(self) -> int:
+        """How many rows are in the ranges."""
+        return int(self._rows.sum())
+
+    def add(self, ranges: KeyRanges, rows: NDArray[np.int64]) -> None:
+        """Add ranges with no key of those before, and the number of rows in each."""
+        low = np.concatenate([self._ranges.low, ranges.low])
+        high = np.concatenate([self._ranges.high, ranges.high])
+        order = np.argsort(low)
+        every = KeyRanges(low[order], high[order])
+        counts = np.concatenate([self._rows, rows])[order]
+        self._ranges = every.joined()
+        begins = np.searchsorted(every.low, self._ranges.low)
+        self._rows = np.add.reduceat(counts, begins) if len(begins) else counts
+        self.on_more()
+
+    def rest(self) -> KeyRanges:
+        """Return the ranges with all other keys."""
+        # As Python's numbers: the key before the least one is none of 64 bits.
+        low = [LEAST, *(each + 1 for each in self._ranges.high.tolist())]
+        high = [*(each - 1 for each in self._ranges.low.tolist()), GREATEST]
+        left = [both for both in zip(low, high, strict=True) if both[0] <= both[1]]
+        found = np.array(left, np.int64).reshape(-1, 2)
+        return KeyRanges(found[:, 0].copy(), found[:, 1].copy())
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """How much is chosen, and by which seed."""
+
+    percent: float
+    seed: int
+
+    def of(self, ranges: KeyRanges) -> KeyRanges:
+        """Return so many of the ranges, one at least."""
+        count = max(1, round(len(ranges) * self.percent / 100))
+        chosen = np.zeros(len(ranges), np.bool_)
+        chosen[np.random.default_rng(self.seed).choice(len(ranges), count, replace=False)] = True
+        return ranges.take(chosen)

@@ -1,47 +1,123 @@
 """The mirror of a table: its current rows at one version, in the types of the source.
 
-Data files are read with pyarrow, without Spark and without the key indexes of the job: those are a
+Data files are read with pyarrow, without Spark and without the key indexes of the job, which are a
 part of what is checked.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from connector.errors import MirrorError, verification
-from stream_jobs.apply.modes.deleted_by_key import DELETED
+from connector.foundation.errors import MirrorError, verification
+from stream_jobs.apply.modes.current import DELETED
 from stream_jobs.apply.modes.journal import Journal
-from stream_jobs.apply.modes.known_versions import IS_CURRENT
 from stream_jobs.apply.modes.row_counts import RowCounts
+from stream_jobs.apply.modes.versions import IS_CURRENT
+from stream_jobs.delta import parquet_file
 from stream_jobs.delta.log import Log
-from stream_jobs.quarantine.set_aside import TablesSetAside
-from stream_jobs.schema.column_types import ColumnType
-from stream_jobs.schema.sequence import HI, LO
-from stream_jobs.tables.table_properties import MODE_PROPERTY
-from verification.digests import digests, places_of
-from verification.file_rows import FileRows, live_positions
+from stream_jobs.source.column_types import ColumnType
+from stream_jobs.source.sequence import HI, LO
+from stream_jobs.tables.mirror_metadata import MODE_PROPERTY
+from stream_jobs.tables.quarantine_files import QuarantineFiles
+from verification.checksums import Checksums
+from verification.digests import places_of, row_digests
 from verification.key_ranges import numbers_of
 from verification.side import wait_for
-from verification.sums import Sums
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from stream_jobs.apply.keys import Keys
-    from stream_jobs.delta.data_file import DataFile
+    from stream_jobs.apply.row_hashes import Keys
+    from stream_jobs.delta.actions import DataFile
+    from stream_jobs.delta.columns import Column
     from stream_jobs.delta.snapshot import Snapshot
-    from stream_jobs.schema.table_schema import TableSchema
+    from stream_jobs.delta.storage import Storage
+    from stream_jobs.delta.table import DeltaTable
+    from stream_jobs.source.table_schema import TableSchema
     from stream_jobs.tables.mirror_table import MirrorTable
     from verification.digests import Digest
     from verification.key_ranges import KeyRanges
     from verification.row_text import RowText
+
+
+# Rows that are in memory at a time: those of a row group of the job's files.
+_SLICE_ROWS: Final = 200_000
+
+
+class FileRows:
+    """Reads rows of one mirror by their positions in files."""
+
+    def __init__(self, delta: DeltaTable, table: str, kinds: Mapping[str, pa.DataType]) -> None:
+        """Read files of `delta`; `kinds` are the types of the columns of the source's `table`."""
+        self._delta = delta
+        self._table = table
+        self.kinds = kinds
+
+    def read(
+        self,
+        snapshot: Snapshot,
+        file: DataFile,
+        positions: NDArray[np.int64],
+        names: Sequence[str],
+    ) -> pa.Table:
+        """Return columns of the rows of a file at these positions, by the names of `snapshot`.
+
+        Raises MirrorError if a column is gone, or if its type is not only wider at the source.
+        """
+        storage, path = self._delta.storage, self._delta.path
+        columns = [self.column(snapshot, name) for name in names]
+        data = parquet_file.rows_at(storage, path, file, columns, positions)
+        arrays = [self._cast(name, data[name]) for name in names]
+        return pa.Table.from_arrays(arrays, names=list(names))
+
+    def column(self, snapshot: Snapshot, name: str) -> Column:
+        """Return the column with a name; raises MirrorError if the version does not have it.
+
+        The mirror may follow a change of columns while it is compared.
+        """
+        for column in snapshot.columns:
+            if column.name == name:
+                return column
+        raise MirrorError(verification.COLUMN_GONE, table=self._table, column=name)
+
+    def _cast(self, name: str, values: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Return values in the type of the source: the mirror gets a wider one with the next row.
+
+        Raises MirrorError if they do not fit: the type is not only wider.
+        """
+        kind = self.kinds.get(name)
+        if kind is None or values.type == kind:
+            return values
+        try:
+            return values.cast(kind)
+        except pa.ArrowException as error:
+            raise MirrorError(verification.OTHER_TYPE, table=self._table, column=name) from error
+
+
+def live_positions(
+    storage: Storage, path: str, snapshot: Snapshot, key: Sequence[str]
+) -> Iterator[tuple[DataFile, NDArray[np.int64]]]:
+    """Yield the positions of the live rows of the table at `path`, some at a time.
+
+    The columns `key` are read to count the rows of a file if its writer did not say it.
+    """
+    columns = [column for column in snapshot.columns if column.name in key]
+    for file in snapshot.files.values():
+        positions = parquet_file.live_positions(storage, path, file, columns)
+        end = positions[-1] + 1 if len(positions) else 0
+        edges = np.searchsorted(positions, np.arange(0, end + _SLICE_ROWS, _SLICE_ROWS))
+        for begin, end in pairwise(edges.tolist()):
+            if begin < end:
+                yield file, positions[begin:end]
+
 
 # Which rows of a mirror are current, by mode: a column, and its value.
 _CURRENT: Final[Mapping[str, tuple[str, bool] | None]] = {
@@ -209,7 +285,7 @@ class MirrorSide:
 
         def late() -> MirrorError:
             # Only messages name the base.
-            for record in TablesSetAside(self._mirror.delta.storage, "").records().values():
+            for record in QuarantineFiles(self._mirror.delta.storage, "").records().values():
                 if record.table == self._table:
                     why = f"[{record.code}] {record.reason}"
                     return MirrorError(verification.SET_ASIDE, table=self._table, why=why)
@@ -225,9 +301,9 @@ class MirrorSide:
 
     def sums(
         self, ranges: KeyRanges, text: RowText, show: Callable[[int], None]
-    ) -> tuple[Sums, NDArray[np.bool_]]:
+    ) -> tuple[Checksums, NDArray[np.bool_]]:
         """Return the sums of `ranges`, and which of them are known: all; `show` gets rows."""
-        own = Sums(len(ranges))
+        own = Checksums(len(ranges))
         # To look which rows are in the ranges, the keys are read first.
         some = None if ranges.are_all else ranges
         for data in self.batches(self.snapshot, some):
@@ -258,7 +334,7 @@ class MirrorSide:
             if not len(some):
                 return some
         data, kept = self._current_rows(snapshot, file, some, self.key)
-        return kept[places_of(wanted, digests(data, self.key))]
+        return kept[places_of(wanted, row_digests(data, self.key))]
 
     def _current_rows(
         self,

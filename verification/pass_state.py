@@ -1,8 +1,8 @@
-"""A pass over all tables that can be interrupted, in the file of `--state`.
+"""A pass over all tables that can be interrupted: the file of `--state`.
 
-The file has the results of tables that were finished, without values: of rows that differ, only the
-keys, which are looked at again. Of tables that were begun, it has the ranges whose sums were equal.
-It is replaced at once, so it is whole whatever ends the process, and it goes when the pass is over.
+The file has the results of finished tables, without values: of rows that differ, it has only the
+keys, which are read again. Of tables that were begun, it has the ranges with equal checksums. The
+file is replaced as a whole, so no crash can tear it, and it is removed when the pass is over.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from connector.errors import ConfigError, verification
-from verification.equal_ranges import EqualRanges
-from verification.kept_keys import read_keys, write_keys
+from connector.foundation.errors import ConfigError, verification
+from verification.key_ranges import EqualRanges
+from verification.key_texts import decode_keys, encode_keys
 from verification.report import Difference
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from stream_jobs.schema.table_schema import TableSchema
-    from verification.clear_keys import Key
+    from stream_jobs.source.table_schema import TableSchema
     from verification.digests import Digest
     from verification.report import TableResult
+    from verification.source_table import RowKey
 
 _FORMAT: Final = 1
 _SECONDS: Final = 2.0
@@ -60,7 +60,7 @@ class PassState:
 
     def different(
         self, name: str, of: Sequence[str], schema: TableSchema
-    ) -> dict[Digest, Key] | None:
+    ) -> dict[Digest, RowKey] | None:
         """Return the keys that differed in a table that was finished so; `of` as `equal_ranges`.
 
         None if it was not, or if something else was compared.
@@ -68,7 +68,7 @@ class PassState:
         found = self._finished.get(name)
         if not found or not found["different"] or found["of"] != list(of):
             return None
-        return read_keys(found["different"], schema)
+        return decode_keys(found["different"], schema)
 
     def restore(self, result: TableResult) -> None:
         """Fill the result of a table that was finished, but for what differs."""
@@ -105,7 +105,7 @@ class PassState:
         self._finished[result.name] = {
             "of": begun[0] if begun else [],
             **{name: getattr(result, name) for name in _PLAIN},
-            "different": write_keys(keys) if keys else "",
+            "different": encode_keys(keys) if keys else "",
             "repaired": [[each["kind"], each["key"]] for each in repaired],
         }
         self.write()

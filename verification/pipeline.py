@@ -1,6 +1,7 @@
-"""The running pipeline, as its records in Kafka show it: what it has delivered, and where to.
+"""The running pipeline as its records in Kafka show it: what was delivered, and to which offsets.
 
-Nothing is asked of the process itself, and nothing is written.
+Also a table's past in these records: its column lists, and whether a copy of it is complete. The
+process itself is asked nothing, and nothing is written.
 """
 
 from __future__ import annotations
@@ -11,43 +12,47 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
-from connector.contract import HEADER_OP, HEADER_SEQ, HEADER_TXN, row_topic
-from connector.errors import (
+from connector.binlog.gtid import GtidSet, MariadbGtidSet
+from connector.binlog.gtid.gtid_set import contains_all, parse_gtid_set
+from connector.binlog.header import file_number
+from connector.foundation.contract import HEADER_OP, HEADER_SEQ, HEADER_TXN, row_topic
+from connector.foundation.errors import (
     SinkUnavailable,
     SourceRefused,
     SourceUnavailable,
     verification,
 )
-from connector.gtid import GtidSet, MariadbGtidSet
-from connector.gtid.either import has_all, parse_gtid_set
-from connector.binlog.framing.log_position import file_number
-from connector.sink import attempts
-from connector.sink.connection import connector_error, consumer_settings
-from connector.sink.recovery import read_progress, recover
-from connector.snapshot.table_state import TableState
-from connector.snapshot.watermark import Delivered, LogPosition, log_end
-from connector.source.server.same_server import open_same_server
-from connector.source.server.select_session import SelectSession
+from connector.replication.server.addresses import open_same_server
+from connector.stream.sink import attempts
+from connector.stream.sink.connection import connector_error, consumer_settings
+from connector.stream.sink.recovery import read_progress, recover
+from connector.stream.snapshot.table_state import TableState
+from connector.stream.snapshot.watermark import DeliveredPosition, LogPosition, log_end
+from connector.stream.source.select_session import SelectSession
+from stream_jobs.source.sequence import PackedSequence
+from stream_jobs.source.table_schema import TableSchema
+from stream_jobs.tables.column_changes import has_same_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from connector.progress.progress_record import Progress
-    from connector.settings.sections import Settings, SourceSettings
+    from connector.foundation.settings.sections import Settings, SourceSettings
+    from connector.stream.progress.progress_record import Progress
+
 
 _LOOK_SECONDS = 0.2
 _POLL_MS = 500
 
 
-class Low(NamedTuple):
+class DeliveredState(NamedTuple):
     """What the pipeline had delivered at some time."""
 
-    delivered: Delivered
+    delivered: DeliveredPosition
     ends: Mapping[int, int]  # by partition of the table's topic: offsets before that time
     epoch: int  # of the sequences then
 
 
-class Reached(NamedTuple):
+class LogEnd(NamedTuple):
     """The end of the source's log at some time."""
 
     gtid_set: GtidSet | MariadbGtidSet | None
@@ -108,15 +113,17 @@ class Pipeline:
             raise self._other_server()
         return session
 
-    def low(self, database: str, table: str) -> Low:
+    def low(self, database: str, table: str) -> DeliveredState:
         """Return what was delivered by now, of the whole log and of one table."""
         # The ends first, so that each change after the progress is beyond them.
         ends = self.ends(database, table)
         progress = self._recovered()[0]
         gtid_set = progress.gtid_set if progress.flavour == "mysql" else None
-        return Low(Delivered(gtid_set, _position(progress)), ends, progress.epoch)
+        return DeliveredState(
+            DeliveredPosition(gtid_set, _position(progress)), ends, progress.epoch
+        )
 
-    def reached(self) -> Reached:
+    def reached(self) -> LogEnd:
         """Return the end of the source's log now: everything that can be seen is before it."""
         gtid_set: GtidSet | MariadbGtidSet | None = None
         if self.session.identity.flavour == "mariadb":
@@ -125,9 +132,9 @@ class Pipeline:
         elif self.session.identity.gtid:
             (row,) = self.session.query("SELECT @@GLOBAL.gtid_executed AS found")
             gtid_set = GtidSet.parse((row["found"] or "").replace("\n", ""))
-        return Reached(gtid_set, log_end(self.session))
+        return LogEnd(gtid_set, log_end(self.session))
 
-    def wait_until_delivered(self, reached: Reached, database: str, table: str) -> dict[int, int]:
+    def wait_until_delivered(self, reached: LogEnd, database: str, table: str) -> dict[int, int]:
         """Wait until everything up to there is in the table's topic; return its ends by partition.
 
         A copy of rows that foreign keys have changed is waited for, too. Raises SinkUnavailable if
@@ -244,9 +251,56 @@ def _position(progress: Progress) -> LogPosition:
     return LogPosition(file_number(progress.file) if progress.file else 0, progress.position)
 
 
-def _is_after(progress: Progress, reached: Reached) -> bool:
+def _is_after(progress: Progress, reached: LogEnd) -> bool:
     """Return whether everything up to there was delivered."""
     known = progress.gtid_set
     found = None if known is None else parse_gtid_set(known, progress.flavour)
     # The position stays where it is while the server only begins new files.
-    return has_all(found, reached.gtid_set) or _position(progress) >= reached.position
+    return contains_all(found, reached.gtid_set) or _position(progress) >= reached.position
+
+
+# Before every sequence.
+NEVER = PackedSequence(-1, -1)
+
+
+class TableHistory(NamedTuple):
+    """The past of one table."""
+
+    schemas: list[TableSchema]
+    is_copied: bool  # all of it, by this pipeline
+
+    @classmethod
+    def read(cls, settings: Settings, database: str, table: str) -> TableHistory:
+        """Read the topics of a pipeline. Raises SinkUnavailable or SinkRefused."""
+        recovered = recover(settings.kafka, settings.name)
+        name = f"{database}.{table}"
+        every = [
+            TableSchema.decode(value)
+            for key, value in recovered.schemas.items()
+            if key.startswith(f"{name}/")
+        ]
+        schemas = [each for each in every if (each.database, each.table) == (database, table)]
+        state = recovered.snapshots.get(name)
+        is_copied = state is not None and TableState.decode(state, name).phase == "complete"
+        return cls(schemas, is_copied)
+
+    def key_since(self) -> PackedSequence:
+        """Return the sequence from which on the table has the key that it has now.
+
+        Records of older lists may be gone, so it may be later.
+        """
+        schemas = sorted(self.schemas, key=lambda each: each.first, reverse=True)
+        since = NEVER
+        for each in schemas:
+            if not has_same_key(each, schemas[0]):
+                return since
+            since = each.first
+        return NEVER
+
+    def late_columns(self, names: list[str], begin: PackedSequence) -> list[str]:
+        """Return which of the columns came after the sequence `begin`, or may have done so."""
+        schemas = sorted(self.schemas, key=lambda each: each.first)
+        before = [each for each in schemas if each.first <= begin]
+        after = [each for each in schemas if each.first > begin]
+        used = [*before[-1:], *after]
+        return [name for name in names if any(name not in each.by_name for each in used)]

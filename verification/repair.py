@@ -10,19 +10,19 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from connector.errors import ConfigError, SinkUnavailable, SourceRefused, verification
-from connector.snapshot.condition_limits import CHARACTERS_MAX
-from connector.snapshot.condition_text import require_condition
-from connector.snapshot.copy_request import StateWatch, ask
-from connector.snapshot.listed_keys import KEYS_CHARACTERS_MAX, KEYS_MAX
-from verification.key_literals import condition_of_keys, plain_literal
+from connector.foundation.errors import ConfigError, SinkUnavailable, SourceRefused, verification
+from connector.stream.snapshot.copy_requests import StateWatch, request_copies
+from connector.stream.snapshot.keyset import KEYS_CHARACTERS_MAX, KEYS_MAX
+from connector.stream.snapshot.table_plan import require_condition
+from connector.stream.source.condition_limits import CHARACTERS_MAX
+from verification.key_texts import condition_of_keys, plain_literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from connector.settings.sections import Settings
-    from connector.source.tables.selected_table import KeyColumn
-    from verification.clear_keys import Key
+    from connector.foundation.settings.sections import Settings
+    from connector.stream.source.selected_table import KeyColumn
+    from verification.source_table import RowKey
 
 # Of several columns: the parser of conditions calls itself for each OR.
 _KEYS_OF_A_COPY: Final = 20
@@ -43,7 +43,7 @@ ALL_ROWS: Final = Repair()
 
 
 def copies_for(
-    columns: Sequence[KeyColumn], keys: Sequence[Key], surplus: Sequence[str] | None
+    columns: Sequence[KeyColumn], keys: Sequence[RowKey], surplus: Sequence[str] | None
 ) -> list[Repair]:
     """Return the copies that repair rows: those with `keys` are missing or different.
 
@@ -68,7 +68,7 @@ def copy_again(settings: Settings, table: str, repair: Repair, patience_seconds:
     errors of asking.
     """
     with StateWatch(settings) as watch:
-        asked = ask(settings, [table], repair.where, repair.keys)
+        asked = request_copies(settings, [table], repair.where, repair.keys)
         heard = time.monotonic()
         is_over = False
         while not is_over:
@@ -99,7 +99,7 @@ def _lists(surplus: Sequence[str]) -> Iterator[list[str]]:
         yield some
 
 
-def _conditions(columns: Sequence[KeyColumn], keys: Sequence[Key]) -> Iterator[str]:
+def _conditions(columns: Sequence[KeyColumn], keys: Sequence[RowKey]) -> Iterator[str]:
     most = _KEYS_OF_A_LIST if len(columns) == 1 else _KEYS_OF_A_COPY
     start = 0
     while start < len(keys):

@@ -1,7 +1,8 @@
-"""The replica of one table: its rows at a cut, in a form that is that of the source.
+"""The replica of a table: its rows at a cut, in the form of the source.
 
-The replica's marker says which version of the mirror a table has, and the mirror says what of the
-topic is in that version. Rows and marker are read in one view, so they belong together.
+The marker on the replica's server says which version of the mirror a table has, and the mirror
+says which offsets of the topic are in that version. One consistent view reads rows and marker, so
+they belong together. Each SELECT is read as one stream.
 """
 
 from __future__ import annotations
@@ -11,19 +12,26 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 
-from connector.errors import MirrorError, verification
+from connector.binlog.sql_text import sql_text
+from connector.foundation.errors import MirrorError, SourceRefused, SourceUnavailable, verification
+from connector.stream.snapshot.keyset import select_rows
+from connector.stream.source.select_session import SelectSession
+from connector.stream.source.selected_table import SelectedTable
 from stream_jobs.delta.log import Log
-from stream_jobs.replica.column_list import ColumnList
+from stream_jobs.replica.column_definitions import ColumnList
+from stream_jobs.replica.state_tables import REPLICA, TABLES, ReplicatedTable
 from stream_jobs.replica.table_step import place_at_target
-from stream_jobs.tables.progress import DOMAIN, Progress
-from stream_jobs.tables.table_properties import MODE_PROPERTY
-from verification.common_form import CommonForm, by_name
-from verification.digests import digests, places_of
-from verification.key_literals import condition_of_keys, select_literal
-from verification.replica_table import ReplicaTable
+from stream_jobs.replica.target import as_target_error, target_settings
+from stream_jobs.source.sequence import PackedSequence
+from stream_jobs.source.table_schema import TableSchema
+from stream_jobs.tables.mirror_metadata import DOMAIN, MODE_PROPERTY, Progress
+from verification.checksums import ReadRate, ServerChecksums
+from verification.digests import places_of, row_digests
+from verification.key_texts import condition_of_keys, select_literal
 from verification.row_text import RowText
 from verification.side import wait_for
-from verification.source_sums import Pace, SourceSums
+from verification.source_table import TypedRows
+from verification.value_normalization import ValueNormalization, columns_by_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,18 +39,57 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from connector.settings.sections import SnapshotSettings
-    from stream_jobs.apply.keys import Keys
+    from connector.foundation.settings.sections import SnapshotSettings
+    from stream_jobs.apply.row_hashes import Keys
     from stream_jobs.delta.snapshot import Snapshot
-    from stream_jobs.replica.marker import TableMark
-    from stream_jobs.schema.table_schema import TableSchema
+    from stream_jobs.replica.statements import TableName
+    from stream_jobs.settings import Settings as JobSettings
     from stream_jobs.tables.mirror_table import MirrorTable
+    from verification.checksums import Checksums
     from verification.digests import Digest
     from verification.key_ranges import KeyRanges
     from verification.mirror_side import MirrorSide
-    from verification.replica_server import ReplicaServer
     from verification.source_table import SourceTable
-    from verification.sums import Sums
+
+
+# Of rows that are in memory at a time.
+_BYTES: Final = 8 * 1024 * 1024
+_SNAPSHOT: Final = "START TRANSACTION WITH CONSISTENT SNAPSHOT"
+
+
+class ReplicaTable:
+    """Reads one table over one session."""
+
+    def __init__(self, session: SelectSession, place: TableName) -> None:
+        """Look at the table at `place`. Raises as `SelectedTable.describe`."""
+        self._session = session
+        selected = SelectedTable.describe(session, *place)
+        self._selected = selected
+        none = PackedSequence(0, 0)
+        self.schema = TableSchema(*place, selected.schema.schema_id, none, selected.schema.columns)
+        self.key_columns = selected.key_columns
+        self._rows = TypedRows(self.schema, "error")
+
+    def begin(self) -> None:
+        """Let all reads until `end` see one moment."""
+        self._session.query(_SNAPSHOT)
+
+    def end(self) -> None:
+        """End what `begin` began."""
+        self._session.query("COMMIT")
+
+    def rows(self, where: str = "") -> Iterator[pa.Table]:
+        """Yield the rows that meet a condition, in any order and in the types of the replica.
+
+        Raises MirrorError for a row that no mirror can hold, and the errors of the session.
+        """
+        sql = select_rows(self._selected, (), where)
+        for chunk, _ in self._session.read_chunks(sql, self._selected.writer(), _BYTES):
+            if chunk.refused:
+                raise chunk.refused[0].error
+            if chunk.count:
+                yield self._rows.of(chunk.values(), "after")
+
 
 _KEYS_OF_A_SELECT: Final = 500
 
@@ -77,7 +124,7 @@ class ReplicaSide:
         # The settings that spare the source are not for this server.
         self._settings = settings.model_copy(update={"threads_running_max": 0, "pause_query": None})
         self._name = source.schema.name
-        self._mark: TableMark | None = None
+        self._mark: ReplicatedTable | None = None
         self._ranges: KeyRanges | None = None
         # Of journals.
         self.late_columns: list[str] = []
@@ -99,7 +146,7 @@ class ReplicaSide:
         self._place = place_at_target(own.delta.snapshot, self._server.database)
         self._table = ReplicaTable(self._session, self._place)
         known = set(ColumnList.read(mark.columns).names)
-        there = by_name(self._table.schema.columns)
+        there = columns_by_name(self._table.schema.columns)
         has = [c for c in schema.columns if c["name"] in known and c["name"].lower() in there]
         self.key = schema.key
         self.columns = [column["name"] for column in has]
@@ -108,7 +155,7 @@ class ReplicaSide:
             raise MirrorError(
                 verification.NOT_AT_REPLICA, table=self._name, why="its key has other columns"
             )
-        self._form = CommonForm(self._name, [(c, there[c["name"].lower()]) for c in has])
+        self._form = ValueNormalization(self._name, [(c, there[c["name"].lower()]) for c in has])
         self._own_names = {there[name.lower()]["name"]: name for name in self.columns}
         self._text: RowText | None = None
         source.compare_in(self._form.of)
@@ -159,7 +206,7 @@ class ReplicaSide:
         conditions = every if keys is None else self._of_keys(keys)
         with self._view():
             found = [
-                rows.take(pa.array(places_of(wanted, digests(rows, self.key)), pa.int64()))
+                rows.take(pa.array(places_of(wanted, row_digests(rows, self.key)), pa.int64()))
                 for where in conditions
                 for rows in self._rows(where)
             ]
@@ -182,14 +229,14 @@ class ReplicaSide:
 
     def sums(
         self, ranges: KeyRanges, text: RowText, show: Callable[[int], None]
-    ) -> tuple[Sums, NDArray[np.bool_]]:
+    ) -> tuple[Checksums, NDArray[np.bool_]]:
         """Return the sums of `ranges`, and which of them are known; `show` gets rows."""
         del text
         key = self._source.key_number
         assert key is not None
         assert self._text is not None
-        with SourceSums(
-            self._server.open_session, self._settings, Pace(0), self._place.sql, key, self._text
+        with ServerChecksums(
+            self._server.open_session, self._settings, ReadRate(0), self._place.sql, key, self._text
         ) as sums:
             return sums.gathered(sums.begin(ranges), len(ranges), show)
 
@@ -221,7 +268,7 @@ class ReplicaSide:
         yield
         self._table.end()
 
-    def _at(self, mark: TableMark) -> _Applied:
+    def _at(self, mark: ReplicatedTable) -> _Applied:
         """Return the version of a mark."""
         if mark == self._mark:
             return self._applied
@@ -247,3 +294,70 @@ class ReplicaSide:
 
 def _progress(snapshot: Snapshot) -> Progress:
     return Progress.read(snapshot.domains[DOMAIN])
+
+
+# ER_BAD_DB_ERROR, ER_NO_SUCH_TABLE.
+_MISSING: Final = frozenset({1049, 1146})
+_NOT_LOADED: Final = "it was not loaded yet"
+
+
+class ReplicaServer:
+    """The replica of one mirror."""
+
+    def __init__(self, job: JobSettings) -> None:
+        """Read the replica that the section [replica] of `job` names.
+
+        Raises ConfigError for wrong settings.
+        """
+        self._login = target_settings(job.replica)
+        self._replica = job.name
+        self._mirror = job.mirror.path.rstrip("/")
+        # The database of a table there.
+        self.database = job.replica.database
+        self.name = f"target {self._login.host}:{self._login.port}"
+
+    def open_session(self) -> SelectSession:
+        """Return a session. Raises its errors, which name the target."""
+        try:
+            session = SelectSession(self._login)
+        except (SourceUnavailable, SourceRefused) as error:
+            raise as_target_error(error, self.name) from error
+        session.name = self.name
+        return session
+
+    def mark(self, session: SelectSession, table: str) -> ReplicatedTable:
+        """Return which version of the mirror of `table` is there.
+
+        Raises MirrorError if the replica does not have the table, or is not there.
+        """
+        row = self._row(session, table)
+        mark = ReplicatedTable.read(row)
+        if mark is None:
+            why = row["left_out"] or _NOT_LOADED
+            raise MirrorError(verification.NOT_AT_REPLICA, table=table, why=why)
+        return mark
+
+    def why_late(self, session: SelectSession, table: str, seconds: float) -> MirrorError:
+        """Return the error for a replica that has not applied changes within `seconds`."""
+        left_out = self._row(session, table)["left_out"]
+        if left_out:
+            return MirrorError(verification.NOT_AT_REPLICA, table=table, why=left_out)
+        return MirrorError(verification.REPLICA_LAGS, table=table, seconds=seconds)
+
+    def _row(self, session: SelectSession, table: str) -> dict[str, str | None]:
+        sql = (
+            "SELECT t.path, t.generation, t.version, t.seq, t.columns_json, t.left_out "  # noqa: S608 - quoted names
+            f"FROM {REPLICA} r LEFT JOIN {TABLES} t "
+            f"ON t.replica = r.name AND t.name = {sql_text(table)} "
+            f"WHERE r.name = {sql_text(self._replica)} AND r.mirror = {sql_text(self._mirror)}"
+        )
+        try:
+            rows = session.query(sql)
+        except SourceRefused as error:
+            if error.number not in _MISSING:
+                raise
+            rows = []
+        if not rows:
+            facts = {"name": self._replica, "path": self._mirror}
+            raise MirrorError(verification.NO_REPLICA, server=self.name, **facts)
+        return rows[0]

@@ -1,4 +1,8 @@
-"""What was found, as objects, as JSON, and in words."""
+"""The result of a comparison, as objects, as JSON and in words.
+
+A difference names the row, its values on both sides, and since when the mirror has it: the first
+version of its table with this row, and the first cut that has this version.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +10,17 @@ import hashlib
 import json
 import secrets
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from connector.errors import ConnectorError
+    from connector.foundation.errors import ConnectorError
+    from stream_jobs.cuts import Cut
+    from verification.digests import SideCounts
     from verification.intervals import WrongInterval
-    from verification.row_tally import Counts
-    from verification.since import ComparedSince, Since
+
 
 Kind = Literal["missing", "surplus", "different"]
 Verdict = Literal["equal", "different", "not finished", "not compared"]
@@ -37,9 +43,9 @@ class Difference:
     # The columns that differ, or all of a row that is on one side only.
     source: Mapping[str, object] | None
     mirror: Mapping[str, object] | None
-    since: Since | None = None  # when the mirror got its row, or lost it; None if not known
+    since: RowOrigin | None = None  # when the mirror got its row, or lost it; None if not known
     # How often both sides have a row of a table without a key.
-    counts: Counts | None = None
+    counts: SideCounts | None = None
     # The key as the mirror has it: columns may be hashed there.
     own_key: Mapping[str, object] | None = None
 
@@ -95,7 +101,7 @@ class TableResult:
     late_columns: list[str] = field(default_factory=list)
     rows_without_change: int = 0
     sample: str = ""  # what was compared, if not all
-    compared_since: ComparedSince | None = None  # the same, of changes since a cut
+    compared_since: IncrementalScope | None = None  # the same, of changes since a cut
     version: int | None = None  # of the mirror, when the last key was settled
     transaction: str | None = None  # the last source transaction in it
     seconds: float = 0.0
@@ -226,3 +232,96 @@ def _value(value: object, *, with_values: bool) -> object:
 
 def _text(values: Mapping[str, Any] | None) -> str:
     return json.dumps(values, ensure_ascii=False)
+
+
+# Of a GTID set, so much of its end is shown to people.
+_GTID_CHARACTERS: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class CutSummary:
+    """What a report says of a cut."""
+
+    number: int
+    transaction: str  # all transactions up to the cut, or the position after the last one
+    seq: str
+    source_time_ms: int | None
+
+    @classmethod
+    def of(cls, cut: Cut) -> Self:
+        """Return the facts of a cut."""
+        place = cut.position if cut.gtid is None else cut.gtid
+        return cls(cut.number, place, cut.seq, cut.source_time_ms)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the members of the report."""
+        return {
+            "cut": self.number,
+            "transaction": self.transaction,
+            "seq": self.seq,
+            "time": self._time(),
+        }
+
+    def __str__(self) -> str:
+        """Return what people read."""
+        place = self.transaction
+        if len(place) > _GTID_CHARACTERS:
+            place = f"…{place[-_GTID_CHARACTERS:]}"
+        facts = [fact for fact in (place, self._time()) if fact]
+        return f"cut {self.number} ({', '.join(facts)})" if facts else f"cut {self.number}"
+
+    def _time(self) -> str | None:
+        if self.source_time_ms is None:
+            return None
+        at = datetime.fromtimestamp(self.source_time_ms / 1000, UTC)
+        return at.isoformat(timespec="milliseconds")
+
+
+@dataclass(frozen=True, slots=True)
+class RowOrigin:
+    """The version from which on a row of the mirror, or its absence, is as it is now."""
+
+    version: int
+    or_earlier: bool  # older versions cannot be read, or were not looked at
+    cut: CutSummary | None  # the first one with this version, or a later one; None if there is none
+    cut_version: int | None  # of the table at this cut
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the member of the report."""
+        none = dict.fromkeys(("cut", "transaction", "seq", "time"))
+        return {
+            **(none if self.cut is None else self.cut.to_json()),
+            "cut_version": self.cut_version,
+            "version": self.version,
+            "or_earlier": self.or_earlier,
+        }
+
+    def __str__(self) -> str:
+        """Return what people read."""
+        earlier = " or earlier" if self.or_earlier else ""
+        if self.cut is None:
+            return f"version {self.version}{earlier}, which is in no cut yet"
+        if self.cut_version == self.version:
+            return f"{self.cut}{earlier}"
+        version = f"version {self.version}{earlier}, which no cut names"
+        return f"{version}; {self.cut} is the first later one"
+
+
+@dataclass(frozen=True, slots=True)
+class IncrementalScope:
+    """What was compared of a table, if it was what has changed since a cut."""
+
+    cut: CutSummary
+    keys: int | None  # None: all rows
+    all_rows_because: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the member of the report."""
+        own = {"keys": self.keys, "all_rows_because": self.all_rows_because}
+        return self.cut.to_json() | own
+
+    def __str__(self) -> str:
+        """Return what people read."""
+        if self.keys is None:
+            return f"all rows, not only changes since {self.cut}: {self.all_rows_because}"
+        return f"keys that have changed since {self.cut}: {self.keys}"

@@ -18,21 +18,19 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from connector.codec.sql_text import quoted_identifier
-from connector.contract import INTEGER_TYPES
-from connector.envelope.cells.uncertain_labels import has_uncertain_labels
-from connector.source.tables.table_definition import PACKED_TYPES, read_definition
-from stream_jobs.schema.column_types import DECIMAL_PRECISION_MAX
-from stream_jobs.schema.decimal_text import decimal_texts
-from stream_jobs.schema.disguise import disguise_of
+from connector.binlog.sql_text import quoted_identifier
+from connector.foundation.contract import INTEGER_TYPES
+from connector.stream.envelope.cells.labels import has_uncertain_labels
+from connector.stream.source.information_schema import PACKED_TYPES, read_definition
+from stream_jobs.source.column_types import DECIMAL_PRECISION_MAX, decimal_texts, mask_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from connector.contract import SchemaColumn
-    from connector.source.server.select_session import SelectSession
-    from connector.source.tables.table_definition import Row
-    from stream_jobs.schema.table_schema import TableSchema
+    from connector.foundation.contract import SchemaColumn
+    from connector.stream.source.information_schema import Row
+    from connector.stream.source.select_session import SelectSession
+    from stream_jobs.source.table_schema import TableSchema
 
 _NULL: Final = "N"
 _BYTES: Final = pa.binary()
@@ -110,7 +108,7 @@ class RowText:
 def _part(column: SchemaColumn, row: Row) -> _Part | None:
     name, kind = column["name"], column["type"]
     quoted = quoted_identifier(name)
-    if disguise_of(column) is not None or row["computed_as"] in ("ROW START", "ROW END"):
+    if mask_of(column) is not None or row["computed_as"] in ("ROW START", "ROW END"):
         return None
     if kind in INTEGER_TYPES or kind in ("bit", "year", "decimal"):
         return _number(column, quoted, is_padded="zerofill" in (row["definition"] or ""))

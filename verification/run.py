@@ -8,45 +8,42 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from connector.changes.table_filter import TableFilter
-from connector.errors import ConfigError, ConnectorError, MirrorError, verification
-from connector.snapshot.copy_request import matching_tables, names_ignore_case
-from connector.snapshot.plan import followed_tables
+from connector.binlog.table_filter import TableFilter
+from connector.foundation.errors import ConfigError, ConnectorError, MirrorError, verification
+from connector.stream.snapshot.copy_requests import matching_tables, names_ignore_case
+from connector.stream.snapshot.table_plan import followed_tables
 from stream_jobs.apply.modes.history import History
 from stream_jobs.apply.modes.journal import Journal
-from stream_jobs.choices.table_choices import TableChoices
-from stream_jobs.cuts.store import CutStore
+from stream_jobs.cuts.cut import CutStore
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.settings import load_settings
-from verification.changed_keys import ChangedKeys
-from verification.chosen_cut import chosen_cut
+from stream_jobs.tables.table_options import TableOptionsResolver
+from verification.commit_times import CommitTimeCache
+from verification.cut_changes import ChangedKeys, parse_cut
 from verification.intervals import Intervals
 from verification.journal_side import JournalSide
-from verification.log_times import KnownTimes
+from verification.keyless_check import KeylessTableCheck
 from verification.mirror_side import MirrorSide
-from verification.origins import Origins
 from verification.pass_state import PassState
-from verification.pipeline import Pipeline
-from verification.replica_server import ReplicaServer
-from verification.report import TableResult
-from verification.rows_check import RowsCheck
-from verification.sides import Sides, all_rows_because, counted_mirror
-from verification.since import ComparedSince, CutFacts
+from verification.pipeline import Pipeline, TableHistory
+from verification.replica_side import ReplicaServer
+from verification.report import CutSummary, IncrementalScope, TableResult
+from verification.row_origins import RowOrigins
+from verification.side_factory import SideFactory, counted_mirror, full_comparison_reason
 from verification.source_table import SourceTable
 from verification.table_check import TableCheck
-from verification.table_history import TableHistory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from connector.settings.sections import Settings
-    from stream_jobs.schema.table_schema import TableSchema
+    from connector.foundation.settings.sections import Settings
     from stream_jobs.settings import Settings as JobSettings
-    from verification.clear_keys import Key
+    from stream_jobs.source.table_schema import TableSchema
     from verification.digests import Digest
-    from verification.equal_ranges import EqualRanges
+    from verification.key_ranges import EqualRanges
     from verification.side import Side
+    from verification.source_table import RowKey
     from verification.table_check import Limits
 
     Show = Callable[[str, int, int], None]
@@ -135,14 +132,14 @@ class Run:
         limits: Limits,
         show: Show,
         state: PassState | None = None,
-        times: KnownTimes | None = None,
+        times: CommitTimeCache | None = None,
     ) -> None:
         """Compare with the replica at `server`; without it, with the mirrors.
 
         Compare as `limits` say, and go on with `state`, and with the `times` of the source's log
         that an earlier run has read. Raises the errors of `chosen_cut`.
         """
-        self._times = KnownTimes() if times is None else times
+        self._times = CommitTimeCache() if times is None else times
         self._state = state
         self._pipeline = pipeline
         self._job = job
@@ -153,9 +150,9 @@ class Run:
         self._cuts = CutStore(self._storage, job.mirror.path)
         self._since = None
         if limits.since:
-            self._since = chosen_cut(self._storage, job.mirror.path, limits.since)
-        self._choices = TableChoices.of_settings(job)
-        self._sides = Sides(pipeline.settings, job, server, self._storage, self._choices)
+            self._since = parse_cut(self._storage, job.mirror.path, limits.since)
+        self._choices = TableOptionsResolver.of_settings(job)
+        self._sides = SideFactory(pipeline.settings, job, server, self._storage, self._choices)
 
     def table(self, database: str, table: str) -> TableResult:
         """Compare one table; an error is a part of its result."""
@@ -203,7 +200,7 @@ class Run:
 
             wanted = self._wanted(source, own, result)
             if counted is not None:
-                RowsCheck(pipeline, source, counted, self._limits, result, show).run()
+                KeylessTableCheck(pipeline, source, counted, self._limits, result, show).run()
                 return
             TableCheck(
                 pipeline,
@@ -234,24 +231,24 @@ class Run:
         intervals = Intervals(side, past.key_since(), times, limits.differences_max)
         result.intervals = intervals.wrong()
 
-    def _origins(self, side: Side, source: SourceTable, result: TableResult) -> Origins | None:
+    def _origins(self, side: Side, source: SourceTable, result: TableResult) -> RowOrigins | None:
         """Return what tells since when a mirror has its rows.
 
         A replica has no versions, and in a journal no row takes the place of another one.
         """
         if not isinstance(side, MirrorSide) or isinstance(side, JournalSide):
             return None
-        return Origins(side, self._cuts, result.name, source.key_number)
+        return RowOrigins(side, self._cuts, result.name, source.key_number)
 
     def _wanted(
         self, source: SourceTable, mirror: Side, result: TableResult
-    ) -> Callable[[], dict[Digest, Key] | None] | None:
+    ) -> Callable[[], dict[Digest, RowKey] | None] | None:
         """Return what finds the keys that are compared; None if all rows are."""
-        why = all_rows_because(source, mirror)
+        why = full_comparison_reason(source, mirror)
         if why:
             if self._since is not None:
-                facts = CutFacts.of(self._since)
-                result.compared_since = ComparedSince(facts, None, why)
+                facts = CutSummary.of(self._since)
+                result.compared_since = IncrementalScope(facts, None, why)
             return None
         if self._state is not None:
             of = _compared_of(source.schema, mirror)

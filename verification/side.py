@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from connector.errors import MirrorError
-    from stream_jobs.apply.keys import Keys
+    from connector.foundation.errors import MirrorError
+    from stream_jobs.apply.row_hashes import Keys
     from stream_jobs.delta.snapshot import Snapshot
-    from stream_jobs.schema.table_schema import TableSchema
+    from stream_jobs.source.table_schema import TableSchema
+    from verification.checksums import Checksums
     from verification.digests import Digest
     from verification.key_ranges import KeyRanges
     from verification.row_text import RowText
-    from verification.sums import Sums
 
 _LOOK_SECONDS: Final = 0.2
 
@@ -103,7 +103,7 @@ class Side(Protocol):
 
     def sums(
         self, ranges: KeyRanges, text: RowText, show: Callable[[int], None]
-    ) -> tuple[Sums, NDArray[np.bool_]]:
+    ) -> tuple[Checksums, NDArray[np.bool_]]:
         """Return the sums of `ranges`, and which of them are known; `show` gets rows."""
         ...
 

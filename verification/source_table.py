@@ -1,39 +1,142 @@
 """A table of the source: its rows with the columns and the types of its mirror.
 
-A row takes the way of a copied row: the SELECT of `connector.snapshot`, the JSON of the envelope,
-the columns of `stream_jobs.apply`. So hashes, masks, zero dates and character sets are those of the
-mirror.
+A row goes through the code that copies rows: the SELECT of a copy, the JSON of the envelope, the
+columns of `stream_jobs.apply`. So hashes, masks, zero dates and character sets are the same as in
+the mirror. Where the mirror has only the hash of a key, the row also has the key itself.
 """
 
 from __future__ import annotations
 
 import time
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from connector.snapshot.jobs import ChunkJob, ChunkRead, Failed, PlanJob, TableBusy, TableChanged
-from connector.snapshot.plan import plan
-from connector.snapshot.table_reader import Pause, TableReader
-from connector.snapshot.table_state import KeyRange
-from stream_jobs.schema.sequence import PackedSequence
-from stream_jobs.schema.table_schema import TableSchema
-from verification.clear_keys import ClearKeys
+import pyarrow as pa
+
+from connector.foundation.errors import MirrorError, verification
+from connector.stream.snapshot.reader_jobs import (
+    ChunkJob,
+    ChunkRead,
+    JobFailure,
+    PlanJob,
+    TableBusy,
+    TableChanged,
+)
+from connector.stream.snapshot.table_plan import plan
+from connector.stream.snapshot.table_reader import Pause, TableReader
+from connector.stream.snapshot.table_state import KeyRange
+from stream_jobs.apply.column_values import stored_columns
+from stream_jobs.apply.row_images import read_images
+from stream_jobs.apply.table_errors import InvalidRecordError
+from stream_jobs.source.sequence import PackedSequence
+from stream_jobs.source.table_schema import TableSchema
 from verification.key_ranges import KeyNumber
-from verification.typed_rows import TypedRows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
-    import pyarrow as pa
-
-    from connector.settings.sections import SnapshotSettings
-    from connector.snapshot.watermark import Delivered
-    from connector.source.server.select_session import SelectSession
-    from connector.source.tables.selected_table import SelectedTable
-    from stream_jobs.apply.values import ZeroDates
-    from stream_jobs.choices.table_choices import TableChoices
+    from connector.foundation.contract import SchemaColumn
+    from connector.foundation.settings.sections import SnapshotSettings
+    from connector.stream.snapshot.watermark import DeliveredPosition
+    from connector.stream.source.select_session import SelectSession
+    from connector.stream.source.selected_table import SelectedTable
+    from stream_jobs.apply.column_values import ZeroDates
+    from stream_jobs.tables.table_options import TableOptionsResolver
     from verification.key_ranges import KeyRanges
+
+
+_NONE_MISSING: Final = pa.chunked_array([[False]])
+
+
+class TypedRows:
+    """Reads the rows of one table."""
+
+    def __init__(self, schema: TableSchema, zero_dates: ZeroDates) -> None:
+        """Read rows with the columns of `schema`."""
+        self._schema = schema
+        self._zero_dates = zero_dates
+        self._columns = nullable(schema.columns)
+
+    def of(
+        self, values: Sequence[bytes], image: str, names: Collection[str] | None = None
+    ) -> pa.Table:
+        """Return the image `before` or `after` of records; rows without it have NULLs.
+
+        All columns, or those of `names`. Raises MirrorError for a row that a mirror cannot hold.
+        """
+        columns = [each for each in self._columns if names is None or each["name"] in names]
+        try:
+            stored = stored_image(values, image, columns, self._schema.schema_id, self._zero_dates)
+        except InvalidRecordError as error:
+            raise MirrorError(
+                verification.UNFIT_ROW, table=self._schema.name, why=error.why
+            ) from error
+        return pa.Table.from_arrays(stored, names=[column["name"] for column in columns])
+
+
+def nullable(columns: Iterable[SchemaColumn]) -> list[SchemaColumn]:
+    """Return columns that take NULL: the image that a record lacks has NULL everywhere."""
+    others = [column.copy() for column in columns]
+    for other in others:
+        other["nullable"], other["key"] = True, 0
+    return others
+
+
+def stored_image(
+    values: Sequence[bytes],
+    image: str,
+    columns: Sequence[SchemaColumn],
+    schema_id: str,
+    zero_dates: ZeroDates,
+) -> list[pa.Array]:
+    """Return the nullable `columns` of the image `before` or `after` of records.
+
+    Raises InvalidRecordError for a value that is not JSON of these columns.
+    """
+    images = read_images(values, image, columns, schema_id)
+    return stored_columns(images._replace(missing=_NONE_MISSING), columns, zero_dates)
+
+
+# The values of the key's columns.
+RowKey = tuple[object, ...]
+# Instead of a key that nobody can tell.
+UNKNOWN_KEY: Final = ()
+_KEY_COLUMN_PREFIX: Final = "\0"
+
+
+class SourceKeys:
+    """The hidden columns of a key, as the source has them."""
+
+    def __init__(
+        self, schema: TableSchema, columns: Sequence[SchemaColumn], zero_dates: ZeroDates
+    ) -> None:
+        """`schema` is that of the mirror, and `columns` are those of the source."""
+        hidden = [name for name in schema.key if name in schema.chosen.hidden]
+        self.names = hidden
+        self._schema_id = schema.schema_id
+        self._columns = nullable(column for column in columns if column["name"] in hidden)
+        self._zero_dates = zero_dates
+
+    def added_to(self, rows: pa.Table, values: Sequence[bytes], image: str) -> pa.Table:
+        """Return rows of the mirror's form with these columns, under other names.
+
+        Raises InvalidRecordError for a value that is not JSON of these columns.
+        """
+        if not self._columns:
+            return rows
+        stored = stored_image(values, image, self._columns, self._schema_id, self._zero_dates)
+        for column, cells in zip(self._columns, stored, strict=True):
+            rows = rows.append_column(_KEY_COLUMN_PREFIX + column["name"], cells)
+        return rows
+
+    def keys_of(self, rows: pa.Table, key: Sequence[str]) -> list[RowKey]:
+        """Return the keys of rows as the source has them; `UNKNOWN` for rows of the mirror."""
+        names = [_KEY_COLUMN_PREFIX + name if name in self.names else name for name in key]
+        if not set(names) <= set(rows.column_names):
+            return [UNKNOWN_KEY] * rows.num_rows
+        return list(zip(*(rows[name].to_pylist() for name in names), strict=True))
+
 
 # Before rows are read again that the server was too busy to read.
 _BUSY_SECONDS = 10.0
@@ -48,7 +151,7 @@ class SourceTable:
         open_session: Callable[[], AbstractContextManager[SelectSession]],
         name: tuple[str, str],
         settings: SnapshotSettings,
-        choices: TableChoices,
+        choices: TableOptionsResolver,
         zero_dates: ZeroDates,
     ) -> None:
         """Look at the table `name`, a database and a table.
@@ -66,7 +169,7 @@ class SourceTable:
         self._form: Callable[[pa.Table], pa.Table] | None = None
         self.key_columns = planned.table.key_columns
         self.quoted_name = planned.table.quoted_name
-        self.clear_keys = ClearKeys(self.schema, selected.columns, zero_dates)
+        self.clear_keys = SourceKeys(self.schema, selected.columns, zero_dates)
         # The first column of the key, if its values are numbers, in the mirror, too.
         self.key_number = next(
             (
@@ -93,7 +196,7 @@ class SourceTable:
         """How the table is read."""
         return self._planned.table
 
-    def chunks(self, delivered: Delivered, where: str = "") -> Iterator[pa.Table]:
+    def chunks(self, delivered: DeliveredPosition, where: str = "") -> Iterator[pa.Table]:
         """Yield the rows in the order of the key; `where` is SQL.
 
         Each SELECT sees at least what the stream had `delivered`. Raises SourceRefused if the table
@@ -139,7 +242,9 @@ class SourceTable:
         """Close the connection."""
         self._reader.close()
 
-    def _read(self, delivered: Delivered, where: str, after: list[bytes], limit: int) -> ChunkRead:
+    def _read(
+        self, delivered: DeliveredPosition, where: str, after: list[bytes], limit: int
+    ) -> ChunkRead:
         planned = self._planned
         job = ChunkJob(
             copy=0,
@@ -163,5 +268,5 @@ class SourceTable:
                     time.sleep(answer.seconds)
                 elif isinstance(answer, TableBusy):
                     time.sleep(_BUSY_SECONDS)
-                elif isinstance(answer, (Failed, TableChanged)):
+                elif isinstance(answer, (JobFailure, TableChanged)):
                     raise answer.error

@@ -1,4 +1,9 @@
-"""One table: sums first, then the digests of rows whose sums differ; what differs is settled."""
+"""One table with a key: checksums of key ranges first, then the digests of rows that may differ.
+
+If rows change meanwhile, many ranges have different checksums. These ranges are divided and
+compared again with the mirror as it is then, so few rows are left to be read one by one. Keys that
+still differ are candidates, which `candidate_check` reads again; rows that differ can be repaired.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +15,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from verification.digests import digests, pairs
+from connector.foundation.errors import MirrorError, verification
+from verification.candidate_check import CandidateCheck
+from verification.checksums import ReadRate, ServerChecksums
+from verification.digests import RowIndex, digest_pairs, row_digests
+from verification.key_ranges import KeyRanges, numbers_of
+from verification.key_texts import record_keys
 from verification.mirror_side import MirrorSide
-from verification.narrowing import unequal_ranges
-from verification.record_keys import record_keys
 from verification.repair import copies_for, copy_again
-from verification.row_index import RowIndex
-from verification.settlement import Settlement
-from verification.source_sums import Pace
+from verification.row_text import RowText
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,18 +31,121 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from stream_jobs.apply.keys import Keys
-    from verification.clear_keys import Key
+    from stream_jobs.apply.row_hashes import Keys
+    from verification.checksums import Checksums
     from verification.digests import Digest
-    from verification.equal_ranges import EqualRanges
-    from verification.key_ranges import KeyRanges
-    from verification.origins import Origins
+    from verification.key_ranges import EqualRanges, Sample
     from verification.pipeline import Pipeline
-    from verification.report import Difference, TableResult
-    from verification.sample import Sample
+    from verification.report import Difference, RowOrigin, TableResult
+    from verification.row_origins import RowOrigins
     from verification.side import Side
-    from verification.since import Since
-    from verification.source_table import SourceTable
+    from verification.source_table import RowKey, SourceTable
+
+
+# Rows of a range, in the first round and in the second.
+_ROWS_OF_A_RANGE: Final = (2000, 100)
+# So few rows are read one by one without another round.
+_FEW_ROWS: Final = 20_000
+
+
+class ChecksumComparison:
+    """Compares the sums of one table."""
+
+    def __init__(
+        self,
+        sums: ServerChecksums,
+        mirror: Side,
+        text: RowText,
+        result: TableResult,
+        show: Callable[[int], None],
+        equal: EqualRanges | None = None,
+    ) -> None:
+        """Count the rows of ranges with equal sums in `result`; `show` gets rows that were read.
+
+        Those ranges are added to `equal`.
+        """
+        self._equal = equal
+        self._sums = sums
+        self._mirror = mirror
+        self._text = text
+        self._result = result
+        self._show = show
+
+    def unequal(self, ranges: KeyRanges) -> KeyRanges:
+        """Return the ranges, divided, whose rows are not proven to be equal."""
+        rows = self._mirror.snapshot.live_rows
+        if not len(ranges):
+            return ranges
+        for rows_of_a_range in _ROWS_OF_A_RANGE:
+            keys = map(numbers_of, self._mirror.keys(self._mirror.refresh()))
+            ranges = ranges.divided(keys, rows, rows_of_a_range)
+            ranges, rows = self._round(ranges)
+            if rows <= _FEW_ROWS:
+                break
+        return ranges
+
+    def _round(self, ranges: KeyRanges) -> tuple[KeyRanges, int]:
+        """Return the ranges with other sums, and about how many rows they have."""
+        begun = self._sums.begin(ranges)
+        own, is_own_known = self._mirror.sums(ranges, self._text, self._show)
+
+        def note(places: slice, some: Checksums) -> None:
+            if self._equal is not None:
+                same = (own.rows[places] == some.rows) & (own.xors[places] == some.xors)
+                same &= is_own_known[places]
+                self._equal.add(ranges.take(places).take(same), some.rows[same])
+
+        theirs, is_known = self._sums.gathered(begun, len(ranges), self._show, note)
+        equal = is_known & is_own_known & (own.rows == theirs.rows) & (own.xors == theirs.xors)
+        count = int(own.rows[equal].sum())
+        self._result.rows += count
+        self._result.mirror_rows += count
+        self._result.summed_rows += count
+        left = np.maximum(own.rows, theirs.rows)[~equal]
+        return ranges.take(~equal), int(left.sum())
+
+
+def unequal_ranges(
+    pipeline: Pipeline,
+    source: SourceTable,
+    mirror: Side,
+    pace: ReadRate,
+    sample: Sample | None,
+    result: TableResult,
+    show: Callable[[int], None],
+    equal: EqualRanges | None = None,
+) -> KeyRanges | None:
+    """Return the ranges whose rows have to be read, of all or of a `sample`; None for all rows.
+
+    Ranges that are `equal` already are left out, and others that are found equal are added.
+    Raises MirrorError if the table has no ranges to choose from.
+    """
+    key = source.key_number
+    if key is None and sample is not None:
+        raise MirrorError(verification.NO_RANGES, table=result.name)
+    text = None
+    if key is not None and mirror.writes_texts_of(source.schema):
+        text = RowText.of(pipeline.session, source.schema, mirror.columns)
+    if sample is None and text is None:
+        return None
+    ranges = KeyRanges.whole()
+    if sample is not None:
+        keys = map(numbers_of, mirror.keys(mirror.snapshot))
+        every = ranges.divided(keys, mirror.snapshot.live_rows, _ROWS_OF_A_RANGE[0])
+        ranges = sample.of(every)
+        result.sample = f"{len(ranges)} of {len(every)} ranges of keys, --seed {sample.seed}"
+    if key is None or text is None:
+        return ranges
+    if equal is not None:
+        ranges = equal.rest()
+        result.rows = result.mirror_rows = result.summed_rows = equal.rows
+        result.rows_from_state = equal.rows
+    settings = pipeline.settings.snapshot
+    with ServerChecksums(
+        pipeline.open_session, settings, pace, source.quoted_name, key, text
+    ) as sums:
+        return ChecksumComparison(sums, mirror, text, result, show, equal).unequal(ranges)
+
 
 # Candidates that are settled together.
 _CANDIDATES_MAX: Final = 5000
@@ -65,8 +174,8 @@ class TableCheck:
         limits: Limits,
         result: TableResult,
         show: Callable[[int, int], None],
-        origins: Origins | None = None,
-        wanted: Callable[[], dict[Digest, Key] | None] | None = None,
+        origins: RowOrigins | None = None,
+        wanted: Callable[[], dict[Digest, RowKey] | None] | None = None,
         equal: EqualRanges | None = None,
     ) -> None:
         """Fill `result`; `show` gets the rows that were read, and about how many there are.
@@ -84,12 +193,12 @@ class TableCheck:
         self._origins = origins
         self._wanted = wanted
         self._equal = equal
-        self._since: dict[Digest, Since] = {}
-        self._different: dict[Digest, Key] = {}
-        self._pace = Pace(limits.rows_per_second)
+        self._since: dict[Digest, RowOrigin] = {}
+        self._different: dict[Digest, RowKey] = {}
+        self._pace = ReadRate(limits.rows_per_second)
         self._done = 0
         self._live = mirror.snapshot.live_rows
-        self._settlement = Settlement(pipeline, source, mirror, limits.patience_seconds)
+        self._settlement = CandidateCheck(pipeline, source, mirror, limits.patience_seconds)
 
     def run(self) -> None:
         """Compare. Raises the errors of reading and of `Settlement.settle`."""
@@ -132,7 +241,7 @@ class TableCheck:
         with TemporaryDirectory(prefix="binlog-connector-verify-") as folder:
             index = RowIndex(Path(folder), self._live)
             for data in mirror.batches(mirror.refresh(), ranges):
-                index.add(digests(data, mirror.key), digests(data, mirror.columns))
+                index.add(row_digests(data, mirror.key), row_digests(data, mirror.columns))
                 self._count(data.num_rows)
             index.complete()
             result.mirror_rows += index.rows
@@ -149,8 +258,8 @@ class TableCheck:
         result, different = self._result, self._different
         if not different:
             return
-        keys: list[Key] = []
-        surplus: list[tuple[Digest, Key, Difference]] = []
+        keys: list[RowKey] = []
+        surplus: list[tuple[Digest, RowKey, Difference]] = []
         for (digest, key), each in zip(different.items(), result.differences, strict=True):
             if each.kind == "surplus":
                 surplus.append((digest, key, each))
@@ -168,7 +277,7 @@ class TableCheck:
         result.unsettled += len(settled.unsettled)
         result.differences = [self._dated(*found) for found in settled.differences.items()]
 
-    def _surplus_keys(self, surplus: list[tuple[Digest, Key, Difference]]) -> list[str] | None:
+    def _surplus_keys(self, surplus: list[tuple[Digest, RowKey, Difference]]) -> list[str] | None:
         """Return the keys of records whose rows only the mirror has; None if one has none."""
         if not surplus:
             return []
@@ -185,9 +294,9 @@ class TableCheck:
         """Return a difference that says since when it is there."""
         return replace(difference, since=self._since.get(digest))
 
-    def _compare(self, found: Iterator[tuple[list[Digest], list[Key]]]) -> None:
+    def _compare(self, found: Iterator[tuple[list[Digest], list[RowKey]]]) -> None:
         """Settle what `found` yields, until there are too many differences."""
-        candidates: dict[Digest, Key] = {}
+        candidates: dict[Digest, RowKey] = {}
         for own, keys in found:
             candidates |= zip(own, keys, strict=True)
             while len(candidates) >= _CANDIDATES_MAX and not self._result.has_more:
@@ -198,7 +307,7 @@ class TableCheck:
                 return
         self._settle(candidates)
 
-    def _settle(self, candidates: dict[Digest, Key]) -> None:
+    def _settle(self, candidates: dict[Digest, RowKey]) -> None:
         result = self._result
         if not candidates or result.has_more:
             return
@@ -214,21 +323,21 @@ class TableCheck:
 
     def _differing(
         self, index: RowIndex, ranges: KeyRanges | None
-    ) -> Iterator[tuple[list[Digest], list[Key]]]:
+    ) -> Iterator[tuple[list[Digest], list[RowKey]]]:
         """Read the source, and yield the keys whose rows the mirror does not have."""
         mirror, schema, result = self._mirror, self._source.schema, self._result
         low = self._pipeline.low(schema.database, schema.table)
         self._settlement.hidden_keys.begin = low.ends
         for where in self._source.conditions(ranges):
             for rows in self._source.chunks(low.delivered, where):
-                keys = digests(rows, mirror.key)
-                equal = index.are_equal(keys, digests(rows, mirror.columns))
+                keys = row_digests(rows, mirror.key)
+                equal = index.are_equal(keys, row_digests(rows, mirror.columns))
                 yield self._keys(rows, keys, np.flatnonzero(~equal))
                 result.rows += rows.num_rows
                 self._count(rows.num_rows)
                 time.sleep(self._pace.seconds(rows.num_rows))
 
-    def _surplus(self, index: RowIndex) -> Iterator[tuple[list[Digest], list[Key]]]:
+    def _surplus(self, index: RowIndex) -> Iterator[tuple[list[Digest], list[RowKey]]]:
         """Yield the keys that only the mirror had."""
         mirror = self._mirror
         for unseen in index.unseen():
@@ -237,11 +346,11 @@ class TableCheck:
                     np.arange(start, min(start + _CANDIDATES_MAX, len(unseen.first)))
                 )
                 data = mirror.rows_of(mirror.snapshot, some)
-                yield self._keys(data, digests(data, mirror.key), np.arange(data.num_rows))
+                yield self._keys(data, row_digests(data, mirror.key), np.arange(data.num_rows))
 
     def _keys(
         self, data: pa.Table, keys: Keys, places: NDArray[np.intp]
-    ) -> tuple[list[Digest], list[Key]]:
+    ) -> tuple[list[Digest], list[RowKey]]:
         """Return the digests and the values of some keys."""
         clear = self._source.clear_keys.keys_of(data.take(places), self._mirror.key)
-        return pairs(keys.take(places)), clear
+        return digest_pairs(keys.take(places)), clear

@@ -18,7 +18,7 @@ import threading
 import time
 import urllib.request
 
-# As in connector/status/page.js.
+# As in connector/stream/status/page.js.
 PAUSE_S = 2.0
 PATIENCE_S = 10.0
 

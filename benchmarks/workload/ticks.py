@@ -13,7 +13,7 @@ import time
 from benchmarks.workload.rows import Rows
 from benchmarks.workload.session import Session
 from local_stack import Endpoint
-from local_stack.managed_server import HOST
+from local_stack.server import HOST
 
 # Statements in one packet at most.
 _PACKET = 20

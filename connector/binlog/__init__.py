@@ -1,1 +1,5 @@
-"""Binlog payloads become events, without I/O; the code here cannot tell a file from a server."""
+"""The parser of binary logs: bytes become events, transactions, changed rows and Arrow batches.
+
+Only `files` does I/O; everything else cannot tell a file from a server. With
+`connector.foundation`, this package is a library of its own.
+"""

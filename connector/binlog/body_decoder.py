@@ -3,22 +3,36 @@
 The state is the format, the table maps of the current statement, and the fragments of a rows event
 that is split into several. It starts again with a new format, and inside a transaction's payload,
 which has separate table maps.
+
+*Payloads.* The events inside a TRANSACTION_PAYLOAD_EVENT get its position. Their headers have no
+positions, and they have no checksums.
+
+*Precheck.* Most bodies are decoded at their first use, and yet a log is refused at the event that
+cannot be read. So the frequent types are proven readable without decoding them: by their lengths,
+by the parts that a GTID event announces, or by equal bytes that were decoded before. All other
+bodies are decoded at once.
+
+https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Transaction__payload__event.html
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from connector.binlog.event import EventBodies, TransactionPayloadEvent
-from connector.binlog.events.control import IgnorableEvent
-from connector.binlog.events.heartbeat import is_heartbeat
-from connector.binlog.events.partial_row_data import PartialRowDataEvent, RowsEventAssembler
-from connector.binlog.events.plain_body import BODIES
-from connector.binlog.events.statement import QUERY_HEADER_LENGTH
-from connector.binlog.events.transaction import GtidEvent
-from connector.binlog.events.transaction_payload import TransactionPayload
-from connector.binlog.framing.event_types import (
+from librt.strings import read_i64_le
+
+from connector.binlog.event import Event, EventBodies, TransactionPayloadEvent
+from connector.binlog.events.body_types import BODIES
+from connector.binlog.events.compression import TransactionPayload
+from connector.binlog.events.control import IgnorableEvent, is_heartbeat
+from connector.binlog.events.mariadb import PartialRowDataEvent, RowsEventAssembler
+from connector.binlog.events.query import QUERY_HEADER_LENGTH
+from connector.binlog.events.table_map import TableMapCache
+from connector.binlog.events.transaction import LOGICAL_TIMESTAMP, XID_LENGTH, GtidEvent
+from connector.binlog.gtid.mysql import GNO_END
+from connector.binlog.header import (
     GTID_LOG,
+    HEADER_LENGTH,
     HEARTBEAT_LOG,
     HEARTBEAT_LOG_V2,
     PARTIAL_ROW_DATA,
@@ -27,21 +41,223 @@ from connector.binlog.framing.event_types import (
     START_ENCRYPTION,
     TABLE_MAP,
     TRANSACTION_PAYLOAD,
+    XID,
+    EventHeader,
+    EventType,
 )
-from connector.binlog.payload_decoder import PayloadDecoder
-from connector.binlog.readable_bodies import ReadableBodies
+from connector.binlog.payload_reader import (
+    LENENC_2,
+    LENENC_3,
+    LENENC_NULL,
+    PayloadReader,
+    has_bytes_at,
+)
 from connector.binlog.rows_decoder import RowsDecoder, is_rows
-from connector.binlog.table_maps import TableMaps
-from connector.errors import DecodeError, log, log_events
+from connector.foundation.errors import DecodeError, log, log_events, log_payloads
 
 if TYPE_CHECKING:
     from collections import Counter
 
     from mypy_extensions import i64
 
-    from connector.binlog.event import Event, EventBody
+    from connector.binlog.event import EventBody
     from connector.binlog.events.format_description import FormatDescriptionEvent
-    from connector.codec.payload import PayloadReader
+
+
+# These events are about the file, or hold events themselves.
+_NEVER_INSIDE = (
+    EventType.FORMAT_DESCRIPTION_EVENT,
+    EventType.ROTATE_EVENT,
+    EventType.TRANSACTION_PAYLOAD_EVENT,
+)
+
+
+class PayloadDecoder:
+    """Decodes the events inside one TRANSACTION_PAYLOAD_EVENT; they have its position."""
+
+    def __init__(
+        self,
+        bodies: EventBodies,
+        header_length: int,
+        file: str,
+        position: int,
+        next_position: int,
+    ) -> None:
+        """Expect the first event of the payload that is at `position` of `file`."""
+        self._bodies = bodies
+        self._header_length = header_length
+        self._file = file
+        self._position = position
+        self._next_position = next_position
+
+    def open(self, data: bytes, number: int) -> Event:
+        """Open the `number`th event, from 1; raises EventError that names it."""
+        reader = PayloadReader(data)
+        header = EventHeader.decode(reader)
+        event = Event(
+            self._file,
+            self._position,
+            self._next_position,
+            header,
+            None,
+            data,
+            bodies=self._bodies,
+            start=reader.offset,
+            end=reader.end,
+            number=number,
+        )
+        try:
+            _require_allowed_inside(header.type_code)
+            reader.skip(self._header_length - HEADER_LENGTH)
+            event.read_from(reader.offset)
+            self._bodies.receive(event)
+        except DecodeError as error:
+            raise event.error(error) from error
+        return event
+
+
+def _require_allowed_inside(type_code: int) -> None:
+    if type_code in _NEVER_INSIDE:
+        raise DecodeError(log_payloads.NEVER_INSIDE)
+
+
+_FLAGS_LENGTH: Final = 1
+_UUID_LENGTH: Final = 16
+_GTID_LENGTH: Final = _UUID_LENGTH + 8
+_LOGICAL_LENGTH: Final = 1 + 8 + 8
+_TIMESTAMP_LENGTH: Final = 7
+_VERSION_LENGTH: Final = 4
+# Of a timestamp or a version: the original one follows.
+_HIGHEST_BIT: Final = 0x80
+_NO_END: Final = 1 << 40  # beyond every event
+
+
+def is_readable_gtid(data: bytes, start: i64, end: i64) -> bool:
+    """Return whether `GtidEvent.decode` is certain to read `data[start:end]`.
+
+    That is so if the number is one of a GTID, and each part is whole that the parts before it
+    announce.
+    """
+    at = start + _FLAGS_LENGTH + _GTID_LENGTH
+    if at > end:
+        return False
+    gno = read_i64_le(data, start + _FLAGS_LENGTH + _UUID_LENGTH)
+    if gno <= 0 or gno == GNO_END:
+        return False
+    if at == end or data[at] != LOGICAL_TIMESTAMP:
+        return True
+    at += _LOGICAL_LENGTH
+    return at == end or _are_readable_facts(data, at, end)
+
+
+def _are_readable_facts(data: bytes, start: i64, end: i64) -> bool:
+    """Return whether the timestamps, the length and the versions are whole, as far as there are."""
+    at = _after_pair(data, start, _TIMESTAMP_LENGTH, end)
+    if at < end:
+        at = _after_length(data, at)
+    if at < end:
+        at = _after_pair(data, at, _VERSION_LENGTH, end)
+    return at <= end
+
+
+def _after_pair(data: bytes, at: i64, length: i64, end: i64) -> i64:
+    """Return the end of a number and, if its highest bit says so, of the original one."""
+    at += length
+    if at <= end and data[at - 1] & _HIGHEST_BIT:
+        at += length
+    return at
+
+
+def _after_length(data: bytes, at: i64) -> i64:
+    """Return the end of a length-encoded integer of up to three bytes, else no end."""
+    first: i64 = data[at]
+    if first < LENENC_NULL:
+        return at + 1
+    if first == LENENC_2:
+        return at + 3
+    return at + 4 if first == LENENC_3 else _NO_END
+
+
+# Of a QUERY, the bytes after the session and the time it took, which can have any value.
+_SAME_OFFSET: Final = 8
+# Longer statements are mostly different, and decoded at once.
+_SAME_MAX: Final = 256
+# Slots for the statements that were decoded last, by the lowest bits of their length.
+_SLOTS: Final = 32
+_SLOT_MASK: Final = _SLOTS - 1
+
+_PLAIN_ROWS: Final = frozenset(
+    (
+        EventType.WRITE_ROWS_EVENT_V1,
+        EventType.UPDATE_ROWS_EVENT_V1,
+        EventType.DELETE_ROWS_EVENT_V1,
+        EventType.WRITE_ROWS_EVENT,
+        EventType.UPDATE_ROWS_EVENT,
+        EventType.DELETE_ROWS_EVENT,
+        EventType.PARTIAL_UPDATE_ROWS_EVENT,
+    )
+)
+_UPDATES: Final = frozenset(
+    (
+        EventType.UPDATE_ROWS_EVENT_V1,
+        EventType.UPDATE_ROWS_EVENT,
+        EventType.PARTIAL_UPDATE_ROWS_EVENT,
+    )
+)
+# Bitmaps after the count of columns, for each type of rows; 0 for all other types.
+_BITMAPS: Final = bytes([(code in _PLAIN_ROWS) + (code in _UPDATES) for code in range(256)])
+# A count of columns from here on has more than one byte.
+_COUNT_MAX: Final = 0xFB
+
+
+@final
+class BodyPrecheck:
+    """Knows the readable bodies of one format of a log."""
+
+    def __init__(self, *, with_plain_queries: bool) -> None:
+        """Know no statement; without plain queries, none is ever certain."""
+        self._with_plain_queries = with_plain_queries
+        # Of QUERYs, nearly always BEGIN in one of a few kinds of sessions.
+        self._decoded = [b""] * _SLOTS
+
+    def has(self, event: Event, start: i64, end: i64) -> bool:
+        """Return whether the body of `event` in `data[start:end]` is certain to be readable.
+
+        For rows, it begins after the head, which names the table.
+        """
+        type_code = event.type_code
+        data = event.data
+        bitmaps: i64 = _BITMAPS[type_code]
+        if bitmaps:
+            return _are_readable_rows(event, start, end, bitmaps)
+        if type_code == QUERY:
+            at = start + _SAME_OFFSET
+            length = end - at
+            known = self._decoded[length & _SLOT_MASK]
+            return 0 < length == len(known) and has_bytes_at(data, at, known)
+        if type_code == XID:
+            return end - start == XID_LENGTH
+        return type_code == GTID_LOG and is_readable_gtid(data, start, end)
+
+    def note(self, data: bytes, start: i64, end: i64) -> None:
+        """Note the body of a QUERY in `data[start:end]`, which was decoded."""
+        length = end - start - _SAME_OFFSET
+        if self._with_plain_queries and QUERY_HEADER_LENGTH - _SAME_OFFSET <= length <= _SAME_MAX:
+            self._decoded[length & _SLOT_MASK] = data[start + _SAME_OFFSET : end]
+
+
+def _are_readable_rows(event: Event, start: i64, end: i64, bitmaps: i64) -> bool:
+    """Return whether the count of columns is that of the table, and the bitmaps are whole."""
+    table_map = event.table_map
+    if table_map is None:
+        return False
+    count: i64 = len(table_map.columns)
+    return (
+        count < _COUNT_MAX
+        and end - start > bitmaps * ((count + 7) >> 3)
+        and event.data[start] == count
+    )
+
 
 # Shown in the message about an event of an unknown type: its header and the start of its body.
 _SHOWN_BYTES = 32
@@ -81,17 +297,17 @@ class BodyDecoder(EventBodies):
         *,
         mariadb: bool,
         ignored_events: Counter[int],
-        known: TableMaps | None = None,
+        known: TableMapCache | None = None,
     ) -> None:
         """Expect bodies in the format `log`, and count unknown events that are ignored."""
         self.has_plain_queries = log.post_header_length(QUERY) == QUERY_HEADER_LENGTH
         self._log = log
         self._mariadb = mariadb
         self._ignored_events = ignored_events
-        self._known = TableMaps(log, mariadb=mariadb) if known is None else known
+        self._known = TableMapCache(log, mariadb=mariadb) if known is None else known
         self._rows = RowsDecoder(log, mariadb=mariadb)
         self._fragments = RowsEventAssembler()
-        self._readable = ReadableBodies(with_plain_queries=self.has_plain_queries)
+        self._readable = BodyPrecheck(with_plain_queries=self.has_plain_queries)
 
     def receive(self, event: Event) -> None:
         """Take the next event of the log, and decode what later events need of it.

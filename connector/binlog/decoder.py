@@ -14,15 +14,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, final
 
 from connector.binlog.body_decoder import BodyDecoder
-from connector.binlog.event import Event
-from connector.binlog.events.control import RotateEvent
-from connector.binlog.events.encryption import StartEncryptionEvent
-from connector.binlog.events.format_description import FormatDescriptionEvent
-from connector.binlog.events.heartbeat import HeartbeatEvent, is_heartbeat
-from connector.binlog.events.old_formats import format_before_description
-from connector.binlog.events.rows_head import ROWS_V1_HEADER_LENGTH, ROWS_V2_HEADER_LENGTH
-from connector.binlog.events.table_map import TABLE_MAP_HEADER_LENGTH
-from connector.binlog.framing.checksum import (
+from connector.binlog.checksum import (
     CHECKSUM_LENGTH,
     ChecksumAlgorithm,
     computed_checksum,
@@ -31,24 +23,38 @@ from connector.binlog.framing.checksum import (
     require_intact,
     stored_checksum,
 )
-from connector.binlog.framing.event_types import (
+from connector.binlog.event import Event
+from connector.binlog.events.control import (
+    HeartbeatEvent,
+    RotateEvent,
+    StartEncryptionEvent,
+    is_heartbeat,
+)
+from connector.binlog.events.format_description import (
+    FormatDescriptionEvent,
+    format_before_description,
+)
+from connector.binlog.events.rows_header import ROWS_V1_HEADER_LENGTH, ROWS_V2_HEADER_LENGTH
+from connector.binlog.events.table_map import TABLE_MAP_HEADER_LENGTH
+from connector.binlog.header import (
+    FIRST_POSITION,
     FORMAT_DESCRIPTION,
+    HEADER_LENGTH,
+    POSITION_MAX,
     ROTATE,
     START_ENCRYPTION,
     TABLE_MAP,
+    TYPE_OFFSET,
+    UNNAMED_LOG,
+    V1_HEADER_LENGTH,
+    BinlogVersion,
+    EventHeader,
     EventType,
+    PositionCounter,
     event_name,
 )
-from connector.binlog.framing.header import HEADER_LENGTH, V1_HEADER_LENGTH, EventHeader
-from connector.binlog.framing.log_position import (
-    FIRST_POSITION,
-    POSITION_MAX,
-    UNNAMED_LOG,
-    PositionCounter,
-)
-from connector.binlog.framing.version import TYPE_OFFSET, BinlogVersion
-from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError, EventError, LogRefused, log_events, log_files
+from connector.binlog.payload_reader import PayloadReader
+from connector.foundation.errors import DecodeError, EventError, LogRefused, log_events, log_files
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

@@ -7,27 +7,30 @@ from typing import TYPE_CHECKING, Final, Protocol, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from connector.binlog.events.plain_body import PlainBody
-from connector.binlog.events.statement import NO_BEGIN, QueryEvent, thread_id_of
-from connector.binlog.events.transaction import GtidEvent, opening_of
-from connector.binlog.events.transaction_payload import (
-    TransactionPayload,  # noqa: TC001 - a compiled dataclass looks its types up
+from connector.binlog.checksum import stored_checksum
+from connector.binlog.events.body_types import PlainBody
+from connector.binlog.events.query import NO_BEGIN, QueryEvent, thread_id_of
+from connector.binlog.events.transaction import GtidEvent, gtid_and_commit_time
+from connector.binlog.header import (
+    QUERY,
+    TYPE_OFFSET,
+    UNNAMED_LOG,
+    EventHeader,
+    EventType,
+    event_name,
+    server_id_at,
+    timestamp_at,
 )
-from connector.binlog.framing.checksum import stored_checksum
-from connector.binlog.framing.event_types import QUERY, EventType, event_name
-from connector.binlog.framing.header import EventHeader, server_id_at, timestamp_at
-from connector.binlog.framing.log_position import UNNAMED_LOG
-from connector.binlog.framing.version import TYPE_OFFSET
-from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError, EventError, log_payloads
+from connector.binlog.payload_reader import PayloadReader
+from connector.foundation.errors import DecodeError, EventError, log_payloads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from connector.binlog.events.rows_head import RowsHead
+    from connector.binlog.events.compression import CompressionType, TransactionPayload
+    from connector.binlog.events.rows_header import RowsHeader
     from connector.binlog.events.table_map import TableMapEvent
-    from connector.binlog.events.transaction_payload import CompressionType
-    from connector.gtid import Gtid
+    from connector.binlog.gtid import Gtid
 
 _BEGIN: Final = b"BEGIN"
 
@@ -185,7 +188,7 @@ class Event:
         self.next_position = next_position
         self.data = data  # the whole event as in the file, with header and checksum
         self.table_map: TableMapEvent | None = None
-        self.rows_head: RowsHead | None = None
+        self.rows_head: RowsHeader | None = None
         self._header = header
         self._body = body
         self._bodies = bodies
@@ -318,7 +321,7 @@ class Event:
             assert isinstance(body, GtidEvent)
             return body.gtid, body.original_commit_timestamp or 0
         try:
-            return opening_of(PayloadReader(self.data, self._start, self._end))
+            return gtid_and_commit_time(PayloadReader(self.data, self._start, self._end))
         except DecodeError as error:
             raise self.error(error) from error
 

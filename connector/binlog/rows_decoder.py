@@ -1,42 +1,115 @@
 """Rows events become typed, with the table maps of their statement.
 
 Events differ in version, compression and fragments; the result always has the same form.
+
+*Old temporal types.* With mysql56_temporal_format=OFF, a TIME, DATETIME or TIMESTAMP of MariaDB may
+have digits after the second. Then its values are longer, and the log does not say by how many
+bytes. If they were read without the digits, rows could come out that no client wrote. So all rows
+of such an event are checked before the first is read: each value must be valid for its type, each
+null bitmap must be filled up with ones as the server does it, and the last row must end where the
+event ends.
+
+https://mariadb.com/kb/en/microseconds-in-mariadb/
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from connector.binlog.events.compressed import decompress_rows
-from connector.binlog.events.rows import RowsEvent
-from connector.binlog.events.rows_head import (
-    DUMMY_TABLE_ID,
-    ROWS_V1_HEADER_LENGTH,
-    ROWS_V2_HEADER_LENGTH,
-    STMT_END_F,
-    UPDATE,
-    RowsHead,
-    RowsKind,
-    plain_head,
-)
-from connector.binlog.framing.checksum import (
+from connector.binlog.checksum import (
     CHECKSUM_LENGTH,
     ChecksumAlgorithm,
     computed_checksum,
     stored_checksum,
 )
-from connector.binlog.framing.event_types import PARTIAL_UPDATE_ROWS, EventType, event_name
-from connector.binlog.framing.header import HEADER_LENGTH, EventHeader
-from connector.binlog.old_temporal_rows import misfit
-from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError, log_payloads, log_rows
+from connector.binlog.columns.column import ABSENT
+from connector.binlog.columns.row_images import bitmap_length, column_label
+from connector.binlog.events.compression import decompress_rows
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.events.rows_header import (
+    DUMMY_TABLE_ID,
+    ROWS_V1_HEADER_LENGTH,
+    ROWS_V2_HEADER_LENGTH,
+    STMT_END_F,
+    UPDATE,
+    RowsHeader,
+    RowsKind,
+    plain_rows_header,
+)
+from connector.binlog.header import (
+    HEADER_LENGTH,
+    PARTIAL_UPDATE_ROWS,
+    EventHeader,
+    EventType,
+    event_name,
+)
+from connector.binlog.payload_reader import PayloadReader
+from connector.foundation.errors import DecodeError, log_payloads, log_rows
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
+    from connector.binlog.columns.column import Value
+    from connector.binlog.columns.row_images import RowPlan
     from connector.binlog.event import Event
     from connector.binlog.events.format_description import FormatDescriptionEvent
     from connector.binlog.events.table_map import TableMapEvent
+
+
+def old_temporal_error(rows: RowsEvent) -> DecodeError | None:
+    """Return why the rows of an event of MariaDB cannot be read; None if they can be.
+
+    It is always None for rows without such columns, and for rows that are refused already.
+    """
+    try:
+        plan = rows.plan
+    except DecodeError:
+        return None  # the plan says why
+    if not plan.old_temporal:
+        return None
+    images = [
+        plan.indexes(present)
+        for present in (rows.before_columns_present, rows.after_columns_present)
+        if present is not None
+    ]
+    old = frozenset(plan.old_temporal)
+    if not any(index in old for indexes in images for index in indexes):
+        return None
+    if _fit(plan, rows.images(), images, old):
+        return None
+    columns = rows.table_map.columns
+    names = [column_label(columns[index], index) for index in plan.old_temporal]
+    return DecodeError(log_rows.OLD_FRACTION, columns=names)
+
+
+def _fit(plan: RowPlan, image: PayloadReader, images: list[list[int]], old: frozenset[int]) -> bool:
+    """Return whether the bytes up to the end are rows, each with images of these columns."""
+    try:
+        while image.offset < image.end:
+            for indexes in images:
+                if not _skip(plan, image, indexes, old):
+                    return False
+    except DecodeError:
+        return False
+    return True
+
+
+def _skip(plan: RowPlan, image: PayloadReader, indexes: list[int], old: frozenset[int]) -> bool:
+    """Skip one row image; return False, or raise DecodeError, if the bytes are not one."""
+    count: i64 = len(indexes)
+    length = bitmap_length(count)
+    nulls = image.take(length)
+    unused = count & 7
+    if unused:
+        last: i64 = image.data[nulls + length - 1]
+        ones: i64 = 0xFF
+        if last >> unused != ones >> unused:
+            return False
+    image.offset = nulls
+    values: list[Value] = [ABSENT] * len(plan.readers)
+    plan.read_chosen(image, indexes, plan.readers, old, values)
+    return True
+
 
 # The kind of change, and the version of the event.
 _ROWS: dict[int, tuple[RowsKind, int]] = {
@@ -112,7 +185,7 @@ class RowsDecoder:
         self,
         event: Event,
         type_code: i64,
-        head: RowsHead,
+        head: RowsHeader,
         table_map: TableMapEvent | None,
         body: PayloadReader,
     ) -> RowsEvent:
@@ -135,7 +208,7 @@ class RowsDecoder:
             pre_ga=_VERSIONS[type_code] == 0,
         )
         if self._mariadb:
-            error = misfit(rows)
+            error = old_temporal_error(rows)
             if error is not None:
                 rows.refused = error
         return rows
@@ -163,19 +236,19 @@ class RowsDecoder:
         table_map = self._table_map_of(head)
         return self.decode(event, header.type_code, head, table_map, body)
 
-    def _read_head(self, type_code: i64, body: PayloadReader) -> RowsHead:
+    def _read_head(self, type_code: i64, body: PayloadReader) -> RowsHeader:
         plain: i64 = self._plain_lengths[type_code]
         if plain and body.remaining >= plain:
-            head = plain_head(body, plain)
+            head = plain_rows_header(body, plain)
             if head is not None:
                 return head
         kind = _KINDS[type_code]
         assert kind is not None
         version: i64 = _VERSIONS[type_code]
         length = self._log.post_header_length(type_code)
-        return RowsHead.decode(body, length, kind=kind, version=version)
+        return RowsHeader.decode(body, length, kind=kind, version=version)
 
-    def _table_map_of(self, head: RowsHead) -> TableMapEvent | None:
+    def _table_map_of(self, head: RowsHeader) -> TableMapEvent | None:
         """Return the table map of a rows event; None for an event that only ends a statement."""
         table_map = self._table_map
         if table_map is None or table_map.table_id != head.table_id:

@@ -1,22 +1,25 @@
 """Finds the problems that a run would meet at its start, with the code of a run; changes nothing.
 
 Kafka is checked first, as in a run, because it holds the position of the stream. For a source
-server, each needed setting and grant is shown with the statement that fixes it.
+server, each needed setting and grant is shown with the statement that fixes it. For changes that
+would not arrive as rows, there is a paragraph for each rule, with at most a few lines.
+
+Keys of the newest records are compared with the form that the settings choose. A run does not ask
+this: consumers may be ready for two forms. A topic may have keys of another form if
+`envelope.key_format` was changed, or if another program wrote them, such as Debezium.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from rich.table import Table
 from rich.text import Text
 
-from connector.changes.table_filter import TableFilter
-from connector.cli.key_forms import other_key_forms
-from connector.cli.row_gaps import show_row_gaps
-from connector.envelope.topics import TopicClaims
-from connector.errors import (
+from connector.binlog.table_filter import TableFilter
+from connector.foundation.contract.record_formats import key_form
+from connector.foundation.errors import (
     ConfigError,
     ConnectorError,
     SinkRefused,
@@ -25,47 +28,110 @@ from connector.errors import (
     SourceUnavailable,
     TransientError,
     UnsupportedChange,
+    kafka_records,
     source_setup,
 )
-from connector.errors.message import Message
-from connector.errors.visible import visible
-from connector.quarantine.core.fences import recovered_fences
-from connector.quarantine.core.guard import STOP
-from connector.settings.lower_case import in_lower_case
-from connector.sink.inspection import inspect
-from connector.sink.limits import check_limits
-from connector.sink.recovery import require_position
-from connector.sink.schema_registry import open_registry
-from connector.snapshot.record_options import debezium_form, require_same_profile
-from connector.snapshot.recovered_copies import copy_states
-from connector.snapshot.signalled_copies import signal_rows
-from connector.source.checks.columns import check_columns
-from connector.source.checks.finding import Finding, Severity
-from connector.source.checks.format_gaps import not_seen
-from connector.source.checks.grants import global_privileges
-from connector.source.checks.preflight import check_source, require
-from connector.source.checks.row_gaps import row_gaps
-from connector.source.choice import check_server, choose_source
-from connector.source.server.hosts import address_of, candidates
-from connector.source.server.mysql_server import MysqlServer
-from connector.source.server.product import version_of
-from connector.source.server.table_topics import table_topics
-from connector.source.tables.base_tables import (
-    are_hidden,
+from connector.foundation.errors.message import Message
+from connector.foundation.errors.visible import visible
+from connector.foundation.settings.configuration import in_lower_case
+from connector.replication.server.addresses import address_of, candidates
+from connector.replication.server.identity import version_of
+from connector.replication.server.mysql_server import MysqlServer
+from connector.stream.envelope.options import TopicClaims
+from connector.stream.quarantine.fences import decode_fences
+from connector.stream.quarantine.guard import STOP
+from connector.stream.sink.checks import check_limits, inspect, newest_keys
+from connector.stream.sink.recovery import require_position
+from connector.stream.sink.schema_registry import open_registry
+from connector.stream.snapshot.copy_commands import signal_rows
+from connector.stream.snapshot.copy_recovery import copy_states
+from connector.stream.source.findings import Finding, Severity, global_privileges
+from connector.stream.source.followed_tables import (
     base_tables,
-    followed_by,
+    check_columns,
+    followed_table_filter,
     ignores_case,
+    sees_no_tables,
 )
+from connector.stream.source.preflight import check_source, require
+from connector.stream.source.record_options import debezium_form, require_same_profile, table_topics
+from connector.stream.source.row_logging import not_seen, row_gaps
+from connector.stream.source.server_selection import check_server, choose_source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from rich.console import Console
 
-    from connector.progress.progress_record import Progress
-    from connector.settings.sections import Settings, SourceSettings
-    from connector.sink.recovery import Recovered
-    from connector.source.tables.base_tables import BaseTable
+    from connector.foundation.settings.sections import Settings, SourceSettings
+    from connector.stream.progress.progress_record import Progress
+    from connector.stream.sink.checks import NewestKey
+    from connector.stream.sink.recovery import RecoveredState
+    from connector.stream.source.findings import RowLoggingGap
+    from connector.stream.source.followed_tables import BaseTable
+
+
+# All topics of a pipeline mostly have one form, and each takes a few milliseconds.
+_TOPICS_MAX: Final = 100
+
+
+def other_key_forms(settings: Settings, tables: Sequence[BaseTable]) -> Iterator[Message]:
+    """Yield what is to be said of each topic of `tables` with keys of another form.
+
+    Raises SinkUnavailable or SinkRefused.
+    """
+    topics = table_topics(settings)
+    followed: dict[str, str] = {}  # a table of each topic
+    for table in tables:
+        name = f"{table.database}.{table.name}"
+        followed.setdefault(topics.of(table.database, table.name), name)
+    wanted = "json" if settings.envelope.of_debezium is None else settings.envelope.key_format
+    for newest in newest_keys(settings.kafka, followed, _TOPICS_MAX):
+        found = key_form(newest.key)
+        if found != wanted:
+            yield _message(followed[newest.topic], newest, found, wanted)
+
+
+def _message(table: str, newest: NewestKey, found: str | None, wanted: str) -> Message:
+    facts = {
+        "table": table,
+        "topic": newest.topic,
+        "record": newest.record,
+        "wanted": wanted,
+    }
+    if found is None:
+        return Message(kafka_records.OTHER_KEY, facts)
+    return Message(kafka_records.KEY_FORM, facts | {"found": found})
+
+
+_SHOWN_MAX: Final = 5
+_TITLE: Final = "Changes of followed tables that would not arrive as whole rows:"
+_NOTHING: Final = (
+    "Nothing was found that keeps changes of followed tables from arriving as whole rows."
+)
+
+
+def show_row_gaps(console: Console, gaps: Sequence[RowLoggingGap], not_seen: Message) -> None:
+    """Show each gap, and what cannot be seen."""
+    _print_text(console, Text(_TITLE if any(gap.rule for gap in gaps) else _NOTHING, style="bold"))
+    for gap in gaps:
+        count = len(gap.places)
+        rule = Text(f"{gap.rule}: " if gap.rule else "", style="bold yellow")
+        _print_text(console, rule + Text(f"[{gap.problem.shown_code}] {gap.problem.what}"))
+        shown = [(visible(name), visible(detail)) for name, detail in gap.places[:_SHOWN_MAX]]
+        width = max((len(name) for name, _ in shown), default=0)
+        for name, detail in shown:
+            _print_text(console, Text(f"  {name:<{width}}  {detail}".rstrip()))
+        if count > len(shown):
+            _print_text(console, Text(f"  {count - len(shown):,} more of {count:,}"))
+        if gap.problem.fix:
+            _print_text(console, Text(f"  {gap.problem.fix}", style="green"))
+    _print_text(console, Text(f"[{not_seen.shown_code}] {not_seen.text}", style="dim"))
+
+
+def _print_text(console: Console, text: Text) -> None:
+    console.print(text, soft_wrap=True)
+
 
 _Answer = TypeVar("_Answer")
 
@@ -117,12 +183,12 @@ class _Check:
         self._tables: list[BaseTable] = []
         self.unmatched: list[str] = []
 
-    def kafka(self) -> Recovered | None:
+    def kafka(self) -> RecoveredState | None:
         """Return the progress of earlier runs; None if it is not known."""
         kafka, name = self._settings.kafka, self._settings.name
         servers = ",".join(kafka.bootstrap_servers)
 
-        def ask() -> Recovered:
+        def ask() -> RecoveredState:
             check_limits(kafka)
             self._tell(f"reading from Kafka what pipeline {name} has committed")
             found = inspect(kafka, name)
@@ -199,14 +265,14 @@ class _Check:
         except (SinkRefused, SinkUnavailable) as error:
             self._print(str(error), style="yellow")
 
-    def states(self, recovered: Recovered) -> None:
+    def states(self, recovered: RecoveredState) -> None:
         """Check whether the recovered state can be read, and fits to the settings."""
         settings = self._settings
 
         def read() -> None:
             require_same_profile(settings, recovered.schemas)
             copy_states(settings, recovered.snapshots)
-            recovered_fences(settings.kafka.topic_prefix, settings.name, recovered.fences)
+            decode_fences(settings.kafka.topic_prefix, settings.name, recovered.fences)
 
         self._asked("reading the states of copies and fences", read)
 
@@ -234,7 +300,7 @@ class _Check:
     def _show(self, server: MysqlServer, settings: SourceSettings, found: list[Finding]) -> None:
         """Show the findings of one server."""
         tables = base_tables(server)
-        followed = followed_by(server, settings)
+        followed = followed_table_filter(server, settings)
         self._tables = self._tables or [
             table for table in tables if followed.follows(table.database, table.name)
         ]
@@ -297,7 +363,7 @@ def table_counts(
 
     Without rights on tables, it can still follow them.
     """
-    if are_hidden(tables) and not global_privileges(server) & _SHOW_ALL:
+    if sees_no_tables(tables) and not global_privileges(server) & _SHOW_ALL:
         return
     is_lower = ignores_case(server)
     for pattern in settings.tables:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import gc
 import sys
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from connector.cli.failure import errors, fail, log_failure, tell, warn
-from connector.cli.garbage import freeze_objects
-from connector.cli.optional_imports import import_structlog
-from connector.contract.version import VERSION
-from connector.errors import (
+from connector.cli import freeze_objects
+from connector.cli.exit_codes import errors, fail, log_failure, tell, warn
+from connector.foundation.errors import (
     ConfigError,
     ConnectorError,
     DefiniteError,
@@ -22,14 +21,33 @@ from connector.errors import (
     fields,
     pipeline_commands,
 )
-from connector.errors.visible import visible
-from connector.system.signals import StoppedHard
+from connector.foundation.errors.visible import visible
+from connector.foundation.operating_system import StoppedHard
+from connector.foundation.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn
 
-    from connector.settings.sections import LogSettings, Settings
+    from connector.foundation.settings.sections import LogSettings, Settings
+
+
+def import_structlog() -> None:
+    """Import structlog without rich, unless one of them is imported already.
+
+    structlog prints tracebacks by rich where it finds it. The daemon logs no traceback, and rich
+    with what it imports takes 35 ms and 4 MB.
+    """
+    modules: dict[str, Any] = sys.modules
+    if "rich" in modules or "structlog" in modules:
+        return
+    # With None there, an import raises ImportError.
+    modules["rich"] = None
+    try:
+        import_module("structlog")
+    finally:
+        del modules["rich"]
+
 
 # 0 is a clean end, also after SIGTERM; each other code needs a different action of a supervisor.
 EXIT_GAVE_UP = 1  # transient: retry.attempts_max was reached; starting again may help
@@ -60,7 +78,7 @@ def run(
     Exit codes: 0 stopped on request, 1 gave up on a transient error, 2 wrong configuration,
     3 an error that a restart cannot fix.
     """
-    from connector.settings.loader import log_format  # noqa: PLC0415  # keeps --help fast
+    from connector.foundation.settings.configuration import log_format  # noqa: PLC0415  # keeps --help fast
 
     if log_format(config) == "json":
         exit_code_of(lambda: _stream(config, verbose=verbose), partial(_failing_in_log, config))
@@ -70,9 +88,9 @@ def run(
 
 def _failing_in_log(config: Path, error: ConnectorError, code: int) -> NoReturn:
     """Log the failure, even an error of the configuration that would have set up the log."""
-    from connector.cli.logs import configure_logging  # noqa: PLC0415  # keeps --help fast
-    from connector.settings.loader import pipeline_name  # noqa: PLC0415  # keeps --help fast
-    from connector.settings.sections import LogSettings  # noqa: PLC0415  # keeps --help fast
+    from connector.cli.daemon_log import configure_logging  # noqa: PLC0415  # keeps --help fast
+    from connector.foundation.settings.configuration import pipeline_name  # noqa: PLC0415  # keeps --help fast
+    from connector.foundation.settings.sections import LogSettings  # noqa: PLC0415  # keeps --help fast
 
     configure_logging(LogSettings(format="json"), pipeline=pipeline_name(config))
     log_failure(error, code)
@@ -85,21 +103,21 @@ def _stream(config: Path, *, verbose: bool) -> None:
         import_structlog()
         from structlog import get_logger  # noqa: PLC0415  # keeps --help fast
 
-        from connector.cli.logs import configure_logging  # noqa: PLC0415  # keeps --help fast
-        from connector.run.supervisor import supervise  # noqa: PLC0415  # keeps --help fast
-        from connector.settings.loader import (  # noqa: PLC0415  # keeps --help fast
+        from connector.cli.daemon_log import configure_logging  # noqa: PLC0415  # keeps --help fast
+        from connector.foundation.operating_system import forbid_core_files  # noqa: PLC0415  # as above
+        from connector.foundation.settings.configuration import (  # noqa: PLC0415
             load_settings,
-            readable_by_all,
+            world_readable_warning,
         )
-        from connector.status.recent_events import RecentEvents  # noqa: PLC0415  # keeps --help fast
-        from connector.system.core_files import forbid_core_files  # noqa: PLC0415  # as above
+        from connector.stream.run.supervisor import supervise  # noqa: PLC0415  # keeps --help fast
+        from connector.stream.status.status_log import RecentEvents  # noqa: PLC0415  # keeps --help fast
 
         settings = load_settings(config)
         log: LogSettings = settings.log
         events = RecentEvents()
         wanted = log.model_copy(update={"level": "debug"}) if verbose else log
         configure_logging(wanted, events, pipeline=settings.name)
-        if warning := readable_by_all(config):
+        if warning := world_readable_warning(config):
             get_logger().warning("readable password", **fields(warning))
         if settings.source.hides:
             forbid_core_files()
@@ -114,7 +132,7 @@ def _stream(config: Path, *, verbose: bool) -> None:
 def _tell_start(config: Path, settings: Settings) -> None:
     import structlog  # noqa: PLC0415  # keeps --help fast
 
-    from connector.compiled import mode  # noqa: PLC0415  # keeps --help fast
+    from connector.foundation.compiled import mode  # noqa: PLC0415  # keeps --help fast
 
     source, kafka = settings.source, settings.kafka
     structlog.get_logger().info(
@@ -143,7 +161,7 @@ def check(config: ConfigPath) -> None:
         from rich.console import Console  # noqa: PLC0415  # `run` needs none
 
         from connector.cli.check import check_pipeline  # noqa: PLC0415  # keeps --help fast
-        from connector.cli.logs import configure_logging  # noqa: PLC0415  # keeps --help fast
+        from connector.cli.daemon_log import configure_logging  # noqa: PLC0415  # keeps --help fast
 
         settings = loaded(config)
         configure_logging(settings.log, command="check", pipeline=settings.name)
@@ -169,13 +187,10 @@ def loaded(config: Path) -> Settings:
 
     Raises ConfigError with one line per wrong key.
     """
-    from connector.settings.loader import (  # noqa: PLC0415  # keeps --help fast
-        load_settings,
-        readable_by_all,
-    )
+    from connector.foundation.settings.configuration import load_settings, world_readable_warning  # noqa: PLC0415
 
     settings = load_settings(config)
-    if warning := readable_by_all(config):
+    if warning := world_readable_warning(config):
         warn(warning.text)
     return settings
 

@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from connector.cli.daemon import EXIT_CONFIG
-from connector.cli.failure import fail
-from connector.errors import ConfigError, local_demo
+from connector.cli.exit_codes import fail
+from connector.foundation.errors import ConfigError, local_demo
 
 
 class SourceChoice(StrEnum):

@@ -7,35 +7,31 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from connector.cli.declared import Option
-from connector.cli.failure import errors
-from connector.cli.log_exit_codes import EXIT_CORRUPT
-from connector.cli.log_files import (
+from connector.cli.arguments import Option, grouped
+from connector.cli.exit_codes import EXIT_CORRUPT, errors
+from connector.cli.log_input import (
+    ChangeOptions,
+    LogNames,
+    PositionOptions,
+    ServerOptions,
     exit_codes,
     opened_logs,
     refuse_contradictions,
     shown_progress,
     standard_output,
 )
-from connector.cli.log_options import (
-    ChangeOptions,
-    LogNames,
-    PositionOptions,
-    ServerOptions,
-)
-from connector.cli.option_groups import grouped
-from connector.dump.format import Format
-from connector.errors import ConfigError
-from connector.errors import options as wrong
+from connector.foundation.errors import ConfigError
+from connector.foundation.errors import options as wrong
+from connector.logs.dump import Format
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import BinaryIO
 
-    from connector.dump.dump import DumpOptions, Progress
-    from connector.dump.gaps import Gap
-    from connector.dump.jobs import JobsDump
-    from connector.dump.logs import DumpedLog, ReadingOptions
+    from connector.logs.dump.dump import DumpOptions, Progress
+    from connector.logs.dump.jobs import ParallelDump
+    from connector.logs.inputs import LogInput, ReadingOptions
+    from connector.logs.recovery import Gap
 
 _READING = "How the logs are read"
 _WRITING = "How it is written"
@@ -151,8 +147,8 @@ def dump(
     ends inside an event, 3 corrupt or undecodable, 4 not a binlog, encrypted, or an unsupported
     storage format.
     """
-    from connector.dump.dump import DumpOptions  # noqa: PLC0415  # keeps --help fast
-    from connector.dump.logs import ReadingOptions  # noqa: PLC0415  # keeps --help fast
+    from connector.logs.dump.dump import DumpOptions  # noqa: PLC0415  # keeps --help fast
+    from connector.logs.inputs import ReadingOptions  # noqa: PLC0415  # keeps --help fast
 
     with exit_codes():
         _refuse_formats(writing, events, changes)
@@ -198,13 +194,13 @@ def _refuse_formats(writing: WritingOptions, events: EventOptions, changes: Chan
 def _run(
     options: DumpOptions,
     how: ReadingOptions,
-    logs: Iterable[DumpedLog],
+    logs: Iterable[LogInput],
     paths: Sequence[str],
     output: Path | None,
     jobs: int,
 ) -> None:
-    from connector.dump.dump import Dump  # noqa: PLC0415  # keeps --help fast
-    from connector.dump.lines.output import LineOutput  # noqa: PLC0415  # keeps --help fast
+    from connector.logs.dump.dump import Dump  # noqa: PLC0415  # keeps --help fast
+    from connector.logs.output import LineOutput  # noqa: PLC0415  # keeps --help fast
 
     with ExitStack() as stack:
         file = standard_output() if output is None else stack.enter_context(_create(output))
@@ -229,15 +225,15 @@ def _jobs_dump(
     paths: Sequence[str],
     jobs: int,
     progress: Progress | None,
-) -> JobsDump | None:
+) -> ParallelDump | None:
     """Return the dump in several processes; None if this process has to do it."""
     if jobs == 1:
         return None
-    from connector.dump.jobs import JobsDump, can_split  # noqa: PLC0415  # takes long to import
+    from connector.logs.dump.jobs import ParallelDump, can_run_in_parallel  # noqa: PLC0415  # takes long to import
 
-    if not can_split(options, how, paths):
+    if not can_run_in_parallel(options, how, paths):
         return None
-    return JobsDump(options, how, paths, jobs, _report, progress)
+    return ParallelDump(options, how, paths, jobs, _report, progress)
 
 
 def _refuse_a_log(output: Path, paths: Sequence[str]) -> None:

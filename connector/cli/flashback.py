@@ -5,25 +5,27 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
-from connector.cli.declared import Option
-from connector.cli.log_files import exit_codes, opened_logs, shown_progress, standard_output
-from connector.cli.log_options import (
+from connector.cli.arguments import Option, grouped
+from connector.cli.log_input import (
     ChangeOptions,
     LogNames,
     PositionOptions,
     ServerOptions,
     VerifyChecksum,
+    exit_codes,
+    opened_logs,
+    shown_progress,
+    standard_output,
 )
-from connector.cli.option_groups import grouped
-from connector.errors import ConfigError, LogTruncated
-from connector.errors import options as wrong
+from connector.foundation.errors import ConfigError, LogTruncated
+from connector.foundation.errors import options as wrong
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from connector.dump.gaps import Gap
-    from connector.dump.logs import DumpedLog
-    from connector.dump.selection import SelectionOptions
+    from connector.logs.inputs import LogInput
+    from connector.logs.recovery import Gap
+    from connector.logs.selection import SelectionOptions
 
 _NAME_PARTS = 3
 
@@ -55,7 +57,7 @@ def flashback(
     ends inside an event (complete transactions are undone), 3 corrupt, undecodable or impossible
     to undo, 4 not a binlog, encrypted, or an unsupported storage format.
     """
-    from connector.dump.logs import ReadingOptions  # noqa: PLC0415  # keeps --help fast
+    from connector.logs.inputs import ReadingOptions  # noqa: PLC0415  # keeps --help fast
 
     with exit_codes():
         selection = changes.selection()
@@ -76,19 +78,19 @@ def _omitted(names: Sequence[str]) -> frozenset[str]:
 
 
 def _undo(
-    logs: Iterator[DumpedLog],
+    logs: Iterator[LogInput],
     options: SelectionOptions,
     stop_position: int | None,
     omitted: frozenset[str],
 ) -> None:
-    from connector.dump.dump import Dump, DumpOptions  # noqa: PLC0415  # keeps --help fast
-    from connector.dump.lines.output import LineOutput  # noqa: PLC0415  # keeps --help fast
-    from connector.flashback.spool import Spool  # noqa: PLC0415  # keeps --help fast
-    from connector.flashback.undo import Undo  # noqa: PLC0415  # keeps --help fast
+    from connector.logs.dump.dump import Dump, DumpOptions  # noqa: PLC0415  # keeps --help fast
+    from connector.logs.flashback.undo import Undo  # noqa: PLC0415  # keeps --help fast
+    from connector.logs.flashback.undo_statements import ReverseSpool  # noqa: PLC0415  # keeps --help fast
+    from connector.logs.output import LineOutput  # noqa: PLC0415  # keeps --help fast
 
     truncated: LogTruncated | None = None
     output = LineOutput(standard_output())
-    with Spool() as spool:
+    with ReverseSpool() as spool:
         undo = Undo(spool, omitted)
         reading = DumpOptions(selection=options, stop_position=stop_position)
         with ExitStack() as stack:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from connector.cli.daemon import exit_code_of
-from connector.cli.failure import warn
+from connector.cli.exit_codes import warn
 
 if TYPE_CHECKING:
-    from connector.migration.connector_file import ConnectorFile
-    from connector.migration.draft import Draft
-    from connector.settings.sections import Settings, SourceSettings
+    from connector.foundation.settings.sections import Settings, SourceSettings
+    from connector.stream.migration.connect_files import ConnectorFile
+    from connector.stream.migration.draft import Draft
 
 
 def import_debezium(
@@ -63,8 +63,11 @@ def import_debezium(
     """
 
     def write() -> None:
-        from connector.migration.connector_file import read_connector  # noqa: PLC0415  # --help
-        from connector.migration.worker_file import read_worker, with_worker  # noqa: PLC0415
+        from connector.stream.migration.connect_files import (  # noqa: PLC0415
+            read_connector,  # --help
+            read_worker,
+            with_worker,
+        )
 
         file = read_connector(connector)
         if worker is not None:
@@ -97,10 +100,10 @@ def _converted(
     """Return the configuration, and what `run` would read in it."""
     import tomllib  # noqa: PLC0415  # keeps --help fast
 
-    from connector.migration.conversion import converted  # noqa: PLC0415  # keeps --help fast
-    from connector.settings.sections import Settings  # noqa: PLC0415  # keeps --help fast
+    from connector.foundation.settings.sections import Settings  # noqa: PLC0415  # keeps --help fast
+    from connector.stream.migration.conversion import convert  # noqa: PLC0415  # keeps --help fast
 
-    draft = converted(file, bootstrap_servers=bootstrap_servers, secrets=secrets, start=start)
+    draft = convert(file, bootstrap_servers=bootstrap_servers, secrets=secrets, start=start)
     return draft, Settings.of(tomllib.loads(draft.text()), output or Path("the configuration"))
 
 
@@ -117,12 +120,14 @@ def _with_password(source: SourceSettings, file: ConnectorFile) -> SourceSetting
 
 def _start(file: ConnectorFile, settings: Settings, offsets: str) -> str:
     """Return the `source.start` of the connector's offset; the source has everything after it."""
-    from connector.cli.logs import configure_logging  # noqa: PLC0415  # keeps --help fast
-    from connector.migration.offsets import file_offset  # noqa: PLC0415  # keeps --help fast
-    from connector.migration.offsets_topic import topic_offset  # noqa: PLC0415  # keeps --help fast
-    from connector.source.choice import check_server  # noqa: PLC0415  # keeps --help fast
-    from connector.source.server.mysql_server import MysqlServer  # noqa: PLC0415  # --help
-    from connector.source.start.taken_over import start_after  # noqa: PLC0415  # keeps --help fast
+    from connector.cli.daemon_log import configure_logging  # noqa: PLC0415  # keeps --help fast
+    from connector.replication.server.mysql_server import MysqlServer  # noqa: PLC0415  # --help
+    from connector.stream.migration.client_position import start_after  # noqa: PLC0415  # keeps --help fast
+    from connector.stream.migration.offsets import (  # noqa: PLC0415
+        file_offset,  # keeps --help fast
+        topic_offset,  # keeps --help fast
+    )
+    from connector.stream.source.server_selection import check_server  # noqa: PLC0415  # keeps --help fast
 
     path = Path(offsets)
     read = (

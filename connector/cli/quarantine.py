@@ -13,23 +13,23 @@ from rich.markup import escape
 from rich.table import Table
 
 from connector.cli import examples
-from connector.cli.commands import Commands
+from connector.cli.application import Commands
 from connector.cli.daemon import (
     EXIT_DEFINITE,
     ConfigPath,
     exit_code_of,
     loaded,
 )
-from connector.errors import ConfigError, DefiniteError, TransientError
-from connector.errors import pipeline_commands as requests
-from connector.errors.visible import visible, visible_json
+from connector.foundation.errors import ConfigError, DefiniteError, TransientError
+from connector.foundation.errors import pipeline_commands as requests
+from connector.foundation.errors.visible import visible, visible_json
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from connector.contract import QuarantineRecord
-    from connector.quarantine.core.fences import Fence
-    from connector.settings.sections import Settings
+    from connector.foundation.contract import QuarantineRecord
+    from connector.foundation.settings.sections import Settings
+    from connector.stream.quarantine.fences import Fence
 
 quarantine = typer.Typer(
     cls=Commands,
@@ -114,11 +114,11 @@ def show(
     """
 
     def report() -> None:
-        from connector.quarantine.core.explain import explain  # noqa: PLC0415  # keeps --help fast
-        from connector.quarantine.replay_request import (  # noqa: PLC0415  # keeps --help fast
+        from connector.stream.quarantine.records import explain_record  # noqa: PLC0415  # keeps --help fast
+        from connector.stream.quarantine.topics import (  # noqa: PLC0415
             database_fence,
+            read_all,  # keeps --help fast
         )
-        from connector.quarantine.topic_reader import read_all  # noqa: PLC0415  # keeps --help fast
 
         settings = loaded(config)
         shown = 0
@@ -133,7 +133,7 @@ def show(
                 typer.echo(visible_json({"offset": offset, **record}))
             else:
                 typer.echo(f"offset {offset}")
-                for line in explain(record, event):
+                for line in explain_record(record, event):
                     typer.echo(visible(line))
             shown += 1
             if shown == limit:
@@ -165,12 +165,10 @@ def replay(config: ConfigPath, name: TableName, key: KeyText = None) -> None:
     """
 
     def ask() -> None:
-        from connector.quarantine.replay_request import (  # noqa: PLC0415  # keeps --help fast
-            ask_for_replay,
-        )
+        from connector.stream.quarantine.topics import request_replay  # noqa: PLC0415
 
         settings = loaded(config)
-        asked = ask_for_replay(settings, name, key)
+        asked = request_replay(settings, name, key)
         _wait(settings, asked.fences, str(asked.offset))
         _require_copy(settings, config, name)
 
@@ -223,13 +221,13 @@ def _wait(settings: Settings, wanted: list[Fence], request: str) -> None:
 
 def _require_copy(settings: Settings, config: Path, name: str) -> None:
     """Print where rows of a table are missing that no replay brings back."""
-    from connector.snapshot.failed_copies import copy_has_failed  # noqa: PLC0415  # keeps --help fast
+    from connector.stream.snapshot.copy_requests import copy_has_failed  # noqa: PLC0415  # keeps --help fast
 
     if copy_has_failed(settings.kafka, settings.name, name):
         raise DefiniteError(requests.COPY_HAS_FAILED, table=name, config=config)
 
 
 def _fences(settings: Settings) -> list[Fence]:
-    from connector.quarantine.committed_fences import read_fences  # noqa: PLC0415  # keeps --help fast
+    from connector.stream.quarantine.topics import read_fences  # noqa: PLC0415  # keeps --help fast
 
     return read_fences(settings.kafka, settings.name)

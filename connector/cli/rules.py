@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from connector.cli.daemon import exit_code_of, loaded
-from connector.errors.visible import visible, visible_lines
+from connector.foundation.errors.visible import visible, visible_lines
 
 if TYPE_CHECKING:
-    from connector.logging_rules.format_decision import Decision
-    from connector.logging_rules.server_version import ServerVersion
-    from connector.logging_rules.session_state import SessionState
-    from connector.logging_rules.unrolled import Unrolled
-    from connector.settings.sections import SourceSettings
-    from connector.source.server.select_session import SelectSession
+    from connector.foundation.settings.sections import SourceSettings
+    from connector.rules.logging_format import Decision
+    from connector.rules.procedure_calls import UnrolledCall
+    from connector.rules.server import ServerVersion, SessionState
+    from connector.stream.source.select_session import SelectSession
 
 
 def rules(
@@ -42,9 +41,7 @@ def rules(
     """
 
     def say() -> None:
-        from connector.source.server.select_session import (  # noqa: PLC0415  # keeps --help fast
-            SelectSession,
-        )
+        from connector.stream.source.select_session import SelectSession  # noqa: PLC0415
 
         with SelectSession(_settings(source)) as session:
             for statement in statements:
@@ -55,21 +52,14 @@ def rules(
 
 def _settings(source: str) -> SourceSettings:
     if "://" in source:
-        from connector.reader.source_url import (  # noqa: PLC0415  # keeps --help fast
-            source_settings,
-        )
+        from connector.replication.server.addresses import source_settings  # noqa: PLC0415
 
         return source_settings(source)
     return loaded(Path(source)).source
 
 
 def _say(session: SelectSession, database: str, statement: str) -> None:
-    from connector.source.tables.statement_tables import (  # noqa: PLC0415  # keeps --help fast
-        StatementTables,
-    )
-    from connector.source.tables.unrolled_calls import (  # noqa: PLC0415  # keeps --help fast
-        unrolled,
-    )
+    from connector.stream.source.statement_tables import StatementTables, unrolled  # noqa: PLC0415
 
     tables = StatementTables(session, database)
     whole = unrolled(statement, tables)
@@ -87,17 +77,13 @@ def _say(session: SelectSession, database: str, statement: str) -> None:
 
 
 def _say_formats(
-    unrolled: Unrolled, at: int, state: SessionState, server: ServerVersion, margin: str
+    unrolled: UnrolledCall, at: int, state: SessionState, server: ServerVersion, margin: str
 ) -> None:
     """Say how one of the statements is logged in each format."""
     from dataclasses import replace  # noqa: PLC0415  # keeps --help fast
 
-    from connector.logging_rules.session_state import (  # noqa: PLC0415  # keeps --help fast
-        BinlogFormat,
-    )
-    from connector.logging_rules.unrolled import (  # noqa: PLC0415  # keeps --help fast
-        possible_decisions,
-    )
+    from connector.rules.procedure_calls import possible_decisions  # noqa: PLC0415
+    from connector.rules.server import BinlogFormat  # noqa: PLC0415
 
     for binlog_format in BinlogFormat:
         before = replace(state, binlog_format=binlog_format)
@@ -118,11 +104,7 @@ def _shown(decision: Decision) -> str:
 
 def _state(session: SelectSession) -> SessionState:
     """Return the settings with which a new session starts."""
-    from connector.logging_rules.session_state import (  # noqa: PLC0415  # keeps --help fast
-        BinlogFormat,
-        Isolation,
-        SessionState,
-    )
+    from connector.rules.server import BinlogFormat, Isolation, SessionState  # noqa: PLC0415
 
     names = ("binlog_format", "transaction_isolation", "tx_isolation", "enforce_gtid_consistency")
     listed = ", ".join(f"'{name}'" for name in names)

@@ -22,18 +22,18 @@ from connector.cli.daemon import (
     exit_code_of,
     loaded,
 )
-from connector.cli.failure import errors
-from connector.errors import ConfigError, TransientError
-from connector.errors import pipeline_commands as requests
-from connector.errors.message import Message
-from connector.errors.visible import visible
+from connector.cli.exit_codes import errors
+from connector.foundation.errors import ConfigError, TransientError
+from connector.foundation.errors import pipeline_commands as requests
+from connector.foundation.errors.message import Message
+from connector.foundation.errors.visible import visible
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-    from connector.settings.sections import Settings
-    from connector.snapshot.copy_request import CopyRequest, StateWatch
-    from connector.snapshot.table_state import TableState
+    from connector.foundation.settings.sections import Settings
+    from connector.stream.snapshot.copy_requests import CopyRequest, StateWatch
+    from connector.stream.snapshot.table_state import TableState
 
 # A running pipeline accepts a command at the end of the current source transaction.
 _TAKEN_UP_SECONDS = 15.0
@@ -75,9 +75,9 @@ def snapshot(
     """
 
     def ask_and_show() -> None:
-        from connector.snapshot.copy_request import (  # noqa: PLC0415  # keeps --help fast
+        from connector.stream.snapshot.copy_requests import (  # noqa: PLC0415
             StateWatch,
-            ask,
+            request_copies,
             require_condition,
         )
 
@@ -90,7 +90,7 @@ def snapshot(
         if where:
             require_condition(where)
         with StateWatch(settings) as watch:
-            asked = ask(settings, tables, where)
+            asked = request_copies(settings, tables, where)
             try:
                 code = _show(settings, watch, asked)
             except KeyboardInterrupt:
@@ -104,10 +104,7 @@ def snapshot(
 
 def _dismiss(settings: Settings, patterns: list[str]) -> None:
     """Let failed copies count as complete, and wait until they do."""
-    from connector.snapshot.failed_copies import (  # noqa: PLC0415  # keeps --help fast
-        ask_to_dismiss,
-        failed_copies,
-    )
+    from connector.stream.snapshot.copy_requests import ask_to_dismiss, failed_copies  # noqa: PLC0415
 
     asked = ask_to_dismiss(settings.kafka, settings.name, patterns)
     deadline = time.monotonic() + _TAKEN_UP_SECONDS

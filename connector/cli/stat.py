@@ -7,21 +7,22 @@ from contextlib import ExitStack, closing
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
-from connector.cli.declared import Option
-from connector.cli.log_files import exit_codes, opened_logs, shown_progress
-from connector.cli.log_options import (
+from connector.cli.arguments import Option, grouped
+from connector.cli.log_input import (
     LogNames,
     ServerOptions,
     VerifyChecksum,
+    exit_codes,
+    opened_logs,
+    shown_progress,
 )
-from connector.cli.option_groups import grouped
-from connector.errors.visible import visible_json
+from connector.foundation.errors.visible import visible_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from connector.dump.logs import DumpedLog
-    from connector.stat.statistics import Statistics
+    from connector.logs.inputs import LogInput
+    from connector.logs.statistics import Statistics
 
 
 # Without a terminal, this width has room for GTIDs and file names.
@@ -53,8 +54,8 @@ def stat(
     ends inside an event, 3 corrupt or undecodable, 4 not a binlog, encrypted, or an unsupported
     storage format.
     """
-    from connector.dump.logs import ReadingOptions  # noqa: PLC0415  # keeps --help fast
-    from connector.stat.statistics import Statistics  # noqa: PLC0415  # keeps --help fast
+    from connector.logs.inputs import ReadingOptions  # noqa: PLC0415  # keeps --help fast
+    from connector.logs.statistics import Statistics  # noqa: PLC0415  # keeps --help fast
 
     statistics = Statistics()
     options = ReadingOptions(verify_checksum=verify_checksum, tell_apart=True)
@@ -66,7 +67,7 @@ def stat(
                 _print(statistics, output_format)
 
 
-def _count(logs: Iterable[DumpedLog], statistics: Statistics) -> None:
+def _count(logs: Iterable[LogInput], statistics: Statistics) -> None:
     """Count the events of logs; on a terminal a bar shows the progress."""
     with ExitStack() as stack:
         progress = shown_progress(stack)
@@ -76,15 +77,15 @@ def _count(logs: Iterable[DumpedLog], statistics: Statistics) -> None:
                     progress.show(log.name, position, log.size)
 
 
-def _counted(log: DumpedLog, statistics: Statistics) -> Iterator[int]:
+def _counted(log: LogInput, statistics: Statistics) -> Iterator[int]:
     """Count a log in steps, and yield the position after each."""
-    from connector.dump.gaps import Gap  # noqa: PLC0415  # keeps --help fast
-    from connector.dump.logs import reading  # noqa: PLC0415  # keeps --help fast
-    from connector.dump.selection import is_made_up  # noqa: PLC0415  # keeps --help fast
-    from connector.stat.log_counts import LogCounts  # noqa: PLC0415  # keeps --help fast
+    from connector.logs.inputs import file_errors  # noqa: PLC0415  # keeps --help fast
+    from connector.logs.log_counts import LogCounts  # noqa: PLC0415  # keeps --help fast
+    from connector.logs.recovery import Gap  # noqa: PLC0415  # keeps --help fast
+    from connector.logs.selection import is_artificial  # noqa: PLC0415  # keeps --help fast
 
     if log.open is not None:
-        with closing(log.open()) as file, reading(log.name):
+        with closing(log.open()) as file, file_errors(log.name):
             counts = LogCounts(file, statistics)
             while counts.take():
                 yield file.position
@@ -92,7 +93,7 @@ def _counted(log: DumpedLog, statistics: Statistics) -> Iterator[int]:
     with closing(log.events()) as events:
         for event in events:
             assert not isinstance(event, Gap)
-            if not is_made_up(event):
+            if not is_artificial(event):
                 statistics.add(event)
             yield event.next_position
 
@@ -100,7 +101,7 @@ def _counted(log: DumpedLog, statistics: Statistics) -> Iterator[int]:
 def _print(statistics: Statistics, output_format: StatFormat) -> None:
     from rich.console import Console  # noqa: PLC0415  # keeps --help fast
 
-    from connector.stat.report import as_json, as_tables  # noqa: PLC0415  # keeps --help fast
+    from connector.logs.statistics_report import as_json, as_tables  # noqa: PLC0415  # keeps --help fast
 
     if output_format is StatFormat.JSON:
         document = visible_json(as_json(statistics), indent=2)

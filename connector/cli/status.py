@@ -10,11 +10,11 @@ import typer
 from rich.console import Console
 
 from connector.cli.daemon import EXIT_DEFINITE, EXIT_GAVE_UP, ConfigPath, exit_code_of, loaded
-from connector.errors.visible import visible_json
+from connector.foundation.errors.visible import visible_json
 
 if TYPE_CHECKING:
-    from connector.settings.sections import Settings
-    from connector.status.facts import Facts
+    from connector.foundation.settings.sections import Settings
+    from connector.stream.status.pipeline_status import PipelineStatus
 
 EXIT_STOPPED = 4
 
@@ -61,9 +61,9 @@ def status(
     exit_code_of(report)
 
 
-def exit_code(facts: Facts) -> int:
+def exit_code(facts: PipelineStatus) -> int:
     """Return the exit code of what is true of the pipeline."""
-    from connector.status.facts import Level, State  # noqa: PLC0415  # keeps --help fast
+    from connector.stream.status.pipeline_status import Level, State  # noqa: PLC0415  # keeps --help fast
 
     first, *others = facts.conditions
     if first.state in (State.STOPPED, State.UNKNOWN):
@@ -72,27 +72,32 @@ def exit_code(facts: Facts) -> int:
     return {Level.GOOD: 0, Level.WARNING: EXIT_GAVE_UP, Level.CRITICAL: EXIT_DEFINITE}[facts.worst]
 
 
-def _look(settings: Settings) -> Facts:
-    from connector.cli.failure import warn  # noqa: PLC0415  # keeps --help fast
-    from connector.errors import ConnectorError  # noqa: PLC0415  # keeps --help fast
-    from connector.status.asked import NoAnswer, ask  # noqa: PLC0415  # keeps --help fast
-    from connector.status.stopped import facts_of_records  # noqa: PLC0415  # keeps --help fast
+def _look(settings: Settings) -> PipelineStatus:
+    from connector.cli.exit_codes import warn  # noqa: PLC0415  # keeps --help fast
+    from connector.foundation.errors import ConnectorError  # noqa: PLC0415  # keeps --help fast
+    from connector.stream.status.status_client import (  # noqa: PLC0415  # keeps --help fast
+        NoAnswer,
+        fetch_status,
+        status_from_records,  # keeps --help fast
+    )
 
-    answer = ask(settings)
+    answer = fetch_status(settings)
     if not isinstance(answer, NoAnswer):
         return answer
     try:
-        return facts_of_records(settings, answer)
+        return status_from_records(settings, answer)
     except ConnectorError:
         warn(answer.reason)
         raise
 
 
-def _watch(settings: Settings, console: Console, facts: Facts, *, as_json: bool) -> Facts:
+def _watch(
+    settings: Settings, console: Console, facts: PipelineStatus, *, as_json: bool
+) -> PipelineStatus:
     """Show the facts until Ctrl-C; return the last ones."""
     from rich.live import Live  # noqa: PLC0415  # keeps --help fast
 
-    from connector.status.terminal import shown  # noqa: PLC0415  # keeps --help fast
+    from connector.stream.status.terminal import shown  # noqa: PLC0415  # keeps --help fast
 
     try:
         if as_json or not console.is_terminal:
@@ -109,9 +114,9 @@ def _watch(settings: Settings, console: Console, facts: Facts, *, as_json: bool)
         return facts
 
 
-def _show(console: Console, facts: Facts, *, as_json: bool) -> None:
-    from connector.status.facts import to_json  # noqa: PLC0415  # keeps --help fast
-    from connector.status.terminal import shown  # noqa: PLC0415  # keeps --help fast
+def _show(console: Console, facts: PipelineStatus, *, as_json: bool) -> None:
+    from connector.stream.status.pipeline_status import to_json  # noqa: PLC0415  # keeps --help fast
+    from connector.stream.status.terminal import shown  # noqa: PLC0415  # keeps --help fast
 
     if as_json:
         typer.echo(visible_json(json.loads(to_json(facts))))

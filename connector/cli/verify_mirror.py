@@ -1,19 +1,22 @@
-"""`verify --mirror` and `--replica`: shows a comparison while it runs, and what it finds."""
+"""`verify --mirror` and `--replica`: one comparison, or `--forever` one after the other."""
 
 from __future__ import annotations
 
 import json
 import secrets
+import signal
 import sys
 from typing import TYPE_CHECKING, Final
 
+import structlog
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from connector.cli.daemon import loaded
-from connector.cli.failure import errors
-from connector.errors import ConfigError, verification
-from connector.errors.visible import visible
+from connector.cli.daemon_log import configure_logging
+from connector.cli.exit_codes import errors
+from connector.foundation.errors import ConfigError, verification
+from connector.foundation.errors.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from verification.report import TableResult
+
 
 _SEEDS: Final = 1_000_000
 
@@ -49,9 +53,9 @@ def verify_mirror(
     `verification.run.verify`.
     """
     try:
+        from verification.key_ranges import Sample  # noqa: PLC0415  # an extra
         from verification.report import exit_code, report  # noqa: PLC0415  # an extra
         from verification.run import verify  # noqa: PLC0415  # an extra
-        from verification.sample import Sample  # noqa: PLC0415  # an extra
         from verification.table_check import Limits  # noqa: PLC0415  # an extra
     except ImportError as error:
         raise ConfigError(verification.EXTRA, said=error) from error
@@ -112,3 +116,57 @@ class _Shown:
             self._table = table
         assert self._task is not None
         self._display.update(self._task, completed=done, total=max(done, total))
+
+
+def verify_forever(
+    config: Path,
+    job: Path,
+    tables: Sequence[str],
+    *,
+    of_replica: bool,
+    repair: bool,
+    rows_per_second: int | None,
+    max_differences: int,
+    patience: float,
+) -> None:
+    """Compare tables with mirrors or a replica until SIGTERM or Ctrl-C.
+
+    Options that are given override the section [verify]. Raises ConfigError if packages are
+    missing, for wrong settings, and for an address that cannot be used.
+    """
+    try:
+        from verification.continuous_run import ContinuousRun  # noqa: PLC0415  # an extra
+        from verification.metrics import (  # noqa: PLC0415
+            Figures,  # an extra
+            metrics_server,  # an extra
+        )
+        from verification.table_check import Limits  # noqa: PLC0415  # an extra
+    except ImportError as error:
+        raise ConfigError(verification.EXTRA, said=error) from error
+    settings = loaded(config)
+    configure_logging(settings.log, command="verify", pipeline=settings.name)
+    own = settings.verify
+    speed = own.rows_per_second if rows_per_second is None else rows_per_second
+    limits = Limits(speed, max_differences, patience, own.repair or repair)
+    figures = Figures(settings.name)
+    log = structlog.get_logger()
+    # A stop ends what is being read: nothing has to be brought to its end.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with metrics_server(figures, own.listen, patience):
+            forever = ContinuousRun(settings, job, tables, limits, figures, of_replica=of_replica)
+            log.info(
+                "starting",
+                name=settings.name,
+                compared_with="replica" if of_replica else "mirror",
+                job=str(job),
+                rows_per_second=limits.rows_per_second,
+                pause_seconds=own.pause_seconds,
+                repair=limits.repairs,
+                metrics=own.listen,
+            )
+            forever.run()
+    except KeyboardInterrupt:
+        log.info("stopped", rounds=figures.rounds)
+    finally:
+        signal.signal(signal.SIGTERM, before)

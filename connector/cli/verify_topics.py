@@ -9,13 +9,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from connector.cli.daemon import EXIT_DEFINITE
-from connector.cli.failure import errors
-from connector.errors.visible import visible, visible_json
-from connector.proof.prove import prove
+from connector.cli.exit_codes import errors
+from connector.foundation.errors.visible import visible, visible_json
+from verification.topics.run import compare_topics
 
 if TYPE_CHECKING:
-    from connector.proof.outcome import EpochOutcome, Example, Outcome, Place
-    from connector.settings.sections import Settings
+    from connector.foundation.settings.sections import Settings
+    from verification.topics.outcome import EpochOutcome, Example, Outcome, Place
 
 EXIT_DIFFERENT = 4
 # Examples that are printed; the JSON report has more.
@@ -47,7 +47,7 @@ def verify_topics(
         def show(done: int, total: int, outcome: Outcome) -> None:
             display.update(task, completed=done, total=total, records=outcome.expected)
 
-        outcome = prove(settings, first, until, show)
+        outcome = compare_topics(settings, first, until, show)
     if as_json:
         typer.echo(visible_json(outcome.as_json()))
     else:

@@ -15,10 +15,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from connector.reader.binlog_reader import BinlogReader
-    from connector.reader.library import open_binlog, open_binlogs, open_server
-    from connector.reader.transactions.row_change import RowChange
-    from connector.reader.transactions.transaction import Transaction
+    from connector.binlog.files.binlog_reader import BinlogReader, open_binlog, open_binlogs
+    from connector.binlog.transactions.transaction import RowChange, Transaction
+    from connector.reader.server_log import open_server
 
 __all__ = [
     "BinlogReader",
@@ -32,12 +31,12 @@ __all__ = [
 # Commands that read logs need parts of this package, and not these names: they are imported at
 # their first use.
 _MODULES = {
-    "BinlogReader": "binlog_reader",
-    "RowChange": "transactions.row_change",
-    "Transaction": "transactions.transaction",
-    "open_binlog": "library",
-    "open_binlogs": "library",
-    "open_server": "library",
+    "BinlogReader": "connector.binlog.files.binlog_reader",
+    "RowChange": "connector.binlog.transactions.transaction",
+    "Transaction": "connector.binlog.transactions.transaction",
+    "open_binlog": "connector.binlog.files.binlog_reader",
+    "open_binlogs": "connector.binlog.files.binlog_reader",
+    "open_server": "connector.reader.server_log",
 }
 
 
@@ -45,4 +44,4 @@ def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         reason = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(reason)
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return getattr(import_module(_MODULES[name]), name)

@@ -12,30 +12,75 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from connector.binlog.decoder import EventDecoder
-from connector.binlog.events.control import RotateEvent
-from connector.binlog.events.format_description import FormatDescriptionEvent
-from connector.binlog.events.heartbeat import HeartbeatEvent
-from connector.binlog.events.old_formats import format_before_description
-from connector.binlog.framing.log_position import FIRST_POSITION
-from connector.binlog.framing.version import BinlogVersion
-from connector.errors import ConfigError, ConnectorError, SourceUnavailable, source_url
-from connector.errors.words import Words
-from connector.progress.start_point import StartPoint
-from connector.reader.file_sequence import closed_too_soon
-from connector.source.server.mysql_server import MysqlServer
-from connector.source.start.configured_start import resolve_start
-from connector.source.start.start_validation import validate_start
-from connector.source.stream.dump_request import open_stream
+from connector.binlog.events.control import HeartbeatEvent, RotateEvent
+from connector.binlog.events.format_description import (
+    FormatDescriptionEvent,
+    format_before_description,
+)
+from connector.binlog.files.binlog_reader import BinlogReader
+from connector.binlog.files.file_sequence import closed_early
+from connector.binlog.header import FIRST_POSITION, BinlogVersion
+from connector.binlog.transactions.transaction_selection import TransactionSelection
+from connector.foundation.errors import ConfigError, ConnectorError, SourceUnavailable, source_url
+from connector.foundation.errors.words import Words
+from connector.foundation.settings.sections import SourceSettings
+from connector.replication.dump import open_stream
+from connector.replication.server.addresses import source_settings
+from connector.replication.server.mysql_server import MysqlServer
+from connector.replication.start_point import StartPoint
+from connector.replication.start_setting import resolve_start
+from connector.replication.start_validation import validate_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
     from connector.binlog.event import Event
-    from connector.settings.sections import SourceSettings
+    from connector.foundation.settings.sections import SourceSettings
 
 # Name of the reader in SHOW REPLICAS.
 _REPLICA_NAME = "binlog-reader"
 _RECEIVE_SECONDS = 1.0
+
+
+def open_server(
+    source: str | SourceSettings,
+    *,
+    password: str | None = None,
+    start: str = "earliest",
+    start_time: datetime | None = None,
+    stop_time: datetime | None = None,
+    stop_at_end: bool = False,
+    idle_timeout_seconds: float | None = None,
+    verify_checksum: bool = True,
+) -> BinlogReader:
+    """Open the log of a server: `mysql://user:password@host:port/?ssl-mode=REQUIRED`.
+
+    `password` replaces that of the URL; `docs/library.md` lists the options of a URL.
+
+    *Selection.* `start` is `earliest`, `latest`, `position:FILE:POSITION`, or `gtid:SET` for
+    everything after the set. The times are those of `open_binlog`.
+
+    *The end.* The server is followed until `close` is called or no event has come for
+    `idle_timeout_seconds`. With `stop_at_end`, reading stops at the position where the log ended
+    at the time of the connection.
+
+    Raises ConfigError for bad arguments, SourceUnavailable for a server that cannot be reached,
+    SourceRefused for a server that refuses or lacks this start.
+    """
+    settings = source
+    if isinstance(settings, str):
+        settings = source_settings(settings, password=password)
+    selection = TransactionSelection.of(start_time=start_time, stop_time=stop_time)
+    log = ServerLog(
+        settings,
+        start=start,
+        stop_at_end=stop_at_end,
+        idle_timeout_seconds=idle_timeout_seconds,
+        verify_checksum=verify_checksum,
+        of_url=isinstance(source, str),
+    )
+    return BinlogReader(log, selection)
 
 
 class ServerLog:
@@ -101,7 +146,7 @@ class ServerLog:
             if not self._closed:
                 raise
         if self._closed and self._stop_at_end and not self._stream.ended:
-            raise closed_too_soon(self.name, self.position)
+            raise closed_early(self.name, self.position)
 
     @contextmanager
     def _speaking(self) -> Iterator[None]:

@@ -37,13 +37,13 @@ except ModuleNotFoundError as missing:
     _reason = f"mysql_binlog needs PySpark ({missing}): pip install 'binlog-connector[spark]'"
     raise ImportError(_reason) from missing
 
-from connector.binlog.columns.values import ABSENT, JsonDiffs
-from connector.changes.table_filter import TableFilter
-from connector.envelope.cells.values import value_encoder
-from connector.envelope.schemas.table_schema import schema_column
-from connector.errors import ConfigError, spark_arguments
+from connector.binlog.columns.column import ABSENT, JsonDiffs
+from connector.binlog.table_filter import TableFilter
+from connector.binlog.transactions.transaction import column_names
+from connector.foundation.errors import ConfigError, spark_arguments
 from connector.reader import open_binlog
-from connector.reader.transactions.row_change import column_names
+from connector.stream.envelope.cells.values import value_encoder
+from connector.stream.envelope.schemas.table_schema import schema_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -51,8 +51,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
-    from connector.binlog.columns.column import Column
-    from connector.binlog.columns.values import Value
+    from connector.binlog.columns.column import Column, Value
     from connector.binlog.events.table_map import TableMapEvent
 
 SCHEMA = (

@@ -1,4 +1,7 @@
-"""The two configuration files of the demo, as a user would write them."""
+"""The user's options for the demo, its folder, and the two configuration files in it.
+
+The files are as a user would write them.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,9 @@ from local_stack.demo.shop import DATABASE, READER
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from local_stack.endpoint import Endpoint
+    from local_stack.server import Endpoint
+    from local_stack.source import Product
+
 
 PIPELINE = "demo"
 TOPIC_PREFIX = "demo"
@@ -159,3 +164,16 @@ class DemoDirectory:
 def _toml(text: str) -> str:
     # A basic string of TOML has the form of a JSON string.
     return json.dumps(text, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DemoOptions:
+    """Options of `binlog-connector demo`."""
+
+    source: Product = "mysql"
+    duration_seconds: float = 40.0  # of the workload
+    rate: float = 50.0  # transactions a second
+    keep: bool = False  # leave everything running after the verdict, until Ctrl-C
+    directory: Path | None = None  # of all data and logs; a temporary one if None
+    mysqld: Path | None = None  # a mysqld that the user has installed
+    address: str | None = None  # [USER[:PASSWORD]@]HOST[:PORT] of a server that the user runs

@@ -39,7 +39,7 @@ class TableLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Board:
+class StatusBoard:
     """All numbers that are shown at one moment."""
 
     title: str
@@ -100,7 +100,7 @@ class Display:
         finally:
             self._live = None
 
-    def show(self, board: Board) -> None:
+    def show(self, board: StatusBoard) -> None:
         """Show the current numbers, in a pipe every few seconds."""
         if self._live is not None:
             self._live.update(_render(board), refresh=True)
@@ -111,7 +111,7 @@ class Display:
                 self.say(_plain(board))
 
 
-def _render(board: Board) -> Panel:
+def _render(board: StatusBoard) -> Panel:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("table", width=12)
     for title in ("source rows", "mirror rows", "changes", "changes/s", "lag"):
@@ -142,7 +142,7 @@ def _render(board: Board) -> Panel:
     return Panel(body, title=board.title, title_align="left", padding=(1, 2), width=PANEL_WIDTH)
 
 
-def _plain(board: Board) -> str:
+def _plain(board: StatusBoard) -> str:
     numbers = ", ".join(
         f"{line.name} {line.source_rows:,}/{_mirror_rows(line)}"
         for line in board.tables

@@ -1,16 +1,19 @@
-"""The connector and the Spark job as separate processes, started as a user starts them."""
+"""The connector, the Spark job and `verify` as processes, started as a user starts them.
+
+Their logs are growing files of JSON lines.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from connector.contract.ecs import facts_of
-from connector.errors import LocalStackError, local_demo, local_stack
-from local_stack.demo.json_lines import JsonLines
+from connector.foundation.ecs import facts_of
+from connector.foundation.errors import LocalStackError, local_demo, local_stack
 from local_stack.process import GuardedProcess, log_tail
 
 if TYPE_CHECKING:
@@ -19,6 +22,34 @@ if TYPE_CHECKING:
 
     from local_stack.demo.configuration import DemoDirectory
     from local_stack.demo.topics import Offsets
+
+
+class JsonLines:
+    """Reads the objects of a file that another process appends to."""
+
+    def __init__(self, path: Path) -> None:
+        """Begin at the start of `path`, which need not exist yet."""
+        self._path = path
+        self._offset = 0
+
+    def skip(self) -> None:
+        """Skip the lines that exist now."""
+        self.read()
+
+    def read(self) -> list[dict[str, Any]]:
+        """Return the objects of the new whole lines; lines that are not JSON are skipped."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._offset)
+                new = file.read()
+        except FileNotFoundError:
+            return []
+        whole = new[: new.rfind(b"\n") + 1]
+        self._offset += len(whole)
+        # A log may also have lines of libraries.
+        lines = (line for line in whole.splitlines() if line[:1] + line[-1:] == b"{}")
+        return [json.loads(line) for line in lines]
+
 
 ERROR_LINES_MAX = 3
 
@@ -163,3 +194,34 @@ class StreamJob(DemoProcess):
         for line in self._lines.read():
             self._status.take(facts_of(line))
         return self._status
+
+
+_WAIT_SECONDS = 300.0
+
+
+class VerifyCommand(DemoProcess):
+    """One call of the command, with the configurations of the demo."""
+
+    def __init__(self, directory: DemoDirectory, number: int) -> None:
+        """Write the report number `number` of `directory`."""
+        super().__init__("verify", directory.verify_log)
+        self._report = directory.path / f"verify.{number}.json"
+        self._config = str(directory.connector_config)
+
+    def start(self, *arguments: str) -> None:
+        """Start it with `arguments`."""
+        program = [sys.executable, "-m", "connector", "verify", self._config, "--json", *arguments]
+        report = shlex.quote(str(self._report))
+        self._start(["sh", "-c", f"exec {shlex.join(program)} > {report}"], {})
+
+    def report(self) -> dict[str, Any]:
+        """Wait for its end, and return its report; raises LocalStackError if there is none."""
+        assert self._process is not None
+        self._process.wait(_WAIT_SECONDS)
+        text = self._report.read_text(encoding="utf-8")
+        if not text:
+            raise LocalStackError(
+                local_stack.ENDED, process=self.name, log=self._log, tail=log_tail(self._log)
+            )
+        report: dict[str, Any] = json.loads(text)
+        return report

@@ -17,23 +17,22 @@ import pymysql
 from deltalake.exceptions import DeltaError
 from kafka.errors import KafkaError
 
-from connector import compiled
-from connector.errors import ConnectorError, LocalStackError, local_demo
+from connector.foundation import compiled
+from connector.foundation.errors import ConnectorError, LocalStackError, local_demo
 from local_stack.demo.configuration import DemoDirectory
 from local_stack.demo.display import Display
-from local_stack.demo.finale import Finale
+from local_stack.demo.final_check import FinalCheck
 from local_stack.demo.shop import ADD_COLUMN, DATABASE, KEYLESS_TABLE, MIRRORED_TABLES, TABLES
-from local_stack.demo.stage import Stage
-from local_stack.demo.visit import invitation
+from local_stack.demo.stack import DemoStack, access_commands
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from local_stack.demo.options import DemoOptions
+    from local_stack.demo.configuration import DemoOptions
     from local_stack.demo.verdict import Verdict
 
     # Gets the stage, and the GTIDs that the source has executed.
-    Check = Callable[[Stage, str], Verdict]
+    Check = Callable[[DemoStack, str], Verdict]
 
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
@@ -69,8 +68,8 @@ def run_demo(
     directory: Path | None = None
     try:
         directory = _make_directory(options.directory)
-        with Stage(options, DemoDirectory(directory)) as stage:
-            code = _Story(options, stage, display, check).tell()
+        with DemoStack(options, DemoDirectory(directory)) as stage:
+            code = _DemoRun(options, stage, display, check).tell()
     except KeyboardInterrupt:
         display.say("interrupted; everything is stopped")
         code = EXIT_INTERRUPTED
@@ -111,7 +110,7 @@ def lag_words(lags: Sequence[float]) -> str:
     )
 
 
-class Patience:
+class StallTimeout:
     """Limits a wait for a process: it may last as long as the state of the process changes."""
 
     def __init__(self, process: str, state: object) -> None:
@@ -129,11 +128,11 @@ class Patience:
             raise LocalStackError(local_demo.STUCK, process=self._process, seconds=STUCK_SECONDS)
 
 
-class _Story:
+class _DemoRun:
     """One run, from the first server to the finale."""
 
     def __init__(
-        self, options: DemoOptions, stage: Stage, display: Display, check: Check | None = None
+        self, options: DemoOptions, stage: DemoStack, display: Display, check: Check | None = None
     ) -> None:
         self._check = check
         self._options = options
@@ -147,7 +146,7 @@ class _Story:
         with self._display.board():
             self._trade()
             gtid_set = self._catch_up()
-        problems = Finale(self._stage, self._display).tell(gtid_set)
+        problems = FinalCheck(self._stage, self._display).tell(gtid_set)
         if self._check is not None:
             problems += self._check(self._stage, gtid_set).problems
         self._pronounce(problems)
@@ -269,7 +268,7 @@ class _Story:
         self, name: str, caught_up: Callable[[], bool], state: Callable[[], object]
     ) -> None:
         """Show the numbers until a process is done, as long as its `state` changes."""
-        patience = Patience(name, state())
+        patience = StallTimeout(name, state())
         while not caught_up():
             self._stage.check()
             self._display.show(self._stage.look(f"waiting for the {name} to catch up"))
@@ -297,7 +296,7 @@ class _Story:
 
     def _stay(self) -> None:
         display, stage = self._display, self._stage
-        for what, command in invitation(stage):
+        for what, command in access_commands(stage):
             display.print(f"{what}:", "bold")
             display.print(f"  {command}")
         display.print()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
-from connector.contract import (
+from connector.foundation.contract import (
     HEADER_OP,
     HEADER_SEQ,
     OP_READ,
@@ -21,13 +21,13 @@ from connector.contract import (
     PROGRESS_TOPIC_SUFFIX,
     row_topic,
 )
-from connector.errors import LocalStackError, local_demo
+from connector.foundation.errors import LocalStackError, local_demo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Self
 
-    from connector.contract import ProgressRecord
+    from connector.foundation.contract import ProgressRecord
 
 # By topic and partition.
 Offsets = dict[str, dict[int, int]]
@@ -35,7 +35,7 @@ Offsets = dict[str, dict[int, int]]
 POLL_MS = 200
 # Polls without a record although more records must follow.
 IDLE_POLLS_MAX = 50
-PROBLEMS_TOLD_MAX = 5
+PROBLEMS_SHOWN_MAX = 5
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class TopicCheck:
     def add_problem(self, problem: str) -> None:
         """Count a problem, and keep it if it is among the first."""
         self.problem_count += 1
-        if self.problem_count <= PROBLEMS_TOLD_MAX:
+        if self.problem_count <= PROBLEMS_SHOWN_MAX:
             self.problems.append(f"{self.topic}{problem}")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from local_stack.demo.random_values import CATEGORIES, CHANNELS, RandomValues
+from local_stack.demo.shop import CATEGORIES, CHANNELS, RandomValues
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

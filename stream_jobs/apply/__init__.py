@@ -1,1 +1,1 @@
-"""Records become the rows of data files: the work of one Spark task, without Spark."""
+"""The work of one Spark task, without Spark: records become rows of data files."""

@@ -1,4 +1,4 @@
-"""The records of a table become arrays: which ones are changes, which to apply, and the last ones.
+"""The records of a table as arrays: its changes, its truncates, and the last change.
 
 The connector writes a partition in the order of its sequences. But a task may read several
 partitions, and a record may come twice, so sequences decide, not offsets.
@@ -6,11 +6,13 @@ partitions, and a record may come twice, so sequences decide, not offsets.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import json
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
+import orjson
 
-from connector.contract import (
+from connector.foundation.contract import (
     HEADER_OP,
     HEADER_SCHEMA,
     OP_CREATE,
@@ -19,21 +21,22 @@ from connector.contract import (
     OP_TRUNCATE,
     OP_UPDATE,
 )
-from connector.errors import mirror_records
-from connector.errors.message import Message
-from connector.records.record_reader import NO_OP, NO_SCHEMA, NO_SEQUENCE, SEQUENCE_BYTES
-from stream_jobs.apply.problems import RecordPosition
-from stream_jobs.schema.sequence import PackedSequences
+from connector.foundation.errors import mirror_records
+from connector.foundation.errors.message import Message
+from connector.foundation.record_reader import NO_OP, NO_SCHEMA, NO_SEQUENCE, SEQUENCE_BYTES
+from stream_jobs.apply.table_errors import InvalidRecordError, RecordPosition
+from stream_jobs.source.sequence import PackedSequences, Truncate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from connector.errors import MirrorError
-    from connector.records.record_reader import RecordColumns
-    from stream_jobs.schema.sequence import PackedSequence
-    from stream_jobs.source.ranges import OffsetRange
+    from connector.foundation.errors import MirrorError
+    from connector.foundation.record_reader import RecordColumns
+    from stream_jobs.source.client import OffsetRange
+    from stream_jobs.source.sequence import PackedSequence
+
 
 DELETE: Final = ord(OP_DELETE)
 TRUNCATE: Final = ord(OP_TRUNCATE)
@@ -201,3 +204,54 @@ def _is_bare(key: bytes | None, value: bytes | None) -> bool:
     if key is None or value is None:
         return False
     return value.startswith(_BARE_START + key + _BARE_END)
+
+
+# The partition of truncates: they have no key.
+TRUNCATES: Final = 0
+
+
+def truncates_of(changes: Changes, places: NDArray[np.intp]) -> list[Truncate]:
+    """Return the truncates at `places`.
+
+    Raises InvalidRecordError for one that does not say when the source committed it.
+    """
+    return [Truncate(changes.sequences.at(p), _committed(changes, p)) for p in places.tolist()]
+
+
+def _committed(changes: Changes, place: int) -> int:
+    try:
+        source = json.loads(changes.values[place] or b"")["source"]
+        return int(source["ts_us"]) if "ts_us" in source else int(source["ts_ms"]) * 1000
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        schema = changes.schema_ids[changes.schemas[place]]
+        raise InvalidRecordError(
+            place, Message(mirror_records.NOT_JSON, {"schema": schema})
+        ) from error
+
+
+class LastChange(NamedTuple):
+    """The change with the highest sequence, and where the source has it."""
+
+    seq: PackedSequence
+    transaction: str
+
+
+def last_change(changes: Changes, places: NDArray[np.intp]) -> LastChange | None:
+    """Return the last of the changes at `places`; None without one, or if it does not say it.
+
+    Only its record is parsed for that.
+    """
+    sequences = changes.sequences
+    highest = sequences.highest(places)
+    if highest is None:
+        return None
+    are_last = (sequences.hi[places] == highest.hi) & (sequences.lo[places] == highest.lo)
+    try:
+        source = orjson.loads(changes.values[int(places[are_last][0])] or b"{}")["source"]
+        gtid, file, position = (source.get(name) for name in ("gtid", "file", "pos"))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        # Whether a record is wrong is decided where its row is read.
+        return None
+    if gtid:
+        return LastChange(highest, str(gtid))
+    return LastChange(highest, f"{file}:{position}") if file else None

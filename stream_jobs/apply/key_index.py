@@ -22,19 +22,19 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from connector.errors import MirrorError, mirror
-from stream_jobs.apply.keys import Keys, keys_of
+from connector.foundation.errors import MirrorError, mirror
+from stream_jobs.apply.row_hashes import Keys, keys_of
 from stream_jobs.delta.parquet_file import read_columns
-from stream_jobs.folders.own_folders import is_ours_alone
-from stream_jobs.schema.sequence import HI, LO
+from stream_jobs.paths import is_ours_alone
+from stream_jobs.source.sequence import HI, LO
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
+    from stream_jobs.delta.actions import DataFile
     from stream_jobs.delta.columns import Column
-    from stream_jobs.delta.data_file import DataFile
     from stream_jobs.delta.storage import Storage
 
 _MAGIC: Final = 0x31584449435F4342
@@ -51,7 +51,7 @@ _BLOCK_BYTES: Final = 4096
 
 
 @dataclass(frozen=True)
-class Indexed:
+class IndexColumns:
     """What an index of a data file has."""
 
     key: tuple[Column, ...]  # in key order
@@ -83,7 +83,7 @@ class KeyIndex:
     positions: NDArray[np.int64]
 
     @classmethod
-    def of_rows(cls, data: pa.Table, indexed: Indexed) -> KeyIndex:
+    def of_rows(cls, data: pa.Table, indexed: IndexColumns) -> KeyIndex:
         """Index the rows of a file; `data` has at least the columns of `indexed`."""
         positions = np.arange(data.num_rows)
         if indexed.are_found is not None:
@@ -111,7 +111,7 @@ class IndexFolder:
         storage: Storage,
         table: str,
         file: DataFile,
-        indexed: Indexed,
+        indexed: IndexColumns,
     ) -> KeyIndex:
         """Return the index of a file."""
         path = self._path_of(table, file.path, indexed)
@@ -122,11 +122,11 @@ class IndexFolder:
             self._write(path, found)
         return found
 
-    def keep(self, table: str, file: DataFile, indexed: Indexed, data: pa.Table) -> None:
+    def keep(self, table: str, file: DataFile, indexed: IndexColumns, data: pa.Table) -> None:
         """Keep the index of a file that was just written with the rows `data`."""
         self._write(self._path_of(table, file.path, indexed), KeyIndex.of_rows(data, indexed))
 
-    def _path_of(self, table: str, file: str, indexed: Indexed) -> str:
+    def _path_of(self, table: str, file: str, indexed: IndexColumns) -> str:
         _make_private(self.path)
         named = f"{table}\0{file}\0{indexed.kind}".encode()
         name = hashlib.blake2b(named, digest_size=20).hexdigest()

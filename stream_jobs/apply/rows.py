@@ -11,24 +11,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from stream_jobs.apply.changes import DELETE, READ
-from stream_jobs.apply.envelopes import read_images
-from stream_jobs.apply.images import SOURCE
-from stream_jobs.apply.problems import WrongRecordError
-from stream_jobs.apply.values import stored_columns
-from stream_jobs.schema.column_types import ColumnType
-from stream_jobs.schema.sequence import HI, LO
+from stream_jobs.apply.column_values import stored_columns
+from stream_jobs.apply.row_images import SOURCE, read_images
+from stream_jobs.apply.table_errors import InvalidRecordError
+from stream_jobs.source.column_types import ColumnType
+from stream_jobs.source.sequence import HI, LO
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from connector.contract import SchemaColumn
+    from connector.foundation.contract import SchemaColumn
     from stream_jobs.apply.changes import Changes
-    from stream_jobs.apply.facts import ParsedAs
-    from stream_jobs.apply.values import ZeroDates
+    from stream_jobs.apply.column_values import ZeroDates
+    from stream_jobs.apply.task_messages import RecordMapping
     from stream_jobs.delta.columns import Column
-    from stream_jobs.schema.table_schema import TableSchema
+    from stream_jobs.source.table_schema import TableSchema
 
 # The last microsecond of the year 9999, after which the calendars of readers end.
 _LAST_US = 253_402_300_799_999_999
@@ -83,7 +82,7 @@ class RowReader:
     """Reads images of changes as rows with the columns of a mirror."""
 
     changes: Changes
-    parses: Mapping[str, ParsedAs]
+    parses: Mapping[str, RecordMapping]
     target: TableSchema
     # Whether rows from before ADD COLUMN get the value that the server gave them.
     is_filling: bool
@@ -92,7 +91,7 @@ class RowReader:
     def rows(self, places: NDArray[np.intp], image: str, columns: Sequence[Column]) -> Rows:
         """Return `columns` of the image `before` or `after` of the records at `places`.
 
-        Raises WrongRecordError for the first record that is wrong.
+        Raises InvalidRecordError for the first record that is wrong.
         """
         groups = [(part, parse, parse.schema.columns) for part, parse in self._by_schema(places)]
         return self._rows(groups, image, columns)
@@ -100,7 +99,7 @@ class RowReader:
     def keys(self, places: NDArray[np.intp], columns: Sequence[Column]) -> Rows:
         """Return the key, which is `columns`, in the image `before` of the records at `places`.
 
-        Raises WrongRecordError for the first record that is wrong.
+        Raises InvalidRecordError for the first record that is wrong.
         """
         names = [column.name for column in columns]
         groups = [
@@ -120,7 +119,7 @@ class RowReader:
         ]
         return self._rows(groups, "before", columns)
 
-    def _by_schema(self, places: NDArray[np.intp]) -> list[tuple[NDArray[np.intp], ParsedAs]]:
+    def _by_schema(self, places: NDArray[np.intp]) -> list[tuple[NDArray[np.intp], RecordMapping]]:
         numbers = self.changes.schemas[places]
         return [
             (places[numbers == number], self.parses[self.changes.schema_ids[number]])
@@ -129,7 +128,7 @@ class RowReader:
 
     def _rows(
         self,
-        groups: Sequence[tuple[NDArray[np.intp], ParsedAs, Sequence[SchemaColumn]]],
+        groups: Sequence[tuple[NDArray[np.intp], RecordMapping, Sequence[SchemaColumn]]],
         image: str,
         columns: Sequence[Column],
     ) -> Rows:
@@ -156,20 +155,20 @@ class RowReader:
         places: NDArray[np.intp],
         image: str,
         columns: Sequence[SchemaColumn],
-        parse: ParsedAs,
+        parse: RecordMapping,
     ) -> tuple[dict[str, pa.ChunkedArray], pa.ChunkedArray]:
         """Return the stored columns of an image by their names in the mirror, and the times."""
         values = [self.changes.values[place] or b"" for place in places.tolist()]
         try:
             images = read_images(values, image, columns, parse.schema.schema_id)
             stored = stored_columns(images, columns, self.zero_dates)
-        except WrongRecordError as error:
-            raise WrongRecordError(int(places[error.place]), error.why) from error
+        except InvalidRecordError as error:
+            raise InvalidRecordError(int(places[error.place]), error.why) from error
         names = [parse.renamed.get(column["name"], column["name"]) for column in columns]
         return dict(zip(names, stored, strict=True)), images.source
 
     def _completed(
-        self, column: Column, found: Mapping[str, pa.ChunkedArray], parse: ParsedAs, rows: int
+        self, column: Column, found: Mapping[str, pa.ChunkedArray], parse: RecordMapping, rows: int
     ) -> pa.ChunkedArray:
         """Return the values of a column of the mirror in rows that may not have it."""
         name, kind = column.name, self._stored(column)
@@ -202,5 +201,5 @@ def literal(column: SchemaColumn, value: object) -> pa.Scalar:
     try:
         images = read_images([text], "after", [nullable], "")
         return stored_columns(images, [nullable], "null")[0][0]
-    except WrongRecordError:
+    except InvalidRecordError:
         return pa.scalar(None, kind)

@@ -1,18 +1,37 @@
-"""One cut, and its form in a file.
+"""A cut, the files that hold cuts, and the search for the cut that a reader wants.
 
-A file names the tables that differ from those of a base, which many cuts share. So a cut costs
-little, however many tables the mirror has.
+    _cdc/cuts/<number>.json          a cut
+    _cdc/cut_tables/<name>.json      a base: all tables, for some cuts from a number on
+
+The file of a cut names only the tables that differ from its base, which many cuts share. So a cut
+costs little, however many tables the mirror has.
+
+Numbers rise, and a cut is put only if it is absent: if two jobs write the same number, one of
+them is told. A base is written before the cuts that need it, and removed after them.
 """
 
 from __future__ import annotations
 
 import json
 import uuid
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from connector.binlog.gtid.gtid_set import contains_all, parse_gtid_set
+from connector.foundation.errors import (
+    ConfigError,
+    DecodeError,
+    MirrorError,
+    mirror_cuts,
+    mirror_jobs,
+)
+from stream_jobs.paths import OWN_FOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+
+    from stream_jobs.delta.storage import Storage
 
 
 class CutTable(NamedTuple):
@@ -42,7 +61,7 @@ class Cut:
     number: int = 0  # of its file; rises from cut to cut
 
 
-class Base(NamedTuple):
+class CutBase(NamedTuple):
     """The tables that several cuts share."""
 
     # Begins with the number of the first cut that uses it; no other base ever has this name.
@@ -50,7 +69,7 @@ class Base(NamedTuple):
     tables: Mapping[str, CutTable]
 
     @classmethod
-    def of(cls, cut: Cut) -> Base:
+    def of(cls, cut: Cut) -> CutBase:
         """Return a new base with the tables of `cut`."""
         return cls(f"{cut.number:020d}-{uuid.uuid4().hex}", dict(cut.tables))
 
@@ -64,7 +83,7 @@ class Base(NamedTuple):
         return json.dumps(self.tables, separators=(",", ":")).encode()
 
     @classmethod
-    def read(cls, name: str, content: bytes) -> Base:
+    def read(cls, name: str, content: bytes) -> CutBase:
         """Read what `write` returned; raises ValueError, KeyError or TypeError for others."""
         return cls(name, _tables(json.loads(content)))
 
@@ -75,7 +94,7 @@ class Base(NamedTuple):
         return {name: own for name, own in cut.tables.items() if self.tables.get(name) != own}
 
 
-def write_cut(cut: Cut, base: Base) -> bytes:
+def write_cut(cut: Cut, base: CutBase) -> bytes:
     """Return the content of the file of `cut`, whose base is `base`."""
     content = {
         "seq": cut.seq,
@@ -113,3 +132,173 @@ def read_cut(number: int, content: bytes) -> tuple[Cut, str]:
 
 def _tables(found: dict[str, list[Any]]) -> dict[str, CutTable]:
     return {name: CutTable(path, version, own) for name, (path, version, own) in found.items()}
+
+
+FOLDER: Final = f"{OWN_FOLDER}/cuts"
+_BASES: Final = f"{OWN_FOLDER}/cut_tables"
+# So many cuts share a base.
+_CUTS_OF_A_BASE: Final = 100
+
+
+class CutStore:
+    """The cuts of one mirror."""
+
+    def __init__(self, storage: Storage, root: str = "") -> None:
+        """Look in `storage`, whose root is `root` in errors."""
+        self._storage = storage
+        self._root = root.rstrip("/")
+        # The base that was read or written last.
+        self._base: CutBase | None = None
+
+    def written(self) -> dict[int, int]:
+        """Return the numbers of all cuts, in order, and when they were written."""
+        found = {
+            file.name.removesuffix(".json"): file.modified
+            for file in self._storage.list(FOLDER)
+            if file.name.endswith(".json")
+        }
+        return {int(name): modified for name, modified in found.items() if name.isdecimal()}
+
+    def numbers(self) -> list[int]:
+        """Return the numbers of all cuts, in order."""
+        return list(self.written())
+
+    def read(self, number: int) -> Cut | None:
+        """Return a cut; None if it does not exist, or not any more.
+
+        Raises MirrorError for a file that is not a cut.
+        """
+        found = self._read(number)
+        if found is None:
+            return None
+        cut, name = found
+        base = self._read_base(name)
+        return None if base is None else replace(cut, tables={**base.tables, **cut.tables})
+
+    def read_all(self) -> Iterator[Cut]:
+        """Yield all cuts, the oldest first."""
+        for number in self.numbers():
+            # The job may remove old ones meanwhile.
+            if (cut := self.read(number)) is not None:
+                yield cut
+
+    def latest(self) -> Cut | None:
+        """Return the newest cut; None without one."""
+        for number in reversed(self.numbers()):
+            if (cut := self.read(number)) is not None:
+                return cut
+        return None
+
+    def put(self, cut: Cut) -> bool:
+        """Write a cut; return False if there is one of its number."""
+        base = self._base
+        if (
+            base is None
+            or not 0 <= cut.number - base.number < _CUTS_OF_A_BASE
+            or base.difference(cut) is None
+        ):
+            base = self._base = CutBase.of(cut)
+            self._storage.write(f"{_BASES}/{base.name}.json", base.write())
+        return self._storage.put_if_absent(_path(cut.number), write_cut(cut, base))
+
+    def remove(self, number: int) -> None:
+        """Remove a cut."""
+        self._storage.delete(_path(number))
+
+    def remove_bases(self, oldest: int) -> None:
+        """Remove the bases that no cut from `oldest` on needs."""
+        found = self._read(oldest)
+        names = [file.name.removesuffix(".json") for file in self._storage.list(_BASES)]
+        for name in names:
+            if found is not None and name < found[1]:
+                self._storage.delete(f"{_BASES}/{name}.json")
+
+    def _read(self, number: int) -> tuple[Cut, str] | None:
+        """Return a cut without the tables of its base, and the name of the base."""
+        path = _path(number)
+        content = self._storage.read(path)
+        if content is None:
+            return None
+        try:
+            return read_cut(number, content)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise self._wrong(path) from error
+
+    def _read_base(self, name: str) -> CutBase | None:
+        if self._base is None or self._base.name != name:
+            path = f"{_BASES}/{name}.json"
+            content = self._storage.read(path)
+            if content is None:
+                return None
+            try:
+                self._base = CutBase.read(name, content)
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                raise self._wrong(path) from error
+        return self._base
+
+    def _wrong(self, path: str) -> MirrorError:
+        return MirrorError(mirror_jobs.OWN_FILE, path=f"{self._root}/{path}")
+
+
+def _path(number: int) -> str:
+    return f"{FOLDER}/{number:020d}.json"
+
+
+def read_cuts(storage: Storage, root: str = "") -> list[Cut]:
+    """Return every cut of the mirror in `storage`, the oldest first; errors name its `root`.
+
+    Raises MirrorError if the storage fails, or for a file that is not a cut.
+    """
+    return list(CutStore(storage, root).read_all())
+
+
+def latest_cut(storage: Storage, root: str = "") -> Cut | None:
+    """Return the newest cut; None without one. Raises MirrorError as `read_cuts`."""
+    return CutStore(storage, root).latest()
+
+
+def cut_at(
+    storage: Storage,
+    *,
+    gtid: str | None = None,
+    time: datetime | None = None,
+    root: str = "",
+) -> Cut | None:
+    """Return the first cut that has all transactions of `gtid`, or the last one up to `time`.
+
+    `gtid` is a GTID or a set of them. `time` is compared with the time of the last commit at the
+    source; without a zone, it is UTC. Without both, the newest cut. None if no cut fits.
+
+    Raises ConfigError for a text that is not a GTID set, and MirrorError as `read_cuts`.
+    """
+    store = CutStore(storage, root)
+    if gtid is not None:
+        return _first_with(store, gtid)
+    if time is None:
+        return store.latest()
+    at = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+    wanted_ms = at.timestamp() * 1000
+    for number in reversed(store.numbers()):
+        cut = store.read(number)
+        if cut is not None and cut.source_time_ms is not None and cut.source_time_ms <= wanted_ms:
+            return cut
+    return None
+
+
+def _first_with(store: CutStore, gtid: str) -> Cut | None:
+    """Return the first cut with all of `gtid`: each cut has what the ones before it have."""
+    found = None
+    for number in reversed(store.numbers()):
+        cut = store.read(number)
+        if cut is None or cut.gtid is None or not _has(cut, gtid):
+            break
+        found = cut
+    return found
+
+
+def _has(cut: Cut, gtid: str) -> bool:
+    try:
+        wanted = parse_gtid_set(gtid, cut.flavour)
+    except DecodeError as error:
+        raise ConfigError(mirror_cuts.NOT_A_GTID, text=gtid) from error
+    return contains_all(parse_gtid_set(cut.gtid or "", cut.flavour), wanted)

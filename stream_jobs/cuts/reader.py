@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from connector.errors import MirrorError, mirror_cuts
-from stream_jobs.cuts.choice import cut_at
+from connector.foundation.errors import MirrorError, mirror_cuts
+from stream_jobs.cuts.cut import cut_at
 from stream_jobs.delta.log import Log
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.delta.table import DeltaTable

@@ -1,9 +1,11 @@
 """A checkpoint: the state of a table at one version as a Parquet file with one action a row.
 
 `00000000000000000010.checkpoint.parquet` is one; other writers may divide it into parts. The file
-`_last_checkpoint` names the newest, or an older one.
+`_last_checkpoint` names the newest, or an older one. The Parquet schema has a column for each
+kind of action.
 
 https://github.com/delta-io/delta/blob/master/PROTOCOL.md#checkpoints
+https://github.com/delta-io/delta/blob/master/PROTOCOL.md#checkpoint-schema
 """
 
 from __future__ import annotations
@@ -14,21 +16,117 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from connector.errors import MirrorError, mirror_tables
-from stream_jobs.delta.checkpoint_schema import ACTIONS, conform, decoded
+from connector.foundation.errors import MirrorError, mirror_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from stream_jobs.delta.snapshot import Snapshot, State
+    from stream_jobs.delta.snapshot import Snapshot, SnapshotBuilder
     from stream_jobs.delta.storage import Storage, StoredFile
+
+
+_TEXTS = pa.map_(pa.string(), pa.string())
+_VECTOR = pa.struct(
+    [
+        ("storageType", pa.string()),
+        ("pathOrInlineDv", pa.string()),
+        ("offset", pa.int32()),
+        ("sizeInBytes", pa.int32()),
+        ("cardinality", pa.int64()),
+    ]
+)
+ACTIONS: dict[str, pa.StructType] = {
+    "protocol": pa.struct(
+        [
+            ("minReaderVersion", pa.int32()),
+            ("minWriterVersion", pa.int32()),
+            ("readerFeatures", pa.list_(pa.string())),
+            ("writerFeatures", pa.list_(pa.string())),
+        ]
+    ),
+    "metaData": pa.struct(
+        [
+            ("id", pa.string()),
+            ("name", pa.string()),
+            ("description", pa.string()),
+            ("format", pa.struct([("provider", pa.string()), ("options", _TEXTS)])),
+            ("schemaString", pa.string()),
+            ("partitionColumns", pa.list_(pa.string())),
+            ("configuration", _TEXTS),
+            ("createdTime", pa.int64()),
+        ]
+    ),
+    "txn": pa.struct(
+        [("appId", pa.string()), ("version", pa.int64()), ("lastUpdated", pa.int64())]
+    ),
+    "domainMetadata": pa.struct(
+        [("domain", pa.string()), ("configuration", pa.string()), ("removed", pa.bool_())]
+    ),
+    "add": pa.struct(
+        [
+            ("path", pa.string()),
+            ("partitionValues", _TEXTS),
+            ("size", pa.int64()),
+            ("modificationTime", pa.int64()),
+            ("dataChange", pa.bool_()),
+            ("stats", pa.string()),
+            ("tags", _TEXTS),
+            ("deletionVector", _VECTOR),
+        ]
+    ),
+    "remove": pa.struct(
+        [
+            ("path", pa.string()),
+            ("deletionTimestamp", pa.int64()),
+            ("dataChange", pa.bool_()),
+            ("extendedFileMetadata", pa.bool_()),
+            ("partitionValues", _TEXTS),
+            ("size", pa.int64()),
+            ("deletionVector", _VECTOR),
+        ]
+    ),
+}
+
+
+def decoded(column: pa.ChunkedArray) -> Iterator[dict[str, Any]]:
+    """Yield the actions of a column as the JSON files of the log have them."""
+    for chunk in column.chunks:
+        rows = chunk.drop_null()
+        names = [field.name for field in rows.type]
+        # Column by column: Arrow makes a Python object of a whole STRUCT slowly.
+        columns = [_values(pc.struct_field(rows, name)) for name in names]
+        for values in zip(*columns, strict=True):
+            yield dict(zip(names, values, strict=True))
+
+
+def conform(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return `values` as `kind`: fields that are missing are NULL, others are left out."""
+    if not pa.types.is_struct(kind) or values.type == kind:
+        return values.cast(kind)
+    present = {field.name for field in values.type}
+    fields = [
+        conform(pc.struct_field(values, field.name), field.type)
+        if field.name in present
+        else pa.nulls(len(values), field.type)
+        for field in kind
+    ]
+    return pa.StructArray.from_arrays(fields, fields=list(kind), mask=values.is_null())
+
+
+def _values(column: pa.Array) -> list[Any]:
+    values: list[Any] = column.to_pylist()
+    if pa.types.is_map(column.type):
+        return [None if pairs is None else dict(pairs) for pairs in values]
+    return values
+
 
 _NAME = re.compile(r"([0-9]{20})\.checkpoint(?:\.([0-9]{10})\.([0-9]{10}))?\.parquet")
 
 
-class Part(NamedTuple):
+class CheckpointPart(NamedTuple):
     """A file of a checkpoint."""
 
     version: int
@@ -37,25 +135,25 @@ class Part(NamedTuple):
     parts: int  # of the checkpoint
 
     @classmethod
-    def of_name(cls, file: StoredFile) -> Part | None:
+    def of_name(cls, file: StoredFile) -> CheckpointPart | None:
         """Return the part that a file of the log is; None if it is none."""
         match = _NAME.fullmatch(file.name)
         return cls(int(match[1]), file.name, file.modified, int(match[3] or 1)) if match else None
 
 
 @dataclass
-class Parts:
+class CheckpointParts:
     """The files of one checkpoint, as far as they were found."""
 
     version: int
-    found: list[Part] = field(default_factory=list)
+    found: list[CheckpointPart] = field(default_factory=list)
 
-    def add(self, part: Part) -> None:
+    def add(self, part: CheckpointPart) -> None:
         """Add a file."""
         self.found.append(part)
 
     @property
-    def chosen(self) -> list[Part]:
+    def chosen(self) -> list[CheckpointPart]:
         """The files of a complete checkpoint; empty if none is complete."""
         for count in {part.parts for part in self.found}:
             parts = [part for part in self.found if part.parts == count]
@@ -84,7 +182,7 @@ def read_hint(storage: Storage, table: str) -> int | None:
     return version if isinstance(version, int) else None
 
 
-def read(storage: Storage, table: str, parts: Parts, state: State) -> None:
+def read(storage: Storage, table: str, parts: CheckpointParts, state: SnapshotBuilder) -> None:
     """Add the actions of a checkpoint to `state`.
 
     Raises MirrorError if a file is missing or damaged.
@@ -99,7 +197,7 @@ def read(storage: Storage, table: str, parts: Parts, state: State) -> None:
     state.version = state.checkpoint = parts.version
 
 
-def read_removed(storage: Storage, table: str, parts: Parts) -> Iterator[pa.Array]:
+def read_removed(storage: Storage, table: str, parts: CheckpointParts) -> Iterator[pa.Array]:
     """Yield the actions `remove` of a checkpoint; raises MirrorError as `read`."""
     for _, rows in _read_parts(storage, table, parts, ["remove"]):
         for chunk in rows["remove"].chunks if "remove" in rows.column_names else ():
@@ -176,8 +274,8 @@ def _pairs(key: str, value: dict[str, Any]) -> Any:
 
 
 def _read_parts(
-    storage: Storage, table: str, parts: Parts, columns: list[str]
-) -> Iterator[tuple[Part, pa.Table]]:
+    storage: Storage, table: str, parts: CheckpointParts, columns: list[str]
+) -> Iterator[tuple[CheckpointPart, pa.Table]]:
     for part in parts.chosen:
         source = storage.open(f"{table}/_delta_log/{part.name}")
         if source is None:
@@ -192,6 +290,6 @@ def _read_parts(
         yield part, rows
 
 
-def _damaged(table: str, part: Part, why: object) -> MirrorError:
+def _damaged(table: str, part: CheckpointPart, why: object) -> MirrorError:
     file = f"{table}/_delta_log/{part.name}"
     return MirrorError(mirror_tables.LOG_DAMAGED, file=file, why=why)

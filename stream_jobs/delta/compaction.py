@@ -19,8 +19,8 @@ from stream_jobs.delta.parquet_file import live_rows, write_file
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from stream_jobs.delta.actions import DataFile
     from stream_jobs.delta.columns import Column
-    from stream_jobs.delta.data_file import DataFile
     from stream_jobs.delta.storage import Storage
 
 # Files of one size that are compacted, and how much larger the next size is.
@@ -36,7 +36,7 @@ _TARGET_PARTS = 32
 _AWAITED_TASKS = 2
 
 
-class Limits(NamedTuple):
+class CompactionLimits(NamedTuple):
     """How large files become, how much is read at once, and how many tasks do it."""
 
     target: int  # bytes
@@ -48,7 +48,7 @@ class Limits(NamedTuple):
         return max(1, min(self.tasks, int(size * _TARGET_PARTS // self.target)))
 
 
-def plan(files: Iterable[DataFile], limits: Limits) -> list[list[DataFile]]:
+def plan(files: Iterable[DataFile], limits: CompactionLimits) -> list[list[DataFile]]:
     """Return groups of files, each to be rewritten as one file; together within the budget.
 
     A group that is larger than the whole budget is planned alone, so that it is done at all.
@@ -108,7 +108,7 @@ def in_key_order(data: pa.Table, key: Sequence[str]) -> pa.Table:
     return data.sort_by(key[0]) if is_sorted else data
 
 
-def _groups(files: Iterable[DataFile], limits: Limits) -> Iterator[list[DataFile]]:
+def _groups(files: Iterable[DataFile], limits: CompactionLimits) -> Iterator[list[DataFile]]:
     sizes: dict[object, list[DataFile]] = {}
     for file in files:
         live = _live_size(file)
@@ -124,7 +124,7 @@ def _groups(files: Iterable[DataFile], limits: Limits) -> Iterator[list[DataFile
         yield from (group for group in groups if len(group) > 1 or _is_worn(group[0]))
 
 
-def _cut(files: list[DataFile], limits: Limits) -> Iterator[list[DataFile]]:
+def _cut(files: list[DataFile], limits: CompactionLimits) -> Iterator[list[DataFile]]:
     """Divide files into groups of at most the target size, and these among tasks."""
     group: list[DataFile] = []
     size = 0.0

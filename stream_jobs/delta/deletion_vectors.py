@@ -1,6 +1,7 @@
-"""Positions of dead rows: a Roaring bitmap for each data file.
+"""Deletion vectors: the positions of dead rows, as a Roaring bitmap for each data file.
 
-Small ones are within the log; the others of a commit are together in one `.bin` file.
+Small ones are within the log, as Z85 text; all others of a commit are together in one `.bin`
+file.
 
 ```
 file    version 1 (1 byte), then for each vector:
@@ -11,6 +12,7 @@ vector  magic 1681511377 (4, little endian), number of bitmaps (8), then for eac
 
 https://github.com/delta-io/delta/blob/master/PROTOCOL.md#deletion-vector-format
 https://github.com/RoaringBitmap/RoaringFormatSpec
+https://rfc.zeromq.org/spec/32/
 """
 
 from __future__ import annotations
@@ -22,13 +24,41 @@ from zlib import crc32
 
 from pyroaring import BitMap
 
-from connector.errors import MirrorError, mirror_tables
-from stream_jobs.delta import base85
+from connector.foundation.errors import MirrorError, mirror_tables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stream_jobs.delta.storage import Storage
+
+
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+_VALUES = {digit: value for value, digit in enumerate(_DIGITS)}
+_WORD_MAX = 0xFFFFFFFF
+
+
+def encode_z85(content: bytes) -> str:
+    """Return the text of `content`, whose length is a multiple of four."""
+    digits = []
+    for (word,) in struct.iter_unpack(">I", content):
+        digits += [_DIGITS[word // 85**power % 85] for power in (4, 3, 2, 1, 0)]
+    return "".join(digits)
+
+
+def decode_z85(text: str) -> bytes:
+    """Return the bytes of `text`; raises ValueError if it is not Z85."""
+    if len(text) % 5 or not _VALUES.keys() >= set(text):
+        raise ValueError(text)
+    content = bytearray()
+    for start in range(0, len(text), 5):
+        word = 0
+        for digit in text[start : start + 5]:
+            word = word * 85 + _VALUES[digit]
+        if word > _WORD_MAX:
+            raise ValueError(text)
+        content += struct.pack(">I", word)
+    return bytes(content)
+
 
 _MAGIC = 1681511377
 _HEAD = struct.Struct("<iqI")  # with the upper bits of the only bitmap
@@ -80,7 +110,7 @@ class DeletionVector(NamedTuple):
         if self.kind != "u":
             return None
         prefix, name = self.text[:-_UUID_CHARACTERS], self.text[-_UUID_CHARACTERS:]
-        file = f"deletion_vector_{uuid.UUID(bytes=base85.decode(name))}.bin"
+        file = f"deletion_vector_{uuid.UUID(bytes=decode_z85(name))}.bin"
         return f"{prefix}/{file}" if prefix else file
 
 
@@ -96,7 +126,7 @@ class VectorFile:
         offset = len(self.content)
         self.content += struct.pack(">I", len(vector)) + vector
         self.content += struct.pack(">I", crc32(vector))
-        name = base85.encode(self._id.bytes)
+        name = encode_z85(self._id.bytes)
         return DeletionVector("u", name, offset, len(vector), cardinality)
 
     def write(self, storage: Storage, table: str) -> None:
@@ -117,7 +147,7 @@ def store(storage: Storage, table: str, dead: Sequence[BitMap]) -> list[Deletion
 
 def _within(vector: bytes, cardinality: int) -> DeletionVector:
     padded = vector + bytes(-len(vector) % 4)
-    return DeletionVector("i", base85.encode(padded), None, len(vector), cardinality)
+    return DeletionVector("i", encode_z85(padded), None, len(vector), cardinality)
 
 
 def encode(positions: BitMap) -> bytes:
@@ -153,7 +183,7 @@ def load(storage: Storage, table: str, vector: DeletionVector) -> BitMap:
 def _stored(storage: Storage, table: str, vector: DeletionVector) -> bytes:
     """Return the bytes of a vector; raises ValueError if they have another size or checksum."""
     if vector.kind == "i":
-        return base85.decode(vector.text)[: vector.size]
+        return decode_z85(vector.text)[: vector.size]
     path = vector.path
     if path is None:
         raise _damaged(table, vector)

@@ -1,9 +1,10 @@
-"""What keeps a table small: checkpoints, and deletion of what no reader needs any more.
+"""Checkpoints, log cleanup and vacuum of a table, and the table properties that time them.
 
 Nothing here changes a row, and each step can be interrupted and repeated.
 
 https://github.com/delta-io/delta/blob/master/PROTOCOL.md#metadata-cleanup
 https://docs.delta.io/latest/delta-utility.html#remove-files-no-longer-referenced-by-a-delta-table
+https://docs.delta.io/latest/table-properties.html
 """
 
 from __future__ import annotations
@@ -16,19 +17,77 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from connector.errors import MirrorError, mirror_tables
+from connector.foundation.errors import MirrorError, mirror_tables
 from stream_jobs.delta import checkpoint
-from stream_jobs.delta.data_file import location_of
+from stream_jobs.delta.actions import location_of
 from stream_jobs.delta.deletion_vectors import DeletionVector
 from stream_jobs.delta.log import Log, now
-from stream_jobs.delta.retention import Retention
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from stream_jobs.delta.log import Listing
+    from stream_jobs.delta.log import LogListing
     from stream_jobs.delta.snapshot import Snapshot
     from stream_jobs.delta.table import DeltaTable
+
+
+LOG_RETENTION = "delta.logRetentionDuration"
+FILE_RETENTION = "delta.deletedFileRetentionDuration"
+CHECKPOINT_INTERVAL = "delta.checkpointInterval"
+
+_SECOND = 1000
+_UNITS = {
+    "millisecond": 1,
+    "second": _SECOND,
+    "minute": 60 * _SECOND,
+    "hour": 3600 * _SECOND,
+    "day": 86400 * _SECOND,
+    "week": 7 * 86400 * _SECOND,
+}
+_TERM = re.compile(r"([0-9]+) ([a-z]+?)s?")
+# A file that a batch has written and not committed yet is nobody's; no batch takes an hour. And a
+# writer knows the state of a table for the time of a batch, without reading the log.
+_MIN = _UNITS["hour"]
+
+
+class Retention(NamedTuple):
+    """Times in milliseconds."""
+
+    log: int
+    files: int
+    commits: int  # from one checkpoint to the next
+
+    @classmethod
+    def of(cls, path: str, configuration: Mapping[str, str]) -> Retention:
+        """Read the properties of the table at `path`; the defaults are those of Delta.
+
+        Raises MirrorError for a text that is not a time or a number.
+        """
+        return cls(
+            max(_time(path, configuration, LOG_RETENTION, "interval 30 days"), _MIN),
+            max(_time(path, configuration, FILE_RETENTION, "interval 1 week"), _MIN),
+            _number(path, configuration, CHECKPOINT_INTERVAL, "10"),
+        )
+
+
+def _time(path: str, configuration: Mapping[str, str], name: str, default: str) -> int:
+    text = configuration.get(name, default)
+    words = text.lower().removeprefix("interval").split()
+    total = 0
+    for start in range(0, len(words), 2):
+        match = _TERM.fullmatch(" ".join(words[start : start + 2]))
+        if match is None or match[2] not in _UNITS:
+            raise MirrorError(mirror_tables.PROPERTY_WRONG, path=path, name=name, value=text)
+        total += int(match[1]) * _UNITS[match[2]]
+    return total
+
+
+def _number(path: str, configuration: Mapping[str, str], name: str, default: str) -> int:
+    text = configuration.get(name, default)
+    if not re.fullmatch("[1-9][0-9]{0,8}", text):
+        raise MirrorError(mirror_tables.PROPERTY_WRONG, path=path, name=name, value=text)
+    return int(text)
+
 
 # Listing all files of a table is worth it after so many checkpoints.
 _CHECKPOINTS = 10
@@ -39,7 +98,7 @@ _TEMPORARY = re.compile(r"(?:.*/)?\.[^/]*\.[0-9a-f]{32}\.tmp")
 _HIDDEN = re.compile(r"(?:.*/)?[._][^/=]*(?:/.*)?")
 
 
-class Cleaned(NamedTuple):
+class CleanupResult(NamedTuple):
     """What was deleted: files of the log, other files, and the bytes of these."""
 
     log_files: int
@@ -47,7 +106,7 @@ class Cleaned(NamedTuple):
     bytes: int
 
 
-class Vacuumed(NamedTuple):
+class VacuumResult(NamedTuple):
     """What was deleted."""
 
     files: int
@@ -61,7 +120,7 @@ def is_checkpoint_due(table: DeltaTable) -> bool:
     return snapshot.version - max(snapshot.checkpoint, 0) >= retention.commits
 
 
-def clean_up(table: DeltaTable, at: int | None = None) -> Cleaned:
+def clean_up(table: DeltaTable, at: int | None = None) -> CleanupResult:
     """Write a checkpoint and delete what nobody needs, when it is time.
 
     The retention ends `at`, milliseconds since 1970; by default, now.
@@ -70,15 +129,15 @@ def clean_up(table: DeltaTable, at: int | None = None) -> Cleaned:
     MirrorError if the log is damaged, or if the storage fails.
     """
     if not is_checkpoint_due(table):
-        return Cleaned(0, 0, 0)
+        return CleanupResult(0, 0, 0)
     commits = Retention.of(table.path, table.snapshot.configuration).commits
     before = max(table.snapshot.checkpoint, 0)
     write_checkpoint(table, at)
     period = commits * _CHECKPOINTS
     if table.snapshot.version // period == before // period:
-        return Cleaned(0, 0, 0)
+        return CleanupResult(0, 0, 0)
     log_files = clean_log(table, at)
-    return Cleaned(log_files, *vacuum(table, _FILES_MAX, at))
+    return CleanupResult(log_files, *vacuum(table, _FILES_MAX, at))
 
 
 def write_checkpoint(table: DeltaTable, at: int | None = None) -> None:
@@ -118,7 +177,7 @@ def clean_log(table: DeltaTable, at: int | None = None) -> int:
     return len(expired)
 
 
-def vacuum(table: DeltaTable, files_max: int, at: int | None = None) -> Vacuumed:
+def vacuum(table: DeltaTable, files_max: int, at: int | None = None) -> VacuumResult:
     """Delete at most `files_max` files that no version in the retention has.
 
     Raises MirrorError if the log is damaged, or if the storage fails.
@@ -141,10 +200,10 @@ def vacuum(table: DeltaTable, files_max: int, at: int | None = None) -> Vacuumed
         table.storage.delete(f"{table.path}/{file.name}")
         deleted += 1
         size += file.size
-    return Vacuumed(deleted, size)
+    return VacuumResult(deleted, size)
 
 
-def _removed(log: Log, listing: Listing, snapshot: Snapshot) -> Iterator[pa.Array]:
+def _removed(log: Log, listing: LogListing, snapshot: Snapshot) -> Iterator[pa.Array]:
     """Yield the actions `remove` up to `snapshot` that the log still has in its newest state."""
     start = -1
     if parts := listing.last_checkpoint:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from connector.errors import CommitConflict, MirrorError, mirror_tables
+from connector.foundation.errors import CommitConflict, MirrorError, mirror_tables
 from stream_jobs.delta import checkpoint
-from stream_jobs.delta.snapshot import State
+from stream_jobs.delta.snapshot import SnapshotBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,18 +31,18 @@ _ENGINE = "binlog-connector"
 
 
 @dataclass
-class Listing:
+class LogListing:
     """The files of a log from one version on."""
 
     commits: dict[int, int] = field(default_factory=dict)  # version to milliseconds since 1970
-    checkpoints: dict[int, checkpoint.Parts] = field(default_factory=dict)
+    checkpoints: dict[int, checkpoint.CheckpointParts] = field(default_factory=dict)
 
     @property
-    def last_checkpoint(self) -> checkpoint.Parts | None:
+    def last_checkpoint(self) -> checkpoint.CheckpointParts | None:
         """The newest complete checkpoint."""
         return self.checkpoint_until(max(self.checkpoints, default=-1))
 
-    def checkpoint_until(self, version: int) -> checkpoint.Parts | None:
+    def checkpoint_until(self, version: int) -> checkpoint.CheckpointParts | None:
         """Return the newest complete checkpoint that is not newer than `version`."""
         found = [p for p in self.checkpoints.values() if p.complete and p.version <= version]
         return max(found, key=lambda parts: parts.version, default=None)
@@ -66,7 +66,7 @@ class Log:
         versions = [*listing.commits, *([parts.version] if parts else [])]
         return self._replayed(parts, max(versions)) if versions else None
 
-    def load_version(self, version: int, listing: Listing | None = None) -> Snapshot:
+    def load_version(self, version: int, listing: LogListing | None = None) -> Snapshot:
         """Return one version; `listing` is what `list` has returned, if it was called.
 
         Raises MirrorError if the log does not go back so far, or as `load`.
@@ -74,8 +74,8 @@ class Log:
         known = listing or self.list()
         return self._replayed(known.checkpoint_until(version), version)
 
-    def _replayed(self, parts: checkpoint.Parts | None, version: int) -> Snapshot:
-        state = State(self.path)
+    def _replayed(self, parts: checkpoint.CheckpointParts | None, version: int) -> Snapshot:
+        state = SnapshotBuilder(self.path)
         if parts:
             checkpoint.read(self.storage, self.path, parts, state)
         for number in range(state.version + 1, version + 1):
@@ -90,10 +90,10 @@ class Log:
         if self.has_checkpoint_after(snapshot.version):
             # The next versions may be cleaned away.
             return self.load() or snapshot
-        state: State | None = None
+        state: SnapshotBuilder | None = None
         version = snapshot.version + 1
         while (content := self.read(version)) is not None:
-            state = state or State.after(self.path, snapshot)
+            state = state or SnapshotBuilder.after(self.path, snapshot)
             state.replay(version, content)
             version += 1
         return state.snapshot() if state else snapshot
@@ -148,25 +148,25 @@ class Log:
             raise self._conflict(version)
         return content
 
-    def list_newest(self) -> Listing:
+    def list_newest(self) -> LogListing:
         """Return the files of the log from a checkpoint on, all files if there is none."""
         hint = checkpoint.read_hint(self.storage, self.path)
         listing = self.list(hint)
         # The hint may be older than the log.
         return listing if hint is None or listing.last_checkpoint else self.list()
 
-    def list(self, start: int | None = None) -> Listing:
+    def list(self, start: int | None = None) -> LogListing:
         """Return the files of the log from version `start` on."""
-        listing = Listing()
+        listing = LogListing()
         # All names of version `start` are above its number without an extension.
         after = "" if start is None else f"{start:020d}"
         for file in self.storage.list(f"{self.path}/_delta_log", after):
             if match := _COMMIT.fullmatch(file.name):
                 listing.commits[int(match[1])] = file.modified
-            elif part := checkpoint.Part.of_name(file):
-                listing.checkpoints.setdefault(part.version, checkpoint.Parts(part.version)).add(
-                    part
-                )
+            elif part := checkpoint.CheckpointPart.of_name(file):
+                listing.checkpoints.setdefault(
+                    part.version, checkpoint.CheckpointParts(part.version)
+                ).add(part)
         return listing
 
     def _conflict(self, version: int) -> CommitConflict:

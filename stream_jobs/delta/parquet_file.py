@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from connector.errors import MirrorError, mirror_tables
+from connector.foundation.errors import MirrorError, mirror_tables
 from stream_jobs.delta import deletion_vectors
+from stream_jobs.delta.actions import DataFile
 from stream_jobs.delta.columns import physical_schema
-from stream_jobs.delta.data_file import DataFile
-from stream_jobs.delta.statistics import write_statistics
+from stream_jobs.delta.data_skipping import write_statistics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

@@ -20,9 +20,8 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random
 
-from connector.errors import MirrorError, mirror_tables
-from stream_jobs.delta.object_file import ObjectFile
-from stream_jobs.delta.storage import StoredFile, checked
+from connector.foundation.errors import MirrorError, mirror_tables
+from stream_jobs.delta.storage import ObjectFile, StoredFile, checked_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -139,7 +138,7 @@ class S3Storage:
         return _Found(content, size)
 
     def _key(self, path: str) -> str:
-        return f"{self.prefix}/{checked(path)}" if self.prefix else checked(path)
+        return f"{self.prefix}/{checked_path(path)}" if self.prefix else checked_path(path)
 
     def _failed(self, path: str, error: ClientError | BotoCoreError) -> MirrorError:
         said = error

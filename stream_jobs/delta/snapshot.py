@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from connector.errors import MirrorError, mirror_tables
-from stream_jobs.delta.data_file import DataFile
+from connector.foundation.errors import MirrorError, mirror_tables
+from stream_jobs.delta.actions import DataFile, Features, Metadata
 from stream_jobs.delta.deletion_vectors import DeletionVector
-from stream_jobs.delta.metadata import Features, Metadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -74,7 +73,7 @@ class Snapshot:
 
 
 @dataclass
-class State:
+class SnapshotBuilder:
     """A snapshot that is being summed up."""
 
     path: str  # of the table, for errors
@@ -87,7 +86,7 @@ class State:
     transactions: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def after(cls, path: str, snapshot: Snapshot) -> State:
+    def after(cls, path: str, snapshot: Snapshot) -> SnapshotBuilder:
         """Continue after `snapshot`."""
         return cls(
             path,

@@ -1,19 +1,24 @@
-"""Where tables are stored: a tree of files, each written once and as a whole.
+"""The interface of a storage: a tree of files, each written once and as a whole.
 
-Delta's log needs one promise: of two writers that put the same file, one is told that it exists.
+Delta's log needs one promise: if two writers put the same file, one of them is told that it
+exists. `ObjectFile` lets Arrow read an object of a bucket in parts.
+
 https://github.com/delta-io/delta/blob/master/PROTOCOL.md#delta-log-entries
 """
 
 from __future__ import annotations
 
+import io
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from connector.errors import MirrorError, mirror_tables
+from connector.foundation.errors import MirrorError, mirror_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import pyarrow as pa
+
+    ReadPart = Callable[[int, int], bytes | None]
 
 
 class StoredFile(NamedTuple):
@@ -63,9 +68,56 @@ class Storage(Protocol):
         """Raise MirrorError if tables cannot be written here, or not safely."""
 
 
-def checked(path: str) -> str:
+def checked_path(path: str) -> str:
     """Return `path`; raises MirrorError if it could lead out of the root."""
     parts = path.split("/")
     if not path or "\0" in path or any(part in {"", ".", ".."} for part in parts):
         raise MirrorError(mirror_tables.PATH_OUTSIDE, path=path)
     return path
+
+
+class ObjectFile(io.RawIOBase):
+    """A file whose end is known already."""
+
+    END_BYTES = 256 * 1024
+
+    def __init__(self, read_part: ReadPart, size: int, end: bytes) -> None:
+        super().__init__()
+        self._read_part = read_part
+        self._size = size
+        self._end = end
+        self._place = 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def tell(self) -> int:
+        """Return the position."""
+        return self._place
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Set the position."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._size}[whence]
+        self._place = base + offset
+        return self._place
+
+    def read(self, size: int = -1) -> bytes:
+        """Return up to `size` bytes; raises OSError if the object was deleted."""
+        rest = max(self._size - self._place, 0)
+        size = rest if size < 0 else min(size, rest)
+        known = self._size - len(self._end)
+        start = self._place - known
+        found: bytes | None = b""
+        if start >= 0:
+            found = self._end[start : start + size]
+        elif size:
+            found = self._read_part(self._place, size)
+        if found is None:
+            raise FileNotFoundError
+        self._place += len(found)
+        return found

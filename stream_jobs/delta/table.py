@@ -14,23 +14,22 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from pyroaring import BitMap
 
-from connector.errors import CommitConflict, MirrorError, mirror_tables
+from connector.foundation.errors import CommitConflict, MirrorError, mirror_tables
 from stream_jobs.delta import deletion_vectors
+from stream_jobs.delta.actions import Features
 from stream_jobs.delta.log import Log, now
-from stream_jobs.delta.metadata import Features
-from stream_jobs.delta.snapshot import CLUSTERING, State
+from stream_jobs.delta.snapshot import CLUSTERING, SnapshotBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from stream_jobs.delta.data_file import DataFile
-    from stream_jobs.delta.metadata import Metadata
+    from stream_jobs.delta.actions import DataFile, Metadata
     from stream_jobs.delta.snapshot import Snapshot
     from stream_jobs.delta.storage import Storage
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TableCommit:
     """What one commit changes; everything or nothing of it is seen."""
 
     new: Sequence[DataFile] = ()
@@ -48,7 +47,7 @@ class Change:
 
 
 @dataclass(slots=True)
-class Costs:
+class CommitCosts:
     """What commits have cost."""
 
     commits: int = 0
@@ -69,7 +68,7 @@ class DeltaTable:
         self._log = log
         self.snapshot = snapshot
         self._last_commit: bytes | None = None
-        self._costs = Costs()
+        self._costs = CommitCosts()
 
     @classmethod
     def open(cls, storage: Storage, path: str) -> DeltaTable | None:
@@ -105,16 +104,16 @@ class DeltaTable:
             features = features.with_clustering()
             domains[CLUSTERING] = orjson.dumps({"clusteringColumns": columns}).decode()
         actions = [features.action(), metadata.action(), *_domains(domains)]
-        state = State(path)
+        state = SnapshotBuilder(path)
         content = log.commit(0, "CREATE TABLE", actions)
         state.replay(0, content)
         table = cls(log, state.snapshot())
         table._count(began, len(content), changes_rows=False)
         return table
 
-    def take_costs(self) -> Costs:
+    def take_costs(self) -> CommitCosts:
         """Return what commits have cost since the last call, or since this object is there."""
-        costs, self._costs = self._costs, Costs()
+        costs, self._costs = self._costs, CommitCosts()
         return costs
 
     def add_written(self, size: int) -> None:
@@ -140,7 +139,7 @@ class DeltaTable:
         self._last_commit = None
         return self.snapshot
 
-    def commit(self, change: Change, operation: str) -> Snapshot:
+    def commit(self, change: TableCommit, operation: str) -> Snapshot:
         """Write the next version and return it.
 
         `operation` is a word for the table's history. Raises CommitConflict if another writer has
@@ -155,7 +154,7 @@ class DeltaTable:
             raise CommitConflict(mirror_tables.COMMIT_CONFLICT, path=self.path, version=version - 1)
         actions = list(self._actions(change))
         content = self._log.commit(version, operation, actions, change.note)
-        state = State.after(self.path, self.snapshot)
+        state = SnapshotBuilder.after(self.path, self.snapshot)
         state.replay(version, content)
         self.snapshot = state.snapshot()
         self._last_commit = content
@@ -180,7 +179,7 @@ class DeltaTable:
         last = self._last_commit
         return last is not None and self._log.read(self.snapshot.version) != last
 
-    def _actions(self, change: Change) -> Iterator[dict[str, Any]]:
+    def _actions(self, change: TableCommit) -> Iterator[dict[str, Any]]:
         at = now()
         if change.metadata:
             yield change.metadata.action()
@@ -197,7 +196,7 @@ class DeltaTable:
         for file in change.new:
             yield file.added(data_change=change.data_change)
 
-    def _dead(self, change: Change, at: int) -> Iterator[dict[str, Any]]:
+    def _dead(self, change: TableCommit, at: int) -> Iterator[dict[str, Any]]:
         """Yield the actions of dead rows, and write their vectors."""
         changed: list[tuple[DataFile, BitMap]] = []
         for path, serialised in change.dead.items():

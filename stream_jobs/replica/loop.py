@@ -1,32 +1,222 @@
-"""Follows the cuts of a mirror until it is told to stop.
+"""The process of a replica: it follows the cuts of a mirror, and reports lines and metrics.
 
-A target that cannot be reached is asked again, less and less often. Any other error ends the
-process: a target that lacks one table would not be the state of any moment, so it stays at its cut.
+A target that cannot be reached is tried again, less and less often. Any other error ends the
+process: a target that lacks one table would not be the state of any moment, so it stays at its
+cut.
+
+Standard output has JSON lines for machines, or sentences for people:
+
+    {"event": "started", "name", "mirror", "target"}
+    {"event": "cut_applied", "cut", "seconds", "tables", "loaded", "deleted", "inserted",
+     "source_time_ms", "lag_seconds", "left_out"}
+    {"event": "waiting", "error", "code", "seconds"}
+    {"event": "idle", "cut"}
+    {"event": "stopped", "cut"}
+    {"event": "failed", "error", "code"}
+
+The code uses these names; a line has the names of the connector's log, like the lines of the job
+(`stream_jobs.run.status_lines`).
+
+`tables` is the number of tables that differed, `loaded` names the tables that were loaded as a
+whole, `left_out` says why the cut lacks a table. `lag_seconds` is the time from the newest commit
+of the cut at the source to its commit at the target. `waiting` says that the target cannot be
+reached for now. `idle` comes once when the target has the newest cut. Fields may be added, but
+none is removed or changes its meaning.
+
+https://prometheus.io/docs/instrumenting/exposition_formats/
 """
 
 from __future__ import annotations
 
 import signal
+import sys
 import threading
-from typing import TYPE_CHECKING, Final
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from connector.errors import (
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from connector.foundation import http_server
+from connector.foundation.errors import (
     ConfigError,
     DefiniteError,
     MirrorError,
     TransientError,
+    fields,
     mirror_cuts,
     mirror_replica,
 )
-from stream_jobs.replica.figures import Figures, lag_of, serving
-from stream_jobs.replica.lines import Lines
+from connector.foundation.errors.visible import visible_fields
+from connector.foundation.http_server import Endpoints
+from stream_jobs.log_lines import EcsLine, line_time
 from stream_jobs.replica.replica import Replica
 
 if TYPE_CHECKING:
-    from typing import TextIO
+    from collections.abc import Iterator
 
-    from stream_jobs.replica.replica import Step
+    from prometheus_client.core import Metric
+
+    from connector.foundation.errors.message import Message
+    from stream_jobs.replica.replica import AppliedCut
     from stream_jobs.settings import Settings
+
+
+class ReplicaLines:
+    """Writes whole lines."""
+
+    def __init__(self, out: TextIO, wanted: object, name: str | None = None) -> None:
+        """Write to `out` in the form of `log.format`; any value but "json" is "console".
+
+        `name` is that of the configuration.
+        """
+        self._out = out
+        self._line = EcsLine("replica", name)
+        self._is_console = wanted != "json"
+
+    def write(self, event: str, **facts: Any) -> None:
+        """Write the line of an event."""
+        if self._is_console:
+            text = _sentence(event, visible_fields(facts))
+            line = f"{line_time(time.time(), self._out.isatty())}  {text}" if text else ""
+        else:
+            line = self._line.text(event, facts)
+        if line:
+            self._out.write(f"{line}\n")
+            self._out.flush()
+
+    def wait(self, message: Message, seconds: float) -> None:
+        """Write `waiting`."""
+        self.write("waiting", **fields(message), seconds=seconds)
+
+    def fail(self, message: Message) -> None:
+        """Write `failed`; for people, on standard error."""
+        self.write("failed", **fields(message))
+        if self._is_console:
+            sys.stderr.write(f"error: {message}\n")
+
+
+def _sentence(event: str, facts: dict[str, Any]) -> str:
+    match event:
+        case "started":
+            return f"started: {facts['target']} follows the mirror in {facts['mirror']}"
+        case "cut_applied":
+            return _cut(facts)
+        case "waiting":
+            return f"[{facts['code']}] {facts['error']}; next attempt in {facts['seconds']:.1f} s"
+        case "idle":
+            return f"idle: the target has cut {facts['cut']}, the newest one"
+        case "stopped":
+            return f"stopped: the target has cut {facts['cut']}"
+        case _:
+            return ""
+
+
+def _cut(facts: dict[str, Any]) -> str:
+    lag = facts["lag_seconds"]
+    rate = (facts["inserted"] + facts["deleted"]) / max(facts["seconds"], 0.001)
+    parts = [
+        f"cut {facts['cut']}".ljust(9),
+        f"{facts['inserted']:>8,} rows in {facts['deleted']:>8,} out",
+        f"{facts['tables']:>3} {'table ' if facts['tables'] == 1 else 'tables'}",
+        f"{facts['seconds']:>6.2f} s",
+        f"{rate:>8,.0f}/s",
+    ]
+    parts += [f"lag {lag:.1f} s"] if lag is not None else []
+    parts += [f"loaded: {', '.join(facts['loaded'])}"] if facts["loaded"] else []
+    parts += [f"without: {', '.join(facts['left_out'])}"] if facts["left_out"] else []
+    return "  ".join(parts)
+
+
+_PREFIX: Final = "binlog_connector_replica_"
+_MS: Final = 1000
+
+
+class ReplicaMetrics(Collector):
+    """Counts what was applied; read at each scrape."""
+
+    def __init__(self, name: str) -> None:
+        """Count for the replica `name`."""
+        self._name = name
+        self._steps = 0
+        self._inserted = 0
+        self._deleted = 0
+        self._seconds = 0.0
+        self._newest: AppliedCut | None = None
+        self._lag = 0.0
+        # Whether the last attempt has reached the target.
+        self.is_up = False
+
+    def note(self, step: AppliedCut, lag: float | None) -> None:
+        """Count a cut that was applied so many seconds after its commit at the source."""
+        self._steps += 1
+        self._inserted += step.inserted
+        self._deleted += step.deleted
+        self._seconds += step.seconds
+        self._newest = step
+        self._lag = lag or 0.0
+        self.is_up = True
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield every figure that has a value now."""
+        yield self._gauge("up", "1 while the target can be reached", float(self.is_up))
+        yield self._counter("cuts", "Cuts that were applied", self._steps)
+        rows = CounterMetricFamily(
+            f"{_PREFIX}rows",
+            "Rows inserted or changed, and keys deleted",
+            labels=["pipeline", "op"],
+        )
+        rows.add_metric([self._name, "insert"], self._inserted)
+        rows.add_metric([self._name, "delete"], self._deleted)
+        yield rows
+        yield self._counter("apply_seconds", "Seconds in which cuts were applied", self._seconds)
+        newest = self._newest
+        if newest is None:
+            return
+        yield self._gauge("cut", "Number of the newest applied cut", newest.cut)
+        yield self._gauge("left_out_tables", "Tables that it does not have", len(newest.left_out))
+        yield self._gauge(
+            "lag_seconds", "From its newest commit at the source to that at the target", self._lag
+        )
+        if newest.source_time_ms is not None:
+            at = newest.source_time_ms / _MS
+            yield self._gauge("source_time_seconds", "When its newest commit was", at)
+
+    def _gauge(self, name: str, text: str, value: float) -> Metric:
+        found = GaugeMetricFamily(f"{_PREFIX}{name}", text, labels=["pipeline"])
+        found.add_metric([self._name], value)
+        return found
+
+    def _counter(self, name: str, text: str, value: float) -> Metric:
+        found = CounterMetricFamily(f"{_PREFIX}{name}", text, labels=["pipeline"])
+        found.add_metric([self._name], value)
+        return found
+
+
+def lag_of(step: AppliedCut) -> float | None:
+    """Return the seconds from the newest commit of a cut at the source until now."""
+    if step.source_time_ms is None:
+        return None
+    return round(max(0.0, time.time() - step.source_time_ms / _MS), 3)
+
+
+@contextmanager
+def metrics_server(figures: ReplicaMetrics, listen: str | None) -> Iterator[None]:
+    """Serve at http://`listen` in a thread; None serves nothing.
+
+    Raises ConfigError if the address cannot be used.
+    """
+
+    def well() -> tuple[bool, str]:
+        return True, "well"
+
+    def ready() -> tuple[bool, str]:
+        return figures.is_up, "ready" if figures.is_up else "the target cannot be reached"
+
+    with http_server.serving(Endpoints(figures, well, ready), listen):
+        yield
+
 
 EXIT_OK: Final = 0
 EXIT_FAILED: Final = 1
@@ -36,16 +226,16 @@ _FIRST_PAUSE_SECONDS: Final = 0.5
 _PAUSE_SECONDS_MAX: Final = 30.0
 
 
-class Loop:
+class ReplicaLoop:
     """One process of a replica."""
 
-    def __init__(self, settings: Settings, lines: Lines, stopped: threading.Event) -> None:
+    def __init__(self, settings: Settings, lines: ReplicaLines, stopped: threading.Event) -> None:
         """Write `lines`, and end soon after `stopped` is set. Raises ConfigError."""
         self._settings = settings
         self._lines = lines
         self._stopped = stopped
         self._replica = Replica(settings)
-        self.figures = Figures(settings.name)
+        self.figures = ReplicaMetrics(settings.name)
 
     def run(self, *, once: bool) -> int:
         """Follow the cuts, or apply the newest one, and return the exit code.
@@ -98,7 +288,7 @@ class Loop:
                 is_idle = True
             self._stopped.wait(_LOOK_SECONDS)
 
-    def _note(self, step: Step) -> None:
+    def _note(self, step: AppliedCut) -> None:
         lag = lag_of(step)
         self.figures.note(step, lag)
         self._lines.write(
@@ -120,6 +310,6 @@ def follow(settings: Settings, out: TextIO, *, once: bool) -> int:
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
-    loop = Loop(settings, Lines(out, settings.log.format, settings.name), stopped)
-    with serving(loop.figures, settings.replica.listen):
+    loop = ReplicaLoop(settings, ReplicaLines(out, settings.log.format, settings.name), stopped)
+    with metrics_server(loop.figures, settings.replica.listen):
         return loop.run(once=once)

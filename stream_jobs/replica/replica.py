@@ -1,27 +1,28 @@
 """The replica of one mirror: each step takes the target from one cut to a newer one.
 
 The mirror has decided everything that is difficult: the order of changes, records that come twice
-or late, transactions that are larger than a batch. What is left is the difference of two states
-that are whole, and one transaction that writes it.
+or late, transactions that are larger than a batch. What is left is the difference of two complete
+states, and one transaction that writes it. At the first load, each table has a connection of its
+own, and several tables are loaded at a time.
 """
 
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from connector.errors import MirrorError, mirror_replica
-from stream_jobs.cuts.store import CutStore
+from connector.foundation.errors import MirrorError, mirror_replica
+from stream_jobs.cuts.cut import CutStore
 from stream_jobs.delta.storages import storage_of
-from stream_jobs.replica.first_load import load_each
-from stream_jobs.replica.marker import Applied, Marker
-from stream_jobs.replica.table_step import GONE, TableSteps
-from stream_jobs.replica.table_writer import TableWriter, Written
-from stream_jobs.replica.target import Target, settings_of
+from stream_jobs.replica.state_tables import ReplicaState, StateTables
+from stream_jobs.replica.table_step import GONE, TableStepPlanner
+from stream_jobs.replica.table_writer import TableWriter, WriteCounts
+from stream_jobs.replica.target import TargetSession, target_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import NoReturn
 
     from stream_jobs.cuts.cut import Cut
@@ -29,8 +30,26 @@ if TYPE_CHECKING:
     from stream_jobs.settings import Settings
 
 
+def load_tables(
+    steps: Sequence[TableStep], connections: int, load: Callable[[TableStep], WriteCounts]
+) -> Iterator[tuple[TableStep, WriteCounts]]:
+    """Call `load` for each step, at most `connections` at a time; yield what is done.
+
+    After an error, the tables that are being loaded are loaded to their ends, and no others.
+    """
+    # Large tables first, so that none is left alone at the end.
+    largest = sorted(steps, key=lambda step: step.difference.live or 0, reverse=True)
+    pool = ThreadPoolExecutor(connections, "load")
+    try:
+        begun = {pool.submit(load, step): step for step in largest}
+        for future in as_completed(begun):
+            yield begun[future], future.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
 @dataclass(slots=True)
-class Step:
+class AppliedCut:
     """What was written for one cut."""
 
     cut: int = 0
@@ -58,19 +77,19 @@ class Replica:
         self._base = settings.mirror.path.rstrip("/")
         storage = storage_of(settings.mirror.path)
         self._cuts = CutStore(storage, self._base)
-        self._login = settings_of(settings.replica)
+        self._login = target_settings(settings.replica)
         self._connections = settings.replica.connections
-        self._steps = TableSteps(storage, self._base, settings.replica.database)
-        self._marker = Marker(settings.name, self._base)
-        self._target: Target | None = None
-        self.applied = Applied()
+        self._steps = TableStepPlanner(storage, self._base, settings.replica.database)
+        self._marker = StateTables(settings.name, self._base)
+        self._target: TargetSession | None = None
+        self.applied = ReplicaState()
 
     @property
     def target_name(self) -> str:
         """HOST:PORT of the target."""
         return f"{self._login.host}:{self._login.port}"
 
-    def apply_newest(self) -> Step | None:
+    def apply_newest(self) -> AppliedCut | None:
         """Take the target to the newest cut; None if it has it, or if there is none.
 
         After any error, the target has the cut before, or this one, as its marker says. Raises
@@ -102,9 +121,9 @@ class Replica:
             self._target.close()
             self._target = None
 
-    def _session(self) -> Target:
+    def _session(self) -> TargetSession:
         if self._target is None:
-            target = Target(self._login)
+            target = TargetSession(self._login)
             try:
                 self.applied = self._marker.claim(target)
             except BaseException:
@@ -114,7 +133,7 @@ class Replica:
             self._steps.forget_target()
         return self._target
 
-    def _apply(self, target: Target, cut: Cut) -> Step | None:
+    def _apply(self, target: TargetSession, cut: Cut) -> AppliedCut | None:
         applied = self.applied
         if applied.cut is not None and (cut.number, cut.seq) == (applied.cut, applied.seq):
             return None
@@ -127,12 +146,12 @@ class Replica:
                 number=cut.number,
             )
         began = time.monotonic()
-        report = Step(cut.number, cut.source_time_ms)
+        report = AppliedCut(cut.number, cut.source_time_ms)
         report.left_out.update(cut.left_out)
         steps = self._prepared(target, cut, report)
         if applied.cut is None:
             # Nobody relies on a cut yet: each table is loaded by itself, and stays if this ends.
-            for step, written in load_each(steps, self._connections, self._load):
+            for step, written in load_tables(steps, self._connections, self._load):
                 self._done([step], written, report)
             steps = []
         self._done(steps, self._transaction(target, steps, report, cut), report)
@@ -141,7 +160,7 @@ class Replica:
         report.seconds = time.monotonic() - began
         return report
 
-    def _prepared(self, target: Target, cut: Cut, report: Step) -> list[TableStep]:
+    def _prepared(self, target: TargetSession, cut: Cut, report: AppliedCut) -> list[TableStep]:
         """Return what differs, and make the tables of the target fit."""
         prepared: list[TableStep] = []
         for name in self.applied.tables.keys() - cut.tables.keys() - cut.left_out.keys():
@@ -157,26 +176,26 @@ class Replica:
         report.loaded = [step.name for step in prepared if step.is_whole]
         return prepared
 
-    def _load(self, step: TableStep) -> Written:
+    def _load(self, step: TableStep) -> WriteCounts:
         """Load one table, over a session of its own; others are loaded meanwhile."""
-        with Target(self._login) as target:
+        with TargetSession(self._login) as target:
             self._marker.lock(target, with_others=True)
             return self._written(target, [step])
 
     def _transaction(
-        self, target: Target, steps: Sequence[TableStep], report: Step, cut: Cut | None
-    ) -> Written:
+        self, target: TargetSession, steps: Sequence[TableStep], report: AppliedCut, cut: Cut | None
+    ) -> WriteCounts:
         """Write `steps` and their marks, and that of `cut` if it is given, or nothing."""
         self._marker.lock(target)
         return self._written(target, steps, cut, self._changed_reasons(report.left_out))
 
     def _written(
         self,
-        target: Target,
+        target: TargetSession,
         steps: Sequence[TableStep],
         cut: Cut | None = None,
         reasons: Mapping[str, str | None] | None = None,
-    ) -> Written:
+    ) -> WriteCounts:
         """Write what the open transaction is for, and commit it."""
         writers = [TableWriter(target, step) for step in steps]
         deleted = sum(self._guarded(each.step, each.delete) for each in writers)
@@ -187,9 +206,9 @@ class Replica:
         if cut is not None:
             self._marker.mark_cut(target, cut, reasons or {})
         target.execute("COMMIT", "_cdc")
-        return Written(deleted, inserted)
+        return WriteCounts(deleted, inserted)
 
-    def _done(self, steps: Sequence[TableStep], written: Written, report: Step) -> None:
+    def _done(self, steps: Sequence[TableStep], written: WriteCounts, report: AppliedCut) -> None:
         """Note what was committed."""
         report.deleted += written.deleted
         report.inserted += written.inserted

@@ -5,26 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from connector.codec.sql_text import quoted_identifier
-from connector.contract import Sequence
-from connector.errors import MirrorError, mirror_cuts, mirror_replica, mirror_tables
+from connector.binlog.sql_text import quoted_identifier
+from connector.foundation.contract import Sequence
+from connector.foundation.errors import MirrorError, mirror_cuts, mirror_replica, mirror_tables
 from stream_jobs.delta.log import Log
-from stream_jobs.replica.alteration import alteration
-from stream_jobs.replica.column_list import ColumnList
-from stream_jobs.replica.definitions import CharacterSets, create_table
-from stream_jobs.replica.difference import Difference
-from stream_jobs.replica.existing_table import ExistingTable
-from stream_jobs.replica.marker import TableMark
+from stream_jobs.replica.column_definitions import (
+    CharacterSets,
+    ColumnList,
+    alteration,
+    create_table,
+)
+from stream_jobs.replica.state_tables import ReplicatedTable
 from stream_jobs.replica.statements import TableName, text_literal
-from stream_jobs.schema.sequence import PackedSequence
-from stream_jobs.tables.table_properties import MODE_PROPERTY, place_of
+from stream_jobs.replica.table_difference import TableDifference
+from stream_jobs.replica.target import TargetTable
+from stream_jobs.source.sequence import PackedSequence
+from stream_jobs.tables.mirror_metadata import MODE_PROPERTY, place_of
 
 if TYPE_CHECKING:
-    from connector.contract import SchemaColumn
+    from connector.foundation.contract import SchemaColumn
     from stream_jobs.cuts.cut import Cut, CutTable
     from stream_jobs.delta.snapshot import Snapshot
     from stream_jobs.delta.storage import Storage
-    from stream_jobs.replica.target import Target
+    from stream_jobs.replica.target import TargetSession
 
 # What a retention has deleted: then the table is loaded as a whole.
 GONE: Final = (
@@ -42,8 +45,8 @@ class TableStep:
 
     name: str  # at the source
     place: TableName  # at the target
-    mark: TableMark  # after the step
-    difference: Difference
+    mark: ReplicatedTable  # after the step
+    difference: TableDifference
     columns: ColumnList
     # Columns that the target computes itself, in lower case.
     generated: frozenset[str] = frozenset()
@@ -59,7 +62,7 @@ class TableStep:
         return self.columns.without(self.generated)
 
 
-class TableSteps:
+class TableStepPlanner:
     """Finds the step of each table, with what is known of it from the last one."""
 
     def __init__(self, storage: Storage, base: str, database: str) -> None:
@@ -80,7 +83,7 @@ class TableSteps:
         self._generated.clear()
         self._sets = None
 
-    def of(self, name: str, cut: Cut, mark: TableMark | None) -> TableStep | str | None:
+    def of(self, name: str, cut: Cut, mark: ReplicatedTable | None) -> TableStep | str | None:
         """Return the step of a table from `mark` to `cut`, or why it is left out, or None.
 
         Raises MirrorError if the version of the cut cannot be read.
@@ -100,23 +103,27 @@ class TableSteps:
             return f"its mirror has the mode {mode}"
         place = place_at_target(snapshot, self._database)
         columns = ColumnList.of(snapshot)
-        after = TableMark(own.path, own.generation, own.version, cut.seq, columns.write())
+        after = ReplicatedTable(own.path, own.generation, own.version, cut.seq, columns.write())
         return TableStep(name, place, after, difference, columns)
 
-    def _difference(self, name: str, log: Log, own: CutTable, mark: TableMark | None) -> Difference:
+    def _difference(
+        self, name: str, log: Log, own: CutTable, mark: ReplicatedTable | None
+    ) -> TableDifference:
         if mark is not None and name not in self.load:
             try:
                 before = self._snapshots.get(name)
                 if before is None or before.version != mark.version:
                     before = log.load_version(mark.version)
                 since = PackedSequence.pack(Sequence.parse(mark.seq))
-                return Difference.between(log, before, since, own.version)
+                return TableDifference.between(log, before, since, own.version)
             except MirrorError as error:
                 if error.code not in GONE:
                     raise
-        return Difference.whole(log, log.load_version(own.version))
+        return TableDifference.whole(log, log.load_version(own.version))
 
-    def prepare(self, target: Target, step: TableStep, mark: TableMark | None) -> TableStep:
+    def prepare(
+        self, target: TargetSession, step: TableStep, mark: ReplicatedTable | None
+    ) -> TableStep:
         """Make the table at the target fit, and return the step that remains.
 
         Raises MirrorError if it cannot fit.
@@ -134,17 +141,17 @@ class TableSteps:
             )
         if mark is not None and mark.columns == step.mark.columns and place in self._generated:
             return replace(step, generated=self._generated[place])
-        existing = ExistingTable.look(target, place)
+        existing = TargetTable.look(target, place)
         if existing is None:
             self._create(target, step, self._sets)
-            existing = ExistingTable.look(target, place)
+            existing = TargetTable.look(target, place)
             assert existing is not None
             step = _whole(step)
         elif mark is None:
             self._refuse_unfit(target, step, existing, is_first=True)
         elif mark.columns != step.mark.columns:
             step = self._alter(target, step, mark, existing, self._sets)
-            existing = ExistingTable.look(target, place) or existing
+            existing = TargetTable.look(target, place) or existing
             self._refuse_unfit(target, step, existing, is_first=False)
         self._generated[place] = existing.generated
         return replace(step, generated=existing.generated)
@@ -154,7 +161,7 @@ class TableSteps:
         self._snapshots[step.name] = step.difference.snapshot
         self.load.discard(step.name)
 
-    def _create(self, target: Target, step: TableStep, sets: CharacterSets) -> None:
+    def _create(self, target: TargetSession, step: TableStep, sets: CharacterSets) -> None:
         database = step.place.database
         known = target.query(
             "SELECT 1 AS found FROM information_schema.SCHEMATA "
@@ -169,10 +176,10 @@ class TableSteps:
 
     def _alter(
         self,
-        target: Target,
+        target: TargetSession,
         step: TableStep,
-        mark: TableMark,
-        existing: ExistingTable,
+        mark: ReplicatedTable,
+        existing: TargetTable,
         sets: CharacterSets,
     ) -> TableStep:
         old = ColumnList.read(mark.columns)
@@ -192,7 +199,7 @@ class TableSteps:
         return _whole(step) if found.must_load else step
 
     def _refuse_unfit(
-        self, target: Target, step: TableStep, existing: ExistingTable, *, is_first: bool
+        self, target: TargetSession, step: TableStep, existing: TargetTable, *, is_first: bool
     ) -> None:
         problems = existing.problems(step.columns.columns)
         if problems:
@@ -214,4 +221,4 @@ def place_at_target(snapshot: Snapshot, database: str) -> TableName:
 
 def _whole(step: TableStep) -> TableStep:
     difference = step.difference
-    return replace(step, difference=Difference.whole(difference.log, difference.snapshot))
+    return replace(step, difference=TableDifference.whole(difference.log, difference.snapshot))

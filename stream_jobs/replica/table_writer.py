@@ -1,27 +1,57 @@
-"""The step of one table is written: first the rows that go, then those that come.
+"""The writer of one table's step: first the rows that go, then the rows that come.
 
 A row that comes again stays where it is, if no other key of the table is unique: then the server
-writes only what differs. So a copy of rows that have not changed costs reads alone. What differs is
-decided by the row that is there, and not by what the mirror had, so a copy repairs it, too.
+writes only what differs. So a copy of rows that have not changed costs reads alone. The row at
+the target decides what differs, and not what the mirror had, so a copy repairs it, too.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
-from stream_jobs.replica.key_set import KeySet
+from stream_jobs.apply.row_hashes import keys_of
 from stream_jobs.replica.statements import deletes, inserts, text_literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
 
     from stream_jobs.replica.table_step import TableStep
-    from stream_jobs.replica.target import Target
+    from stream_jobs.replica.target import TargetSession
 
 
-class Written(NamedTuple):
+_PAIR = np.dtype([("first", "<i8"), ("second", "<i8")])
+
+
+class KeySet:
+    """The keys of some rows, 16 bytes each."""
+
+    def __init__(self, rows: Iterable[pa.Table], key: Sequence[str]) -> None:
+        """Take the columns `key` of `rows`."""
+        parts = [_numbers(each, key) for each in rows]
+        self._numbers = np.concatenate(parts) if parts else None
+
+    def has(self, rows: pa.Table, key: Sequence[str]) -> NDArray[np.bool_]:
+        """Return which rows have a key that is in the set."""
+        if self._numbers is None:
+            return np.zeros(rows.num_rows, np.bool_)
+        return np.isin(_numbers(rows, key), self._numbers)
+
+
+def _numbers(rows: pa.Table, key: Sequence[str]) -> NDArray[Any]:
+    keys = keys_of([rows[name] for name in key])
+    if keys.second is None:
+        return keys.first
+    pairs = np.empty(len(keys.first), _PAIR)
+    pairs["first"], pairs["second"] = keys.first, keys.second
+    return pairs
+
+
+class WriteCounts(NamedTuple):
     """What was written."""
 
     deleted: int  # keys, also those that were not there
@@ -31,7 +61,7 @@ class Written(NamedTuple):
 class TableWriter:
     """Writes one step, within the transaction that is open."""
 
-    def __init__(self, target: Target, step: TableStep) -> None:
+    def __init__(self, target: TargetSession, step: TableStep) -> None:
         """Write `step` at `target`."""
         self._target = target
         self.step = step

@@ -1,13 +1,16 @@
-"""A session on the target: statements, and what its errors mean.
+"""The target of a replica: a session on the server, and the tables that exist there.
 
-PyMySQL logs in with the connector's code, so TLS and logins are those of a source.
+PyMySQL logs in with the connector's code, so TLS and logins work as they do for a source. An
+existing table is refused if it cannot hold every value of the mirror.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NoReturn, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
-from connector.errors import (
+from connector.foundation.contract import INTEGER_TYPES
+from connector.foundation.errors import (
     ConfigError,
     ConnectorError,
     MirrorError,
@@ -15,14 +18,21 @@ from connector.errors import (
     SourceUnavailable,
     mirror_replica,
 )
-from connector.errors.message import Message
-from connector.errors.words import Words
-from connector.reader.source_url import source_settings
-from connector.source.server.mysql_server import MysqlServer
+from connector.foundation.errors.message import Message
+from connector.foundation.errors.words import Words
+from connector.replication.server.addresses import source_settings
+from connector.replication.server.mysql_server import MysqlServer
+from stream_jobs.replica.statements import text_literal
+from stream_jobs.source.column_types import type_text
 
 if TYPE_CHECKING:
-    from connector.settings.sections import SourceSettings
+    from collections.abc import Mapping, Sequence
+
+    from connector.foundation.contract import SchemaColumn
+    from connector.foundation.settings.sections import SourceSettings
+    from stream_jobs.replica.statements import TableName
     from stream_jobs.settings import ReplicaSettings
+
 
 Row = dict[str, object]
 
@@ -48,7 +58,7 @@ _DUPLICATES: Final = frozenset({1062, 1586, 1859})
 _RIGHTS: Final = frozenset({1044, 1045, 1142, 1143, 1227, 1410})
 
 
-def settings_of(replica: ReplicaSettings) -> SourceSettings:
+def target_settings(replica: ReplicaSettings) -> SourceSettings:
     """Return how the target is reached. Raises ConfigError for wrong settings."""
     if replica.url is None:
         raise ConfigError(mirror_replica.NO_URL)
@@ -65,7 +75,7 @@ def settings_of(replica: ReplicaSettings) -> SourceSettings:
     )
 
 
-class Target:
+class TargetSession:
     """A session; a context manager closes it.
 
     Every method raises SourceUnavailable if the connection breaks, or if the same statement may
@@ -78,7 +88,7 @@ class Target:
         try:
             self._server = MysqlServer.connect(settings)
         except (SourceUnavailable, SourceRefused, ConfigError) as error:
-            raise of_target(error, self.name) from error
+            raise as_target_error(error, self.name) from error
         self._bytes_max = 0
         self.is_mariadb = self._server.identity.flavour == "mariadb"
         self.execute(_SETTINGS, "")
@@ -129,7 +139,7 @@ class Target:
                 mirror_replica.COLLISION, server=self.name, number=number
             ) from error
         if isinstance(error, SourceUnavailable):
-            raise of_target(error, self.name) from error
+            raise as_target_error(error, self.name) from error
         facts = {"server": self.name, "number": number}
         if number in _RIGHTS:
             raise MirrorError(
@@ -144,7 +154,7 @@ class Target:
         raise MirrorError(code, table=table, **facts) from None
 
 
-def of_target(error: ConnectorError, name: str) -> ConnectorError:
+def as_target_error(error: ConnectorError, name: str) -> ConnectorError:
     """Return the error of a source as one of the target `name`, which a URL names."""
     found = error.in_words(Words.URL)
     facts = {**found.message.facts}
@@ -154,3 +164,123 @@ def of_target(error: ConnectorError, name: str) -> ConnectorError:
         facts["key"] = "replica.password_command"
     found.message = Message(found.message.code, facts, Words.URL)
     return found
+
+
+# Types of the target by those of a mirror; of others, the name must be the same.
+_TEXTS: Final = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext")
+_BLOBS: Final = ("varbinary", "tinyblob", "blob", "mediumblob", "longblob")
+_GEOMETRIES: Final = (
+    "geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon",
+    "geometrycollection", "geomcollection",
+)  # fmt: skip
+_OTHERS: Final[Mapping[str, Sequence[str]]] = {
+    "float": ("float", "double"),
+    "char": _TEXTS,
+    "varchar": _TEXTS[1:],
+    "text": _TEXTS[1:],
+    "enum": ("enum", *_TEXTS),
+    "set": ("set", *_TEXTS),
+    "varbinary": _BLOBS,
+    "blob": _BLOBS,
+    "binary": ("binary", *_BLOBS),
+    "json": ("json", "longtext"),
+    "geometry": _GEOMETRIES,
+}
+_FRACTIONS: Final = frozenset({"datetime", "timestamp", "time"})
+
+
+@dataclass(frozen=True, slots=True)
+class TargetTable:
+    """What the target says of a table."""
+
+    # As information_schema.COLUMNS, by name in lower case.
+    columns: Mapping[str, Mapping[str, Any]]
+    key: Sequence[str]
+    engine: str
+
+    @classmethod
+    def look(cls, target: TargetSession, name: TableName) -> Self | None:
+        """Return a table; None if there is none."""
+        where = (
+            f"WHERE TABLE_SCHEMA = {text_literal(name.database)} "
+            f"AND TABLE_NAME = {text_literal(name.table)}"
+        )
+        tables = target.query(
+            f"SELECT ENGINE AS engine FROM information_schema.TABLES {where}", name
+        )
+        if not tables:
+            return None
+        rows = target.query(
+            "SELECT COLUMN_NAME AS name, DATA_TYPE AS type, NUMERIC_SCALE AS scale, "
+            "DATETIME_PRECISION AS fraction, CHARACTER_OCTET_LENGTH AS length, "
+            "IS_NULLABLE AS nullable, COLUMN_DEFAULT AS initial, "
+            "GENERATION_EXPRESSION AS expression "
+            f"FROM information_schema.COLUMNS {where} ORDER BY ORDINAL_POSITION",
+            name,
+        )
+        key = target.query(
+            "SELECT COLUMN_NAME AS name FROM information_schema.STATISTICS "
+            f"{where} AND INDEX_NAME = 'PRIMARY' ORDER BY SEQ_IN_INDEX",
+            name,
+        )
+        return cls(
+            {str(row["name"]).lower(): row for row in rows},
+            [str(row["name"]) for row in key],
+            str(tables[0]["engine"]),
+        )
+
+    @property
+    def lower_key(self) -> list[str]:
+        """The names of the key's columns, in lower case."""
+        return [name.lower() for name in self.key]
+
+    @property
+    def generated(self) -> frozenset[str]:
+        """The names of columns that the target computes, in lower case."""
+        return frozenset(name for name, row in self.columns.items() if row["expression"])
+
+    def problems(self, columns: Sequence[SchemaColumn]) -> list[str]:
+        """Return why the table cannot hold the rows of a mirror."""
+        found = []
+        if self.engine.lower() != "innodb":
+            found.append(f"its engine is {self.engine}, and transactions need InnoDB")
+        keyed = sorted((column for column in columns if column["key"]), key=lambda c: c["key"])
+        key = [column["name"] for column in keyed]
+        if self.lower_key != [name.lower() for name in key]:
+            found.append(f"its primary key is ({', '.join(self.key)}), not ({', '.join(key)})")
+        for column in columns:
+            row = self.columns.get(column["name"].lower())
+            if row is None:
+                found.append(f"it has no column {column['name']}")
+            elif not row["expression"] and not _holds(row, column):
+                found.append(
+                    f"{column['name']}: it is {_spelled(row)}, and the mirror has "
+                    f"{type_text(column)}"
+                )
+        return found
+
+
+def _holds(row: Mapping[str, Any], column: SchemaColumn) -> bool:
+    """Return whether a column holds every value, as far as strict mode would not notice."""
+    kind, own = column["type"], str(row["type"]).lower()
+    if kind in INTEGER_TYPES:
+        return own in INTEGER_TYPES
+    if own not in _OTHERS.get(kind, (kind,)):
+        return False
+    if kind == "decimal":
+        return int(row["scale"]) >= column["scale"]
+    if kind in _FRACTIONS:
+        return int(row["fraction"] or 0) >= column.get("fraction", 0)
+    if own == "binary":
+        return int(row["length"]) == column["length"]
+    return True
+
+
+def _spelled(row: Mapping[str, Any]) -> str:
+    if row["scale"] is not None and row["type"] == "decimal":
+        return f"decimal with {row['scale']} decimals"
+    if row["fraction"] is not None:
+        return f"{row['type']}({row['fraction']})"
+    if row["type"] == "binary":
+        return f"binary({row['length']})"
+    return str(row["type"])

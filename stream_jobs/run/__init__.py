@@ -1,1 +1,1 @@
-"""The job: its batches, its owner, and what it goes on from."""
+"""The job: its batches, its Spark session, its status lines and metrics, and its commands."""

@@ -9,36 +9,34 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from stream_jobs.apply.facts import Task
 from stream_jobs.apply.key_index import IndexFolder
-from stream_jobs.choices.table_choices import TableChoices
-from stream_jobs.cuts.store import CutStore
-from stream_jobs.cuts.target import Targets
-from stream_jobs.delta import retention
+from stream_jobs.apply.task import run_task
+from stream_jobs.apply.task_messages import Task
+from stream_jobs.cuts.cut import CutStore
+from stream_jobs.cuts.cut_target import CutTargetFinder
+from stream_jobs.delta import housekeeping
 from stream_jobs.delta.storages import storage_of
-from stream_jobs.folders.own_folders import own_folder
+from stream_jobs.paths import own_folder
 from stream_jobs.run.batch import BatchApplier
-from stream_jobs.run.cut_keeper import CutKeeper
-from stream_jobs.run.cut_record import CutRecord
-from stream_jobs.run.kept_offsets import KeptOffsets
-from stream_jobs.run.owner import Owner, Ownership
-from stream_jobs.run.rounds import Rounds
+from stream_jobs.run.cut_coordinator import CutCoordinator, CutHistory
+from stream_jobs.run.job_state import Owner, Ownership
+from stream_jobs.tables.maintenance import TableMaintenance
+from stream_jobs.tables.mirror_context import MirrorContext
 from stream_jobs.tables.schema_registry import SchemaRegistry
-from stream_jobs.tables.schema_step import SchemaRules
-from stream_jobs.tables.services import Services
-from stream_jobs.tables.topic_state import TopicStates
-from stream_jobs.tables.upkeep import Upkeep
-from stream_jobs.tasks.task import run_task
+from stream_jobs.tables.schema_rules import SchemaRules
+from stream_jobs.tables.table_options import TableOptionsResolver
+from stream_jobs.tables.table_work import Rounds
+from stream_jobs.tables.topic_state import MirrorOffsets, TopicStates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pyspark.sql import SparkSession
 
-    from stream_jobs.apply.facts import PartResult
-    from stream_jobs.run.rounds import Runner
+    from stream_jobs.apply.task_messages import PartResult
     from stream_jobs.settings import MirrorSettings, Settings
     from stream_jobs.source.client import KafkaClient
+    from stream_jobs.tables.table_work import Runner
 
 
 # Where programs of a user keep what is no data and may be lost.
@@ -47,7 +45,7 @@ _STATE_HOME: Final = "XDG_STATE_HOME"
 _HASH_DIGITS: Final = 16
 
 
-def assemble(
+def batch_applier(
     settings: Settings, client: KafkaClient, run: Runner, cores: Callable[[], int]
 ) -> BatchApplier:
     """Return the applier of the job's batches, whose tasks `run` runs on `cores`.
@@ -61,10 +59,10 @@ def assemble(
     storage.verify()
     ownership = Ownership(storage, own.path, Owner.here(settings.name, kafka.topic_prefix))
     ownership.claim()
-    choices = TableChoices.of_settings(settings)
+    choices = TableOptionsResolver.of_settings(settings)
     registry = SchemaRegistry(client, kafka.topic_prefix, choices=choices)
     rules = SchemaRules(registry, own.path, own.zero_dates, own.unknown_defaults)
-    services = Services(
+    services = MirrorContext(
         storage,
         own.path,
         client,
@@ -78,14 +76,14 @@ def assemble(
     )
     threads, target = own.commits_in_parallel, own.target_file_bytes
     states = TopicStates(storage, own.path, registry, choices)
-    targets = Targets.of(client, kafka.topic_prefix, choices.skipped)
-    record = CutRecord(CutStore(storage, own.path), settings.cuts_ms, ownership)
+    targets = CutTargetFinder.of(client, kafka.topic_prefix, choices.skipped)
+    record = CutHistory(CutStore(storage, own.path), settings.cuts_ms, ownership)
     return BatchApplier(
         services,
         states,
         Rounds(template, run, cores, threads),
-        Upkeep(template, run, cores, threads, target),
-        CutKeeper(targets, record, states, kafka.max_offsets_per_trigger),
+        TableMaintenance(template, run, cores, threads, target),
+        CutCoordinator(targets, record, states, kafka.max_offsets_per_trigger),
         ownership,
     )
 
@@ -97,7 +95,11 @@ def delta_properties(settings: MirrorSettings) -> dict[str, str]:
     days, one week) would keep millions of small files.
     """
     term = f"interval {settings.retention_hours} hours"
-    return {retention.CHECKPOINTS: "100", retention.LOG: term, retention.FILES: term}
+    return {
+        housekeeping.CHECKPOINT_INTERVAL: "100",
+        housekeeping.LOG_RETENTION: term,
+        housekeeping.FILE_RETENTION: term,
+    }
 
 
 def index_folder(settings: MirrorSettings) -> IndexFolder:
@@ -106,11 +108,11 @@ def index_folder(settings: MirrorSettings) -> IndexFolder:
     return IndexFolder(path, settings.index_bytes_max)
 
 
-def kept_offsets(settings: Settings) -> KeptOffsets:
+def mirror_offsets(settings: Settings) -> MirrorOffsets:
     """Return what finds the offsets of the mirrors, for a checkpoint that is new."""
     storage, base = storage_of(settings.mirror.path), settings.mirror.path
-    return KeptOffsets(
-        storage, base, settings.kafka.topic_prefix, TableChoices.of_settings(settings)
+    return MirrorOffsets(
+        storage, base, settings.kafka.topic_prefix, TableOptionsResolver.of_settings(settings)
     )
 
 

@@ -16,30 +16,29 @@ import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from connector.errors import MirrorError
-from stream_jobs.apply.defects import DEFECTS, table_defect
+from connector.foundation.errors import MirrorError
+from stream_jobs.apply.table_errors import DEFECT_TYPES, concerns_one_table, table_defect
 from stream_jobs.delta.log import now
-from stream_jobs.quarantine.table_errors import concerns_one_table
-from stream_jobs.run.isolation import Isolation, refuse_shorter
+from stream_jobs.run.quarantine import Quarantine, refuse_shorter
 from stream_jobs.source.topics import schema_topic
-from stream_jobs.tables.reports import BatchReport
-from stream_jobs.tables.stated_lists import stated_ranges
+from stream_jobs.tables.batch_report import BatchReport
+from stream_jobs.tables.schema_evolution import statement_schema_ranges
 from stream_jobs.tables.table_work import TableWork
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from connector.errors.message import Message
+    from connector.foundation.errors.message import Message
     from stream_jobs.cuts.cut import Cut
-    from stream_jobs.quarantine.set_aside import Request, SetAside
-    from stream_jobs.run.cut_keeper import CutKeeper
-    from stream_jobs.run.owner import Owner, Ownership
-    from stream_jobs.run.rounds import Rounds
-    from stream_jobs.schema.sequence import PackedSequence
-    from stream_jobs.source.ranges import OffsetRange
-    from stream_jobs.tables.services import Services
+    from stream_jobs.run.cut_coordinator import CutCoordinator
+    from stream_jobs.run.job_state import Owner, Ownership
+    from stream_jobs.source.client import OffsetRange
+    from stream_jobs.source.sequence import PackedSequence
+    from stream_jobs.tables.maintenance import TableMaintenance
+    from stream_jobs.tables.mirror_context import MirrorContext
+    from stream_jobs.tables.quarantine_files import QuarantinedTable, ResumeRequest
+    from stream_jobs.tables.table_work import Rounds
     from stream_jobs.tables.topic_state import TopicStates
-    from stream_jobs.tables.upkeep import Upkeep
 
 # Records of resumed tables that are applied before the other tables have their turn again.
 _RETRIED_RECORDS: Final = 200_000
@@ -53,11 +52,11 @@ class BatchApplier:
 
     def __init__(
         self,
-        services: Services,
+        services: MirrorContext,
         states: TopicStates,
         rounds: Rounds,
-        upkeep: Upkeep,
-        cuts: CutKeeper,
+        upkeep: TableMaintenance,
+        cuts: CutCoordinator,
         ownership: Ownership | None = None,
     ) -> None:
         """Apply tables in `rounds`, and then do the upkeep.
@@ -71,7 +70,7 @@ class BatchApplier:
         self._upkeep = upkeep
         self._cuts = cuts
         self._ownership = ownership
-        self._isolation = Isolation(services)
+        self._isolation = Quarantine(services)
 
     @property
     def owner(self) -> Owner | None:
@@ -84,7 +83,7 @@ class BatchApplier:
         return frozenset(self._isolation.records)
 
     @property
-    def records_set_aside(self) -> dict[str, SetAside]:
+    def records_set_aside(self) -> dict[str, QuarantinedTable]:
         """These tables by their topics, as they are now."""
         return dict(self._isolation.records)
 
@@ -103,7 +102,7 @@ class BatchApplier:
         if any(each.topic == schemas for each in ranges):
             self.services.registry.refresh()
         others = aside.union(each.topic for each in own)
-        stated = stated_ranges(self.services, self._states, others)
+        stated = statement_schema_ranges(self.services, self._states, others)
         taken, bound = self._cuts.begin([*own, *stated], aside)
         return self._apply(taken, bound, {}, began=began, required=own)
 
@@ -155,7 +154,7 @@ class BatchApplier:
         self,
         ranges: Sequence[OffsetRange],
         bound: PackedSequence | None,
-        requests: Mapping[str, Request],
+        requests: Mapping[str, ResumeRequest],
         failed: Mapping[str, MirrorError] = MappingProxyType({}),
         *,
         began: float,
@@ -254,7 +253,7 @@ class BatchApplier:
         self,
         every: Sequence[TableWork],
         errors: Mapping[str, MirrorError],
-        requests: Mapping[str, Request],
+        requests: Mapping[str, ResumeRequest],
     ) -> Cut | None:
         """Write a cut if the tables have come to it, and nothing concerns more than one table."""
         self._cuts.note(every)
@@ -276,7 +275,7 @@ class BatchApplier:
     def _begin(
         self,
         ranges: Sequence[OffsetRange],
-        requests: Mapping[str, Request],
+        requests: Mapping[str, ResumeRequest],
         bound: PackedSequence | None,
     ) -> tuple[list[TableWork], dict[str, MirrorError]]:
         """Return the work of each table, and by topic the errors of those that cannot begin."""
@@ -299,7 +298,7 @@ class BatchApplier:
                 every.append(work)
             except MirrorError as error:
                 failed[topic] = error
-            except DEFECTS as error:
+            except DEFECT_TYPES as error:
                 failed[topic] = table_defect(topic, error)
         return every, failed
 
@@ -313,8 +312,8 @@ class BatchApplier:
         self,
         begun: Mapping[str, Mapping[int, int]],
         errors: Mapping[str, MirrorError],
-        requests: Mapping[str, Request],
-    ) -> list[SetAside]:
+        requests: Mapping[str, ResumeRequest],
+    ) -> list[QuarantinedTable]:
         """Set the tables with `errors` aside; raises an error that concerns more than its table."""
         new = []
         for topic, error in sorted(errors.items()):

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 from py4j.protocol import Py4JError  # type: ignore[import-untyped] # it has no types
 from pyspark.errors import PySparkException
 
-from connector.errors import mirror_choices
-from connector.errors.message import Message
+from connector.foundation.errors import mirror_choices
+from connector.foundation.errors.message import Message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

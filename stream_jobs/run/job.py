@@ -26,25 +26,21 @@ from typing import TYPE_CHECKING
 from py4j.protocol import Py4JError  # type: ignore[import-untyped] # it has no types
 from pyspark.errors import PySparkException
 
-from connector.errors import ConnectorError, MirrorError, fields, mirror, mirror_jobs
-from connector.errors.message import Message
-from stream_jobs.apply.garbage import collect_rarely
-from stream_jobs.choices.table_choices import TableChoices
+from connector.foundation.errors import ConnectorError, MirrorError, fields, mirror, mirror_jobs
+from connector.foundation.errors.message import Message
+from stream_jobs.apply.task import collect_garbage_rarely
 from stream_jobs.delta.storages import storage_of
-from stream_jobs.report.figures import Figures
-from stream_jobs.report.known_tables import KnownTables
-from stream_jobs.report.run_record import RunRecord
-from stream_jobs.report.status import ProgressListener, StatusLines
-from stream_jobs.report.topic_watch import TopicWatch, watching
-from stream_jobs.run.announcements import Announcements
-from stream_jobs.run.assembly import assemble, spark_runner, start_workers
+from stream_jobs.run.assembly import batch_applier, spark_runner, start_workers
 from stream_jobs.run.catalog import Catalog
-from stream_jobs.run.failure import message_of
-from stream_jobs.run.query import checkpoint_of, ranges_of, start_query
+from stream_jobs.run.job_state import RunRecord
+from stream_jobs.run.metrics import IdleTables, JobMetrics, TopicMonitor, topic_monitor
+from stream_jobs.run.spark_session import start_session
+from stream_jobs.run.status_lines import Notices, ProgressListener, StatusLines
+from stream_jobs.run.streaming_query import checkpoint_of, query_listener, ranges_of, start_query
 from stream_jobs.source.client import KafkaClient
+from stream_jobs.source.offset_stream import error_message
 from stream_jobs.source.topics import row_topic_pattern, schema_topic
-from stream_jobs.spark.query_events import told
-from stream_jobs.spark.session import start_session
+from stream_jobs.tables.table_options import TableOptionsResolver
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,7 +84,7 @@ class StreamJob:
     """One run of the job."""
 
     def __init__(
-        self, settings: Settings, lines: StatusLines, figures: Figures | None = None
+        self, settings: Settings, lines: StatusLines, figures: JobMetrics | None = None
     ) -> None:
         """Run with `settings`, write status to `lines`, and count in `figures`.
 
@@ -98,7 +94,7 @@ class StreamJob:
         path = settings.mirror.path
         self._record = RunRecord(storage_of(path), path, settings.trigger.kind)
         self._lines = lines
-        self._figures = figures or Figures(settings.name)
+        self._figures = figures or JobMetrics(settings.name)
         self._stop = threading.Event()
         # Wakes the main thread; a handler of signals may put something at any time.
         self._wake: queue.SimpleQueue[None] = queue.SimpleQueue()
@@ -110,7 +106,7 @@ class StreamJob:
         self._is_closed = False
         self._last_batch_id = -1
         self._failure: Exception | None = None
-        self._told = Announcements(lines)
+        self._told = Notices(lines)
         self._applier: BatchApplier | None = None
         self._looked_at = 0.0
         # When the last batch has ended, or the last look at an idle source.
@@ -149,7 +145,7 @@ class StreamJob:
 
         Returns the exit code.
         """
-        with told(session, self._listener):
+        with query_listener(session, self._listener):
             return self._run(session)
 
     def _run(self, session: SparkSession) -> int:
@@ -198,7 +194,7 @@ class StreamJob:
             cause = self._failure or error
             if isinstance(cause, StopRequested):
                 return None
-            message = message_of(cause, self._secret)
+            message = error_message(cause, self._secret)
             if message.code is mirror.SPARK_FAILED:
                 self._lines.write_trace(cause)
             return message
@@ -210,7 +206,7 @@ class StreamJob:
     def _start(self, session: SparkSession, client: KafkaClient) -> StreamingQuery:
         settings = self._settings
         context = session.sparkContext
-        applier = self._applier = assemble(
+        applier = self._applier = batch_applier(
             settings, client, spark_runner(session), lambda: context.defaultParallelism
         )
         self._figures.set_aside = lambda: applier.records_set_aside
@@ -302,9 +298,9 @@ class StreamJob:
         if not figures.watched:
             return nullcontext()
         assert self._applier is not None
-        known = KnownTables(self._applier.services, figures)
-        skipped = TableChoices.of_settings(self._settings).skipped
-        return watching(TopicWatch(client, prefix, figures, known, skipped))
+        known = IdleTables(self._applier.services, figures)
+        skipped = TableOptionsResolver.of_settings(self._settings).skipped
+        return topic_monitor(TopicMonitor(client, prefix, figures, known, skipped))
 
     @contextmanager
     def _batch(self) -> Iterator[None]:
@@ -327,7 +323,7 @@ class StreamJob:
                 self._figures.leave_batch()
 
 
-def run(settings: Settings, lines: StatusLines, figures: Figures) -> int:
+def run(settings: Settings, lines: StatusLines, figures: JobMetrics) -> int:
     """Start Spark, run the job until it ends or a signal comes, and return the exit code."""
     job = StreamJob(settings, lines, figures)
     lines.write("starting", name=settings.name, mirror=settings.mirror.path)
@@ -336,13 +332,13 @@ def run(settings: Settings, lines: StatusLines, figures: Figures) -> int:
     try:
         session = start_session(settings)
     except (PySparkException, Py4JError) as error:
-        code = job.fail(Message(mirror.SPARK_NOT_STARTED, {"why": message_of(error)}))
+        code = job.fail(Message(mirror.SPARK_NOT_STARTED, {"why": error_message(error)}))
         job.wait_until_told()
         return code
     # Once more: Spark installs its own handler for SIGINT.
     _stop_on_signals(job)
     starting = start_workers(session)
-    collect_rarely()
+    collect_garbage_rarely()
     try:
         code = job.run(session)
         if code != EXIT_OK:

@@ -1,1 +1,1 @@
-"""Kafka: what there is to read, and the records of ranges of offsets."""
+"""Kafka: the client, the stream of offset ranges, and the form of the connector's records."""

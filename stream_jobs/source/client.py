@@ -1,9 +1,12 @@
-"""A connection to Kafka: topics, offsets, and raw record batches, with `read_committed`.
+"""A connection to Kafka: topics, offsets and raw record batches, with `read_committed`.
 
-It sends its own requests through the connections of kafka-python, which know TLS and logins. The
-consumer of kafka-python decodes each record into an object, which costs more than all other work.
-There is no thread: each call drives the connections until it has its answers. Threads may share a
-client; one of them asks at a time.
+It sends its own requests over the connections of kafka-python, which handle TLS and logins. The
+consumer of kafka-python decodes each record into an object, and that costs more than all the
+other work. There is no thread: each call drives the connections until it has its answers. Threads
+may share a client, but only one of them sends requests at a time.
+
+`read_ranges` fetches the records of many offset ranges, and yields each range when it is
+complete.
 
 https://kafka.apache.org/protocol.html
 """
@@ -12,30 +15,33 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from kafka import errors
 from kafka.net.compat import KafkaNetClient
 from kafka.structs import TopicPartition
 
-from connector.errors import MirrorError, mirror, mirror_records
+from connector.foundation.errors import MirrorError, mirror, mirror_records
+from connector.foundation.record_reader import RecordColumns
+from stream_jobs.source.record_batches import read_committed_records
 from stream_jobs.source.requests import (
     EARLIEST,
     FETCH_BYTES,
     LATEST,
     fetch_request,
-    fetched,
-    has_news,
+    has_content,
     offsets_request,
-    require,
+    raise_for_code,
+    read_fetch_response,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 
-    from stream_jobs.source.facts import KafkaFacts
-    from stream_jobs.source.record_batches import FetchedBytes
-    from stream_jobs.source.requests import Answer, Partition
+    from stream_jobs.source.record_batches import FetchResponse
+    from stream_jobs.source.requests import KafkaResponse, Partition
+    from stream_jobs.source.topics import BrokerConfig
+
 
 _ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
 _RETRY_SECONDS: Final = 0.1
@@ -54,7 +60,7 @@ _T = TypeVar("_T")
 class KafkaClient:
     """The brokers of one cluster."""
 
-    def __init__(self, facts: KafkaFacts) -> None:
+    def __init__(self, facts: BrokerConfig) -> None:
         """Connect. Raises MirrorError if no broker answers in time."""
         self._facts = facts
         self._turn = threading.Lock()
@@ -125,7 +131,7 @@ class KafkaClient:
 
     def fetch(
         self, wanted: Mapping[Partition, int], bytes_max: int = FETCH_BYTES
-    ) -> list[FetchedBytes]:
+    ) -> list[FetchResponse]:
         """Return records of some of the partitions, from the wanted offsets on.
 
         A broker returns what fits into `bytes_max`, beginning with the first partition, and at
@@ -133,7 +139,7 @@ class KafkaClient:
         """
         gone: list[Partition] = []
 
-        async def ask() -> list[FetchedBytes]:
+        async def ask() -> list[FetchResponse]:
             # All brokers work at the same time.
             sent = [
                 self._manager.send(
@@ -142,7 +148,7 @@ class KafkaClient:
                 )
                 for node, partitions in (await self._by_leader(wanted)).items()
             ]
-            return [each for future in sent for each in fetched(await future, gone)]
+            return [each for future in sent for each in read_fetch_response(await future, gone)]
 
         found = self._until_answered(ask)
         if gone:
@@ -156,14 +162,14 @@ class KafkaClient:
             )
         return found
 
-    def fetch_open(self, place: Partition, offset: int) -> list[FetchedBytes]:
+    def fetch_open(self, place: Partition, offset: int) -> list[FetchResponse]:
         """Return the first batch from `offset` on, also if its transaction has not ended."""
 
-        async def ask() -> list[FetchedBytes]:
+        async def ask() -> list[FetchResponse]:
             wanted = {place: offset}
             ((node, partitions),) = (await self._by_leader(wanted)).items()
             request = fetch_request(partitions, wanted, 0, 1, committed=False)
-            return fetched(await self._manager.send(request, node_id=node), [])
+            return read_fetch_response(await self._manager.send(request, node_id=node), [])
 
         return self._until_answered(ask)
 
@@ -180,7 +186,7 @@ class KafkaClient:
                 for node, own in (await self._by_leader(positions)).items()
             ]
             answers = [await future for future in sent]
-            return any(has_news(answer) for answer in answers)
+            return any(has_content(answer) for answer in answers)
 
         return self._until_answered(ask)
 
@@ -193,10 +199,10 @@ class KafkaClient:
             found: dict[Partition, int] = {}
             for node, asked in (await self._by_leader(left)).items():
                 request = offsets_request(asked, which, committed=committed)
-                answer: Answer = await self._manager.send(request, node_id=node)
+                answer: KafkaResponse = await self._manager.send(request, node_id=node)
                 for topic in answer.topics:
                     for part in topic.partitions:
-                        require(part.error_code)
+                        raise_for_code(part.error_code)
                         found[topic.name, part.partition_index] = part.offset
             return found
 
@@ -250,3 +256,49 @@ class KafkaClient:
             servers=list(self._facts.bootstrap_servers),
             said=error,
         )
+
+
+class OffsetRange(NamedTuple):
+    """The records of a partition from `start` to before `end`."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+
+
+def read_ranges(
+    client: KafkaClient, ranges: Iterable[OffsetRange], bytes_max: int | None = None
+) -> Iterator[tuple[OffsetRange, RecordColumns]]:
+    """Yield each range with its committed records, as soon as it is complete.
+
+    All ranges are fetched together: many small ones cost few requests. When the values of all
+    together have more than `bytes_max` bytes, the rest is not read: the ranges that are then
+    yielded end earlier. Raises MirrorError if a range cannot be read.
+    """
+    left: dict[Partition, OffsetRange] = {}
+    for each in ranges:
+        if each.start < each.end:
+            left[each.topic, each.partition] = each
+        else:
+            yield each, RecordColumns()
+    columns = {key: RecordColumns() for key in left}
+    position = {key: each.start for key, each in left.items()}
+    size = 0
+    while left and (bytes_max is None or size <= bytes_max):
+        room = FETCH_BYTES if bytes_max is None else bytes_max - size + 1
+        for fetched in client.fetch({key: position[key] for key in left}, room):
+            key = fetched.topic, fetched.partition
+            wanted = left[key]
+            known = len(columns[key].values)
+            at = read_committed_records(fetched, position[key], wanted.end, columns[key])
+            size += sum(len(value) for value in columns[key].values[known:] if value)
+            # The next request begins with a partition that this answer had no room for.
+            del left[key]
+            position[key] = at
+            if at >= wanted.end:
+                yield wanted, columns.pop(key)
+            else:
+                left[key] = wanted
+    for key, wanted in left.items():
+        yield wanted._replace(end=position[key]), columns[key]

@@ -1,4 +1,4 @@
-"""The answer of a broker to a fetch becomes columns of committed records.
+"""Record batches: a broker's answer to a fetch becomes columns of committed records.
 
 A batch of format v2::
 
@@ -6,9 +6,13 @@ A batch of format v2::
     last offset delta 4 │ first timestamp 8 │ max timestamp 8 │ producer id 8 │ producer epoch 2
     base sequence 4 │ count 4 │ records, maybe compressed
 
-`crc32c` covers everything after it. The answer may end inside a batch, which is then left out. It
-names the aborted transactions: a producer's records are left out from the first offset of such a
-transaction to its ABORT marker.
+`crc32c` covers everything after it. The answer may end inside a batch, which is then left out.
+The answer names the aborted transactions: a producer's records are left out from the first offset
+of such a transaction to its ABORT marker.
+
+A batch is compressed with one of Kafka's codecs, and its content may not exceed
+`CONTENT_BYTES_MAX`. Kafka's Java clients frame snappy as the library xerial-java does; other
+clients send one raw block.
 
 https://kafka.apache.org/documentation/#recordbatch
 """
@@ -16,21 +20,143 @@ https://kafka.apache.org/documentation/#recordbatch
 from __future__ import annotations
 
 import struct
+import zlib
+from io import BytesIO
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import crc32c
+import lz4.frame
+import pyarrow as pa
+import zstandard
 
-from connector.errors import MirrorError, mirror_records
-from connector.records.record_reader import DamagedRecordsError, read_records
-from stream_jobs.source.codecs import (
-    CONTENT_BYTES_MAX,
-    ERRORS,
-    ContentTooLargeError,
-    decompressed,
-)
+from connector.foundation.errors import MirrorError, mirror_records
+from connector.foundation.record_reader import DamagedRecordsError, read_records
 
 if TYPE_CHECKING:
-    from connector.records.record_reader import RecordColumns
+    from collections.abc import Callable
+
+    from connector.foundation.record_reader import RecordColumns
+
+
+_GZIP_WINDOW: Final = 31
+_XERIAL: Final = b"\x82SNAPPY\x00"
+_XERIAL_HEADER_BYTES: Final = 16
+_BLOCK_LENGTH: Final = struct.Struct(">i")
+_MORE: Final = 0x80
+_INCOMPLETE: Final = "the compressed bytes end too soon"
+# As the largest event of a server. A batch of the connector has one record, or far less bytes.
+CONTENT_BYTES_MAX: Final = 1 << 30
+_ZSTD_STEP_BYTES: Final = 1 << 18
+# A copy of 64 bytes takes two at least.
+_SNAPPY_RATIO_MAX: Final = 32
+
+
+class ContentTooLargeError(Exception):
+    """The records of a batch have more than CONTENT_BYTES_MAX bytes."""
+
+
+def decompress(codec: int, data: bytes) -> bytes:
+    """Return the bytes that `data` was compressed from; memory holds little more than them.
+
+    Raises ContentTooLargeError, or one of the errors in ERRORS if they cannot be had.
+    """
+    return _CODECS[codec](data)
+
+
+def _plain(data: bytes) -> bytes:
+    return data
+
+
+def _gzip(data: bytes) -> bytes:
+    stream = zlib.decompressobj(_GZIP_WINDOW)
+    content = _limited(stream.decompress(data, CONTENT_BYTES_MAX + 1))
+    if not stream.eof:
+        raise EOFError(_INCOMPLETE)
+    return content
+
+
+def _snappy(data: bytes) -> bytes:
+    if not data.startswith(_XERIAL):
+        return _snappy_block(data, CONTENT_BYTES_MAX)
+    content = BytesIO()
+    at = _XERIAL_HEADER_BYTES
+    while at < len(data):
+        (length,) = _BLOCK_LENGTH.unpack_from(data, at)
+        at += _BLOCK_LENGTH.size
+        if length <= 0 or at + length > len(data):
+            raise EOFError(_INCOMPLETE)
+        content.write(_snappy_block(data[at : at + length], CONTENT_BYTES_MAX - content.tell()))
+        at += length
+    return content.getvalue()
+
+
+def _snappy_block(data: bytes, bytes_max: int) -> bytes:
+    """Decompress a block, which begins with the length of its content."""
+    length = shift = 0
+    for byte in data[:5]:
+        length |= (byte & ~_MORE) << shift
+        shift += 7
+        if byte < _MORE:
+            break
+    if length > _SNAPPY_RATIO_MAX * len(data):
+        reason = "the announced length is impossible"
+        raise ValueError(reason)
+    if length > bytes_max:
+        raise ContentTooLargeError
+    content: bytes = pa.Codec("snappy").decompress(data, length, asbytes=True)
+    return content
+
+
+def _lz4(data: bytes) -> bytes:
+    stream = lz4.frame.LZ4FrameDecompressor()
+    content = _limited(stream.decompress(data, CONTENT_BYTES_MAX + 1))
+    if not stream.eof:
+        raise EOFError(_INCOMPLETE)
+    return content
+
+
+def _zstd(data: bytes) -> bytes:
+    size = zstandard.frame_content_size(data)
+    if size > CONTENT_BYTES_MAX:
+        raise ContentTooLargeError
+    if size >= 0:
+        # The frame tells its length, and zstd writes no more.
+        return zstandard.ZstdDecompressor().decompress(data)
+    content = BytesIO()
+    with zstandard.ZstdDecompressor().stream_reader(data) as stream:
+        while piece := stream.read(_ZSTD_STEP_BYTES):
+            content.write(piece)
+            if content.tell() > CONTENT_BYTES_MAX:
+                raise ContentTooLargeError
+    return content.getvalue()
+
+
+def _limited(content: bytes) -> bytes:
+    if len(content) > CONTENT_BYTES_MAX:
+        raise ContentTooLargeError
+    return content
+
+
+_CODECS: Final[dict[int, Callable[[bytes], bytes]]] = {
+    0: _plain,
+    1: _gzip,
+    2: _snappy,
+    3: _lz4,
+    4: _zstd,
+}
+
+CODEC_ERRORS: Final = (
+    KeyError,
+    ValueError,
+    OSError,
+    EOFError,
+    RuntimeError,
+    struct.error,
+    zlib.error,
+    pa.ArrowException,
+    zstandard.ZstdError,
+)
+
 
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 # The length does not count the base offset and itself.
@@ -53,7 +179,7 @@ class AbortedTransaction(NamedTuple):
     first_offset: int
 
 
-class FetchedBytes(NamedTuple):
+class FetchResponse(NamedTuple):
     """What a broker returned for one partition."""
 
     topic: str
@@ -62,7 +188,7 @@ class FetchedBytes(NamedTuple):
     aborted: tuple[AbortedTransaction, ...]
 
 
-def read_fetched(fetched: FetchedBytes, first: int, end: int, out: RecordColumns) -> int:
+def read_committed_records(fetched: FetchResponse, first: int, end: int, out: RecordColumns) -> int:
     """Append the committed records from `first` to before `end`, and return the next offset.
 
     The next offset is `first` if the bytes have no whole batch. Raises MirrorError for a damaged
@@ -92,16 +218,16 @@ def read_fetched(fetched: FetchedBytes, first: int, end: int, out: RecordColumns
                 rolled_back.discard(producer)
         elif last >= first and not (attributes & _TRANSACTIONAL and producer in rolled_back):
             try:
-                content = decompressed(attributes & _CODEC_MASK, body)
+                content = decompress(attributes & _CODEC_MASK, body)
                 read_records(content, 0, count, base, first, end, out)
-            except (ContentTooLargeError, DamagedRecordsError, *ERRORS) as error:
+            except (ContentTooLargeError, DamagedRecordsError, *CODEC_ERRORS) as error:
                 raise _refused(fetched, base, error) from error
         next_offset = max(next_offset, last + 1)
         at = after
     return next_offset
 
 
-def first_committed(fetched: FetchedBytes, first: int) -> tuple[int, int | None]:
+def first_committed_time(fetched: FetchResponse, first: int) -> tuple[int, int | None]:
     """Return the time of the first committed batch from `first` on, and the offset after it.
 
     The time is that of its first record, in milliseconds since 1970; None if there are only markers
@@ -151,7 +277,7 @@ def _is_abort(body: bytes) -> bool:
     return bool(kind == _ABORT)
 
 
-def _refused(fetched: FetchedBytes, offset: int, error: Exception) -> MirrorError:
+def _refused(fetched: FetchResponse, offset: int, error: Exception) -> MirrorError:
     if not isinstance(error, ContentTooLargeError):
         return _damaged(fetched, offset)
     return MirrorError(
@@ -163,7 +289,7 @@ def _refused(fetched: FetchedBytes, offset: int, error: Exception) -> MirrorErro
     )
 
 
-def _damaged(fetched: FetchedBytes, offset: int) -> MirrorError:
+def _damaged(fetched: FetchResponse, offset: int) -> MirrorError:
     return MirrorError(
         mirror_records.DAMAGED_BATCH,
         topic=fetched.topic,

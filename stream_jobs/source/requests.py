@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from kafka import errors
 from kafka.protocol.consumer import FetchRequest, IsolationLevel, ListOffsetsRequest
 
-from stream_jobs.source.record_batches import AbortedTransaction, FetchedBytes
+from stream_jobs.source.record_batches import AbortedTransaction, FetchResponse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ _FETCH_VERSION_MAX: Final = 12
 Partition = tuple[str, int]
 
 
-class Answer(Protocol):
+class KafkaResponse(Protocol):
     """A response of the broker, whose fields kafka-python makes from the protocol's schema."""
 
     def __getattr__(self, name: str) -> Any: ...
@@ -97,26 +97,26 @@ def fetch_request(
     )
 
 
-def fetched(answer: Answer, gone: list[Partition]) -> list[FetchedBytes]:
+def read_fetch_response(answer: KafkaResponse, gone: list[Partition]) -> list[FetchResponse]:
     """Return the records in an answer; partitions without the wanted ones are added to `gone`."""
-    require(answer.error_code or 0)
+    raise_for_code(answer.error_code or 0)
     found = []
     for topic in answer.responses:
         for part in topic.partitions:
             if part.error_code == errors.OffsetOutOfRangeError.errno:
                 gone.append((topic.topic, part.partition_index))
                 continue
-            require(part.error_code)
+            raise_for_code(part.error_code)
             aborted = tuple(
                 AbortedTransaction(each.producer_id, each.first_offset)
                 for each in part.aborted_transactions or ()
             )
             data = bytes(part.records or b"")
-            found.append(FetchedBytes(topic.topic, part.partition_index, data, aborted))
+            found.append(FetchResponse(topic.topic, part.partition_index, data, aborted))
     return found
 
 
-def has_news(answer: Answer) -> bool:
+def has_content(answer: KafkaResponse) -> bool:
     """Return whether an answer has records, or an error of a partition."""
     return bool(answer.error_code) or any(
         part.error_code or part.records for topic in answer.responses for part in topic.partitions
@@ -131,7 +131,7 @@ def by_topic(partitions: Iterable[Partition]) -> list[tuple[str, list[int]]]:
     return list(topics.items())
 
 
-def require(code: int) -> None:
+def raise_for_code(code: int) -> None:
     """Raise the error that a code of the protocol stands for."""
     if code:
         raise errors.for_code(code)

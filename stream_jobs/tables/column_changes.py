@@ -1,12 +1,17 @@
-"""Two column lists of a table show what its mirror needs: other columns, and rows rewritten or not.
+"""Changes of a mirror's columns: what another column list of the source does to columns and rows.
 
-Data files know columns by ids, so a column that is dropped or moved changes nothing but metadata. A
-column with a value in existing rows, or with a wider type, needs the rows to be written anew. These
-changes do not matter for a mirror: NULL and NOT NULL, lengths, character sets, labels, and types
-with the same JSON form and Spark type (VARCHAR to TEXT).
+Data files know columns by ids, so a column that is dropped or moved changes nothing but metadata.
+A column with a value in existing rows, or with a wider type, needs the rows to be written anew.
+These changes do not matter for a mirror: NULL and NOT NULL, lengths, character sets, labels, and
+types with the same JSON form and Spark type (VARCHAR to TEXT).
 
 Where the source did not keep the rows as they were, the connector truncates and copies the table,
 and the mirror is empty when the new list comes: it then takes any list.
+
+Some mirrors keep what the source loses. A dropped column stays, and is NULL in later rows. If a
+column gets a type that does not hold its old values, the old column gets another name
+(`name__2`), and a new one is added. Column mapping makes both a change of metadata alone. A
+column that the source no longer has is *retired*; its metadata says which name it had.
 """
 
 from __future__ import annotations
@@ -16,18 +21,19 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 
-from connector.errors import SchemaUnfollowed, mirror
-from stream_jobs.delta.columns import Column, new_columns
-from stream_jobs.schema.column_types import ColumnType, type_text
-from stream_jobs.schema.sequence import HI, LO
-from stream_jobs.schema.table_schema import OWN_PREFIX
+from connector.foundation.errors import SchemaUnfollowed, mirror
+from stream_jobs.delta.columns import Column, highest_id, new_columns
+from stream_jobs.source.column_types import ColumnType, type_text
+from stream_jobs.source.sequence import HI, LO
+from stream_jobs.source.table_schema import OWN_PREFIX
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from connector.contract import SchemaColumn
-    from stream_jobs.apply.modes.mode import OwnColumn
-    from stream_jobs.schema.table_schema import TableSchema
+    from connector.foundation.contract import SchemaColumn
+    from stream_jobs.apply.modes.mode import ModeColumn
+    from stream_jobs.source.table_schema import TableSchema
+
 
 _COMMENTS = {
     HI: "cdc.seq: epoch, file and position",
@@ -48,10 +54,10 @@ class ColumnChange(NamedTuple):
 
 
 def all_columns(
-    schema: TableSchema, last_id: int = 0, more: Sequence[OwnColumn] = ()
+    schema: TableSchema, last_id: int = 0, more: Sequence[ModeColumn] = ()
 ) -> tuple[Column, ...]:
     """Return new columns of a mirror: the source's, `more` of its mode, and the sequence."""
-    own = [described(column) for column in schema.columns]
+    own = [column_description(column) for column in schema.columns]
     hidden = [(each.name, each.type, {"comment": each.comment}) for each in more]
     hidden += [(name, pa.int64(), {"comment": text}) for name, text in _COMMENTS.items()]
     return new_columns([*own, *hidden], last_id)
@@ -79,7 +85,9 @@ def changed_columns(
             if is_wider(older.by_name[name], newer.by_name[name], newer, path):
                 widened.add(name)
     added = [column for column in target.columns if column["name"] not in kept]
-    made = {c.name: c for c in new_columns([described(column) for column in added], last_id)}
+    made = {
+        c.name: c for c in new_columns([column_description(column) for column in added], last_id)
+    }
     result = []
     for column in target.columns:
         name = column["name"]
@@ -113,7 +121,7 @@ def is_wider(older: SchemaColumn, newer: SchemaColumn, schema: TableSchema, path
     before, now = ColumnType.of(older).stored, ColumnType.of(newer).stored
     if before == now:
         return False
-    if not holds(now, before):
+    if not holds_all_values(now, before):
         raise SchemaUnfollowed(
             mirror.COLUMN_RETYPED,
             table=schema.name,
@@ -125,7 +133,7 @@ def is_wider(older: SchemaColumn, newer: SchemaColumn, schema: TableSchema, path
     return True
 
 
-def holds(wide: pa.DataType, narrow: pa.DataType) -> bool:
+def holds_all_values(wide: pa.DataType, narrow: pa.DataType) -> bool:
     """Return whether every value of `narrow` is one of `wide`."""
     types = pa.types
     if types.is_integer(narrow):
@@ -141,12 +149,116 @@ def holds(wide: pa.DataType, narrow: pa.DataType) -> bool:
     return bool(types.is_float32(narrow) and types.is_float64(wide))
 
 
-def fits(now: SchemaColumn, before: SchemaColumn) -> bool:
+def fits_all_values(now: SchemaColumn, before: SchemaColumn) -> bool:
     """Return whether a column that is `now` holds every value that it had `before`."""
     wide, narrow = ColumnType.of(now).stored, ColumnType.of(before).stored
-    return wide == narrow or holds(wide, narrow)
+    return wide == narrow or holds_all_values(wide, narrow)
 
 
-def described(column: SchemaColumn) -> tuple[str, pa.DataType, dict[str, object]]:
+def column_description(column: SchemaColumn) -> tuple[str, pa.DataType, dict[str, object]]:
     """Return the name, the type and the metadata of a column in a mirror."""
     return column["name"], ColumnType.of(column).stored, {TYPE_KEY: type_text(column)}
+
+
+# In the metadata of a retired column: its name at the source.
+_RETIRED: Final = "cdc.retired"
+
+
+def retained_columns(
+    columns: Sequence[Column],
+    lists: Sequence[TableSchema],
+    others: Iterable[TableSchema],
+    last_id: int,
+) -> ColumnChange:
+    """Return the columns of a mirror that goes through `lists`, the current one first.
+
+    Rows of the `others`, older lists, find a place for all of their values, too.
+    """
+    target = lists[-1]
+    active = {c.name: c for c in columns if not _is_own(c) and _RETIRED not in c.metadata}
+    retired = [column for column in columns if _RETIRED in column.metadata]
+    widened: set[str] = set()
+    for older, newer in pairwise(lists):
+        for name in older.by_name.keys() & active.keys():
+            before, now = older.by_name[name], newer.by_name.get(name)
+            if now is None or not fits_all_values(now, before):
+                retired.append(_retired(active.pop(name), name))
+                widened.discard(name)
+            elif ColumnType.of(before).stored != ColumnType.of(now).stored:
+                widened.add(name)
+    new = [column for column in target.columns if column["name"] not in active]
+    made = {c.name: c for c in new_columns([column_description(column) for column in new], last_id)}
+    last_id = max(last_id, highest_id(made.values()))
+    current = [
+        made.get(name) or active[name]._replace(type=ColumnType.of(column).stored)
+        if name in widened or name in made
+        else active[name]
+        for name, column in target.by_name.items()
+    ]
+    for schema in (*lists[:-1], *others):
+        for column in schema.columns:
+            if _place(column, target, retired) is None:
+                (one,) = new_columns([column_description(column)], last_id)
+                retired.append(_retired(one, column["name"]))
+                last_id = highest_id([one])
+    own = [column for column in columns if _is_own(column)]
+    result = (*current, *_renamed(retired, [*current, *own]), *own)
+    return ColumnChange(result, frozenset(made), frozenset(widened))
+
+
+def has_same_key(one: TableSchema, other: TableSchema) -> bool:
+    """Return whether two lists have the same key, in the same columns of a mirror."""
+    if one.key != other.key:
+        return False
+    pairs = [(one.by_name[name], other.by_name[name]) for name in one.key]
+    return all(fits_all_values(a, b) or fits_all_values(b, a) for a, b in pairs)
+
+
+def renamed_columns(
+    schema: TableSchema, target: TableSchema, columns: Sequence[Column]
+) -> Mapping[str, str]:
+    """Return the columns of `schema` whose values have another name in a mirror of `target`."""
+    retired = [column for column in columns if _RETIRED in column.metadata]
+    renamed = {}
+    for column in schema.columns:
+        name, place = column["name"], _place(column, target, retired)
+        if place is not None and place != name:
+            renamed[name] = place
+    return renamed
+
+
+def _place(column: SchemaColumn, target: TableSchema, retired: Sequence[Column]) -> str | None:
+    """Return the name of the column that holds the values of `column`; None if there is none."""
+    name = column["name"]
+    now = target.by_name.get(name)
+    if now is not None and fits_all_values(now, column):
+        return name
+    kind = ColumnType.of(column).stored
+    for own in reversed(retired):
+        is_same = own.metadata[_RETIRED] == name
+        if is_same and (own.type == kind or holds_all_values(own.type, kind)):
+            found: str = own.name
+            return found
+    return None
+
+
+def _retired(column: Column, name: str) -> Column:
+    return column._replace(metadata={**column.metadata, _RETIRED: name})
+
+
+def _renamed(retired: Sequence[Column], others: Sequence[Column]) -> list[Column]:
+    """Return retired columns with names that no other column has; readers ignore upper case."""
+    used = {column.name.lower() for column in others}
+    result = []
+    for column in retired:
+        name, number = column.name, 1
+        while name.lower() in used:
+            number += 1
+            name = f"{column.metadata[_RETIRED]}__{number}"
+        used.add(name.lower())
+        result.append(column._replace(name=name))
+    return result
+
+
+def _is_own(column: Column) -> bool:
+    return column.name.startswith(OWN_PREFIX)

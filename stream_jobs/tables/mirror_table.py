@@ -7,23 +7,28 @@ from typing import TYPE_CHECKING, Final
 
 from pyroaring import BitMap
 
-from connector.errors import MirrorError, mirror, mirror_tables
-from stream_jobs.apply.facts import MirrorFacts
-from stream_jobs.delta.metadata import Metadata
-from stream_jobs.delta.table import Change, DeltaTable
-from stream_jobs.folders.paths import EARLIER_MARK, table_path
-from stream_jobs.tables.progress import DOMAIN, Progress
-from stream_jobs.tables.table_properties import MODE_PROPERTY, TABLE_PROPERTY, properties_of
+from connector.foundation.errors import MirrorError, mirror, mirror_tables
+from stream_jobs.apply.task_messages import MirrorDescription
+from stream_jobs.delta.actions import Metadata
+from stream_jobs.delta.table import DeltaTable, TableCommit
+from stream_jobs.paths import EARLIER_MARK, table_path
+from stream_jobs.tables.mirror_metadata import (
+    DOMAIN,
+    MODE_PROPERTY,
+    TABLE_PROPERTY,
+    Progress,
+    properties_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from stream_jobs.apply.facts import ParsedAs, PartResult
     from stream_jobs.apply.modes.mode import Mode
+    from stream_jobs.apply.task_messages import PartResult, RecordMapping
     from stream_jobs.delta.columns import Column
     from stream_jobs.delta.storage import Storage
-    from stream_jobs.schema.sequence import PackedSequence, Truncate
-    from stream_jobs.schema.table_schema import TableSchema
+    from stream_jobs.source.sequence import PackedSequence, Truncate
+    from stream_jobs.source.table_schema import TableSchema
 
 # What a table of another program has.
 _FOREIGN: Final = (
@@ -49,7 +54,7 @@ class MirrorTable:
     delta: DeltaTable
     progress: Progress
     # As the last batch had it.
-    _facts: MirrorFacts | None = None
+    _facts: MirrorDescription | None = None
 
     @classmethod
     def open(cls, storage: Storage, path: str, table: str, base: str) -> MirrorTable | None:
@@ -97,10 +102,10 @@ class MirrorTable:
         """Whether the table has no row."""
         return not any(file.live for file in self.delta.snapshot.files.values())
 
-    def facts(self, schema: TableSchema, parses: Mapping[str, ParsedAs]) -> MirrorFacts:
+    def facts(self, schema: TableSchema, parses: Mapping[str, RecordMapping]) -> MirrorDescription:
         """Return what a task needs to know besides the files; mostly the same object."""
         snapshot = self.delta.snapshot
-        found = MirrorFacts(
+        found = MirrorDescription(
             self.delta.path,
             schema,
             snapshot.columns,
@@ -123,12 +128,12 @@ class MirrorTable:
         Raises CommitConflict if somebody else has committed meanwhile.
         """
         new = [file for result in results for file in result.files]
-        self._commit(Change(new=new, dead=_joined(results)), "MERGE", progress)
+        self._commit(TableCommit(new=new, dead=_joined(results)), "MERGE", progress)
 
     def commit_floor(self, results: Sequence[PartResult], floor: PackedSequence) -> None:
         """Commit that the rows below `floor` are gone. Raises CommitConflict as `commit_rows`."""
         progress = replace(self.progress, floor=floor)
-        self._commit(Change(dead=_joined(results)), "TRUNCATE", progress)
+        self._commit(TableCommit(dead=_joined(results)), "TRUNCATE", progress)
 
     def commit_closed(
         self,
@@ -140,7 +145,7 @@ class MirrorTable:
         new = [file for result in results for file in result.files]
         old = [file for result in results for file in result.replaced]
         progress = self.progress.with_truncates(floor, truncates)
-        self._commit(Change(new=new, removed=old), "TRUNCATE", progress)
+        self._commit(TableCommit(new=new, removed=old), "TRUNCATE", progress)
 
     def commit_schema(
         self,
@@ -156,7 +161,7 @@ class MirrorTable:
         snapshot = self.delta.snapshot
         metadata = snapshot.metadata.with_columns(columns).with_properties(properties_of(schema))
         progress = replace(self.progress, schema_id=schema.schema_id, since=since)
-        change = Change(metadata=metadata)
+        change = TableCommit(metadata=metadata)
         if results is not None:
             new = [file for result in results for file in result.files]
             change = replace(change, new=new, removed=tuple(snapshot.files.values()))
@@ -169,14 +174,16 @@ class MirrorTable:
         """
         new = [file for result in results for file in result.files]
         old = [file for result in results for file in result.replaced]
-        self._commit(Change(new=new, removed=old, data_change=False), "OPTIMIZE", self.progress)
+        self._commit(
+            TableCommit(new=new, removed=old, data_change=False), "OPTIMIZE", self.progress
+        )
 
     def refresh(self) -> None:
         """Read what others have committed."""
         snapshot = self.delta.refresh()
         self.progress = Progress.read(snapshot.domains[DOMAIN])
 
-    def _commit(self, change: Change, operation: str, progress: Progress) -> None:
+    def _commit(self, change: TableCommit, operation: str, progress: Progress) -> None:
         own = {DOMAIN: progress.write()}
         self.delta.commit(replace(change, domains=own, note=progress.note()), operation)
         self.progress = progress

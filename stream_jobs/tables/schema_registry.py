@@ -12,21 +12,21 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from connector.contract import row_topic
-from connector.errors import MirrorError, mirror
-from stream_jobs.schema.table_schema import TableSchema
-from stream_jobs.source.ranges import OffsetRange, read_ranges
+from connector.foundation.contract import row_topic
+from connector.foundation.errors import MirrorError, mirror
+from stream_jobs.source.client import OffsetRange, read_ranges
+from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.source.topics import schema_topic
-from stream_jobs.tables.column_changes import fits
+from stream_jobs.tables.column_changes import fits_all_values
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from connector.contract import SchemaColumn
-    from stream_jobs.choices.table_choices import TableChoices
-    from stream_jobs.schema.sequence import PackedSequence
+    from connector.foundation.contract import SchemaColumn
     from stream_jobs.source.client import KafkaClient
     from stream_jobs.source.requests import Partition
+    from stream_jobs.source.sequence import PackedSequence
+    from stream_jobs.tables.table_options import TableOptionsResolver
 
 WAIT_SECONDS = 30.0
 POLL_SECONDS = 0.1
@@ -41,7 +41,7 @@ class SchemaRegistry:
         prefix: str,
         wait_seconds: float = WAIT_SECONDS,
         *,
-        choices: TableChoices | None = None,
+        choices: TableOptionsResolver | None = None,
     ) -> None:
         """Begin without a schema; `choices` make the column lists those of mirrors."""
         self._choices = choices
@@ -141,7 +141,7 @@ class SchemaRegistry:
                 column, known = schema.by_name.get(name), added.get(name)
                 if column is None:
                     added.pop(name, None)
-                elif known is None or not fits(column, known):
+                elif known is None or not fits_all_values(column, known):
                     added[name] = column
         return added
 

@@ -1,27 +1,76 @@
-"""The records of one table that one batch has to apply, and how far it has come.
+"""The records and truncates of one table that one batch has to apply, and how far it has come.
 
-The *batch* is what Spark or a command asked for. The *ends* are those of the whole work; they are
-beyond the batch if a part of it was put off, see `limit`. The *starts* are where the next records
-are read: they go up with each round.
+The *batch* is what Spark or a command asked for. The *ends* are where the whole work ends; they
+are beyond the batch if a part of it was put off, see `limit`. The *starts* are where the next
+records are read: they go up with each round.
+
+A mirror knows where its records begin. Without a mirror, the whole topic is read: what earlier
+batches have read was not applied anywhere. A table without a key has no mirror, and is read as
+the stream goes on.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from connector.foundation.errors import MirrorError, mirror
+from stream_jobs.apply.changes import TRUNCATES
 from stream_jobs.apply.modes.mode import Truncation
-from stream_jobs.apply.truncates import TRUNCATES
-from stream_jobs.source.ranges import OffsetRange
-from stream_jobs.tables.start_offsets import start_offsets
+from stream_jobs.source.client import OffsetRange
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from stream_jobs.apply.facts import PartResult
-    from stream_jobs.schema.sequence import PackedSequence
-    from stream_jobs.tables.services import Services
+    from stream_jobs.apply.modes.mode import Mode
+    from stream_jobs.apply.task_messages import PartResult
+    from stream_jobs.source.sequence import PackedSequence, Truncate
+    from stream_jobs.tables.mirror_context import MirrorContext
+    from stream_jobs.tables.mirror_table import MirrorTable
     from stream_jobs.tables.topic_state import TopicState
+
+
+def start_offsets(
+    services: MirrorContext, state: TopicState, batch: Mapping[int, OffsetRange]
+) -> dict[int, int]:
+    """Return the first offset to read of each partition in `batch`.
+
+    Raises MirrorError if the topic has got partitions, and records in them.
+    """
+    own = state.mirror
+    begun = {partition: each.start for partition, each in batch.items()}
+    if own is None and (state.is_keyless or not services.registry.history(state.topic)):
+        return begun | {p: offset for p, offset in state.cursor.items() if p in begun}
+    known = {} if own is None else own.progress.offsets
+    missing = [(state.topic, partition) for partition in begun.keys() - known.keys()]
+    starts = {partition: known[partition] for partition in begun.keys() & known.keys()}
+    for (_, partition), offset in services.client.first_offsets(missing).items():
+        starts[partition] = offset
+    if own is not None:
+        _check_partitions(services, state.topic, own, batch, starts)
+    return {
+        partition: max(start, state.cursor.get(partition, start))
+        for partition, start in starts.items()
+    }
+
+
+def _check_partitions(
+    services: MirrorContext,
+    topic: str,
+    own: MirrorTable,
+    batch: Mapping[int, OffsetRange],
+    starts: Mapping[int, int],
+) -> None:
+    """Raise MirrorError if there are records in a partition that the topic did not have."""
+    count = own.progress.partitions
+    added = [p for p, start in starts.items() if p >= count and start < batch[p].end]
+    if not added:
+        return
+    if not services.accept_partitions:
+        raise MirrorError(mirror.PARTITIONS_ADDED, topic=topic, partitions=count)
+    own.progress = replace(own.progress, partitions=max(added) + 1, are_keys_moved=True)
+
 
 # Records of each partition that are read to find a `t` record: the first time, and at most.
 _FURTHER: Final = 20_000
@@ -33,7 +82,7 @@ class TableRanges:
 
     def __init__(
         self,
-        services: Services,
+        services: MirrorContext,
         state: TopicState,
         ranges: Sequence[OffsetRange],
         bound: PackedSequence | None,
@@ -182,3 +231,51 @@ class TableRanges:
     def _take(self, batch: dict[int, OffsetRange]) -> None:
         self.batch = batch
         self.held = set()
+
+
+class TableTruncates:
+    """Rows below the floor are gone, or were changed by a truncate: as the mode says."""
+
+    def __init__(self, mode: Mode) -> None:
+        """Begin without a truncate."""
+        self._mode = mode
+        self._found: set[Truncate] = set()
+        self.floor: PackedSequence | None = None
+        # Whether rows of the mirror are below the floor that have to die.
+        self.is_killing = False
+        # Whether truncates have to change rows of the mirror before others are applied.
+        self.is_changing = False
+
+    def add(
+        self, own: MirrorTable | None, highest: PackedSequence, results: Sequence[PartResult]
+    ) -> None:
+        """Add those that tasks have found; the mirror, if there is one, does not know them."""
+        self.floor = highest
+        self._found.update(truncate for each in results for truncate in each.truncates)
+        if self._mode.truncation is Truncation.CHANGES:
+            self.is_changing = own is not None and not own.is_empty
+        else:
+            self.is_killing = own is not None
+
+    def known(self, own: MirrorTable | None) -> tuple[Truncate, ...]:
+        """Return those that may be above rows which are still to come, in order."""
+        before = () if own is None else own.progress.truncates
+        return tuple(sorted({*before, *self._found}))
+
+    def follow(self, own: MirrorTable) -> None:
+        """Take over what the mirror knows, after it was loaded or has changed."""
+        floors = [each for each in (self.floor, own.progress.floor) if each is not None]
+        self.floor = max(floors, default=None)
+        self.is_changing = self.is_changing and not own.is_empty
+
+    def commit_killed(self, own: MirrorTable, results: Sequence[PartResult]) -> None:
+        """Commit that the rows below the floor are gone."""
+        assert self.floor is not None
+        own.commit_floor(results, self.floor)
+        self.is_killing = False
+
+    def commit_changed(self, own: MirrorTable, results: Sequence[PartResult]) -> None:
+        """Commit the rows that truncates have changed."""
+        assert self.floor is not None
+        own.commit_closed(results, self.floor, self._found)
+        self.is_changing = False

@@ -1,4 +1,4 @@
-"""The work of one batch for one table: rounds of tasks, decisions between them, and commits.
+"""The work of one batch: rounds of tasks for all tables, decisions between them, and commits.
 
     round   the tasks read the records and either apply them, or say what they found
     ▼
@@ -7,35 +7,106 @@
                        has them yet, and a statement says them
     otherwise          rows and progress are committed together
 
-Most batches need one round. After a commit of somebody else, the round is run again on the new
-version of the table. Each step can be repeated after a crash at any point.
+`Rounds` runs the tasks of all tables as one Spark job. Most tables are done after one round, and
+the next round has only the others. After a commit of another writer, the round is run again on
+the new version of the table. Each step can be repeated after a crash at any point.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
-from connector.errors import CommitConflict, MirrorError, mirror_records
-from stream_jobs.quarantine.table_errors import concerns_existing_rows
-from stream_jobs.tables.first_mirror import FirstMirror
-from stream_jobs.tables.followed_columns import FollowedColumns
-from stream_jobs.tables.schema_step import merged_uses
-from stream_jobs.tables.table_checks import refuse_rows_without_key, remove_files
-from stream_jobs.tables.table_outcome import TableOutcome
-from stream_jobs.tables.table_ranges import TableRanges
-from stream_jobs.tables.table_round import TableRound
-from stream_jobs.tables.table_truncates import TableTruncates
+from connector.foundation.errors import CommitConflict, MirrorError, mirror_records
+from stream_jobs.apply.table_errors import DEFECT_TYPES, concerns_existing_rows, table_defect
+from stream_jobs.apply.task_messages import PartResult, Task, results_by_topic
+from stream_jobs.tables.batch_report import TableResult
+from stream_jobs.tables.mirror_creation import MirrorCreation, refuse_rows_without_key, remove_files
+from stream_jobs.tables.schema_evolution import SchemaEvolution
+from stream_jobs.tables.schema_rules import merge_schema_uses
+from stream_jobs.tables.table_ranges import TableRanges, TableTruncates
+from stream_jobs.tables.task_plan import TableRound, distribute_parts, divide_work
 from stream_jobs.tables.topic_state import path_in
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from stream_jobs.apply.facts import PartResult, SchemaUse
-    from stream_jobs.schema.sequence import PackedSequence
-    from stream_jobs.source.ranges import OffsetRange
+    from stream_jobs.apply.task_messages import SchemaUse
+    from stream_jobs.source.client import OffsetRange
+    from stream_jobs.source.sequence import PackedSequence
+    from stream_jobs.tables.mirror_context import MirrorContext
     from stream_jobs.tables.mirror_table import MirrorTable
-    from stream_jobs.tables.services import Services
     from stream_jobs.tables.topic_state import TopicState
+
+
+# Runs tasks somewhere, and returns the results of all.
+Runner = Callable[[Sequence[Task]], list[PartResult]]
+
+
+class Rounds:
+    """How rounds are run."""
+
+    def __init__(self, template: Task, run: Runner, cores: Callable[[], int], threads: int) -> None:
+        """Run tasks like `template` on `cores`, and commit in `threads`.
+
+        The number of cores is asked for each round: workers of a cluster come and go.
+        """
+        self._template = template
+        self._run = run
+        self._cores = cores
+        self._threads = threads
+
+    def run(self, every: Sequence[TableWork], phases: dict[str, float]) -> None:
+        """Run rounds until each table has been committed, or has an error; add up `phases`."""
+        pending = [work for work in every if work.is_pending]
+        with ThreadPoolExecutor(self._threads) as pool:
+            while pending:
+                at = time.monotonic()
+                tasks = self._tasks(pending)
+                phases["plan"] += time.monotonic() - at
+                at = time.monotonic()
+                results = results_by_topic(self._run(tasks) if tasks else ())
+                phases["tasks"] += time.monotonic() - at
+                at = time.monotonic()
+                found = [(work, results.get(work.topic, [])) for work in pending]
+                done = list(pool.map(lambda each: _finished(*each), found))
+                pending = [work for work, is_done in zip(pending, done, strict=True) if not is_done]
+                phases["commit"] += time.monotonic() - at
+
+    def _tasks(self, pending: Sequence[TableWork]) -> list[Task]:
+        cores, parts, files = self._cores(), [], []
+        for work in pending:
+            try:
+                own = work.next_round()
+                rewritten = own.rewritten()
+                if not rewritten:
+                    parts.append(own.part())
+            except DEFECT_TYPES as error:
+                # It ends with this round.
+                work.error = table_defect(work.topic, error)
+            else:
+                files += rewritten
+        whole = frozenset(work.topic for work in pending if work.must_stay_whole)
+        tasks = [
+            self._template.doing(parts=tuple(own)) for own in distribute_parts(parts, cores, whole)
+        ]
+        by_size = divide_work(files, cores, lambda each: each.file.size)
+        return tasks + [self._template.doing(rewritten=own) for own in by_size]
+
+
+def _finished(work: TableWork, results: Sequence[PartResult]) -> bool:
+    if work.error is not None:
+        return True
+    try:
+        return work.finish_round(results)
+    except MirrorError as error:
+        work.error = error
+    except DEFECT_TYPES as error:
+        work.error = table_defect(work.topic, error)
+    return True
+
 
 # So often a commit of somebody else comes in between before the job gives up.
 _CONFLICTS_MAX: Final = 20
@@ -46,7 +117,7 @@ class TableWork:
 
     def __init__(
         self,
-        services: Services,
+        services: MirrorContext,
         state: TopicState,
         ranges: Sequence[OffsetRange],
         skipped: frozenset[tuple[int, int]] = frozenset(),
@@ -60,11 +131,11 @@ class TableWork:
         self._state = state
         self._skipped = skipped
         self._truncates = TableTruncates(state.mode)
-        self._columns = FollowedColumns(services, state, self._truncates)
+        self._columns = SchemaEvolution(services, state, self._truncates)
         self.ranges = TableRanges(services, state, ranges, bound)
-        self._first = FirstMirror(services, state, self.ranges.batch)
+        self._first = MirrorCreation(services, state, self.ranges.batch)
         self._conflicts = 0
-        self.outcome = TableOutcome(services, state)
+        self.outcome = TableResult(services, state)
         self.error: MirrorError | None = None
 
     @property
@@ -115,7 +186,7 @@ class TableWork:
     def go_on(self, bound: PackedSequence | None, ends: Mapping[int, int]) -> None:
         """Apply records below another bound, up to the ends of the ranges, or to `ends`."""
         self.ranges.go_on(bound, ends)
-        self._first = FirstMirror(self._services, self._state, self.ranges.batch)
+        self._first = MirrorCreation(self._services, self._state, self.ranges.batch)
 
     def finish_round(self, results: Sequence[PartResult]) -> bool:
         """Decide and commit; return whether the work is done. Raises MirrorError if it cannot be.
@@ -141,7 +212,7 @@ class TableWork:
         except MirrorError as error:
             if not (concerns_existing_rows(error) and self.ranges.read_further()):
                 raise
-            self._first = FirstMirror(self._services, self._state, self.ranges.batch)
+            self._first = MirrorCreation(self._services, self._state, self.ranges.batch)
             self._remove_files(results)
             return False
 
@@ -164,7 +235,7 @@ class TableWork:
             self._remove_files(results)
             self._truncates.add(own, truncated, results)
             return False
-        used = merged_uses([each.schemas for each in results])
+        used = merge_schema_uses([each.schemas for each in results])
         key_change = self._columns.key_change(used)
         if key_change is not None:
             # What has the key before it is applied with that key.

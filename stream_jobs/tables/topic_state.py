@@ -1,23 +1,32 @@
-"""What the driver keeps of a topic between batches."""
+"""The state of each topic that the driver keeps between batches, and the offsets of all mirrors.
+
+A new checkpoint begins at the offsets that the mirrors hold themselves (`MirrorOffsets`).
+"""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from connector.errors import MirrorError, mirror, mirror_choices
-from stream_jobs.apply.modes.choice import MODES
-from stream_jobs.folders.paths import table_path
+from connector.foundation.errors import MirrorError, mirror, mirror_choices
+from stream_jobs.apply.modes import MODES
+from stream_jobs.paths import table_path
+from stream_jobs.source.topics import nest_offsets
+from stream_jobs.tables.mirror_metadata import refuse_other_choices, refuse_other_mode
 from stream_jobs.tables.mirror_table import MirrorTable, mirror_path
-from stream_jobs.tables.table_properties import refuse_other_choices, refuse_other_mode
+from stream_jobs.tables.schema_registry import SchemaRegistry
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from stream_jobs.apply.modes.mode import Mode
-    from stream_jobs.choices.table_choices import TableChoices
     from stream_jobs.delta.storage import Storage
-    from stream_jobs.schema.table_schema import TableSchema
     from stream_jobs.settings import TableSettings
-    from stream_jobs.tables.schema_registry import SchemaRegistry
+    from stream_jobs.source.client import KafkaClient
+    from stream_jobs.source.table_schema import TableSchema
+    from stream_jobs.source.topics import Offsets
+    from stream_jobs.tables.table_options import TableOptionsResolver
 
 
 @dataclass(slots=True)
@@ -60,7 +69,7 @@ class TopicStates:
     """The topics that had records; a mirror is looked at when its topic first has some."""
 
     def __init__(
-        self, storage: Storage, base: str, registry: SchemaRegistry, choices: TableChoices
+        self, storage: Storage, base: str, registry: SchemaRegistry, choices: TableOptionsResolver
     ) -> None:
         """Look for mirrors in `storage`, whose root is `base`; tables have `choices`."""
         self._storage = storage
@@ -130,3 +139,41 @@ class TopicStates:
         if others and found is None:
             raise twice
         return found
+
+
+# A bucket answers slowly, but many questions at the same time.
+_THREADS: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorOffsets:
+    """Finds the offsets in the mirrors; Spark sends it to the process of the stream."""
+
+    storage: Storage
+    base: str  # the root of the storage
+    prefix: str
+    choices: TableOptionsResolver
+
+    def __call__(self, client: KafkaClient, topics: Iterable[str]) -> Offsets:
+        """Return the offsets of those of `topics` that have a mirror.
+
+        A mirror that cannot be read has none here: its first batch tells of it.
+        """
+        registry = SchemaRegistry(client, self.prefix, choices=self.choices)
+        registry.refresh()
+        states = TopicStates(self.storage, self.base, registry, self.choices)
+        # A table without a schema record has no mirror.
+        known = [topic for topic in topics if registry.history(topic)]
+
+        def of(topic: str) -> dict[int, int]:
+            try:
+                found = states.of(topic).mirror
+            except MirrorError:
+                return {}
+            return {} if found is None else dict(found.progress.offsets)
+
+        with ThreadPoolExecutor(_THREADS) as pool:
+            found = list(zip(known, pool.map(of, known), strict=True))
+        return nest_offsets(
+            {(topic, number): at for topic, offsets in found for number, at in offsets.items()}
+        )

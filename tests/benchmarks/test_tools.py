@@ -9,8 +9,8 @@ from benchmarks.targets import tools_targets
 from benchmarks.tools import FILTERED, FLASHBACK, PLAIN, PLAIN_TO_NULL, PMR, STAT
 from benchmarks.tools_documents import tools_summary, tools_text
 from benchmarks.tools_log import with_other_table
-from connector.reader.file_log import FileLog
-from connector.reader.file_options import FileOptions
+from connector.binlog.files.byte_source import FileOptions
+from connector.binlog.files.file_log import FileLog
 from tests.binlog.log_bytes import event as framed
 from tests.binlog.log_bytes import format_description
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.binlog.decoder import EventDecoder
-from connector.binlog.framing.version import detect_version
+from connector.binlog.header import detect_version
 from tests.binlog.source_log import MAGIC, split
 
 if TYPE_CHECKING:

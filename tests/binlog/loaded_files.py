@@ -14,7 +14,7 @@ from connector.binlog.events.load import (
     DeleteFileEvent,
     ExecLoadEvent,
 )
-from connector.binlog.events.statement import ExecuteLoadQueryEvent
+from connector.binlog.events.query import ExecuteLoadQueryEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import zlib
 
-from connector.binlog.columns.column_types import ColumnType
-from connector.binlog.framing.event_types import EventType
+from connector.binlog.columns.column import ColumnType
+from connector.binlog.header import EventType
 
 # Post-header lengths as MySQL 8.0 writes them, by event type from 1 on.
 POST_HEADER_LENGTHS = bytes.fromhex(

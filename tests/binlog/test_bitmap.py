@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connector.binlog.columns.bitmap import all_set, bitmap_length, is_set, set_indexes
+from connector.binlog.columns.row_images import all_set, bitmap_length, is_set, set_indexes
 
 _BITS = st.lists(st.booleans(), max_size=70)
 

@@ -2,19 +2,17 @@ from __future__ import annotations
 
 import pytest
 
-from connector.binlog.columns.column_types import ColumnType
+from connector.binlog.columns.column import ColumnType
 from connector.binlog.decoder import EventDecoder
-from connector.binlog.events.control import IgnorableEvent, RotateEvent, StopEvent
+from connector.binlog.events.control import HeartbeatEvent, IgnorableEvent, RotateEvent, StopEvent
 from connector.binlog.events.format_description import FormatDescriptionEvent
-from connector.binlog.events.heartbeat import HeartbeatEvent
 from connector.binlog.events.mariadb import MariadbGtidEvent
 from connector.binlog.events.rows import RowsEvent
-from connector.binlog.events.rows_head import DUMMY_TABLE_ID, RowsKind
-from connector.binlog.events.table_map import TableMapEvent
+from connector.binlog.events.rows_header import DUMMY_TABLE_ID, RowsKind
+from connector.binlog.events.table_map import TABLE_MAPS_MAX, TableMapEvent
 from connector.binlog.events.transaction import XidEvent
-from connector.binlog.framing.event_types import EventType, event_name
-from connector.binlog.table_maps import TABLE_MAPS_MAX
-from connector.errors import EventError
+from connector.binlog.header import EventType, event_name
+from connector.foundation.errors import EventError
 from tests.binlog.log_bytes import (
     FORMAT_DESCRIPTION,
     POST_HEADER_LENGTHS,

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from connector.binlog.columns.json_document import json_text
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.events.rows import RowsEvent
-from connector.binlog.framing.event_types import EventType
-from connector.errors import DecodeError, EventError
+from connector.binlog.header import EventType
+from connector.foundation.errors import DecodeError, EventError
 from tests.binlog.log_bytes import (
     FORMAT_DESCRIPTION,
     checksummed,

@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.binlog.checksum import CHECKSUM_LENGTH
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
 from connector.binlog.events.load import ExecLoadEvent
-from connector.binlog.framing.checksum import CHECKSUM_LENGTH
-from connector.binlog.framing.event_types import EventType
-from connector.binlog.framing.header import HEADER_LENGTH
-from connector.binlog.framing.version import BinlogVersion
+from connector.binlog.header import HEADER_LENGTH, BinlogVersion, EventType
 from tests.binlog.log_bytes import FORMAT_DESCRIPTION, event, start_v3
 
 if TYPE_CHECKING:

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.binlog.columns.values import ABSENT, JsonDiff, JsonDiffs, JsonOperation
+from connector.binlog.checksum import ChecksumAlgorithm
+from connector.binlog.columns.column import ABSENT, JsonDiff, JsonDiffs, JsonOperation
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.event import TransactionPayloadEvent
+from connector.binlog.events.compression import CompressionType
 from connector.binlog.events.control import RotateEvent, StopEvent
 from connector.binlog.events.format_description import FormatDescriptionEvent
 from connector.binlog.events.gtid_tagged import GtidTaggedEvent
@@ -18,8 +20,8 @@ from connector.binlog.events.mariadb import (
     MariadbGtidEvent,
     MariadbGtidListEvent,
 )
+from connector.binlog.events.query import QueryEvent
 from connector.binlog.events.rows import RowsEvent
-from connector.binlog.events.statement import QueryEvent
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.events.transaction import (
     AnonymousGtidEvent,
@@ -27,9 +29,7 @@ from connector.binlog.events.transaction import (
     PreviousGtidsEvent,
     XidEvent,
 )
-from connector.binlog.events.transaction_payload import CompressionType
-from connector.binlog.framing.checksum import ChecksumAlgorithm
-from connector.errors import EventError
+from connector.foundation.errors import EventError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

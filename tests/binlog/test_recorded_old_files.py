@@ -11,18 +11,13 @@ from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent
 from connector.binlog.events.control import IncidentEvent, RotateEvent
 from connector.binlog.events.format_description import StartEventV3
 from connector.binlog.events.load import CreateFileEvent, LoadFlag, LoadFormat
+from connector.binlog.events.query import DuplicateHandling, ExecuteLoadQueryEvent, QueryEvent
 from connector.binlog.events.rows import RowsEvent
-from connector.binlog.events.statement import (
-    DuplicateHandling,
-    ExecuteLoadQueryEvent,
-    QueryEvent,
-)
 from connector.binlog.events.table_map import TableMapEvent
-from connector.binlog.framing.event_types import event_name
-from connector.binlog.framing.version import BinlogVersion, detect_version
-from connector.errors import EventError, log_rows
+from connector.binlog.header import BinlogVersion, detect_version, event_name
+from connector.foundation.errors import EventError, log_rows
 from tests.binlog.loaded_files import loaded_files
-from tests.errors.texts import text_of
+from tests.foundation.errors.texts import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

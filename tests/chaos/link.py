@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from local_stack.managed_server import HOST, free_port
+from local_stack.server import HOST, free_port
 
 if TYPE_CHECKING:
     from local_stack import Endpoint

@@ -10,7 +10,7 @@ from pymysql.constants import ER
 from pymysql.cursors import DictCursor
 from pymysql.err import OperationalError
 
-from connector.gtid import GtidSet, MariadbGtidSet
+from connector.binlog.gtid import GtidSet, MariadbGtidSet
 from local_stack import MariadbServer, MysqlServer, connect
 from tests.chaos.failure import ChaosFailure
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pymysql
 
-from connector.settings.loader import load_settings
-from connector.source.server.mysql_server import MysqlServer
-from connector.source.start.configured_start import resolve_start
-from connector.source.stream.dump_request import open_stream
+from connector.foundation.settings.configuration import load_settings
+from connector.replication.dump import open_stream
+from connector.replication.server.mysql_server import MysqlServer
+from connector.replication.start_setting import resolve_start
 from local_stack import connect
 from tests.chaos.kind import Kind
 from tests.chaos.link import End
@@ -20,7 +20,7 @@ from tests.chaos.replication import alter, ask
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from connector.settings.sections import SourceSettings
+    from connector.foundation.settings.sections import SourceSettings
     from local_stack import Endpoint
     from tests.chaos.stage import Stage
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
-from connector.contract import (
+from connector.foundation.contract import (
     HEADER_OP,
     HEADER_SEQ,
     OP_CREATE,

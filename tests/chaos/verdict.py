@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pymysql.cursors import DictCursor
 
-from connector.contract import OP_READ
+from connector.foundation.contract import OP_READ
 from local_stack import connect
 from tests.chaos.tables import HOT_ROWS, TABLES, RowId
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from typer.main import get_command
 
-from stream_jobs.cli.arguments import parsers
+from stream_jobs.run.arguments import parsers
 from tests.application import app
 from tests.cli import roff
 

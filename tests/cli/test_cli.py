@@ -14,14 +14,14 @@ import pytest
 import structlog
 from typer.testing import CliRunner
 
-from connector import compiled
 from connector.cli.daemon import exit_code_of
-from connector.cli.logs import configure_logging
-from connector.errors import pipeline_commands
-from connector.settings.sections import LogSettings
-from connector.system.signals import StoppedHard
+from connector.cli.daemon_log import configure_logging
+from connector.foundation import compiled
+from connector.foundation.errors import pipeline_commands
+from connector.foundation.operating_system import StoppedHard
+from connector.foundation.settings.sections import LogSettings
 from tests.application import app
-from tests.errors.texts import shown
+from tests.foundation.errors.texts import shown
 
 
 def test_the_version_is_the_packages() -> None:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.cli.config import Reference
-from connector.settings.sections import Settings
+from connector.foundation.settings.sections import Settings
 from stream_jobs.settings import Settings as JobSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from connector.settings.files import FileSettings
+    from connector.foundation.settings.file_settings import FileSettings
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import structlog
 
-from connector.cli.logs import configure_logging
-from connector.contract.ecs import NAMES
-from connector.errors import SourceUnavailable, fields, stream_positions
-from connector.settings.sections import LogSettings
+from connector.cli.daemon_log import configure_logging
+from connector.foundation.ecs import NAMES
+from connector.foundation.errors import SourceUnavailable, fields, stream_positions
+from connector.foundation.settings.sections import LogSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

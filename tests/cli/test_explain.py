@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from connector.errors.catalogue import codes
+from connector.foundation.errors.catalogue import codes
 
 
 def explain(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 from connector.cli import examples
 from connector.cli.config import Reference
-from connector.errors import options
-from connector.errors.message import Message
+from connector.foundation.errors import options
+from connector.foundation.errors.message import Message
 from tests.application import app
 
 ROOT = Path(__file__).parents[2]

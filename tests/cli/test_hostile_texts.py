@@ -19,39 +19,36 @@ from rich.console import Console
 
 from connector.cli.application import application
 from connector.cli.check import _table as table_of_findings
-from connector.cli.failure import errors
-from connector.cli.logs import configure_logging
+from connector.cli.check import show_row_gaps
+from connector.cli.daemon_log import configure_logging
+from connector.cli.exit_codes import errors
 from connector.cli.quarantine import _table as table_of_fences
-from connector.cli.row_gaps import show_row_gaps
 from connector.cli.snapshot import _tell_end
 from connector.cli.verify_mirror import _printed
 from connector.cli.verify_topics import _print
-from connector.errors import SourceRefused, source_rows, source_server
-from connector.errors.message import Message
-from connector.errors.visible import visible_json
-from connector.proof.outcome import EpochOutcome, Example, Outcome, Place, TopicCounts
-from connector.quarantine.core.fences import Fence
-from connector.settings.sections import LogSettings
-from connector.snapshot.table_state import TableState
-from connector.source.checks.finding import Finding, Severity
-from connector.source.checks.row_gap import RowGap
+from connector.foundation.errors import SourceRefused, source_rows, source_server
+from connector.foundation.errors.message import Message
+from connector.foundation.errors.visible import visible_json
+from connector.foundation.settings.sections import LogSettings
+from connector.stream.quarantine.fences import Fence
+from connector.stream.snapshot.table_state import TableState
+from connector.stream.source.findings import Finding, RowLoggingGap, Severity
 from stream_jobs.__main__ import main as mirror
-from stream_jobs.cli.arguments import parsers
-from stream_jobs.cli.cuts_command import show_cuts
-from stream_jobs.cli.status_command import _job_lines
-from stream_jobs.cli.status_command import _print as print_status
-from stream_jobs.cuts.cut import Cut
-from stream_jobs.cuts.store import CutStore
-from stream_jobs.delta.local_storage import LocalStorage
-from stream_jobs.quarantine.set_aside import SetAside, TablesSetAside
-from stream_jobs.replica.lines import Lines
-from stream_jobs.report.overview import SET_ASIDE, TableStatus
-from stream_jobs.report.run_record import Failure
-from stream_jobs.report.status import StatusLines
-from stream_jobs.report.terminal import TerminalLines
-from stream_jobs.run.job_status import JobStatus
+from stream_jobs.cuts.cut import Cut, CutStore
+from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.replica.loop import ReplicaLines
+from stream_jobs.run.arguments import parsers
+from stream_jobs.run.console_lines import TerminalLines
+from stream_jobs.run.cuts_command import show_cuts
+from stream_jobs.run.job_state import JobStatus, RunFailure
+from stream_jobs.run.overview import SET_ASIDE, TableStatus
+from stream_jobs.run.status_command import _job_lines
+from stream_jobs.run.status_command import _print as print_status
+from stream_jobs.run.status_lines import StatusLines
 from stream_jobs.settings import KafkaSettings, MirrorSettings, Settings
+from stream_jobs.tables.quarantine_files import QuarantinedTable, QuarantineFiles
 from verification.report import Difference, TableResult
+from verification.topics.outcome import EpochOutcome, Example, Outcome, Place, TopicCounts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,7 +68,7 @@ def _run(_: Path) -> None:
 
 def _check(_: Path) -> None:
     not_seen = Message(source_rows.NOT_SEEN, {"rights": "SUPER"})
-    gap = RowGap("row images: PKE", Message(source_rows.NO_KEY, {}), ((HOSTILE, HOSTILE),))
+    gap = RowLoggingGap("row images: PKE", Message(source_rows.NO_KEY, {}), ((HOSTILE, HOSTILE),))
     show_row_gaps(Console(), [gap], not_seen)
     found = Finding(HOSTILE, HOSTILE, HOSTILE, ok=False, problem=not_seen, severity=Severity.ERROR)
     Console(width=200).print(table_of_findings([found]))
@@ -131,7 +128,7 @@ def _mirror_run(_: Path) -> None:
 
 
 def _mirror_status(_: Path) -> None:
-    failure = Failure("2026-11-27T00:00:00+00:00", "M101", HOSTILE)
+    failure = RunFailure("2026-11-27T00:00:00+00:00", "M101", HOSTILE)
     job = JobStatus("failed", HOSTILE, HOSTILE, 1, "x", "y", "processingTime", failure)
     aside = TableStatus(HOSTILE, HOSTILE, SET_ASIDE, code="M101", reason=HOSTILE)
     console = Console(width=400)
@@ -155,7 +152,7 @@ def _mirror_cuts(folder: Path) -> None:
 def _mirror_replica(_: Path) -> None:
     cut: dict[str, Any] = {"cut": 1, "seconds": 1.0, "tables": 1, "deleted": 1, "inserted": 1}
     for form in ("console", "json"):
-        lines = Lines(sys.stdout, form, HOSTILE)
+        lines = ReplicaLines(sys.stdout, form, HOSTILE)
         lines.write("started", target=HOSTILE, mirror=HOSTILE)
         named = {"loaded": [HOSTILE], "left_out": {HOSTILE: HOSTILE}, "lag_seconds": 1.0}
         lines.write("cut_applied", **cut, **named)
@@ -167,8 +164,8 @@ def _mirror_resume(folder: Path) -> None:
         f'name = "shop"\n[kafka]\nbootstrap_servers = ["unused:1"]\ntopic_prefix = "shop"\n'
         f'[mirror]\npath = "{folder}"\n'
     )
-    files = TablesSetAside(LocalStorage(str(folder)), str(folder))
-    files.put(SetAside("shop.t", HOSTILE, "1", "x", "M101", HOSTILE, 0, 1, {}))
+    files = QuarantineFiles(LocalStorage(str(folder)), str(folder))
+    files.put(QuarantinedTable("shop.t", HOSTILE, "1", "x", "M101", HOSTILE, 0, 1, {}))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sys.argv", ["mirror", "resume", str(config), "--all"])
         assert mirror() == 0
@@ -177,7 +174,7 @@ def _mirror_resume(folder: Path) -> None:
 COMMANDS: dict[str, Callable[[Path], None] | str] = {
     "run": _run,
     "check": _check,
-    "status": "tests/status/test_terminal.py",
+    "status": "tests/stream/status/test_terminal.py",
     "config": "tests/cli/test_config.py",  # it has nothing of others
     "import-debezium": "tests/cli/test_import_debezium.py",
     "snapshot": _snapshot,
@@ -185,9 +182,9 @@ COMMANDS: dict[str, Callable[[Path], None] | str] = {
     "explain": _explain,
     "rules": "tests/integration/logging_rules/test_rules_command.py",
     "demo": "tests/local_stack/demo/test_display.py",
-    "dump": "tests/dump/test_hostile_names.py",
-    "stat": "tests/dump/test_hostile_names.py",
-    "flashback": "tests/dump/test_hostile_names.py",
+    "dump": "tests/logs/dump/test_hostile_names.py",
+    "stat": "tests/logs/dump/test_hostile_names.py",
+    "flashback": "tests/logs/dump/test_hostile_names.py",
     "quarantine": _quarantine,
 }
 OF_MIRROR: dict[str, Callable[[Path], None]] = {

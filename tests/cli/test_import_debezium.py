@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner
 
-from connector.errors import migration
-from connector.errors import settings_files as codes
-from connector.settings.loader import load_settings
-from connector.settings.sections import NotificationSettings, SignalSettings
+from connector.foundation.errors import migration
+from connector.foundation.errors import settings_files as codes
+from connector.foundation.settings.configuration import load_settings
+from connector.foundation.settings.sections import NotificationSettings, SignalSettings
 from tests.application import app
-from tests.errors.texts import shown
+from tests.foundation.errors.texts import shown
 
 if TYPE_CHECKING:
-    from connector.settings.sections import Settings
+    from connector.foundation.settings.sections import Settings
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 LEAST = {

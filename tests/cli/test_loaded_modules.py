@@ -14,11 +14,11 @@ LOG = Path(__file__).parents[1] / "golden" / "files" / "mysql-8.0.31" / "checksu
 DAEMON = """
 from connector.cli.daemon import import_structlog
 import_structlog()
-import connector.cli.logs
-import connector.run.supervisor
-import connector.settings.loader
-import connector.status.recent_events
-import connector.system.core_files
+import connector.cli.daemon_log
+import connector.stream.run.supervisor
+import connector.foundation.settings.configuration
+import connector.stream.status.status_log
+import connector.foundation.operating_system
 """
 
 
@@ -36,9 +36,9 @@ def loaded_by(*arguments: str) -> set[str]:
 
 def test_the_daemon_loads_nothing_for_terminals_conditions_and_old_character_sets() -> None:
     loaded = loaded_by("-c", DAEMON)
-    assert {"connector.run.supervisor", "kafka", "pydantic"} <= loaded
+    assert {"connector.stream.run.supervisor", "kafka", "pydantic"} <= loaded
     assert not {"pygments", "rich.console", "sqlglot"} & loaded
-    assert "connector.binlog.charsets.other_sets" not in loaded
+    assert "connector.binlog.character_set_tables" not in loaded
 
 
 @pytest.mark.parametrize(
@@ -55,9 +55,15 @@ def test_a_command_that_reads_files_loads_no_typer_and_no_clients(
     command: list[str],
 ) -> None:
     loaded = loaded_by("-m", "connector", *command, str(LOG))
-    assert {"connector.cli.plain", "connector.dump.logs"} <= loaded
+    assert {"connector.cli.arguments", "connector.logs.inputs"} <= loaded
     clients = {"asyncio", "cryptography", "kafka", "prometheus_client", "pymysql", "ssl"}
-    others = {"connector.contract", "connector.reader.library", "pydantic", "sqlglot", "structlog"}
+    others = {
+        "connector.foundation.contract",
+        "connector.binlog.files.binlog_reader",
+        "pydantic",
+        "sqlglot",
+        "structlog",
+    }
     # Nothing here is compressed, and no digits are written.
     unused = {"connector.cli.application", "gzip", "orjson", "typer", "zstandard"}
     assert not (clients | others | unused) & loaded

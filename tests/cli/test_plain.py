@@ -12,10 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 from connector.cli.application import application
-from connector.cli.plain import plain_call
+from connector.cli.arguments import plain_call
 
 if TYPE_CHECKING:
-    from connector.cli.option_groups import Grouped
+    from connector.cli.arguments import Grouped
 
 PLAIN = (
     "dump",

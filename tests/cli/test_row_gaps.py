@@ -6,10 +6,10 @@ from io import StringIO
 
 from rich.console import Console
 
-from connector.cli.row_gaps import show_row_gaps
-from connector.errors import source_rows
-from connector.errors.message import Message
-from connector.source.checks.row_gap import RowGap
+from connector.cli.check import show_row_gaps
+from connector.foundation.errors import source_rows
+from connector.foundation.errors.message import Message
+from connector.stream.source.findings import RowLoggingGap
 
 NOT_SEEN = Message(source_rows.NOT_SEEN, {"rights": "SUPER"})
 LAST = (
@@ -18,7 +18,7 @@ LAST = (
 )
 
 
-def shown(*gaps: RowGap) -> str:
+def shown(*gaps: RowLoggingGap) -> str:
     output = StringIO()
     show_row_gaps(Console(file=output, width=80), gaps, NOT_SEEN)
     return output.getvalue()
@@ -26,7 +26,7 @@ def shown(*gaps: RowGap) -> str:
 
 def test_five_tables_are_shown_with_the_number_of_the_others() -> None:
     places = tuple((f"shop.t{number}", "ALTER TABLE …") for number in range(1, 1201))
-    gap = RowGap("row images: PKE", Message(source_rows.NO_KEY, {}), places)
+    gap = RowLoggingGap("row images: PKE", Message(source_rows.NO_KEY, {}), places)
     assert shown(gap) == (
         "Changes of followed tables that would not arrive as whole rows:\n"
         "row images: PKE: [S675] these tables have no primary key, and no unique key without "
@@ -42,7 +42,7 @@ def test_five_tables_are_shown_with_the_number_of_the_others() -> None:
 
 def test_a_schema_without_gaps_says_so() -> None:
     facts = {"objects": ["events"], "rights": ["EVENT"], "account": "'cdc'@'%'"}
-    hidden = RowGap("", Message(source_rows.HIDDEN, facts))
+    hidden = RowLoggingGap("", Message(source_rows.HIDDEN, facts))
     nothing = (
         "Nothing was found that keeps changes of followed tables from arriving as whole rows.\n"
     )

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
-from connector.errors import verification
+from connector.foundation.errors import verification
 from tests.application import app
-from tests.errors.texts import shown
+from tests.foundation.errors.texts import shown
 
 if TYPE_CHECKING:
-    from connector.errors.code import ErrorCode
+    from connector.foundation.errors.code import ErrorCode
 
 
 @pytest.mark.parametrize(

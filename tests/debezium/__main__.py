@@ -31,7 +31,7 @@ from benchmarks.debezium import FAIR, MARIADB, DebeziumConnector
 from benchmarks.home import Home
 from benchmarks.stack import PASSWORD, USER, Stack
 from local_stack import KafkaBroker, MariadbServer, MysqlServer, connect
-from local_stack.schema_registry import SchemaRegistryServer
+from local_stack.kafka import SchemaRegistryServer
 from tests.debezium import story
 from tests.debezium.comparison import (
     GOLDEN,

@@ -5,23 +5,23 @@ from __future__ import annotations
 import gzip
 from typing import TYPE_CHECKING
 
-from connector.changes.assembler import TransactionAssembler
-from connector.changes.receiver import ChangeReceiver
-from connector.changes.table_filter import TableFilter
-from connector.envelope.record_encoder import RecordEncoder
-from connector.progress.order import TransactionOrder
-from connector.system.temporary_folder import TemporaryFolder
+from connector.binlog.table_filter import TableFilter
+from connector.foundation.operating_system import TemporaryFolder
+from connector.stream.changes.assembler import TransactionAssembler
+from connector.stream.changes.receiver import ChangeReceiver
+from connector.stream.envelope.record_encoder import RecordEncoder
+from connector.stream.progress.sequences import TransactionOrder
 from tests.debezium.comparison import LOG
-from tests.envelope.collected import Collected
 from tests.golden.golden import decoded_events
+from tests.stream.envelope.collected import Collected
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from connector.changes.receiver import Committed
-    from connector.changes.transaction import RowsChange, StatementChange
-    from connector.envelope.options import EnvelopeOptions
-    from connector.records.record import Record
+    from connector.foundation.kafka_records import Record
+    from connector.stream.changes.receiver import TransactionEnd
+    from connector.stream.changes.transaction import RowsChange, StatementChange
+    from connector.stream.envelope.options import EnvelopeOptions
 
 
 class _Encoding(ChangeReceiver):
@@ -37,7 +37,7 @@ class _Encoding(ChangeReceiver):
     def statement(self, change: StatementChange) -> None:
         self._encoder.statement(change, 0)
 
-    def committed(self, committed: Committed) -> None:
+    def committed(self, committed: TransactionEnd) -> None:
         del committed
 
 

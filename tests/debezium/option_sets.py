@@ -6,15 +6,15 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from connector.envelope.debezium.form import DebeziumForm
-from connector.envelope.options import EnvelopeOptions
-from connector.settings.envelope import EnvelopeSettings
-from connector.settings.sections import SourceSettings
-from connector.source.server.column_choice import column_choice
+from connector.foundation.settings.envelope import EnvelopeSettings
+from connector.foundation.settings.sections import SourceSettings
+from connector.stream.envelope.debezium.profile import DebeziumProfile
+from connector.stream.envelope.options import EnvelopeOptions
+from connector.stream.source.record_options import column_choice
 from tests.debezium.story import DATABASE
 
 if TYPE_CHECKING:
-    from connector.envelope.registered.schema_ids import SchemaIds
+    from connector.stream.envelope.debezium.registry_schemas import SchemaIds
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class OptionSet:
             flavour,
             "1",
             tombstones=self.tombstones,
-            debezium=DebeziumForm.of_options(chosen.of_debezium),
+            debezium=DebeziumProfile.of_options(chosen.of_debezium),
             columns=column_choice(self.source_settings(database)),
             schema_ids=schema_ids,
         )

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import fastavro
 
-from connector.envelope.registered.schema_ids import PREFIX_BYTES, SchemaIds, prefix_id
+from connector.stream.envelope.debezium.registry_schemas import PREFIX_BYTES, SchemaIds, prefix_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from connector.envelope.registered.schema_ids import SchemaType
+    from connector.stream.envelope.debezium.registry_schemas import SchemaType
 
 
 class NumberedSchemas(SchemaIds):

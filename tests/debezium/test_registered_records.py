@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from connector.proof.readable_values import ReadableValues
 from tests.debezium.comparison import GOLDEN
 from tests.debezium.encoded_log import encoded_log
 from tests.debezium.option_sets import SETS
 from tests.debezium.registered import NumberedSchemas, readable
 from tests.debezium.story import DATABASE, SERVERS
+from verification.topics.record_difference import RegistryValues
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from connector.envelope.options import EnvelopeOptions
-    from connector.records.record import Record
+    from connector.foundation.kafka_records import Record
+    from connector.stream.envelope.options import EnvelopeOptions
 
 # Together they have every form of every type.
 CHOSEN = ("defaults", "texts", "connect", "nanoseconds", "flat_rewritten")
@@ -60,7 +60,7 @@ def test_avro_has_the_values_of_json(tmp_path: Path, name: str) -> None:
     written = records(tmp_path, replace(options(name, **formats), schema_ids=ids))
     wanted = records(tmp_path, options(name, key_format="json", value_format="json"))
     assert len(written) == len(wanted)
-    own = ReadableValues(ids)
+    own = RegistryValues(ids)
     for each, plain in zip(written, wanted, strict=True):
         assert (each.topic, each.headers) == (plain.topic, plain.headers)
         for found, text in ((each.key, plain.key), (each.value, plain.value)):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.settings.sections import Settings
-from connector.snapshot.record_options import record_options
+from connector.foundation.settings.sections import Settings
+from connector.stream.source.record_options import record_options
 from tests.debezium.comparison import seen
 from tests.debezium.encoded_log import encoded_log
 from tests.debezium.transformations import DATABASE, FOLDER, RECORDS, SETS, as_text
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from connector.envelope.options import EnvelopeOptions
+    from connector.stream.envelope.options import EnvelopeOptions
     from tests.debezium.transformations import Transformed
 
 

@@ -14,22 +14,22 @@ from connector.binlog.decoder import EventDecoder
 from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.table_map import TableMapEvent
-from connector.binlog.framing.event_types import EventType
-from connector.codec.payload import PayloadReader
-from connector.envelope.filters.row_filter import FilteredTable
-from connector.errors import ConfigError, DecodeError, UnsupportedChange
-from connector.gtid import GtidSet, MariadbGtidSet
+from connector.binlog.gtid import GtidSet, MariadbGtidSet
+from connector.binlog.header import EventType
+from connector.binlog.payload_reader import PayloadReader
+from connector.foundation.errors import ConfigError, DecodeError, UnsupportedChange
+from connector.foundation.settings.envelope import FilterSettings
 from connector.reader import open_binlog
-from connector.settings.routing import FilterSettings
-from connector.snapshot.row_filters import ConditionFilters
-from connector.wire.event_stream import EventStream
+from connector.replication.protocol.event_stream import EventStream
+from connector.stream.envelope.debezium.row_filter import FilteredTable
+from connector.stream.source.row_filters import ConditionFilters
 from tests.binlog.log_bytes import FORMAT_DESCRIPTION, event, table_map_of_every_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from connector.binlog.event import Event
-    from connector.contract import SchemaColumn
+    from connector.foundation.contract import SchemaColumn
 
 TESTS = Path(__file__).parents[1]
 FOLDERS = (TESTS / "golden" / "files", TESTS.parents[1] / "shared" / "binlogs")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import gzip
 from typing import TYPE_CHECKING
 
-from connector.dump.events.format import EventsFormat
-from connector.dump.json.format import JsonFormat
-from tests.dump.written import lines_of
+from connector.logs.dump.events_format import EventsFormat
+from connector.logs.dump.json.format import JsonFormat
 from tests.golden.replay import replay, replayed_and_recorded
+from tests.logs.dump.written import lines_of
 
 if TYPE_CHECKING:
     from tests.golden.golden import GoldenLog, GoldenRecording

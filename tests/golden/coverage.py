@@ -14,14 +14,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from connector.binlog.columns.column_types import ColumnType
-from connector.binlog.events.control import IgnorableEvent, SlaveEvent
-from connector.binlog.events.encryption import StartEncryptionEvent
-from connector.binlog.events.group_replication import TransactionContextEvent, ViewChangeEvent
+from connector.binlog.columns.column import ColumnType
+from connector.binlog.events.control import (
+    IgnorableEvent,
+    SlaveEvent,
+    StartEncryptionEvent,
+    TransactionContextEvent,
+    ViewChangeEvent,
+)
 from connector.binlog.events.load import LoadEvent
-from connector.binlog.events.partial_row_data import PartialRowDataEvent
+from connector.binlog.events.mariadb import PartialRowDataEvent
 from connector.binlog.events.rows import RowsEvent
-from connector.binlog.framing.event_types import EventType
+from connector.binlog.header import EventType
 from tests.golden.evidence import (
     golden_evidence,
     keep_evidence,

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
-from connector.binlog.framing.event_types import EventType
-from connector.settings.sections import SourceSettings
-from connector.source.server.mysql_server import MysqlServer
-from connector.wire.event_stream import EventStream
-from connector.wire.replication_commands import ComBinlogDump, DumpFlags
+from connector.binlog.header import EventType
+from connector.foundation.settings.sections import SourceSettings
+from connector.replication.protocol.commands import ComBinlogDump, DumpFlags
+from connector.replication.protocol.event_stream import EventStream
+from connector.replication.server.mysql_server import MysqlServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

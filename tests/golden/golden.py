@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.event import TransactionPayloadEvent
-from connector.binlog.framing.version import detect_version
+from connector.binlog.header import detect_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -11,8 +11,8 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from connector.binlog.framing.version import detect_version
-from connector.codec.payload import PayloadReader
+from connector.binlog.header import detect_version
+from connector.binlog.payload_reader import PayloadReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

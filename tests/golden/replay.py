@@ -10,17 +10,15 @@ import re
 import struct
 from typing import TYPE_CHECKING
 
-from connector.binlog.columns.column_types import ColumnType
-from connector.binlog.columns.json_patch import apply_json_diffs
-from connector.binlog.columns.values import ABSENT, EnumIndex, Geometry, JsonDiffs
+from connector.binlog.columns.column import ABSENT, ColumnType, EnumIndex, Geometry, JsonDiffs
+from connector.binlog.columns.json import apply_json_diffs
 from connector.binlog.events.rows import RowsEvent
 from tests.golden.golden import with_inner_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from connector.binlog.columns.column import Column
-    from connector.binlog.columns.values import Value
+    from connector.binlog.columns.column import Column, Value
     from connector.binlog.event import Event
     from connector.binlog.events.row_reader import Row
     from tests.golden.tables import RecordedColumn, RecordedTable, Rows

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.binlog.columns.column_types import ColumnType
-from connector.binlog.framing.event_types import EventType
+from connector.binlog.columns.column import ColumnType
+from connector.binlog.header import EventType
 from tests.golden.coverage import (
     PAGE,
     PROJECT,

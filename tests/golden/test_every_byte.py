@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector import compiled
+from connector.binlog.checksum import CHECKSUM_LENGTH
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
+from connector.binlog.events.query import QueryEvent
 from connector.binlog.events.rows import RowsEvent
-from connector.binlog.events.statement import QueryEvent
-from connector.binlog.framing.checksum import CHECKSUM_LENGTH
-from connector.binlog.framing.event_types import EventType
-from connector.binlog.framing.header import HEADER_LENGTH
-from connector.codec.payload import PayloadReader
+from connector.binlog.header import HEADER_LENGTH, EventType
+from connector.binlog.payload_reader import PayloadReader
+from connector.foundation import compiled
 from tests.golden.golden import decoded_events, logs_and_dumps, with_inner_events
 from tests.golden.ledger import Ledger
 

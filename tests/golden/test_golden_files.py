@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.binlog.checksum import CHECKSUM_LENGTH
 from connector.binlog.event import TransactionPayloadEvent
-from connector.binlog.events.control import IgnorableEvent
-from connector.binlog.events.heartbeat import HeartbeatEvent
+from connector.binlog.events.control import HeartbeatEvent, IgnorableEvent
 from connector.binlog.events.mariadb import MariadbGtidEvent, MariadbGtidListEvent
+from connector.binlog.events.query import QueryEvent
 from connector.binlog.events.rows import RowsEvent
-from connector.binlog.events.statement import QueryEvent
 from connector.binlog.events.table_map import TableMapEvent
-from connector.binlog.framing.checksum import CHECKSUM_LENGTH
-from connector.dump.json.format import JsonFormat
+from connector.logs.dump.json.format import JsonFormat
 from tests.binlog.loaded_files import loaded_files
-from tests.dump.written import lines_of
 from tests.golden.check import (
     check_shown_events,
     check_tables,
@@ -32,6 +30,7 @@ from tests.golden.golden import (
     with_inner_events,
 )
 from tests.golden.script import SQL_FOLDER
+from tests.logs.dump.written import lines_of
 
 if TYPE_CHECKING:
     from connector.binlog.event import Event, EventBody

@@ -8,7 +8,7 @@ import zlib
 from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
-from connector.binlog.framing.event_types import EventType
+from connector.binlog.header import EventType
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from connector.gtid import GtidSet, MariadbGtidSet
+from connector.binlog.gtid import GtidSet, MariadbGtidSet
 from local_stack import MariadbServer, MysqlServer, connect
 from tests.integration.harness import wait_until
 

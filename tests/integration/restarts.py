@@ -11,26 +11,26 @@ from typing import TYPE_CHECKING
 from pydantic import SecretStr
 
 from connector.binlog.decoder import EventDecoder
-from connector.changes.table_filter import TableFilter
-from connector.envelope.options import EnvelopeOptions
-from connector.envelope.record_encoder import RecordEncoder
-from connector.errors import RolledBack
-from connector.progress.progress_record import Progress
-from connector.progress.stream_position import Instance, StreamPosition
-from connector.records.record_batch import BatchingTarget, BatchReceiver
-from connector.run.delivery_stream import DeliveryStream
-from connector.settings.sections import SourceSettings
-from connector.source.choice import choose_source
-from connector.source.stream.dump_request import open_stream
-from connector.system.temporary_folder import TemporaryFolder
-from connector.wire.event_stream import EventStream
+from connector.binlog.table_filter import TableFilter
+from connector.foundation.errors import RolledBack
+from connector.foundation.operating_system import TemporaryFolder
+from connector.foundation.record_batch import BatchingTarget, BatchReceiver
+from connector.foundation.settings.sections import SourceSettings
+from connector.replication.dump import open_stream
+from connector.replication.protocol.event_stream import EventStream
+from connector.stream.envelope.options import EnvelopeOptions
+from connector.stream.envelope.record_encoder import RecordEncoder
+from connector.stream.progress.progress_record import Progress
+from connector.stream.progress.stream_position import Instance, StreamPosition
+from connector.stream.run.delivery_stream import DeliveryStream
+from connector.stream.source.server_selection import choose_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from connector.records.record import Record
-    from connector.records.record_batch import RecordBatch
-    from connector.source.choice import CheckedSource
+    from connector.foundation.kafka_records import Record
+    from connector.foundation.record_batch import RecordBatch
+    from connector.stream.source.server_selection import CheckedSource
     from local_stack import Endpoint
 
 NOW_US = 1_700_000_000_000_000

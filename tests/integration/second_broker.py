@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from local_stack import KafkaBroker
-from local_stack.managed_server import HOST, free_port
+from local_stack.server import HOST, free_port
 
 if TYPE_CHECKING:
     from pathlib import Path

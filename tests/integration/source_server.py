@@ -6,7 +6,7 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from connector.settings.sections import SourceSettings
+from connector.foundation.settings.sections import SourceSettings
 from local_stack import MariadbServer, MysqlServer, connect
 from tests.integration.harness import wait_until
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import LocalStackError
+from connector.foundation.errors import LocalStackError
 from local_stack.cache import Cache
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from testcontainers.core.config import testcontainers_config
 
-from connector.errors import LocalStackError, local_stack
+from connector.foundation.errors import LocalStackError, local_stack
 from local_stack import SourceChoice, source_server
 from local_stack.container import MysqlContainer
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import LocalStackError, local_files
-from local_stack.archive import unpack_deb, unpack_tarball_of_jar
-from local_stack.debian import find_packages, mirror, unpack_packages
+from connector.foundation.errors import LocalStackError, local_files
+from local_stack.cache import unpack_deb, unpack_tarball_of_jar
+from local_stack.package_repositories import find_packages, mirror, unpack_packages
 
 if TYPE_CHECKING:
     from pathlib import Path

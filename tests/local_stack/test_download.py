@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import LocalStackError, local_files
-from connector.errors.message import Message
+from connector.foundation.errors import LocalStackError, local_files
+from connector.foundation.errors.message import Message
 from local_stack.download import Artifact, NotPublished, _fetch_one, _opener, fetch, read_text
 
 if TYPE_CHECKING:
-    from connector.errors.code import ErrorCode
+    from connector.foundation.errors.code import ErrorCode
     from local_stack.cache import Cache
     from tests.local_stack.conftest import Repository
 

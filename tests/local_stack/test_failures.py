@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from connector.errors import LocalStackError
+from connector.foundation.errors import LocalStackError
 from local_stack import MariadbServer, MysqlServer
-from local_stack.managed_server import free_port
+from local_stack.server import free_port
 
 
 def test_a_version_that_nobody_carries_is_refused(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_library_that_nobody_has_is_named(tmp_path: Path) -> None:
 def test_ports_that_are_all_taken_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        monkeypatch.setattr("local_stack.managed_server.PORTS", range(port, port + 1))
+        monkeypatch.setattr("local_stack.server.PORTS", range(port, port + 1))
         with pytest.raises(LocalStackError) as caught:
             free_port()
     assert caught.value.text == (

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import LocalStackError
+from connector.foundation.errors import LocalStackError
 from local_stack.kafka_jars import KAFKA_JARS
-from local_stack.maven import Jar, fetch_jars, repository
+from local_stack.package_repositories import Jar, fetch_jars, repository
 from local_stack.spark import SPARK_JARS
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import LocalStackError
+from connector.foundation.errors import LocalStackError
 from local_stack.process import GuardedProcess, log_tail
 
 if TYPE_CHECKING:

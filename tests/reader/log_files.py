@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from connector.binlog.columns.column_types import ColumnType
-from connector.binlog.framing.event_types import EventType
+from connector.binlog.columns.column import ColumnType
+from connector.binlog.header import EventType
 from tests.binlog.log_bytes import event, format_description, table_map, tlv
 
 MAGIC = b"\xfebin"

@@ -9,7 +9,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connector.errors import ConnectorError
+from connector.foundation.errors import ConnectorError
 from connector.reader import open_binlog
 from tests.length import length
 from tests.reader.log_files import three_transactions

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.binlog.framing.event_types import EventType
-from connector.errors import ConfigError, LogTruncated
+from connector.binlog.header import EventType
+from connector.foundation.errors import ConfigError, LogTruncated
 from connector.reader import open_binlog, open_binlogs
 from tests.reader.log_files import LogFile
 

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING
 import pytest
 import zstandard
 
-from connector.binlog.framing.version import BinlogVersion
-from connector.errors import ConfigError, EventError, LogRefused, LogTruncated, log_files
+from connector.binlog.header import BinlogVersion
+from connector.foundation.errors import ConfigError, EventError, LogRefused, LogTruncated, log_files
 from connector.reader import open_binlog
 from tests.binlog.log_bytes import event, format_description, old_query, start_v3, v1_event
-from tests.errors.texts import text_of
+from tests.foundation.errors.texts import text_of
 from tests.reader.log_files import MAGIC, LogFile, three_transactions
 
 if TYPE_CHECKING:
-    from connector.errors.code import ErrorCode
-    from connector.reader.byte_source import Source
+    from connector.binlog.files.byte_source import LogSource
+    from connector.foundation.errors.code import ErrorCode
 
 LOG = three_transactions()
 PACKED = {"gzip": gzip.compress(LOG.data, mtime=0), "zstd": zstandard.compress(LOG.data)}
 
 
-def positions(source: Source) -> list[int]:
+def positions(source: LogSource) -> list[int]:
     with open_binlog(source) as log:
         return [each.position for each in log]
 
@@ -51,7 +51,7 @@ def test_a_path_a_file_object_and_bytes_are_the_same_log(tmp_path: Path) -> None
     path = tmp_path / "binlog.000007"
     path.write_bytes(LOG.data)
     with path.open("rb") as opened, path.open("rb", buffering=0) as raw:
-        sources: list[Source] = [
+        sources: list[LogSource] = [
             path,
             str(path),
             LOG.data,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from connector.binlog.framing.event_types import EventType
-from connector.errors import EventError
+from connector.binlog.header import EventType
+from connector.foundation.errors import EventError
 from connector.reader import open_binlog
 from tests.reader.log_files import LogFile, image, rows_head
 

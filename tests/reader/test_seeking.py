@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 import zstandard
 
-from connector.binlog.framing.event_types import EventType
-from connector.errors import (
+from connector.binlog.gtid import Gtid, GtidSet
+from connector.binlog.header import EventType
+from connector.foundation.errors import (
     ConfigError,
     DecodeError,
     EventError,
@@ -17,17 +18,16 @@ from connector.errors import (
     LogTruncated,
     arguments,
 )
-from connector.gtid import Gtid, GtidSet
 from connector.reader import open_binlog, open_binlogs
 from tests.binlog.log_bytes import event
-from tests.errors.texts import text_of
+from tests.foundation.errors.texts import text_of
 from tests.reader.log_files import SERVER, LogFile, three_transactions
 
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from connector.reader.byte_source import Source
+    from connector.binlog.files.byte_source import LogSource
 
 LOG = three_transactions()
 LISTED = "`binlog-connector dump --format events` shows where events start"
@@ -37,7 +37,7 @@ def at(seconds: int) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def rows(source: Source, **where: Any) -> list[int]:
+def rows(source: LogSource, **where: Any) -> list[int]:
     """The ids of the rows that are read."""
     with open_binlog(source, **where) as log:
         return [change.after["id"] for change in log.row_changes() if change.after]  # type: ignore[misc] # an INT

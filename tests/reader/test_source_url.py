@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from connector.errors import ConfigError, source_url
-from connector.reader.source_url import source_settings
-from connector.settings.sections import TlsSettings
+from connector.foundation.errors import ConfigError, source_url
+from connector.foundation.settings.sections import TlsSettings
+from connector.replication.server.addresses import source_settings
 
 
 def test_a_url_names_a_server_and_an_account() -> None:

@@ -26,8 +26,8 @@ from kafka.errors import (
 )
 
 if TYPE_CHECKING:
-    from connector.records.record import Record
-    from connector.records.record_batch import RecordBatch
+    from connector.foundation.kafka_records import Record
+    from connector.foundation.record_batch import RecordBatch
 
 PartitionId = tuple[str, int]
 

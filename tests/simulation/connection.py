@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING
 
-from connector.binlog.framing.event_types import EventType
+from connector.binlog.header import EventType
 from tests.binlog.log_bytes import event
 from tests.simulation.faults import Call, Fault
 

@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from connector.contract import (
+from connector.foundation.contract import (
     HEADER_OP,
     HEADER_SCHEMA,
     HEADER_SEQ,
@@ -24,14 +24,14 @@ from connector.contract import (
     OP_TRUNCATE,
     row_topic,
 )
-from connector.progress.progress_record import Progress, progress_topic
-from connector.snapshot.table_state import snapshot_topic
+from connector.stream.progress.progress_record import Progress, progress_topic
+from connector.stream.snapshot.table_state import snapshot_topic
 from tests.simulation.run import NAME, PREFIX
 from tests.simulation.story import DATABASE, KEYLESS
 from tests.simulation.table_history import TableContent
 
 if TYPE_CHECKING:
-    from connector.records.record import Record
+    from connector.foundation.kafka_records import Record
     from tests.simulation.broker import Broker, PartitionId, Transaction
     from tests.simulation.log_writer import LogWriter
     from tests.simulation.table_history import Rows, TableHistory

@@ -8,16 +8,16 @@ from queue import Empty, SimpleQueue
 from threading import Event
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from connector.changes.cascades import KeySource, LearnedKeys
-from connector.changes.foreign_keys import ForeignKey, ForeignKeys
-from connector.errors import SourceUnavailable, source_stream
-from connector.progress.progress_record import Progress, progress_topic
-from connector.snapshot.jobs import PassChunk, PassReady
-from connector.snapshot.reader_pool import ReaderPool
-from connector.snapshot.recovered_copies import CopyPeers
-from connector.snapshot.table_reader import Pause, TableReader
-from connector.snapshot.table_state import snapshot_topic
-from connector.source.server.select_session import SelectSession
+from connector.foundation.errors import SourceUnavailable, source_stream
+from connector.stream.changes.cascades import ForeignKeySnapshot, ForeignKeySource
+from connector.stream.changes.foreign_keys import ForeignKey, ForeignKeys
+from connector.stream.progress.progress_record import Progress, progress_topic
+from connector.stream.snapshot.copy_recovery import CopyPeers
+from connector.stream.snapshot.reader_jobs import PassChunk, PassReady
+from connector.stream.snapshot.reader_pool import ReaderPool
+from connector.stream.snapshot.table_reader import Pause, TableReader
+from connector.stream.snapshot.table_state import snapshot_topic
+from connector.stream.source.select_session import SelectSession
 from tests.simulation.copied_story import LOSING, MOVING
 from tests.simulation.faults import Call, Fault
 from tests.simulation.live_server import LiveServer
@@ -28,11 +28,11 @@ from tests.simulation.story import DATABASE, OTHER_TABLE
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
-    from connector.changes.table_names import TableName
-    from connector.envelope.debezium.form import DebeziumForm
-    from connector.progress.server_identity import ServerIdentity
-    from connector.settings.sections import Settings, SnapshotSettings, SourceSettings
-    from connector.snapshot.jobs import Job, Result
+    from connector.binlog.sql_text import TableName
+    from connector.foundation.settings.sections import Settings, SnapshotSettings, SourceSettings
+    from connector.replication.start_point import ServerIdentity
+    from connector.stream.envelope.debezium.profile import DebeziumProfile
+    from connector.stream.snapshot.reader_jobs import Job, Result
     from tests.simulation.world import Process, World
 
 CONNECTIONS = 2
@@ -113,14 +113,14 @@ class Copied(Beside):
             source: SourceSettings,
             settings: SnapshotSettings,
             identity: ServerIdentity,
-            debezium: DebeziumForm | None,
+            debezium: DebeziumProfile | None,
         ) -> SteppedReaders:
             del source, debezium
             return SteppedReaders(process, settings, identity)
 
         return CopyPeers(select, read)
 
-    def foreign_keys(self, process: Process) -> KeySource:
+    def foreign_keys(self, process: Process) -> ForeignKeySource:
         """Return what knows the foreign keys of the source."""
         return _Keys(process) if self._cascades else super().foreign_keys(process)
 
@@ -154,17 +154,17 @@ class Copied(Beside):
         self._looked_at = len(committed)
 
 
-class _Keys(KeySource):
+class _Keys(ForeignKeySource):
     """A question to the server, which may be lost."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
 
-    def learn(self, altered: list[TableName]) -> LearnedKeys:
+    def learn(self, altered: list[TableName]) -> ForeignKeySnapshot:
         del altered
         if self._process.step(Call.SELECT) in (Fault.REFUSED, Fault.LOST):
             raise SourceUnavailable(source_stream.SERVER_CLOSED, server="source scripted")
-        return LearnedKeys(_KEYS, 0, 0, logged=False)
+        return ForeignKeySnapshot(_KEYS, 0, 0, logged=False)
 
 
 def live(world: World) -> LiveServer:
@@ -332,7 +332,7 @@ class NoReaders(ReaderPool):
         source: SourceSettings,
         settings: SnapshotSettings,
         identity: ServerIdentity,
-        debezium: DebeziumForm | None = None,
+        debezium: DebeziumProfile | None = None,
     ) -> None:
         del source, settings, identity, debezium
         self.results = SimpleQueue()

@@ -21,7 +21,7 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
 )
 
-from connector.sink.clients import KafkaClients
+from connector.stream.sink.clients import KafkaClients
 from tests.simulation.broker import is_visible
 from tests.simulation.faults import Call, Fault
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from kafka import TopicPartition
 
-    from connector.records.record_batch import RecordBatch
+    from connector.foundation.record_batch import RecordBatch
     from tests.simulation.broker import Broker, PartitionId
     from tests.simulation.world import Process, World
 

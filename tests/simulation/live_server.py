@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
+from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
 from tests.simulation.log_writer import ORIGIN, ORIGIN_ID
 from tests.simulation.server import ScriptedServer
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from random import Random
 
-    from connector.progress.start_point import StartPoint
+    from connector.replication.start_point import StartPoint
     from tests.simulation.log_writer import LogWriter
     from tests.simulation.select_session import ScriptedSession
     from tests.simulation.table_history import TableContent, TableHistory

@@ -24,12 +24,13 @@ from connector.binlog.events.transaction import (
     AnonymousGtidEvent,
     GtidEvent,
     PreviousGtidsEvent,
+    XaPrepareEvent,
+    XaXid,
     XidEvent,
 )
-from connector.binlog.events.xa import XaPrepareEvent, XaXid
-from connector.binlog.framing.event_types import EventType
-from connector.codec.payload import encode_lenenc
-from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
+from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
+from connector.binlog.header import EventType
+from connector.binlog.payload_reader import encode_lenenc
 from tests.binlog.log_bytes import event, tlv
 from tests.golden.golden import FILES, MAGIC
 from tests.simulation.story import (

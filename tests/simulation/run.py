@@ -8,22 +8,27 @@ from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from connector.changes.cascades import KeySource
-from connector.envelope.schemas.anchored_tables import DefinitionSource
-from connector.errors import ConnectorError, SourceRefused, SourceUnavailable, source_stream
-from connector.errors.source_failover import NONE
-from connector.progress.progress_record import Progress, progress_topic
-from connector.progress.stream_position import Instance, reads_from, start_point
-from connector.run.peers import Peers
-from connector.run.pipeline import Pipeline
-from connector.run.supervisor import supervise
-from connector.settings.sections import Settings
-from connector.sink.kafka_sink import KafkaSink
-from connector.snapshot.recovered_copies import COPY_PEERS
-from connector.source.choice import CheckedSource
-from connector.source.server.server_errors import ACCESS_DENIED, server_error
-from connector.source.stream.replication_stream import ReplicationStream
-from connector.system.clock import Clock
+from connector.foundation.errors import (
+    ConnectorError,
+    SourceRefused,
+    SourceUnavailable,
+    source_stream,
+)
+from connector.foundation.errors.source_failover import NONE
+from connector.foundation.operating_system import Clock
+from connector.foundation.settings.sections import Settings
+from connector.replication.dump import ReplicationStream
+from connector.replication.server.server_errors import ACCESS_DENIED, server_error
+from connector.stream.changes.cascades import ForeignKeySource
+from connector.stream.envelope.schemas.server_schemas import DefinitionSource
+from connector.stream.progress.progress_record import Progress, progress_topic
+from connector.stream.progress.stream_position import Instance, reads_from, start_point
+from connector.stream.run.peers import Peers
+from connector.stream.run.pipeline import Pipeline
+from connector.stream.run.supervisor import supervise
+from connector.stream.sink.kafka_sink import KafkaSink
+from connector.stream.snapshot.copy_recovery import COPY_PEERS
+from connector.stream.source.server_selection import CheckedSource
 from tests.simulation.connection import ScriptedSocket
 from tests.simulation.faults import Call, Fault, Undisturbed
 from tests.simulation.kafka_clients import Network, clients_of
@@ -33,9 +38,9 @@ from tests.simulation.world import Endless, Process, World
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from connector.metrics.figures import Figures
-    from connector.settings.sections import KafkaSettings, SourceSettings
-    from connector.snapshot.recovered_copies import CopyPeers
+    from connector.foundation.settings.sections import KafkaSettings, SourceSettings
+    from connector.stream.metrics.pipeline_metrics import PipelineMetrics
+    from connector.stream.snapshot.copy_recovery import CopyPeers
     from tests.simulation.broker import Broker
     from tests.simulation.faults import Plan
     from tests.simulation.server import ScriptedServer
@@ -84,10 +89,10 @@ class Beside:
         del process
         return COPY_PEERS
 
-    def foreign_keys(self, process: Process) -> KeySource:
+    def foreign_keys(self, process: Process) -> ForeignKeySource:
         """Return what knows the foreign keys of the source: it has none."""
         del process
-        return KeySource()
+        return ForeignKeySource()
 
     def requests(self, process: Process, offset: int) -> SimpleQueue[tuple[int, dict[str, Any]]]:
         """Return where requests to a process come from, which begin at `offset`."""
@@ -163,7 +168,7 @@ def simulate(
 
 def run_once(
     servers: Sequence[ScriptedServer],
-    figures: Figures,
+    figures: PipelineMetrics,
     *,
     seed: int = 0,
     by_event: bool = False,
@@ -209,13 +214,13 @@ class _ScriptedSource(CheckedSource):
     clock: Clock
     cut_at: int | None
     by_event: bool
-    keys: KeySource
+    keys: ForeignKeySource
 
     def definitions(self) -> DefinitionSource:
         """Nobody is asked: the log describes its tables."""
         return DefinitionSource()
 
-    def foreign_keys(self) -> KeySource:
+    def foreign_keys(self) -> ForeignKeySource:
         """The keys of the tables."""
         return self.keys
 
@@ -318,11 +323,11 @@ class _Simulation:
                 keys=self._beside.foreign_keys(process),
             )
 
-        def watch_source(settings: SourceSettings, figures: Figures) -> _NoWatch:
+        def watch_source(settings: SourceSettings, figures: PipelineMetrics) -> _NoWatch:
             del settings, figures
             return _NoWatch()
 
-        def watch_kafka(settings: KafkaSettings, figures: Figures) -> _NoWatch:
+        def watch_kafka(settings: KafkaSettings, figures: PipelineMetrics) -> _NoWatch:
             del settings, figures
             return _NoWatch()
 

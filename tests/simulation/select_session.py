@@ -10,19 +10,19 @@ import re
 import sqlite3
 from typing import TYPE_CHECKING
 
-from connector.codec.payload import encode_lenenc
-from connector.errors import SourceUnavailable, source_stream
-from connector.gtid import GtidSet
-from connector.source.server.select_session import SelectSession
-from connector.source.server.server_errors import server_error
+from connector.binlog.gtid import GtidSet
+from connector.binlog.payload_reader import encode_lenenc
+from connector.foundation.errors import SourceUnavailable, source_stream
+from connector.replication.server.server_errors import server_error
+from connector.stream.source.select_session import SelectSession
 from tests.simulation.faults import Call, Fault
 from tests.simulation.story import DATABASE, KEYLESS
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from connector.envelope.copied.selected_chunk import Chunk
-    from connector.envelope.copied.selected_rows import SelectedRowWriter
+    from connector.stream.envelope.copies.chunk import Chunk
+    from connector.stream.envelope.copies.select_rows import SelectRowWriter
     from tests.simulation.live_server import LiveServer
     from tests.simulation.table_history import Rows, TableContent
     from tests.simulation.world import Process
@@ -67,7 +67,7 @@ class ScriptedSession(SelectSession):
         return rows
 
     def read_chunks(
-        self, sql: str, writer: SelectedRowWriter, bytes_max: int
+        self, sql: str, writer: SelectRowWriter, bytes_max: int
     ) -> Generator[tuple[Chunk, bool], None, None]:
         """Run a SELECT of rows; see `SelectSession`."""
         lost = self._step()

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from connector.binlog.events.mariadb import MariadbGtidListEvent
-from connector.binlog.framing.event_types import EventType
-from connector.errors import SourceRefused, source_start
-from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
-from connector.progress.server_identity import ServerIdentity
-from connector.progress.start_point import StartPoint
-from connector.wire.replication_commands import FIRST_POSITION
+from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
+from connector.binlog.header import EventType
+from connector.foundation.errors import SourceRefused, source_start
+from connector.replication.protocol.commands import FIRST_POSITION
+from connector.replication.start_point import ServerIdentity, StartPoint
 from tests.binlog.log_bytes import event
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from kafka.errors import (
     OutOfOrderSequenceNumberError,
 )
 
-from connector.records.record import NO_HEADERS
-from connector.records.record_batch import BatchingTarget, BatchReceiver, RecordBatch
+from connector.foundation.kafka_records import NO_HEADERS
+from connector.foundation.record_batch import BatchingTarget, BatchReceiver, RecordBatch
 from tests.simulation.broker import Broker
 
 PARTITION_ID = "t", 0

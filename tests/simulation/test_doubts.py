@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import SourceUnavailable, stream_positions
-from connector.gtid import GtidSet
-from connector.metrics.figures import Figures
-from connector.snapshot.recovered_copies import CopyPeers
-from connector.source.server.select_session import SelectSession
+from connector.binlog.gtid import GtidSet
+from connector.foundation.errors import SourceUnavailable, stream_positions
+from connector.stream.metrics.pipeline_metrics import PipelineMetrics
+from connector.stream.snapshot.copy_recovery import CopyPeers
+from connector.stream.source.select_session import SelectSession
 from tests.simulation.copying import NoReaders
 from tests.simulation.log_writer import LogWriter
 from tests.simulation.run import PREFIX, committed_progress, run_once
@@ -24,7 +24,7 @@ from tests.simulation.story import Change, Statement, Transaction
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from connector.progress.start_point import StartPoint
+    from connector.replication.start_point import StartPoint
 
 SERVER = "00000000-0000-0000-0000-000000000001"
 
@@ -33,7 +33,7 @@ class Doubted(ScriptedServer):
     """Whoever watches its log finds it in doubt while event `doubted_at` is on its way."""
 
     doubted_at = 0
-    figures: Figures
+    figures: PipelineMetrics
 
     def dump(self, point: StartPoint) -> Iterator[bytes]:
         for number, data in enumerate(super().dump(point)):
@@ -63,7 +63,7 @@ def test_what_is_complete_is_committed_when_the_end_of_the_log_is_in_doubt(
     writer.step(orders(99))
     server = Doubted(SERVER, "mysql", writer.files, writer.executed, writer.end)
     # With the first event of the last transaction.
-    server.figures = Figures("pipe")
+    server.figures = PipelineMetrics("pipe")
     server.doubted_at = len(list(ScriptedServer.dump(server, server.earliest))) - 5
     broker = run_once([server], server.figures, by_event=True)
     assert committed_progress(broker)[-1].gtid_set == covered
@@ -85,7 +85,7 @@ def test_a_table_that_is_to_be_copied_anew_is_kept_in_mind_when_the_next_file_is
     writer.files[-1].previous = executed
     server = ScriptedServer(SERVER, "mysql", writer.files, executed, writer.end)
     copying = CopyPeers(SelectSession, NoReaders)
-    broker = run_once([server], Figures("pipe"), seed=seed, copying=copying)
+    broker = run_once([server], PipelineMetrics("pipe"), seed=seed, copying=copying)
     assert committed_progress(broker)[-1].gtid_set == covered
     (state,) = broker.visible((f"{PREFIX}.snapshot", 0))
     assert state.key == b"pipe/shop.items"

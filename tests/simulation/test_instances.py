@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from connector.errors import Superseded
+from connector.foundation.errors import Superseded
 from tests.length import length
 from tests.simulation.faults import Call, Fault, Single, Undisturbed
 from tests.simulation.run import simulate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from connector.errors import SinkRefused
+from connector.foundation.errors import SinkRefused
 from tests.simulation.faults import AtCalls, Call, Fault
 from tests.simulation.run import finish, prepare
 from tests.simulation.story import Change, Story, Transaction

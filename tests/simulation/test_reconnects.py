@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from connector.errors import SourceUnavailable
+from connector.foundation.errors import SourceUnavailable
 from tests.simulation.faults import AtCalls, Call, Fault
 from tests.simulation.run import SETTINGS, finish, prepare
 from tests.simulation.story import Change, Story, Transaction

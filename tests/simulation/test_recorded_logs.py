@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.changes.receiver import Committed
-from connector.changes.table_filter import TableFilter
-from tests.changes.received import changes_of
+from connector.binlog.table_filter import TableFilter
+from connector.stream.changes.receiver import TransactionEnd
 from tests.golden.golden import MAGIC, GoldenRecording, recordings
 from tests.length import length
 from tests.simulation.faults import Plan, Seeded, Undisturbed
@@ -17,6 +16,7 @@ from tests.simulation.log_writer import FIRST_POSITION, LogFile, LoggedEvent
 from tests.simulation.run import SETTINGS, committed_progress, simulate
 from tests.simulation.server import ScriptedServer
 from tests.simulation.verdict import check_alike, check_rising, contents
+from tests.stream.changes.received import changes_of
 
 if TYPE_CHECKING:
     from tests.simulation.log_writer import Flavour
@@ -45,7 +45,7 @@ def server_of(recording: GoldenRecording) -> ScriptedServer:
         change
         for log in recording.logs
         for change in changes_of(log.events(), TableFilter([]))
-        if isinstance(change, Committed)
+        if isinstance(change, TransactionEnd)
     ][-1]
     flavour: Flavour = "mariadb" if recording.server.startswith("mariadb") else "mysql"
     end = last.file, last.next_position

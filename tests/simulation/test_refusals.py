@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import UnsupportedChange
+from connector.foundation.errors import UnsupportedChange
 from tests.length import length
 from tests.simulation.faults import Plan, Seeded, Undisturbed
 from tests.simulation.run import finish, prepare

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from connector.errors import ConnectorError, SinkRefused, SourceRefused, kafka, source_server
+from connector.foundation.errors import (
+    ConnectorError,
+    SinkRefused,
+    SourceRefused,
+    kafka,
+    source_server,
+)
 from tests.simulation.faults import AtCalls, Call, Fault, Undisturbed
 from tests.simulation.run import SETTINGS, prepare, simulate
 from tests.simulation.story import Change, Story, Transaction

@@ -9,9 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import SourceRefused, UnsupportedChange, source_dump, source_failover
-from connector.errors.message import Message
-from tests.errors.texts import text_of
+from connector.foundation.errors import (
+    SourceRefused,
+    UnsupportedChange,
+    source_dump,
+    source_failover,
+)
+from connector.foundation.errors.message import Message
+from tests.foundation.errors.texts import text_of
 from tests.simulation.faults import AtCalls, Call, Fault, Undisturbed
 from tests.simulation.run import SETTINGS, committed_progress, finish, prepare
 from tests.simulation.story import Change, Story, Transaction, Unlogged

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
-from connector.contract import HEADER_SEQ, row_topic
-from connector.envelope.schemas.table_schema import schema_topic
-from connector.progress.progress_record import progress_topic
-from connector.records.partition import partition_of
+from connector.foundation.contract import HEADER_SEQ, row_topic
+from connector.foundation.kafka_records import partition_of
+from connector.stream.envelope.schemas.table_schema import schema_topic
+from connector.stream.progress.progress_record import progress_topic
 from tests.simulation.faults import Undisturbed
 from tests.simulation.log_writer import ORIGIN, LogWriter
 from tests.simulation.run import PREFIX, SETTINGS, committed_progress, simulate
@@ -26,8 +26,8 @@ from tests.simulation.story import DATABASE, TABLES, Published, Rotation
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from connector.progress.progress_record import Progress
-    from connector.records.record import Record
+    from connector.foundation.kafka_records import Record
+    from connector.stream.progress.progress_record import Progress
     from tests.simulation.broker import Broker, PartitionId
     from tests.simulation.log_writer import Flavour
     from tests.simulation.story import Story

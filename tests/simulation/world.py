@@ -10,8 +10,8 @@ import threading
 from random import Random
 from typing import TYPE_CHECKING, Self
 
-from connector.errors import Superseded
-from connector.system.signals import StopSignals
+from connector.foundation.errors import Superseded
+from connector.foundation.operating_system import StopSignals
 from tests.simulation.broker import Broker
 from tests.simulation.faults import Call, Fault
 

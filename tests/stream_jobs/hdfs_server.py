@@ -15,9 +15,9 @@ from typing import Self
 
 from local_stack import java_runtime
 from local_stack.cache import Cache
-from local_stack.managed_server import free_port
-from local_stack.maven import Jar, fetch_jars
+from local_stack.package_repositories import Jar, fetch_jars
 from local_stack.process import GuardedProcess, log_tail
+from local_stack.server import free_port
 
 # The version of the jars of PySpark.
 SERVERS = Jar(

@@ -17,9 +17,9 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from connector.binlog.events.transaction import CommitFacts
-from connector.binlog.framing.log_position import file_number
-from stream_jobs.schema.sequence import PackedSequence
+from connector.binlog.events.transaction import CommitInfo
+from connector.binlog.header import file_number
+from stream_jobs.source.sequence import PackedSequence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,7 +53,7 @@ class CommitTimes:
             events = transaction.events()
             first = next(events)
             us = first.header.timestamp * 1_000_000
-            if isinstance(first.body, CommitFacts):
+            if isinstance(first.body, CommitInfo):
                 us = first.body.original_commit_timestamp or us
             at = _EPOCH + timedelta(microseconds=us)
             end = first.next_position

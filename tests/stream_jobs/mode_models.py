@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence as Many
 
-    from connector.contract import Sequence
+    from connector.foundation.contract import Sequence
 
 Row = tuple[Any, ...]
 

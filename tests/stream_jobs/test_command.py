@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from connector.errors import mirror
+from connector.foundation.errors import mirror
 from stream_jobs.__main__ import main
 from tests.stream_jobs.command import Command, write_config
 

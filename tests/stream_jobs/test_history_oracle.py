@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from connector.contract import Sequence
-from stream_jobs.schema.sequence import PackedSequence
+from connector.foundation.contract import Sequence
+from stream_jobs.source.sequence import PackedSequence
 from tests.stream_jobs.history_oracle import CommitTimes, problems_of_history
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)

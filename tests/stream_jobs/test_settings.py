@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import ConfigError
-from stream_jobs.choices.table_choices import TableChoices
+from connector.foundation.errors import ConfigError
 from stream_jobs.settings import Settings, TableSettings, load_settings
+from stream_jobs.tables.table_options import TableOptionsResolver
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,7 +89,7 @@ def test_every_key_of_a_table_is_documented_with_its_default(pytestconfig: pytes
     [("erp", "audit_2026", "journal"), ("erp", "orders", "history"), ("crm", "a", "current")],
 )
 def test_the_first_pattern_decides(database: str, table: str, mode: str) -> None:
-    choices = TableChoices(
+    choices = TableOptionsResolver(
         [
             TableSettings(match=["crm.b", "erp.audit_*"], mode="journal"),
             TableSettings(match=["erp.*"], mode="history"),

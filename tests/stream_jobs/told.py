@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from connector.contract.ecs import facts_of
+from connector.foundation.ecs import facts_of
 
 # Of every line of a process, and of the moment.
 _OF_ALL = {

@@ -16,7 +16,7 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.consumer.fetcher import TopicPartition
 from kafka.errors import TopicAlreadyExistsError, UnknownTopicOrPartitionError
 
-from connector.contract import (
+from connector.foundation.contract import (
     HEADER_OP,
     HEADER_SCHEMA,
     HEADER_SEQ,

@@ -8,23 +8,23 @@ import pyarrow as pa
 from pyroaring import BitMap
 
 from stream_jobs.cuts import Cut, CutTable
-from stream_jobs.cuts.store import CutStore
+from stream_jobs.cuts.cut import CutStore
+from stream_jobs.delta.actions import Metadata
 from stream_jobs.delta.columns import Column
-from stream_jobs.delta.local_storage import LocalStorage
-from stream_jobs.delta.metadata import Metadata
 from stream_jobs.delta.parquet_file import live_positions, rows_at, write_file
-from stream_jobs.delta.table import Change, DeltaTable
-from stream_jobs.schema.sequence import PackedSequence
-from stream_jobs.schema.table_schema import TableSchema
+from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.delta.table import DeltaTable, TableCommit
+from stream_jobs.source.sequence import PackedSequence
+from stream_jobs.source.table_schema import TableSchema
+from stream_jobs.tables.mirror_metadata import DOMAIN, Progress
 from stream_jobs.tables.mirror_table import MirrorTable
-from stream_jobs.tables.progress import DOMAIN, Progress
 from tests.stream_jobs.topics import column
 from verification.mirror_side import MirrorSide
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from stream_jobs.delta.data_file import DataFile
+    from stream_jobs.delta.actions import DataFile
 
 NAME = "shop.t"
 COLUMNS = (Column("id", pa.int32(), 1, "c1"), Column("v", pa.int32(), 2, "c2"))
@@ -59,7 +59,7 @@ class Past:
             if gone:
                 dead[path] = gone.serialize()
         new = {key: value for key, value in rows.items() if value is not None}
-        self.delta.commit(Change(new=self._files(new), dead=dead), "MERGE")
+        self.delta.commit(TableCommit(new=self._files(new), dead=dead), "MERGE")
         if cut:
             self.add_cut()
         return self.delta.snapshot.version
@@ -70,7 +70,7 @@ class Past:
         for _, data in self._live().values():
             rows |= zip(data["id"].to_pylist(), data["v"].to_pylist(), strict=True)
         old = tuple(self.delta.snapshot.files.values())
-        change = Change(new=self._files(rows), removed=old, data_change=data_change)
+        change = TableCommit(new=self._files(rows), removed=old, data_change=data_change)
         self.delta.commit(change, "OPTIMIZE")
         return self.delta.snapshot.version
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.verification.past import Past
-from verification.changed_rows import ChangedRows
+from verification.cut_changes import ChangedRows
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import ConfigError, MirrorError, mirror_cuts, verification
-from tests.errors.texts import shown
+from connector.foundation.errors import ConfigError, MirrorError, mirror_cuts, verification
+from tests.foundation.errors.texts import shown
 from tests.verification.past import Past
-from verification.chosen_cut import chosen_cut
+from verification.cut_changes import parse_cut
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +46,7 @@ def past(tmp_path: Path) -> Past:
     ],
 )
 def test_the_last_cut_up_to_a_moment_is_taken(past: Past, text: str, number: int) -> None:
-    assert chosen_cut(past.storage, "/mirror", text).number == number
+    assert parse_cut(past.storage, "/mirror", text).number == number
 
 
 @pytest.mark.parametrize(
@@ -61,11 +61,11 @@ def test_the_last_cut_up_to_a_moment_is_taken(past: Past, text: str, number: int
 )
 def test_a_cut_that_is_not_there_any_more_is_an_error(past: Past, text: str, wanted: str) -> None:
     with pytest.raises(MirrorError) as caught:
-        chosen_cut(past.storage, "/mirror", text)
+        parse_cut(past.storage, "/mirror", text)
     assert str(caught.value) == shown(mirror_cuts.NO_CUT, path="/mirror", wanted=wanted)
 
 
 def test_a_text_that_names_no_cut_is_an_error(past: Past) -> None:
     with pytest.raises(ConfigError) as caught:
-        chosen_cut(past.storage, "/mirror", "yesterday")
+        parse_cut(past.storage, "/mirror", "yesterday")
     assert str(caught.value) == shown(verification.NOT_A_CUT, text="yesterday")

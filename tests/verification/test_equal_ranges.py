@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from verification.equal_ranges import EqualRanges
-from verification.key_ranges import GREATEST, LEAST, KeyRanges
+from verification.key_ranges import GREATEST, LEAST, EqualRanges, KeyRanges
 
 
 def ranges(*both: tuple[int, int]) -> KeyRanges:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.metrics.served import served_figures
-from verification.exposition import PREFIX, FiguresCollector
-from verification.figures import Figures
-from verification.health import readyz
+from tests.stream.metrics.served import served_figures
+from verification.metrics import PREFIX, Figures, FiguresCollector, readyz
 from verification.report import Difference, TableResult
 
 PAGE = Path(__file__).parents[2] / "docs" / "verify.md"

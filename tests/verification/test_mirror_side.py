@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import MirrorError, verification
-from stream_jobs.delta.metadata import Metadata
-from stream_jobs.delta.table import Change
+from connector.foundation.errors import MirrorError, verification
+from stream_jobs.delta.actions import Metadata
+from stream_jobs.delta.table import TableCommit
 from tests.verification.past import COLUMNS, NAME, Past
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def test_a_column_that_goes_away_during_the_comparison_ends_it_with_its_name(
     past = Past(tmp_path)
     past.write({1: 1})
     side = past.side
-    past.delta.commit(Change(metadata=Metadata(COLUMNS[:1])), "CHANGE COLUMNS")
+    past.delta.commit(TableCommit(metadata=Metadata(COLUMNS[:1])), "CHANGE COLUMNS")
     changed = side.refresh()
     for read in (lambda: list(side.batches(changed)), lambda: side.physical_name("v")):
         with pytest.raises(MirrorError) as caught:

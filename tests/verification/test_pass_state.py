@@ -10,21 +10,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from connector.errors import ConfigError, MirrorError, verification
-from stream_jobs.schema.sequence import PackedSequence
-from stream_jobs.schema.table_schema import TableSchema
-from tests.errors.texts import shown
+from connector.foundation.errors import ConfigError, MirrorError, verification
+from stream_jobs.source.sequence import PackedSequence
+from stream_jobs.source.table_schema import TableSchema
+from tests.foundation.errors.texts import shown
 from tests.stream_jobs.topics import column
-from verification.equal_ranges import EqualRanges
-from verification.kept_keys import read_keys, write_keys
-from verification.key_ranges import KeyRanges
+from verification.key_ranges import EqualRanges, KeyRanges
+from verification.key_texts import decode_keys, encode_keys
 from verification.pass_state import PassState
 from verification.report import Difference, TableResult
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from connector.contract import SchemaColumn
+    from connector.foundation.contract import SchemaColumn
 
 OF = {"pipeline": "shop", "tables": ["shop.*"]}
 
@@ -167,7 +166,7 @@ def test_a_file_that_cannot_be_written_or_read_is_an_error_at_once(tmp_path: Pat
 )
 def test_keys_of_each_type_are_the_same_again(own: SchemaColumn, keys: list[object]) -> None:
     own_schema = schema(own)
-    found = read_keys(write_keys([(key,) for key in keys]), own_schema)
+    found = decode_keys(encode_keys([(key,) for key in keys]), own_schema)
     assert found is not None
     assert [repr(key) for (key,) in found.values()] == [repr(key) for key in keys] or (
         list(found.values()) == [(key,) for key in keys]

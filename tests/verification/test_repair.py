@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from connector.snapshot.condition import Condition
-from connector.snapshot.condition_limits import CHARACTERS_MAX
-from connector.snapshot.listed_keys import KEYS_CHARACTERS_MAX
-from connector.source.tables.selected_table import KeyColumn
+from connector.stream.snapshot.keyset import KEYS_CHARACTERS_MAX
+from connector.stream.source.condition_limits import CHARACTERS_MAX
+from connector.stream.source.condition_parser import Condition
+from connector.stream.source.selected_table import KeyColumn
 from verification.repair import ALL_ROWS, copies_for
 
 

@@ -8,10 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from stream_jobs.apply.keys import Keys
-from verification import buckets
-from verification.digests import digests, pairs
-from verification.row_index import RowIndex
+from stream_jobs.apply.row_hashes import Keys
+from verification import digests
+from verification.digests import RowIndex, digest_pairs, row_digests
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,11 +21,13 @@ def table(ids: list[int], values: list[str | None]) -> pa.Table:
 
 
 def add(index: RowIndex, data: pa.Table) -> None:
-    index.add(digests(data, ["id"]), digests(data, ["id", "v"]))
+    index.add(row_digests(data, ["id"]), row_digests(data, ["id", "v"]))
 
 
 def equal(index: RowIndex, data: pa.Table) -> list[bool]:
-    found: list[bool] = index.are_equal(digests(data, ["id"]), digests(data, ["id", "v"])).tolist()
+    found: list[bool] = index.are_equal(
+        row_digests(data, ["id"]), row_digests(data, ["id", "v"])
+    ).tolist()
     return found
 
 
@@ -34,7 +35,7 @@ def equal(index: RowIndex, data: pa.Table) -> list[bool]:
 def test_rows_are_equal_missing_different_or_surplus(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bucket_rows: int
 ) -> None:
-    monkeypatch.setattr(buckets, "_BUCKET_RECORDS", bucket_rows)
+    monkeypatch.setattr(digests, "_BUCKET_RECORDS", bucket_rows)
     index = RowIndex(tmp_path, 6)
     add(index, table([1, 2, 3], ["a", "", None]))
     add(index, table([5, 6, 6], ["e", "f", "f"]))
@@ -42,8 +43,8 @@ def test_rows_are_equal_missing_different_or_surplus(
     assert equal(index, table([1, 2, 3, 4], ["a", None, None, "d"])) == [True, False, True, False]
     # A key that the mirror has twice is not equal.
     assert equal(index, table([6], ["f"])) == [False]
-    unseen = [pair for keys in index.unseen() for pair in pairs(keys)]
-    assert (index.rows, unseen) == (6, pairs(digests(table([5], ["e"]), ["id"])))
+    unseen = [pair for keys in index.unseen() for pair in digest_pairs(keys)]
+    assert (index.rows, unseen) == (6, digest_pairs(row_digests(table([5], ["e"]), ["id"])))
 
 
 def test_keys_with_the_same_first_half_are_two_keys(tmp_path: Path) -> None:
@@ -54,7 +55,7 @@ def test_keys_with_the_same_first_half_are_two_keys(tmp_path: Path) -> None:
     asked = Keys(np.array([7, 7]), np.array([3, 2]))
     rows = np.array([3, 1])
     assert index.are_equal(asked, Keys(rows, rows)).tolist() == [True, False]
-    assert [pairs(keys) for keys in index.unseen()] == [[(7, 1)]]
+    assert [digest_pairs(keys) for keys in index.unseen()] == [[(7, 1)]]
 
 
 def test_an_empty_mirror_has_no_row(tmp_path: Path) -> None:
@@ -66,5 +67,5 @@ def test_an_empty_mirror_has_no_row(tmp_path: Path) -> None:
 
 def test_the_two_zeros_are_two_values() -> None:
     zeros = pa.table({"v": pa.array([0.0, -0.0], pa.float64())})
-    first, second = pairs(digests(zeros, ["v"]))
+    first, second = digest_pairs(row_digests(zeros, ["v"]))
     assert first != second

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from connector.errors import MirrorError, verification
+from connector.foundation.errors import MirrorError, verification
 from verification.side import Side, wait_for
 
 if TYPE_CHECKING:

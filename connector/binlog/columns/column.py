@@ -1,17 +1,96 @@
-"""A column of a TABLE_MAP_EVENT: what the log says about it, and what follows from that.
+"""A column of a table map: its type, the forms of its values, and the interface of their readers.
 
-The type byte and its metadata are always there. Signedness, collation and geometry type come with
-binlog_row_metadata=MINIMAL, everything else with FULL.
+The type byte and its metadata are always in the log. Signedness, collation and geometry type come
+with binlog_row_metadata=MINIMAL, everything else with FULL. The server gives ENUM and SET the type
+STRING and puts the real one into the metadata.
+
+*Values.* Five things that are not a value each have their own form: NULL is `None`, an empty SET is
+`""`, a column that the row image leaves out is `ABSENT`, a zero date is MySQL's text for it, and an
+ENUM index without a label is an `EnumIndex`. A character column is `str`. It is `bytes`, as stored,
+if the log does not name the character set, or if the bytes are not text of it.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Table__map__event.html
+https://dev.mysql.com/doc/dev/mysql-server/latest/field__types_8h.html
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum, IntEnum
+from typing import TYPE_CHECKING, Final, final
 
-from connector.binlog.charsets.collations import BINARY_COLLATION, charset_of
-from connector.binlog.columns.column_types import ColumnType
+from librt.strings import BytesWriter
+
+from connector.binlog.character_sets import BINARY_COLLATION, charset_of
+
+if TYPE_CHECKING:
+    from connector.binlog.payload_reader import PayloadReader
+
+
+class ColumnType(IntEnum):
+    """Every type that a TABLE_MAP_EVENT or its metadata may name."""
+
+    DECIMAL = 0  # before 5.0
+    TINY = 1
+    SHORT = 2
+    LONG = 3
+    FLOAT = 4
+    DOUBLE = 5
+    NULL = 6
+    TIMESTAMP = 7  # before 5.6; MariaDB with mysql56_temporal_format=OFF
+    LONGLONG = 8
+    INT24 = 9
+    DATE = 10
+    TIME = 11  # as TIMESTAMP
+    DATETIME = 12  # as TIMESTAMP
+    YEAR = 13
+    NEWDATE = 14
+    VARCHAR = 15
+    BIT = 16
+    TIMESTAMP2 = 17
+    DATETIME2 = 18
+    TIME2 = 19
+    TYPED_ARRAY = 20  # of hidden columns of multi-valued indexes (8.0.17)
+    BLOB_COMPRESSED = 140  # MariaDB
+    VARCHAR_COMPRESSED = 141  # MariaDB
+    VECTOR = 242  # 9.0
+    JSON = 245
+    NEWDECIMAL = 246
+    ENUM = 247
+    SET = 248
+    TINY_BLOB = 249
+    MEDIUM_BLOB = 250
+    LONG_BLOB = 251
+    BLOB = 252
+    VAR_STRING = 253
+    STRING = 254
+    GEOMETRY = 255
+
+
+# The types that may be UNSIGNED.
+NUMERIC_TYPES = frozenset(
+    {
+        ColumnType.TINY,
+        ColumnType.SHORT,
+        ColumnType.INT24,
+        ColumnType.LONG,
+        ColumnType.LONGLONG,
+        ColumnType.DECIMAL,
+        ColumnType.NEWDECIMAL,
+        ColumnType.FLOAT,
+        ColumnType.DOUBLE,
+        ColumnType.YEAR,
+    }
+)
+
+
+def column_type_name(code: int) -> str:
+    """Return MySQL's name of a type, or `column type n` for a number without one."""
+    try:
+        return ColumnType(code).name
+    except ValueError:
+        return f"column type {code}"
+
 
 _STRING_LENGTH_BITS = 0x30
 
@@ -149,3 +228,131 @@ _NAMES: dict[int, str] = {
     ColumnType.GEOMETRY: "geometry",
     ColumnType.VECTOR: "vector",
 }
+
+
+class Absent(Enum):
+    """The type of `ABSENT`."""
+
+    ABSENT = "absent"
+
+
+# The row image does not hold the column (binlog_row_image=MINIMAL or NOBLOB).
+ABSENT: Final = Absent.ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class EnumIndex:
+    """The stored number of an ENUM value whose label is not in the table map."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """A geometry: its spatial reference system and its Well-Known Binary form."""
+
+    srid: int
+    wkb: bytes
+
+
+class JsonOperation(Enum):
+    """What a `JsonDiff` does at its path."""
+
+    REPLACE = "replace"  # the existing value
+    INSERT = "insert"  # a new member, or an element before the existing one
+    REMOVE = "remove"
+
+
+@dataclass(frozen=True, slots=True)
+class JsonDiff:
+    """One change of a JSON document."""
+
+    operation: JsonOperation
+    path: str  # `$.a[0]."b c"`
+    value: str | None  # the text that MySQL prints; None for REMOVE
+
+
+@dataclass(frozen=True, slots=True)
+class JsonDiffs:
+    """The changes, in order, that turn the document of the before image into the one after.
+
+    With binlog_row_value_options=PARTIAL_JSON the after image holds these, not the document.
+    """
+
+    diffs: tuple[JsonDiff, ...]
+
+
+Value = int | float | str | bytes | list[float] | EnumIndex | Geometry | JsonDiffs | Absent | None
+
+
+# The memory of a large text must be freed.
+_KEPT_BYTES_MAX: Final = 64 * 1024
+
+
+class ColumnReader:
+    """Reads the values of one column that are not NULL, each from the front of the rest.
+
+    Not an abstract base class: abstract classes that are compiled share one cache of isinstance
+    results, so isinstance in interpreted code would be wrong.
+    """
+
+    __slots__ = ()
+
+    def read(self, image: PayloadReader) -> Value:
+        """Return the next value, and move past it.
+
+        Raises DecodeError for bytes that are not a value of the column's type.
+        """
+        raise NotImplementedError
+
+    def skip(self, image: PayloadReader) -> None:
+        """Move past the next value, whatever its bytes are.
+
+        Raises TruncatedPayload if the bytes end within the value.
+        """
+        raise NotImplementedError
+
+
+@final
+class _Spare:
+    """A writer whose memory is used again."""
+
+    __slots__ = ("writer",)
+
+    def __init__(self) -> None:
+        self.writer: BytesWriter | None = None
+
+
+_SPARE: Final = _Spare()
+
+
+class PrintedReader(ColumnReader):
+    """A column whose values are read as the server prints them: numbers, dates, documents."""
+
+    __slots__ = ()
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        """Append the next value as UTF-8 text, neither quoted nor escaped; move past it.
+
+        Raises DecodeError as `read` does; then a part of the text may have been appended.
+        """
+        raise NotImplementedError
+
+    def read(self, image: PayloadReader) -> Value:
+        """Return the text of the next value, and move past it."""
+        return self.read_text(image)
+
+    def read_text(self, image: PayloadReader) -> str:
+        """Return the text of the next value, and move past it; DecodeError as in `read`."""
+        spare = _SPARE
+        out = spare.writer
+        # Meanwhile, another thread makes one of its own.
+        spare.writer = None
+        if out is None:
+            out = BytesWriter()
+        self.put(image, out)
+        text = out.getvalue().decode("utf-8")
+        if len(out) <= _KEPT_BYTES_MAX:
+            out.truncate(0)
+            spare.writer = out
+        return text

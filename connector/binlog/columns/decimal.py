@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, Final, NoReturn, final
 from librt.strings import write_i64_le
 from mypy_extensions import i64, u8
 
-from connector.binlog.columns.column_reader import PrintedReader
-from connector.codec.digits import put_padded, put_uint
-from connector.errors import DecodeError, log_values
+from connector.binlog.columns.column import PrintedReader
+from connector.binlog.text_writer import put_padded, put_uint
+from connector.foundation.errors import DecodeError, log_values
 
 if TYPE_CHECKING:
     from librt.strings import BytesWriter
 
     from connector.binlog.columns.column import Column
-    from connector.codec.payload import PayloadReader
+    from connector.binlog.payload_reader import PayloadReader
 
 PRECISION_MAX = 65
 SCALE_MAX = 38  # of MariaDB; 30 in MySQL

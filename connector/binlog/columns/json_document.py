@@ -23,13 +23,20 @@ from typing import Final, final
 from librt.strings import BytesWriter, read_f64_le, read_i16_le, read_i32_le, write_i16_le
 from mypy_extensions import i64, mypyc_attr, u8
 
-from connector.binlog.columns.column_types import ColumnType
+from connector.binlog.columns.column import ColumnType
 from connector.binlog.columns.floats import FLOAT64_LENGTH
 from connector.binlog.columns.json_scalars import put_double, put_opaque
-from connector.codec.digits import put_int, put_uint, put_uint64
-from connector.codec.json_strings import QUOTE, TWICE, put_utf8, put_written
-from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError, log_json
+from connector.binlog.payload_reader import PayloadReader
+from connector.binlog.text_writer import (
+    QUOTE,
+    TWICE,
+    put_int,
+    put_uint,
+    put_uint64,
+    put_utf8,
+    put_written,
+)
+from connector.foundation.errors import DecodeError, log_json
 
 DEPTH_MAX: Final = 100  # the server's limit
 

@@ -15,7 +15,7 @@ from typing import Final
 from librt.strings import BytesWriter, read_i64_le
 from mypy_extensions import i64, u8
 
-from connector.binlog.columns.column_types import ColumnType
+from connector.binlog.columns.column import ColumnType
 from connector.binlog.columns.decimal import DecimalReader
 from connector.binlog.columns.floats import put_float64, require_finite, shortest_digits
 from connector.binlog.columns.time_text import (
@@ -24,10 +24,9 @@ from connector.binlog.columns.time_text import (
     put_packed_time,
     require_fraction_fits,
 )
-from connector.codec.digits import put_ascii
-from connector.codec.json_strings import QUOTE
-from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError, log_json
+from connector.binlog.payload_reader import PayloadReader
+from connector.binlog.text_writer import QUOTE, put_ascii
+from connector.foundation.errors import DecodeError, log_json
 
 # The server prints a number without exponent if its point is within these places.
 _POINT_MIN = -14

@@ -28,11 +28,10 @@ from contextlib import suppress
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from connector.binlog.charsets.character_sets import character_decoder
-from connector.binlog.charsets.collations import BINARY_COLLATION
-from connector.binlog.columns.column_types import NUMERIC_TYPES, ColumnType
-from connector.codec.payload import PayloadReader, encode_lenenc
-from connector.errors import DecodeError, log, log_rows
+from connector.binlog.character_sets import BINARY_COLLATION, character_decoder
+from connector.binlog.columns.column import NUMERIC_TYPES, ColumnType
+from connector.binlog.payload_reader import PayloadReader, encode_lenenc
+from connector.foundation.errors import DecodeError, log, log_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,31 +1,40 @@
-"""CHAR, VARCHAR, TEXT and their binary twins: a length, then bytes in the column's character set.
+"""Columns that are stored as a length and bytes: CHAR, VARCHAR, TEXT, BLOB and GEOMETRY.
 
 ::
 
-    CHAR, BINARY, VARCHAR, VARBINARY   length of 1 byte, or 2 when more than 255 bytes may come
-    TEXT, BLOB                         length of 1 to 4 bytes, as the metadata says
+    CHAR, BINARY, VARCHAR, VARBINARY      length of 1 byte, or 2 when more than 255 bytes may come
+    TEXT, BLOB                            length of 1 to 4 bytes, as the metadata says
+    GEOMETRY                              length as in BLOB │ SRID u32 │ Well-Known Binary
+    VARCHAR_COMPRESSED, BLOB_COMPRESSED   length as in VARCHAR and BLOB │ packed; MariaDB
+    packed                                nothing for the empty string, else header u8 │ data
+    header                                method 4 bits: 0 none, 8 zlib │ raw 1 │ length 3
+    data of zlib                          size, `length` bytes BE │ zlib, or deflate alone when raw
 
 The server strips the trailing spaces of a CHAR and the trailing zero bytes of a BINARY. The zero
-bytes belong to the value, so they are added again.
+bytes belong to the value, so they are added again. Coordinates of a GEOMETRY stay in the order in
+which they are stored, which is x before y whatever the SRID.
+
+https://dev.mysql.com/doc/refman/8.4/en/gis-data-formats.html
+https://mariadb.com/kb/en/storage-engine-independent-column-compression/
 """
 
 from __future__ import annotations
 
+import zlib
 from typing import TYPE_CHECKING, Final, final
 
-from connector.binlog.charsets.character_sets import character_decoder
-from connector.binlog.charsets.collations import BINARY_COLLATION
-from connector.binlog.columns.column_reader import ColumnReader
-from connector.errors import DecodeError, log_values
+from connector.binlog.character_sets import BINARY_COLLATION, character_decoder
+from connector.binlog.columns.column import ColumnReader, Geometry
+from connector.binlog.payload_reader import PayloadReader
+from connector.foundation.errors import DecodeError, log_payloads, log_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mypy_extensions import i64
 
-    from connector.binlog.columns.column import Column
-    from connector.binlog.columns.values import Value
-    from connector.codec.payload import PayloadReader
+    from connector.binlog.columns.column import Column, Value
+
 
 _ONE_BYTE_MAX: Final = 255
 _BLOB_LENGTHS = (1, 2, 3, 4)
@@ -161,3 +170,92 @@ def _large_text(image: PayloadReader, length: i64) -> str | bytes:
         return str(stored, "utf-8")
     except UnicodeDecodeError:
         return bytes(stored)
+
+
+_NONE = 0
+_ZLIB = 8
+_RAW = 0x08  # column_compression_zlib_wrap=OFF, the default
+_LENGTH_BITS = 0x07
+_LENGTH_MAX = 4
+# A value is in an event, and none has more than the largest max_allowed_packet.
+_SIZE_MAX = 1 << 30
+
+
+def compressed_varchar_reader(column: Column) -> CompressedReader:
+    """Return what reads a VARCHAR or VARBINARY COMPRESSED."""
+    return CompressedReader(column, varchar_prefix(column))
+
+
+def compressed_blob_reader(column: Column) -> CompressedReader:
+    """Return what reads a TEXT or BLOB COMPRESSED of any size."""
+    return CompressedReader(column, require_blob_length(column))
+
+
+@final
+class CompressedReader(CharacterReader):
+    """VARCHAR, VARBINARY, TEXT or BLOB with the attribute COMPRESSED."""
+
+    __slots__ = ()
+
+    def read_bytes(self, image: PayloadReader) -> bytes:
+        """Return the next value, uncompressed.
+
+        Raises DecodeError for a value that cannot be uncompressed.
+        """
+        return _unpacked(image.read_bytes(image.read_length(self.prefix)))
+
+
+def _unpacked(packed: bytes) -> bytes:
+    if not packed:
+        return b""
+    method = packed[0] >> 4
+    if method == _NONE:
+        return packed[1:]
+    if method != _ZLIB:
+        raise DecodeError(log_values.PACKED_METHOD, method=method)
+    length = packed[0] & _LENGTH_BITS
+    start = 1 + length
+    if not 0 < length <= _LENGTH_MAX or len(packed) < start:
+        raise DecodeError(log_values.PACKED_SIZE, length=len(packed))
+    size = int.from_bytes(packed[1:start], "big")
+    if size > _SIZE_MAX:
+        raise DecodeError(log_payloads.TOO_LONG_UNPACKED, length=size)
+    stream = zlib.decompressobj(-zlib.MAX_WBITS if packed[0] & _RAW else zlib.MAX_WBITS)
+    try:
+        # Reading one byte more than promised shows a false size, and bounds the memory. The input
+        # bounds it, too: deflate makes at most 1032 bytes of one.
+        value = stream.decompress(packed[start:], size + 1)
+    except zlib.error as error:
+        raise DecodeError(log_values.NOT_UNPACKED, why=error) from None
+    if len(value) != size or not stream.eof or stream.unused_data:
+        raise DecodeError(log_values.UNPACKED_SIZE, size=size)
+    return value
+
+
+def geometry_reader(column: Column) -> GeometryReader:
+    """Return what reads a geometry of any kind."""
+    return GeometryReader(require_blob_length(column))
+
+
+@final
+class GeometryReader(ColumnReader):
+    """A geometry of any kind."""
+
+    __slots__ = ("_prefix",)
+
+    def __init__(self, prefix: i64) -> None:
+        """Read values after a length of `prefix` bytes."""
+        self._prefix: i64 = prefix
+
+    def read(self, image: PayloadReader) -> Value:
+        """Return the SRID and the Well-Known Binary; the latter is not checked."""
+        stored = self.read_stored(image)
+        return Geometry(srid=stored.read_uint32(), wkb=stored.read_rest())
+
+    def read_stored(self, image: PayloadReader) -> PayloadReader:
+        """Return the next value's SRID and WKB, and move past it."""
+        return PayloadReader(image.read_bytes(image.read_length(self._prefix)))
+
+    def skip(self, image: PayloadReader) -> None:
+        """Skip the length and as many bytes as it says."""
+        image.skip(image.read_length(self._prefix))

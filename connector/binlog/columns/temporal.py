@@ -9,12 +9,22 @@
     TIME2       3 bytes BE    1 │ 0 │ hour 10 │ minute 6 │ second 6                 │ fraction
     fraction    0 to 3 bytes  BE, two decimal digits a byte: hundredths, 1/10000, microseconds
 
+    TIMESTAMP   4 bytes LE    seconds since the epoch; 0 is the zero value
+    DATETIME    8 bytes LE    the decimal number YYYYMMDDhhmmss
+    TIME        3 bytes LE    the signed decimal number hhmmss
+
 A negative TIME2 is the two's complement of its time and fraction together: 7F FF FF FF in TIME(2)
 is -00:00:00.01. A TIMESTAMP is in UTC, a DATETIME has no time zone. Zero and partial dates
 (`0000-00-00`, `2010-00-00`) are values like others.
 
+Servers before 5.6, and MariaDB with mysql56_temporal_format=OFF, store the types without 2.
+A table keeps the format in which it was created until it is rebuilt (avoid_temporal_upgrade). In
+MariaDB such columns may have digits after the second. Their values are longer, and the log does not
+say so: `binlog.rows_decoder` refuses them.
+
 https://dev.mysql.com/doc/dev/mysql-server/latest/field__types_8h.html
 https://dev.mysql.com/worklog/task/?id=946
+https://dev.mysql.com/doc/refman/5.7/en/upgrading-from-previous-series.html
 """
 
 from __future__ import annotations
@@ -23,9 +33,10 @@ from typing import TYPE_CHECKING, Final, final
 
 from mypy_extensions import i64, u8
 
-from connector.binlog.columns.column_reader import PrintedReader
+from connector.binlog.columns.column import PrintedReader
 from connector.binlog.columns.time_text import (
     fraction_length,
+    put_clock,
     put_date,
     put_fraction,
     put_packed_datetime,
@@ -34,13 +45,14 @@ from connector.binlog.columns.time_text import (
     put_utc,
     require_fraction,
 )
-from connector.errors import DecodeError, log_values
+from connector.foundation.errors import DecodeError, log_values
 
 if TYPE_CHECKING:
     from librt.strings import BytesWriter
 
     from connector.binlog.columns.column import Column
-    from connector.codec.payload import PayloadReader
+    from connector.binlog.payload_reader import PayloadReader
+
 
 _DATETIME2_ZERO: Final = 0x80_0000_0000
 _TIME2_ZERO: Final = 0x80_0000
@@ -170,3 +182,96 @@ class Time2Reader(PrintedReader):
     def skip(self, image: PayloadReader) -> None:
         """Skip 3 bytes and those of the fraction."""
         image.skip(self._length)
+
+
+_TWO_DIGITS: Final = 100
+_SIX_DIGITS: Final = 1_000_000
+_HOUR_MAX: Final = 23
+_DAY_MAX: Final = 31
+
+_TIMESTAMP_LENGTH: Final = 4
+_DATETIME_LENGTH: Final = 8
+_TIME_LENGTH: Final = 3
+
+_SPACE: Final = 32
+
+
+def timestamp_reader(column: Column) -> TimestampReader:
+    """Return what reads a TIMESTAMP."""
+    del column
+    return TimestampReader()
+
+
+def datetime_reader(column: Column) -> DatetimeReader:
+    """Return what reads a DATETIME."""
+    del column
+    return DatetimeReader()
+
+
+def time_reader(column: Column) -> TimeReader:
+    """Return what reads a TIME."""
+    del column
+    return TimeReader()
+
+
+@final
+class TimestampReader(PrintedReader):
+    """A TIMESTAMP in UTC."""
+
+    __slots__ = ()
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        """Append `YYYY-MM-DD hh:mm:ss` in UTC; 0 is the zero value."""
+        put_timestamp(out, image.read_uint32())
+
+    def skip(self, image: PayloadReader) -> None:
+        """Skip 4 bytes."""
+        image.skip(_TIMESTAMP_LENGTH)
+
+
+@final
+class DatetimeReader(PrintedReader):
+    """A DATETIME."""
+
+    __slots__ = ()
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        """Append `YYYY-MM-DD hh:mm:ss`; raise DecodeError for a number that is no date and time."""
+        number = image.read_uint64()
+        days: i64 = number // _SIX_DIGITS
+        time: i64 = number % _SIX_DIGITS
+        months = days // _TWO_DIGITS
+        day = days - months * _TWO_DIGITS
+        year = months // _TWO_DIGITS
+        minutes = time // _TWO_DIGITS
+        hour = minutes // _TWO_DIGITS
+        if hour > _HOUR_MAX or day > _DAY_MAX:
+            raise DecodeError(log_values.DATETIME_HOUR_OR_DAY)
+        put_date(out, year, months - year * _TWO_DIGITS, day)
+        out.append(u8(_SPACE))
+        put_clock(out, hour, minutes - hour * _TWO_DIGITS, time - minutes * _TWO_DIGITS)
+
+    def skip(self, image: PayloadReader) -> None:
+        """Skip 8 bytes."""
+        image.skip(_DATETIME_LENGTH)
+
+
+@final
+class TimeReader(PrintedReader):
+    """A TIME."""
+
+    __slots__ = ()
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        """Append `hh:mm:ss`, with a minus before a negative time."""
+        packed = image.read_int24()
+        if packed < 0:
+            out.append(u8(_MINUS))
+            packed = -packed
+        minutes = packed // _TWO_DIGITS
+        hour = minutes // _TWO_DIGITS
+        put_clock(out, hour, minutes - hour * _TWO_DIGITS, packed - minutes * _TWO_DIGITS)
+
+    def skip(self, image: PayloadReader) -> None:
+        """Skip 3 bytes."""
+        image.skip(_TIME_LENGTH)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from librt.strings import write_i32_le, write_i64_le
 from mypy_extensions import i32, i64, u8
 
-from connector.codec.digits import put_2, put_4, put_padded, put_uint
-from connector.errors import DecodeError, log_values
+from connector.binlog.text_writer import put_2, put_4, put_padded, put_uint
+from connector.foundation.errors import DecodeError, log_values
 
 if TYPE_CHECKING:
     from librt.strings import BytesWriter

@@ -27,13 +27,12 @@ from enum import IntEnum
 
 from librt.strings import read_f64_le
 
-from connector.binlog.charsets.character_sets import character_decoder
-from connector.binlog.charsets.collations import charset_of
+from connector.binlog.character_sets import character_decoder, charset_of
 from connector.binlog.columns.decimal import DecimalReader
 from connector.binlog.columns.floats import FLOAT64_LENGTH, require_finite
-from connector.binlog.framing.post_header import read_post_header
-from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError, log, log_events
+from connector.binlog.header import read_post_header
+from connector.binlog.payload_reader import PayloadReader
+from connector.foundation.errors import DecodeError, log, log_events
 
 _INTVAR_NAMES = {1: "LAST_INSERT_ID", 2: "INSERT_ID"}
 

@@ -1,24 +1,51 @@
-"""Events about the log itself: where it continues, where it stops, what is missing.
+"""Events about the log itself: where it continues, what is missing, who reads and writes it.
 
 ::
 
-    ROTATE              next_position u64, not in v1 │ next_file to the end
-    INCIDENT            incident u16 │ length u8 │ message
-    SLAVE               master_pos u64 │ master_port u16 │ master_host │ 0 │ master_log │ 0
+    ROTATE               next_position u64, not in v1 │ next_file to the end
+    INCIDENT             incident u16 │ length u8 │ message
+    SLAVE                master_pos u64 │ master_port u16 │ master_host │ 0 │ master_log │ 0
+    HEARTBEAT            file to the end; the position is the header's log_pos
+    HEARTBEAT_V2         (type u8 │ length lenenc │ value) … 0: end, 1: file, 2: position lenenc
+    START_ENCRYPTION     scheme u8 = 1 │ key_version u32 │ nonce 12
+    TRANSACTION_CONTEXT  server_uuid length u8 │ thread_id u32 │ gtid_specified u8 │
+                         snapshot_version length u32 │ write_set count u32 │ read_set count u32 │
+                         server_uuid │ snapshot_version │ (length u16 │ item) * counts
+    VIEW_CHANGE          view_id 40 │ sequence_number u64 │ certification_info count u32 │
+                         (length u16 │ key │ length u32 │ value) * count
+
+*Heartbeats.* A server that has no other events to send says where it reads.
+
+*Encryption* (MariaDB 10.1.7). Everything after START_ENCRYPTION, except the sizes of events, is
+encrypted with a key outside the file. A server that sends the file to a replica decrypts it, and
+sends this event with the flag IGNORABLE, which it does not have in the file.
+
+*Group Replication* (5.7.17). TRANSACTION_CONTEXT travels between members before a transaction is
+certified, and is seen in relay logs of the applier channel. VIEW_CHANGE is written to the log
+when a member joins or leaves.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_replication_binlog_event.html
+https://mariadb.com/kb/en/start_encryption_event/
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from struct import Struct
 from typing import TYPE_CHECKING
 
-from connector.binlog.framing.post_header import read_post_header
-from connector.errors import DecodeError, log, log_events
+from connector.binlog.gtid import GtidSet
+from connector.binlog.header import HEARTBEAT_LOG, HEARTBEAT_LOG_V2, read_post_header
+from connector.binlog.payload_reader import PayloadReader
+from connector.foundation.errors import DecodeError, log, log_events
 
 if TYPE_CHECKING:
-    from connector.codec.payload import PayloadReader
+    from collections.abc import Iterable
+
+    from mypy_extensions import i64
+
+    from connector.binlog.header import EventHeader
+
 
 # In v1, ROTATE_EVENT has no position of the next event.
 _FIRST_POSITION = 4
@@ -162,3 +189,179 @@ class IgnorableEvent:
     def encode(self) -> bytes:
         """Return the bytes of the body, unchanged."""
         return self.data
+
+
+_END = 0
+_FILE = 1
+_POSITION = 2
+
+
+@dataclass(slots=True)
+class HeartbeatEvent:
+    """The server is alive and has nothing to send, or has skipped up to `position`.
+
+    https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Heartbeat__event.html
+    """
+
+    file: str
+    position: int  # where the server reads
+    exact: bool  # false in the first version of the event: the position is modulo 2**32
+
+    @classmethod
+    def decode(cls, body: PayloadReader, header: EventHeader) -> HeartbeatEvent:
+        """Decode the body of a HEARTBEAT_LOG_EVENT."""
+        return cls(decode_file_name(body.read_rest()), header.log_pos, exact=False)
+
+    @classmethod
+    def decode_v2(cls, body: PayloadReader) -> HeartbeatEvent:
+        """Decode the body of a HEARTBEAT_LOG_EVENT_V2 (8.0.26)."""
+        file: str | None = None
+        position: int | None = None
+        while body.remaining:
+            field = body.read_uint8()
+            if field == _END:
+                break
+            value = body.read_lenenc_bytes()
+            if field == _FILE:
+                file = decode_file_name(value)
+            elif field == _POSITION:
+                position = PayloadReader(value).read_lenenc()
+        if file is None or position is None:
+            raise DecodeError(log_events.HEARTBEAT_INCOMPLETE)
+        return cls(file, position, exact=True)
+
+
+def is_heartbeat(type_code: i64) -> bool:
+    """Return whether this type is a heartbeat: it can come between any two events of a dump."""
+    return type_code in (HEARTBEAT_LOG, HEARTBEAT_LOG_V2)
+
+
+_SCHEME = 1
+_NONCE_LENGTH = 12
+
+
+@dataclass(slots=True)
+class StartEncryptionEvent:
+    """How the rest of the file is encrypted."""
+
+    scheme: int  # 1: AES, the nonce and the position make the initialization vector
+    key_version: int  # of the key in the server's key management plugin
+    nonce: bytes
+
+    @classmethod
+    def decode(cls, body: PayloadReader) -> StartEncryptionEvent:
+        """Decode 17 bytes: scheme, key version and nonce.
+
+        Raises DecodeError for a scheme other than 1.
+        """
+        scheme = body.read_uint8()
+        if scheme != _SCHEME:
+            raise DecodeError(log.VALUE_UNKNOWN, field="encryption scheme", value=scheme)
+        return cls(scheme, body.read_uint32(), body.read_bytes(_NONCE_LENGTH))
+
+    def encode(self) -> bytes:
+        """Return the 17 bytes of the body."""
+        return bytes([self.scheme]) + self.key_version.to_bytes(4, "little") + self.nonce
+
+
+_CONTEXT_LAYOUT = Struct("<BIBIII")
+_VIEW_LAYOUT = Struct("<40sQI")
+
+
+@dataclass(slots=True)
+class TransactionContextEvent:
+    """Facts that the group needs to certify a transaction: the changed keys and the known GTIDs."""
+
+    server_uuid: str  # of the member on which the transaction ran
+    thread_id: int
+    gtid_specified: bool  # whether the session had set gtid_next to a GTID
+    snapshot_version: GtidSet  # the transactions that the member had executed
+    write_set: list[bytes]  # hashes of the keys that were written, in base64
+    read_set: list[bytes]  # hashes of the keys that were read; no server fills it
+
+    @classmethod
+    def decode(cls, body: PayloadReader) -> TransactionContextEvent:
+        """Decode the fixed part, the UUID, the snapshot version and both sets of keys.
+
+        Raises DecodeError for names that are not ASCII and for a bad GTID set.
+        """
+        uuid_length, thread_id, specified, version_length, writes, reads = _CONTEXT_LAYOUT.unpack(
+            body.read_bytes(_CONTEXT_LAYOUT.size)
+        )
+        server_uuid = _ascii(body.read_bytes(uuid_length), "server_uuid")
+        version = PayloadReader(body.read_bytes(version_length))
+        snapshot_version = GtidSet.decode(version)
+        if version.remaining:
+            raise DecodeError(log.LEFT_OVER, count=version.remaining, field="the snapshot version")
+        return cls(
+            server_uuid,
+            thread_id,
+            specified != 0,
+            snapshot_version,
+            _read_items(body, writes),
+            _read_items(body, reads),
+        )
+
+    def encode(self) -> bytes:
+        """Return the body; `decode` of it gives an equal event."""
+        uuid = self.server_uuid.encode("ascii")
+        version = self.snapshot_version.encode()
+        head = _CONTEXT_LAYOUT.pack(
+            len(uuid),
+            self.thread_id,
+            self.gtid_specified,
+            len(version),
+            len(self.write_set),
+            len(self.read_set),
+        )
+        return head + uuid + version + _items(self.write_set) + _items(self.read_set)
+
+
+@dataclass(slots=True)
+class ViewChangeEvent:
+    """A member joined or left the group; the event has the certification state for a new member."""
+
+    view_id: str
+    sequence_number: int  # of the certifier when the view changed
+    # Keys that were written, each with the GTID set of its writers in binary form; MySQL adds
+    # its own entries, such as the GTIDs seen, or the reason why entries are missing.
+    certification_info: list[tuple[bytes, bytes]]
+
+    @classmethod
+    def decode(cls, body: PayloadReader) -> ViewChangeEvent:
+        """Decode the view id, without its zero padding, the number and the certification info.
+
+        Raises DecodeError for an empty view id or one with a zero byte inside.
+        """
+        padded, sequence_number, count = _VIEW_LAYOUT.unpack(body.read_bytes(_VIEW_LAYOUT.size))
+        view_id = padded.rstrip(b"\0")
+        if b"\0" in view_id or not view_id:
+            raise DecodeError(log_events.VIEW_ID)
+        info = []
+        for _ in range(count):
+            key = body.read_bytes(body.read_uint16())
+            info.append((key, body.read_bytes(body.read_uint32())))
+        return cls(_ascii(view_id, "view id"), sequence_number, info)
+
+    def encode(self) -> bytes:
+        """Return the body, with the view id padded with zeros to 40 bytes."""
+        count = len(self.certification_info)
+        chunks = [_VIEW_LAYOUT.pack(self.view_id.encode("ascii"), self.sequence_number, count)]
+        for key, value in self.certification_info:
+            chunks += [len(key).to_bytes(2, "little"), key, len(value).to_bytes(4, "little"), value]
+        return b"".join(chunks)
+
+
+def _read_items(body: PayloadReader, count: int) -> list[bytes]:
+    return [body.read_bytes(body.read_uint16()) for _ in range(count)]
+
+
+def _items(items: Iterable[bytes]) -> bytes:
+    return b"".join(len(item).to_bytes(2, "little") + item for item in items)
+
+
+def _ascii(raw: bytes, field: str) -> str:
+    try:
+        return raw.decode("ascii")
+    except UnicodeDecodeError:
+        raise DecodeError(log.NOT_ASCII, field=field) from None

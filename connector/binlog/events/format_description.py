@@ -6,23 +6,67 @@
     FORMAT_DESCRIPTION  binlog_version u16 │ server_version 50 │ create_timestamp u32 │
                         header_length u8 │ post_header_lengths 1 * n │ [algorithm u8]
 
+Two facts follow from the version of the server alone:
+
+::
+
+    5.6.1 and newer, MariaDB 5.3.0 and newer    FORMAT_DESCRIPTION ends with the checksum algorithm
+    5.1 and 5.2 with `-a_drop5`, `-a_drop6`     six numbers of event types mean other types
+
+The development releases in the second line had table maps and rows where later servers have XID and
+LOAD DATA, in format v4 as well. Logs of formats before v4 do not describe themselves, and are not
+extensible: their description is made here from the layouts of 3.23 and 4.0.
+
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Format__description__event.html
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from connector.binlog.framing.checksum import CHECKSUM_LENGTH, ChecksumAlgorithm
-from connector.binlog.framing.event_types import EventType
-from connector.binlog.framing.header import HEADER_LENGTH
-from connector.binlog.framing.server_generation import has_checksum_algorithm, renumbered_types
-from connector.binlog.framing.version import BinlogVersion
-from connector.errors import DecodeError, log_events
+from connector.binlog.checksum import CHECKSUM_LENGTH, ChecksumAlgorithm
+from connector.binlog.header import HEADER_LENGTH, V1_HEADER_LENGTH, BinlogVersion, EventType
+from connector.foundation.errors import DecodeError, log_events
 
 if TYPE_CHECKING:
-    from connector.codec.payload import PayloadReader
+    from connector.binlog.payload_reader import PayloadReader
+
+
+_VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
+
+_MYSQL_CHECKSUM_VERSION = (5, 6, 1)
+_MARIADB_CHECKSUM_VERSION = (5, 3, 0)
+
+# The suffixes that mysql-server itself looks for.
+_PRE_GA_VERSION = re.compile(r"5\.(1\.[1-5]-a_drop5|1\.4-a_drop6|2\.[0-2]-a_drop6)")
+_PRE_GA_TYPES: dict[int, int] = {
+    16: EventType.TABLE_MAP_EVENT.value,
+    17: EventType.PRE_GA_WRITE_ROWS_EVENT.value,
+    18: EventType.PRE_GA_UPDATE_ROWS_EVENT.value,
+    19: EventType.PRE_GA_DELETE_ROWS_EVENT.value,
+    20: EventType.XID_EVENT.value,
+    21: EventType.BEGIN_LOAD_QUERY_EVENT.value,
+    22: EventType.EXECUTE_LOAD_QUERY_EVENT.value,
+}
+
+
+def has_checksum_algorithm(server_version: str) -> bool:
+    """Return whether the server's format description ends with a checksum algorithm."""
+    match = _VERSION.match(server_version)
+    if match is None:
+        return False
+    version = (int(match[1]), int(match[2]), int(match[3]))
+    if "mariadb" in server_version.lower():
+        return version >= _MARIADB_CHECKSUM_VERSION
+    return version >= _MYSQL_CHECKSUM_VERSION
+
+
+def renumbered_types(server_version: str) -> dict[int, int]:
+    """Return the map from a server's numbers of event types to those that all others use."""
+    return _PRE_GA_TYPES if _PRE_GA_VERSION.match(server_version) else {}
+
 
 _SERVER_VERSION_LENGTH = 50
 
@@ -158,3 +202,17 @@ def _algorithm(code: int) -> ChecksumAlgorithm:
         return ChecksumAlgorithm(code)
     except ValueError:
         raise DecodeError(log_events.CHECKSUM_ALGORITHM, value=code) from None
+
+
+# Fixed parts by event type, from START_EVENT_V3 to USER_VAR_EVENT; v1 has none in ROTATE_EVENT.
+_V3_LENGTHS = bytes((56, 11, 0, 8, 0, 18, 0, 4, 4, 4, 4, 18, 0, 0))
+_V1_LENGTHS = bytes((56, 11, 0, 0, 0, 18, 0, 4, 4, 4, 4, 18, 0, 0))
+
+
+def format_before_description(version: BinlogVersion) -> FormatDescriptionEvent:
+    """Return the description that is true for a log before it has described itself."""
+    if version is BinlogVersion.V4:
+        return FormatDescriptionEvent(version, "", 0, HEADER_LENGTH, b"", None)
+    if version is BinlogVersion.V1:
+        return FormatDescriptionEvent(version, "3.23", 0, V1_HEADER_LENGTH, _V1_LENGTHS, None)
+    return FormatDescriptionEvent(version, "4.0", 0, HEADER_LENGTH, _V3_LENGTHS, None)

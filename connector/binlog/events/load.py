@@ -27,11 +27,11 @@ from dataclasses import dataclass
 from enum import IntFlag
 from typing import TYPE_CHECKING
 
-from connector.binlog.framing.post_header import read_post_header
-from connector.errors import DecodeError, log
+from connector.binlog.header import read_post_header
+from connector.foundation.errors import DecodeError, log
 
 if TYPE_CHECKING:
-    from connector.codec.payload import PayloadReader
+    from connector.binlog.payload_reader import PayloadReader
 
 _LOAD_HEADER_LENGTH = 18
 _FILE_ID_LENGTH = 4

@@ -24,17 +24,17 @@ from typing import TYPE_CHECKING, final
 from mypy_extensions import i64, mypyc_attr
 
 from connector.binlog.events.row_reader import Row, RowReader, indexes_of, with_whole_documents
-from connector.binlog.events.rows_head import DELETE, DUMMY_TABLE_ID, INSERT, STMT_END_F, UPDATE
+from connector.binlog.events.rows_header import DELETE, DUMMY_TABLE_ID, INSERT, STMT_END_F, UPDATE
 from connector.binlog.events.table_map import TableMapEvent
-from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError, EventError, log_rows
+from connector.binlog.payload_reader import PayloadReader
+from connector.foundation.errors import DecodeError, EventError, log_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from connector.binlog.columns.row_plan import RowPlan
-    from connector.binlog.events.extra_row_info import ExtraRowInfo
-from connector.binlog.events.rows_head import RowsHead, RowsKind
+    from connector.binlog.columns.row_images import RowPlan
+    from connector.binlog.events.rows_header import ExtraRowInfo
+from connector.binlog.events.rows_header import RowsHeader, RowsKind
 
 
 @mypyc_attr(acyclic=True, free_list_len=1)
@@ -94,7 +94,7 @@ class RowsEvent:
     @staticmethod
     def decode(
         body: PayloadReader,
-        head: RowsHead,
+        head: RowsHeader,
         kind: RowsKind,
         table_map: TableMapEvent,
         origin: tuple[str, int, str],
@@ -143,7 +143,7 @@ class RowsEvent:
         )
 
     @staticmethod
-    def dummy(head: RowsHead, kind: RowsKind, origin: tuple[str, int, str]) -> RowsEvent:
+    def dummy(head: RowsHeader, kind: RowsKind, origin: tuple[str, int, str]) -> RowsEvent:
         """Return the event without rows that only ends a statement."""
         nothing = TableMapEvent(head.table_id, 0, "", "", [])
         return RowsEvent(

@@ -9,29 +9,34 @@
 The table id is u32 when FORMAT_DESCRIPTION gives a post-header of 6 bytes. Servers before 5.1.18,
 which have no rows events but those of version 0, end the event after the types.
 
+Table maps are decoded once: a server writes the same bytes before each change of a table. Equal
+bytes give the same object, so what is derived from it, such as the plan to read rows, is made once,
+too.
+
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Table__map__event.html
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, final
 
-from connector.binlog.columns.bitmap import bitmap_length, is_set
-from connector.binlog.columns.column import Column
-from connector.binlog.columns.column_types import ColumnType
+from connector.binlog.columns.column import Column, ColumnType
 from connector.binlog.columns.optional_metadata import (
     KNOWN_FIELDS,
     MetadataField,
     read_optional_metadata,
 )
-from connector.binlog.columns.row_plan import RowPlan
-from connector.binlog.framing.post_header import read_post_header
-from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError, log, log_rows
+from connector.binlog.columns.row_images import RowPlan, bitmap_length, is_set
+from connector.binlog.header import TABLE_MAP, EventType, read_post_header
+from connector.binlog.payload_reader import PayloadReader, has_bytes_at
+from connector.foundation.errors import DecodeError, log, log_rows
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
+
+    from connector.binlog.events.format_description import FormatDescriptionEvent
+
 
 TABLE_MAP_HEADER_LENGTH: Final = 8
 # The post-header of servers (5.1.4 and older) whose table ids have four bytes.
@@ -231,3 +236,57 @@ def _metadata_length(type_code: int) -> int:
     if length is None:
         raise DecodeError(log.VALUE_UNKNOWN, field="column type", value=type_code)
     return length
+
+
+# Number of decoded table maps that are kept; the one decoded first is dropped.
+TABLE_MAPS_MAX: Final = 1024
+
+# Slots for the latest table maps, by the lowest bits of the table id, which a server counts up.
+_LATEST: Final = 64
+_LATEST_MASK: Final = _LATEST - 1
+
+
+@final
+class TableMapCache:
+    """The table maps of one format of a log."""
+
+    def __init__(self, log: FormatDescriptionEvent, *, mariadb: bool) -> None:
+        """Expect table maps in the format `log`."""
+        self._post_header_length = log.post_header_length(TABLE_MAP)
+        self._pre_ga = log.post_header_length(EventType.WRITE_ROWS_EVENT_V1) is None
+        self._mariadb = mariadb
+        self._latest: list[TableMapEvent | None] = [None] * _LATEST
+        self._decoded: dict[bytes, TableMapEvent] = {}
+
+    def decode(self, body: PayloadReader) -> TableMapEvent:
+        """Return the table map in the body; decode it if these bytes are new.
+
+        Raises DecodeError for one that cannot be read.
+        """
+        data = body.data
+        start = body.offset
+        length = body.remaining
+        # The lowest byte of the table id; a shorter body cannot be decoded.
+        slot: i64 = 0
+        if length > 0:
+            slot = data[start] & _LATEST_MASK
+        latest = self._latest[slot]
+        if latest is not None:
+            known = latest.raw
+            if len(known) == length and has_bytes_at(data, start, known):
+                body.take(length)
+                return latest
+        raw = data[start : body.end]
+        table_map = self._decoded.get(raw)
+        if table_map is None:
+            table_map = TableMapEvent.decode(
+                body, self._post_header_length, mariadb=self._mariadb, pre_ga=self._pre_ga
+            )
+            table_map.raw = raw
+            if len(self._decoded) >= TABLE_MAPS_MAX:
+                del self._decoded[next(iter(self._decoded))]
+            self._decoded[raw] = table_map
+        else:
+            body.skip(len(raw))
+        self._latest[slot] = table_map
+        return table_map

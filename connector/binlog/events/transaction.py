@@ -10,12 +10,19 @@
         immediate_server_version u32 │ [original_server_version u32] │              8.0.14
         [commit_group_ticket u64]                                                   8.0.27
     XID             xid u64
+    XA_PREPARE      one_phase u8 │ format_id u32 │ gtrid_length u32 │ bqual_length u32 │
+                    gtrid │ bqual                                     5.7.7, MariaDB 10.5
     PREVIOUS_GTIDS  a GTID set
 
 The highest bit of the immediate timestamp and version says that the original one follows; without
 it both are equal.
 
+The rows before XA_PREPARE are not yet committed: XA COMMIT or XA ROLLBACK comes later, as a
+QUERY_EVENT in a separate group. With one_phase it is XA COMMIT … ONE PHASE, and the rows are
+committed.
+
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Gtid__event.html
+https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1XA__prepare__event.html
 """
 
 from __future__ import annotations
@@ -27,14 +34,15 @@ from typing import TYPE_CHECKING, Final, final
 from librt.strings import read_i32_le, read_i64_le
 from mypy_extensions import i64
 
-from connector.codec.payload import encode_lenenc
-from connector.errors import DecodeError, log_events
-from connector.gtid import GtidSet, gtid_at
-from connector.gtid.intervals import GNO_END
+from connector.binlog.gtid import GtidSet, gtid_at
+from connector.binlog.gtid.mysql import GNO_END
+from connector.binlog.payload_reader import encode_lenenc
+from connector.foundation.errors import DecodeError, log_events
 
 if TYPE_CHECKING:
-    from connector.codec.payload import PayloadReader
-    from connector.gtid import Gtid
+    from connector.binlog.gtid import Gtid
+    from connector.binlog.payload_reader import PayloadReader
+
 
 # The flag of GTID events: the transaction may hold changes logged as statements.
 FLAG_MAY_HAVE_SBR: Final = 0x01
@@ -54,7 +62,7 @@ XID_LENGTH: Final = 8
 
 
 @dataclass(slots=True)
-class CommitFacts:
+class CommitInfo:
     """Commit facts of GTID events; None for a field that the server did not write."""
 
     flags: int
@@ -143,7 +151,7 @@ def _pair(immediate: int | None, original: int | None, length: int, flag: int) -
 
 @final
 @dataclass(slots=True, init=False)
-class GtidEvent(CommitFacts):
+class GtidEvent(CommitInfo):
     """A transaction with a GTID begins.
 
     https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Gtid__event.html
@@ -199,7 +207,7 @@ class GtidEvent(CommitFacts):
         return head + self.encode_facts()
 
 
-def opening_of(body: PayloadReader) -> tuple[Gtid, i64]:
+def gtid_and_commit_time(body: PayloadReader) -> tuple[Gtid, i64]:
     """Return the facts of a GTID_LOG_EVENT for a stream: the GTID, and its first commit's time.
 
     The time is in microseconds since the epoch, 0 if the server did not write it. The cursor of the
@@ -229,7 +237,7 @@ def _timestamp_at(data: bytes, at: i64) -> i64:
 
 @final
 @dataclass(slots=True)
-class AnonymousGtidEvent(CommitFacts):
+class AnonymousGtidEvent(CommitInfo):
     """A transaction begins on a server with gtid_mode=OFF.
 
     https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Gtid__event.html
@@ -294,3 +302,63 @@ class PreviousGtidsEvent:
     def encode(self) -> bytes:
         """Return the GTID set in its binary form."""
         return self.gtid_set.encode()
+
+
+_LAYOUT = Struct("<BIII")
+
+# MAXGTRIDSIZE and MAXBQUALSIZE of the XA specification.
+XID_PART_MAX = 64
+
+
+@dataclass(frozen=True, slots=True)
+class XaXid:
+    """The name of an XA transaction, as XA START gave it."""
+
+    format_id: int  # 1 unless it was given
+    gtrid: bytes  # global transaction id, at most 64 bytes
+    bqual: bytes  # branch qualifier, at most 64 bytes
+
+    @classmethod
+    def read(
+        cls, body: PayloadReader, format_id: int, gtrid_length: int, bqual_length: int
+    ) -> XaXid:
+        """Read both parts, whose lengths come before them."""
+        if max(gtrid_length, bqual_length) > XID_PART_MAX:
+            raise DecodeError(
+                log_events.XA_NAME_LENGTH,
+                limit=XID_PART_MAX,
+                gtrid=gtrid_length,
+                bqual=bqual_length,
+            )
+        return cls(format_id, body.read_bytes(gtrid_length), body.read_bytes(bqual_length))
+
+    def __str__(self) -> str:
+        """Return the server's form, which XA statements take: `X'6f6e65',X'',1`."""
+        return f"X'{self.gtrid.hex()}',X'{self.bqual.hex()}',{self.format_id}"
+
+
+@dataclass(slots=True)
+class XaPrepareEvent:
+    """An XA transaction is prepared; or, with `one_phase`, committed."""
+
+    one_phase: bool
+    xid: XaXid
+
+    @classmethod
+    def decode(cls, body: PayloadReader) -> XaPrepareEvent:
+        """Decode the flag, the three numbers and both parts of the name.
+
+        Raises DecodeError for parts that are longer than 64 bytes.
+        """
+        one_phase, format_id, gtrid_length, bqual_length = _LAYOUT.unpack(
+            body.read_bytes(_LAYOUT.size)
+        )
+        if one_phase > 1:
+            raise DecodeError(log_events.ONE_PHASE, value=one_phase)
+        return cls(one_phase == 1, XaXid.read(body, format_id, gtrid_length, bqual_length))
+
+    def encode(self) -> bytes:
+        """Return the body, with both lengths before both parts."""
+        xid = self.xid
+        head = _LAYOUT.pack(self.one_phase, xid.format_id, len(xid.gtrid), len(xid.bqual))
+        return head + xid.gtrid + xid.bqual

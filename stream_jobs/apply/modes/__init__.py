@@ -1,5 +1,23 @@
-"""What a mirror holds of its table: one class for each mode.
+"""The modes of a mirror: which rows it has of its table. Each mode is a class.
 
-A mode says which columns a mirror has besides those of the source, and how changes become rows that
-are added, and rows that die. `stream_jobs.apply.modes.choice` finds the mode of a name.
+A mode says which columns a mirror has besides the source's, and how changes become rows that are
+added and rows that die. To add a mode, write its class and list it in `MODES`, which has the mode
+of each name that `mode` in the settings of a table can have.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from stream_jobs.apply.modes.current import Current, SoftDelete
+from stream_jobs.apply.modes.history import History
+from stream_jobs.apply.modes.journal import Journal
+from stream_jobs.apply.modes.row_counts import RowCounts
+
+if TYPE_CHECKING:
+    from stream_jobs.apply.modes.mode import Mode
+
+
+MODES: Final[dict[str, Mode]] = {
+    mode.name: mode for mode in (Current(), SoftDelete(), History(), Journal(), RowCounts())
+}

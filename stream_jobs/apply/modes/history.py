@@ -14,38 +14,39 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from connector.errors import mirror_records
-from connector.errors.message import Message
-from stream_jobs.apply.changes import DELETE, READ
-from stream_jobs.apply.key_index import Indexed
-from stream_jobs.apply.keys import distinct, keys_of
-from stream_jobs.apply.modes.known_versions import (
+from connector.foundation.errors import mirror_records
+from connector.foundation.errors.message import Message
+from stream_jobs.apply.changes import DELETE, READ, TRUNCATES
+from stream_jobs.apply.key_index import IndexColumns
+from stream_jobs.apply.modes.mode import Mode, ModeColumn, Truncation, sequence_columns
+from stream_jobs.apply.modes.versions import (
     END_HI,
     END_LO,
     END_OP,
     FROM,
     IS_CURRENT,
     TO,
-    KnownVersions,
+    KeyChange,
+    StoredVersions,
+    VersionEnd,
+    Versions,
+    later,
     microseconds,
 )
-from stream_jobs.apply.modes.mode import Mode, OwnColumn, Truncation, sequence_columns
-from stream_jobs.apply.modes.versions import End, KeyChange, Versions, later
-from stream_jobs.apply.problems import WrongRecordError
-from stream_jobs.apply.row_digests import digests_of_rows
+from stream_jobs.apply.row_hashes import digests_of_rows, distinct, keys_of
 from stream_jobs.apply.rows import split, timestamps
-from stream_jobs.apply.truncates import TRUNCATES
-from stream_jobs.schema.sequence import HI, LO, PackedSequence, is_above
+from stream_jobs.apply.table_errors import InvalidRecordError
+from stream_jobs.source.sequence import HI, LO, PackedSequence, is_above
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from stream_jobs.apply.facts import MirrorFacts
+    from stream_jobs.apply.modes.mode import ModeInput
     from stream_jobs.apply.rows import Rows
-    from stream_jobs.apply.work import Work
-    from stream_jobs.schema.sequence import Truncate
+    from stream_jobs.apply.task_messages import MirrorDescription
+    from stream_jobs.source.sequence import Truncate
 
 _TIME = pa.timestamp("us", "UTC")
 _NO_END = 2**63 - 1
@@ -56,17 +57,17 @@ class History(Mode):
 
     name = "history"
     columns = (
-        OwnColumn(FROM, _TIME, "when the source committed this version"),
-        OwnColumn(TO, _TIME, "when the source committed its end; NULL if it is current"),
-        OwnColumn(IS_CURRENT, pa.bool_(), "whether the source has this version now"),
-        OwnColumn(END_OP, pa.string(), "what ended it: u update, d delete, t truncate, r copy"),
-        OwnColumn(END_HI, pa.int64(), "cdc.seq of its end: epoch, file and position"),
-        OwnColumn(END_LO, pa.int64(), "cdc.seq of its end: event and row"),
+        ModeColumn(FROM, _TIME, "when the source committed this version"),
+        ModeColumn(TO, _TIME, "when the source committed its end; NULL if it is current"),
+        ModeColumn(IS_CURRENT, pa.bool_(), "whether the source has this version now"),
+        ModeColumn(END_OP, pa.string(), "what ended it: u update, d delete, t truncate, r copy"),
+        ModeColumn(END_HI, pa.int64(), "cdc.seq of its end: epoch, file and position"),
+        ModeColumn(END_LO, pa.int64(), "cdc.seq of its end: event and row"),
     )
     keeps_columns = True
     truncation = Truncation.CHANGES
 
-    def apply(self, work: Work, live: NDArray[np.intp]) -> None:
+    def apply(self, work: ModeInput, live: NDArray[np.intp]) -> None:
         """Write the versions that begin, and those that end once more, with their end."""
         upserts, deletes = split(work.changes, live)
         indexed = self.indexed(work.mirror)
@@ -76,7 +77,7 @@ class History(Mode):
         names = [column.name for column in indexed.key]
         both = pa.concat_tables([rows.data.select(names), gone.data.select(names)])
         keys, key_of_change = distinct(keys_of([both[name] for name in names]))
-        known = KnownVersions(work, keys, indexed)
+        known = StoredVersions(work, keys, indexed)
         versions = _follow(work, rows, gone, key_of_change, known)
         begun = list(versions.opened.values())
         opened = rows.data.take(pa.array(list(versions.opened), pa.int64())).append_column(
@@ -103,7 +104,7 @@ class History(Mode):
         hi, lo = data[HI].to_numpy(), data[LO].to_numpy()
         end_hi, end_lo = (data[name].fill_null(_NO_END).to_numpy() for name in (END_HI, END_LO))
         from_us, to_us = microseconds(data[FROM]), microseconds(data[TO])
-        ends: list[End | None] = [None] * data.num_rows
+        ends: list[VersionEnd | None] = [None] * data.num_rows
         for each in reversed(truncates):
             sequence = each.sequence
             at = np.full(len(hi), sequence.hi), np.full(len(lo), sequence.lo)
@@ -111,7 +112,7 @@ class History(Mode):
             for place in np.flatnonzero(were_there).tolist():
                 us = later(from_us[place], each.us)
                 us = min((time for time in (us, to_us[place]) if time is not None), default=None)
-                ends[place] = End(sequence, us, "t")
+                ends[place] = VersionEnd(sequence, us, "t")
         if not any(ends):
             return None
         have_end = pa.array([end is not None for end in ends])
@@ -119,16 +120,16 @@ class History(Mode):
         ended = _with_ends(data.filter(have_end), [end for end in ends if end is not None])
         return pa.concat_tables([kept, ended.select(kept.column_names)])
 
-    def indexed(self, mirror: MirrorFacts) -> Indexed:
+    def indexed(self, mirror: MirrorDescription) -> IndexColumns:
         """Return the key of the last versions of keys, and of those that a truncate has ended."""
         named = {column.name: column for column in mirror.columns}
         key = tuple(named[name] for name in mirror.schema.key)
         deciding = named[IS_CURRENT], named[END_OP]
-        return Indexed(key, sequence_columns(named), deciding=deciding, are_found=_can_be_last)
+        return IndexColumns(key, sequence_columns(named), deciding=deciding, are_found=_can_be_last)
 
 
 def _follow(
-    work: Work, rows: Rows, gone: Rows, key_of_change: NDArray[np.intp], known: KnownVersions
+    work: ModeInput, rows: Rows, gone: Rows, key_of_change: NDArray[np.intp], known: StoredVersions
 ) -> Versions:
     """Go through the changes of each key, in the order of their sequences."""
     places = np.concatenate([rows.places, gone.places])
@@ -161,12 +162,12 @@ def _follow(
         version = known.version(key, known_values)
         if version is not None and changes[0].sequence <= version.start:
             why = Message(mirror_records.OUT_OF_ORDER, {})
-            raise WrongRecordError(int(places[own[0]]), why)
+            raise InvalidRecordError(int(places[own[0]]), why)
         versions.follow(key, version, changes, work.part.truncates)
     return versions
 
 
-def _are_covered(work: Work, places: NDArray[np.intp]) -> NDArray[np.bool_]:
+def _are_covered(work: ModeInput, places: NDArray[np.intp]) -> NDArray[np.bool_]:
     """Return at which changes all truncates below them are known."""
     changes, part = work.changes, work.part
     of_truncates = changes.partitions == TRUNCATES
@@ -198,7 +199,7 @@ def _can_be_last(data: pa.Table) -> NDArray[np.bool_]:
     return found
 
 
-def _with_ends(data: pa.Table, ends: Sequence[End | None]) -> pa.Table:
+def _with_ends(data: pa.Table, ends: Sequence[VersionEnd | None]) -> pa.Table:
     """Return versions with their ends; None is an open one."""
     columns = {
         TO: pa.array([None if end is None else end.us for end in ends], pa.int64()).cast(_TIME),

@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from stream_jobs.apply.changes import TRUNCATE
-from stream_jobs.apply.modes.mode import Mode, OwnColumn, Truncation
+from stream_jobs.apply.changes import TRUNCATE, truncates_of
+from stream_jobs.apply.modes.mode import Mode, ModeColumn, Truncation
 from stream_jobs.apply.rows import split, timestamps
-from stream_jobs.apply.truncates import truncates_of
-from stream_jobs.schema.sequence import HI, LO
+from stream_jobs.source.sequence import HI, LO
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from stream_jobs.apply.modes.mode import ModeInput
     from stream_jobs.apply.rows import Rows
-    from stream_jobs.apply.work import Work
-    from stream_jobs.schema.table_schema import TableSchema
+    from stream_jobs.source.table_schema import TableSchema
 
 OP = "_cdc_op"
 TIME = "_cdc_ts"
@@ -32,15 +31,15 @@ class Journal(Mode):
 
     name = "journal"
     columns = (
-        OwnColumn(OP, pa.string(), "c insert, u update, d delete, r copied row, t truncate"),
-        OwnColumn(TIME, pa.timestamp("us", "UTC"), "when the source committed the change"),
+        ModeColumn(OP, pa.string(), "c insert, u update, d delete, r copied row, t truncate"),
+        ModeColumn(TIME, pa.timestamp("us", "UTC"), "when the source committed the change"),
     )
     needs_key = False
     keeps_columns = True
     is_filling = False
     truncation = Truncation.IS_A_ROW
 
-    def apply(self, work: Work, live: NDArray[np.intp]) -> None:
+    def apply(self, work: ModeInput, live: NDArray[np.intp]) -> None:
         """Append the changes, in the order of their sequences."""
         changes = work.changes
         are_truncates = changes.ops[live] == TRUNCATE
@@ -65,12 +64,12 @@ class Journal(Mode):
         return HI, LO
 
 
-def _described(work: Work, rows: Rows) -> pa.Table:
+def _described(work: ModeInput, rows: Rows) -> pa.Table:
     ops = pa.array([chr(op) for op in work.changes.ops[rows.places].tolist()], pa.string())
     return rows.data.append_column(OP, ops).append_column(TIME, timestamps(rows.times))
 
 
-def _emptied(work: Work, places: NDArray[np.intp]) -> pa.Table:
+def _emptied(work: ModeInput, places: NDArray[np.intp]) -> pa.Table:
     """Return the rows of truncates, which have no values."""
     found = truncates_of(work.changes, places)
     times = pa.array([each.us for each in found], pa.int64())

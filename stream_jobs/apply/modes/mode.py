@@ -1,28 +1,34 @@
-"""What distinguishes one mode of a mirror from another."""
+"""The interface of a mode, and its input: the changes of one table, its mirror, and the result."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from stream_jobs.apply.changes import TRUNCATE
-from stream_jobs.apply.key_index import Indexed
-from stream_jobs.schema.sequence import HI, LO
+from stream_jobs.apply.key_index import IndexColumns
+from stream_jobs.apply.row_lookup import Lookup
+from stream_jobs.apply.rows import RowReader, Rows
+from stream_jobs.delta.compaction import in_key_order
+from stream_jobs.delta.data_skipping import partition_rows
+from stream_jobs.delta.parquet_file import write_file
+from stream_jobs.source.sequence import HI, LO
+from stream_jobs.source.table_schema import OWN_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from stream_jobs.apply.changes import Changes
-    from stream_jobs.apply.facts import MirrorFacts
-    from stream_jobs.apply.work import Work
+    from stream_jobs.apply.task_messages import MirrorDescription, PartResult, TablePart, Task
     from stream_jobs.delta.columns import Column
-    from stream_jobs.schema.sequence import PackedSequence, Truncate
-    from stream_jobs.schema.table_schema import TableSchema
+    from stream_jobs.source.sequence import PackedSequence, Truncate
+    from stream_jobs.source.table_schema import TableSchema
 
 
 class Truncation(Enum):
@@ -33,7 +39,7 @@ class Truncation(Enum):
     IS_A_ROW = auto()  # nothing; the truncate is a row itself
 
 
-class OwnColumn(NamedTuple):
+class ModeColumn(NamedTuple):
     """A column that the source does not have."""
 
     name: str
@@ -46,7 +52,7 @@ class Mode:
 
     name: ClassVar[str]
     # Between the source's columns and the sequence.
-    columns: ClassVar[tuple[OwnColumn, ...]] = ()
+    columns: ClassVar[tuple[ModeColumn, ...]] = ()
     # Whether only tables with a key, or only tables without one, can have such a mirror.
     needs_key: ClassVar[bool] = True
     refuses_key: ClassVar[bool] = False
@@ -79,10 +85,10 @@ class Mode:
             live &= have_key | changes.sequences.are_above(floor)
         return live
 
-    def apply(self, work: Work, live: NDArray[np.intp]) -> None:
+    def apply(self, work: ModeInput, live: NDArray[np.intp]) -> None:
         """Apply the changes at `live`: fill in the result of `work`.
 
-        Raises WrongRecordError for a record that is wrong, MirrorError if the storage fails.
+        Raises InvalidRecordError for a record that is wrong, MirrorError if the storage fails.
         """
         raise NotImplementedError
 
@@ -93,11 +99,11 @@ class Mode:
         """
         raise NotImplementedError
 
-    def indexed(self, mirror: MirrorFacts) -> Indexed:
+    def indexed(self, mirror: MirrorDescription) -> IndexColumns:
         """Return what the indexes of data files have."""
         named = {column.name: column for column in mirror.columns}
         key = tuple(named[name] for name in mirror.schema.key)
-        return Indexed(key, sequence_columns(named))
+        return IndexColumns(key, sequence_columns(named))
 
     def file_order(self, schema: TableSchema) -> tuple[str, ...]:
         """Return the columns by which rows of a file are found, which have statistics."""
@@ -107,3 +113,73 @@ class Mode:
 def sequence_columns(named: dict[str, Column]) -> tuple[Column, ...]:
     """Return the two columns of the sequence."""
     return named[HI], named[LO]
+
+
+@dataclass(frozen=True, slots=True)
+class ModeInput:
+    """The changes of one part of a table."""
+
+    task: Task
+    part: TablePart
+    mirror: MirrorDescription
+    changes: Changes
+    # Whether a missing column of a row gets its default, and the columns that order a file.
+    is_filling: bool
+    file_order: tuple[str, ...]
+    result: PartResult
+
+    @property
+    def reader(self) -> RowReader:
+        """Reads the images of the changes."""
+        mirror = self.mirror
+        return RowReader(
+            self.changes,
+            mirror.parses,
+            mirror.schema,
+            self.is_filling,
+            self.task.zero_dates,
+        )
+
+    @property
+    def source_columns(self) -> list[Column]:
+        """The columns of the mirror that come from the source."""
+        return [each for each in self.mirror.columns if not each.name.startswith(OWN_PREFIX)]
+
+    def lookup(self, indexed: IndexColumns) -> Lookup:
+        """Return the data files of the mirror."""
+        task, mirror = self.task, self.mirror
+        return Lookup(task.storage, task.index, mirror.path, indexed, self.part.files)
+
+    def in_order(self, data: pa.Table) -> pa.Table:
+        """Return rows in the order that a file has."""
+        return in_key_order(data, self.file_order)
+
+    def write(self, data: pa.Table, indexed: IndexColumns | None) -> None:
+        """Write rows into a new file of each partition, if there are any, and keep the indexes."""
+        if not data.num_rows:
+            return
+        task, mirror = self.task, self.mirror
+        names = set(data.column_names)
+        for column in mirror.columns:
+            if column.name not in names:
+                data = data.append_column(column.name, pa.nulls(data.num_rows, column.type))
+        columns = [column for column in mirror.columns if column.name not in mirror.partition_by]
+        order = (*self.file_order, *mirror.cluster_by)
+        files = []
+        for values, rows in partition_rows(mirror.path, mirror.columns, mirror.partition_by, data):
+            file = write_file(
+                task.storage, mirror.path, columns, rows, key=order, partition_values=values
+            )
+            if indexed is not None:
+                task.index.keep(mirror.path, file, indexed, rows)
+            files.append(file)
+        self.result.files = tuple(files)
+
+    def count(self, upserts: int, deletes: int, *rows: Rows) -> None:
+        """Note what was applied, and when the source committed the latest of it."""
+        times = [each.source_ts_ms for each in rows if each.source_ts_ms is not None]
+        self.result.upserts, self.result.deletes = upserts, deletes
+        self.result.source_ts_ms = max(times, default=None)
+        streamed = [each.streamed_ts_ms(self.changes.ops) for each in rows]
+        self.result.streamed_ts_ms = max((at for at in streamed if at is not None), default=None)
+        self.result.changed_bytes = sum(each.data.nbytes for each in rows)

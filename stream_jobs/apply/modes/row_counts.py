@@ -16,22 +16,21 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
-from connector.errors import mirror_records
-from connector.errors.message import Message
+from connector.foundation.errors import mirror_records
+from connector.foundation.errors.message import Message
 from stream_jobs.apply.changes import DELETE, UPDATE
-from stream_jobs.apply.key_index import Indexed
-from stream_jobs.apply.keys import Keys, distinct
+from stream_jobs.apply.key_index import IndexColumns
 from stream_jobs.apply.modes.mode import Mode, sequence_columns
-from stream_jobs.apply.problems import WrongRecordError
-from stream_jobs.apply.row_digests import digests_of_rows
-from stream_jobs.schema.sequence import HI, LO, is_above
+from stream_jobs.apply.row_hashes import Keys, digests_of_rows, distinct
+from stream_jobs.apply.table_errors import InvalidRecordError
+from stream_jobs.source.sequence import HI, LO, is_above
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stream_jobs.apply.facts import MirrorFacts
-    from stream_jobs.apply.work import Work
-    from stream_jobs.schema.table_schema import TableSchema
+    from stream_jobs.apply.modes.mode import ModeInput
+    from stream_jobs.apply.task_messages import MirrorDescription
+    from stream_jobs.source.table_schema import TableSchema
 
 
 class RowCounts(Mode):
@@ -41,7 +40,7 @@ class RowCounts(Mode):
     needs_key = False
     refuses_key = True
 
-    def apply(self, work: Work, live: NDArray[np.intp]) -> None:
+    def apply(self, work: ModeInput, live: NDArray[np.intp]) -> None:
         """Add the rows that are more than before, and let die as many as are less."""
         ops = work.changes.ops[live]
         added = work.reader.rows(live[ops != DELETE], "after", work.source_columns)
@@ -57,11 +56,11 @@ class RowCounts(Mode):
         work.write(added.data.take(pa.array(_last(row_of[: added.data.num_rows], net))), indexed)
         work.count(len(added.places), len(gone.places), added, gone)
 
-    def indexed(self, mirror: MirrorFacts) -> Indexed:
+    def indexed(self, mirror: MirrorDescription) -> IndexColumns:
         """Return the whole row of the source."""
         named = {column.name: column for column in mirror.columns}
         key = tuple(named[name] for name in mirror.schema.by_name)
-        return Indexed(key, sequence_columns(named), digests_of_rows)
+        return IndexColumns(key, sequence_columns(named), digests_of_rows)
 
     def file_order(self, schema: TableSchema) -> tuple[str, ...]:
         """Return the sequence, which has statistics: a floor needs them."""
@@ -70,8 +69,8 @@ class RowCounts(Mode):
 
     def _kill(
         self,
-        work: Work,
-        indexed: Indexed,
+        work: ModeInput,
+        indexed: IndexColumns,
         keys: Keys,
         net: NDArray[np.int64],
         places: NDArray[np.intp],
@@ -104,7 +103,7 @@ class RowCounts(Mode):
         if missing.any() and work.part.floor is None:
             wrong = np.isin(row_of, less[missing > 0])
             why = Message(mirror_records.NO_SUCH_ROW, {})
-            raise WrongRecordError(int(places[wrong].min()), why)
+            raise InvalidRecordError(int(places[wrong].min()), why)
         work.result.dead = dead
 
 

@@ -1,4 +1,7 @@
-"""The versions of rows that changes open and close, key by key in the order of their sequences."""
+"""The versions of rows that changes open and close, key by key in the order of their sequences.
+
+`StoredVersions` has the versions in the data files that the changes of a batch can end.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,25 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+import pyarrow as pa
+from pyroaring import BitMap
+
+from stream_jobs.delta.parquet_file import rows_at
+from stream_jobs.source.sequence import HI, LO, PackedSequence, is_above
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from stream_jobs.schema.sequence import PackedSequence, Truncate
+    from stream_jobs.apply.key_index import IndexColumns
+    from stream_jobs.apply.modes.mode import ModeInput
+    from stream_jobs.apply.row_hashes import Keys
+    from stream_jobs.apply.task_messages import MirrorDescription
+    from stream_jobs.delta.actions import DataFile
+    from stream_jobs.source.sequence import Truncate
 
 
-class End(NamedTuple):
+class VersionEnd(NamedTuple):
     """How a version ends."""
 
     sequence: PackedSequence
@@ -37,15 +52,15 @@ class Version(NamedTuple):
 
     start: PackedSequence
     us: int | None  # from when it is valid
-    end: End | None  # of a delete or a truncate; None if it is open
+    end: VersionEnd | None  # of a delete or a truncate; None if it is open
     values: bytes | None = None
 
 
-class Opened(NamedTuple):
+class NewVersion(NamedTuple):
     """A version that begins."""
 
     us: int | None
-    end: End | None
+    end: VersionEnd | None
 
 
 @dataclass(slots=True)
@@ -53,9 +68,9 @@ class Versions:
     """What a batch does to versions."""
 
     # By the place of their values: versions that begin.
-    opened: dict[int, Opened] = field(default_factory=dict)
+    opened: dict[int, NewVersion] = field(default_factory=dict)
     # By number of a key: versions of the mirror that end.
-    closed: dict[int, End] = field(default_factory=dict)
+    closed: dict[int, VersionEnd] = field(default_factory=dict)
 
     def follow(
         self,
@@ -89,18 +104,18 @@ class Versions:
             us = later(border_us, change.us)
             if place is not None and is_open:
                 border_us = us
-                self._end(key, place, End(change.sequence, us, change.op))
+                self._end(key, place, VersionEnd(change.sequence, us, change.op))
             place = None
             if change.row >= 0:
                 place, values = change.row, change.values
                 after = bisect_right(starts, change.sequence)
                 limit = None
                 if after < len(starts):
-                    limit = End(starts[after], later(us, truncates[after].us), "t")
+                    limit = VersionEnd(starts[after], later(us, truncates[after].us), "t")
                 border_us = us
-                self.opened[place] = Opened(us, limit)
+                self.opened[place] = NewVersion(us, limit)
 
-    def _end(self, key: int, place: int, end: End) -> None:
+    def _end(self, key: int, place: int, end: VersionEnd) -> None:
         if place < 0:
             self.closed[key] = end
         else:
@@ -110,3 +125,74 @@ class Versions:
 def later(a: int | None, b: int | None) -> int | None:
     """Return the later of two times; None is an unknown one."""
     return max((each for each in (a, b) if each is not None), default=None)
+
+
+FROM, TO, IS_CURRENT = "_cdc_valid_from", "_cdc_valid_to", "_cdc_is_current"
+END_OP, END_HI, END_LO = "_cdc_end_op", "_cdc_end_hi", "_cdc_end_lo"
+
+
+class StoredVersions:
+    """The newest version of each key of a batch that the data files have."""
+
+    def __init__(self, work: ModeInput, keys: Keys, indexed: IndexColumns) -> None:
+        """Look `keys` up in the data files, and read the rows that are found."""
+        self._files: list[DataFile] = []
+        count = len(keys.first)
+        file = np.full(count, -1, np.int64)
+        hi, lo, position = (np.full(count, -1, np.int64) for _ in range(3))
+        for number, found in enumerate(work.lookup(indexed).live_rows(keys)):
+            self._files.append(found.file)
+            newer = is_above(found.hi, found.lo, hi[found.change], lo[found.change])
+            order = np.flatnonzero(newer)[np.lexsort((found.lo[newer], found.hi[newer]))]
+            # Of a key that comes twice, the last one stays.
+            change = found.change[order]
+            file[change], position[change] = number, found.positions[order]
+            hi[change], lo[change] = found.hi[order], found.lo[order]
+        self._file, self._position = file, position
+        self._place = np.full(count, -1, np.int64)
+        tables = [_empty(work.mirror)]
+        rows = 0
+        for number, each in enumerate(self._files):
+            own = np.flatnonzero(file == number)
+            self._place[own] = np.arange(rows, rows + len(own))
+            rows += len(own)
+            storage, mirror = work.task.storage, work.mirror
+            tables.append(rows_at(storage, mirror.path, each, mirror.columns, position[own]))
+        self.rows = pa.concat_tables(tables)
+        names = [HI, LO, IS_CURRENT, END_HI, END_LO, END_OP]
+        self._facts = [self.rows[name].to_pylist() for name in names]
+        self._times = [microseconds(self.rows[name]) for name in (FROM, TO)]
+
+    def place(self, key: int) -> int:
+        """Return the place of a key's version in `rows`; -1 if there is none."""
+        return int(self._place[key])
+
+    def version(self, key: int, values: Sequence[bytes]) -> Version | None:
+        """Return the version of a key; `values` are those of all rows, if they matter."""
+        place = self.place(key)
+        if place < 0:
+            return None
+        hi, lo, is_current, end_hi, end_lo, end_op = (facts[place] for facts in self._facts)
+        start_us, end_us = (times[place] for times in self._times)
+        end = None if is_current else VersionEnd(PackedSequence(end_hi, end_lo), end_us, end_op)
+        return Version(PackedSequence(hi, lo), start_us, end, values[place] if values else None)
+
+    def dead(self, keys: Iterable[int]) -> dict[str, bytes]:
+        """Return the rows of the versions of `keys` in their data files."""
+        own = np.array(list(keys), np.int64)
+        dead = {}
+        for number, file in enumerate(self._files):
+            positions = self._position[own[self._file[own] == number]]
+            if len(positions):
+                dead[file.path] = BitMap(positions.astype(np.uint32)).serialize()
+        return dead
+
+
+def microseconds(times: pa.ChunkedArray) -> list[int | None]:
+    """Return times as microseconds since 1970."""
+    found: list[int | None] = times.cast(pa.int64()).to_pylist()
+    return found
+
+
+def _empty(mirror: MirrorDescription) -> pa.Table:
+    return pa.schema([(column.name, column.type) for column in mirror.columns]).empty_table()

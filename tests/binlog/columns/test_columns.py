@@ -12,18 +12,24 @@ from librt.strings import BytesWriter
 from orjson import dumps
 
 from connector.binlog.columns import floats
-from connector.binlog.columns.column import Column
-from connector.binlog.columns.column_reader import PrintedReader
-from connector.binlog.columns.column_types import ColumnType, column_type_name
+from connector.binlog.columns.column import (
+    ABSENT,
+    Column,
+    ColumnType,
+    EnumIndex,
+    Geometry,
+    PrintedReader,
+    Value,
+    column_type_name,
+)
 from connector.binlog.columns.decimal import DecimalReader
 from connector.binlog.columns.floats import float32_text, put_float64
 from connector.binlog.columns.json_document import json_text
 from connector.binlog.columns.json_scalars import double_text
-from connector.binlog.columns.named_images import NamedImages
-from connector.binlog.columns.row_plan import RowPlan
-from connector.binlog.columns.values import ABSENT, EnumIndex, Geometry, Value
-from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError
+from connector.binlog.columns.row_images import RowPlan
+from connector.binlog.events.row_reader import NamedImages
+from connector.binlog.payload_reader import PayloadReader
+from connector.foundation.errors import DecodeError
 
 T = ColumnType
 

@@ -9,17 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connector.binlog.columns.column import Column
-from connector.binlog.columns.column_types import ColumnType
-from connector.binlog.columns.json_patch import apply_json_diffs
-from connector.binlog.columns.row_plan import RowPlan
-from connector.binlog.columns.values import ABSENT, JsonDiff, JsonDiffs, JsonOperation, Value
-from connector.binlog.events.extra_row_info import ExtraRowInfo
+from connector.binlog.columns.column import (
+    ABSENT,
+    Column,
+    ColumnType,
+    JsonDiff,
+    JsonDiffs,
+    JsonOperation,
+    Value,
+)
+from connector.binlog.columns.json import apply_json_diffs
+from connector.binlog.columns.row_images import RowPlan
 from connector.binlog.events.rows import RowsEvent
-from connector.binlog.events.rows_head import RowsKind
+from connector.binlog.events.rows_header import ExtraRowInfo, RowsKind
 from connector.binlog.events.table_map import TableMapEvent
-from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError, EventError
+from connector.binlog.payload_reader import PayloadReader
+from connector.foundation.errors import DecodeError, EventError
 
 REPLACE, INSERT, REMOVE = JsonOperation.REPLACE, JsonOperation.INSERT, JsonOperation.REMOVE
 

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connector.binlog.columns.column_types import ColumnType
+from connector.binlog.columns.column import ColumnType
 from connector.binlog.decoder import EventDecoder
-from connector.binlog.events.compressed import EVENT_LENGTH_MAX, read_compressed
+from connector.binlog.events.compression import EVENT_LENGTH_MAX, read_compressed
+from connector.binlog.events.query import QueryEvent
 from connector.binlog.events.rows import RowsEvent
-from connector.binlog.events.rows_head import RowsKind
-from connector.binlog.events.statement import QueryEvent
-from connector.binlog.framing.event_types import EventType
-from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError, EventError
+from connector.binlog.events.rows_header import RowsKind
+from connector.binlog.header import EventType
+from connector.binlog.payload_reader import PayloadReader
+from connector.foundation.errors import DecodeError, EventError
 from tests.binlog.log_bytes import event, format_description, table_map
 
 # Post-header lengths as MariaDB 10.5 writes them, by event type from 1 on.
@@ -147,9 +147,9 @@ def test_a_record_that_is_not_true_is_an_error(packed: bytes, reason: str) -> No
 
 BOMB = """
 import resource, zlib
-from connector.binlog.events.compressed import read_compressed
-from connector.errors import DecodeError
-from connector.codec.payload import PayloadReader
+from connector.binlog.events.compression import read_compressed
+from connector.foundation.errors import DecodeError
+from connector.binlog.payload_reader import PayloadReader
 
 zeros = zlib.compressobj()
 packed = b"".join(zeros.compress(bytes(1_000_000)) for _ in range(500)) + zeros.flush()
@@ -177,8 +177,8 @@ def test_a_length_that_lies_is_noticed_in_bounded_memory() -> None:
 
 ONCE = """
 import resource, sys, zlib
-from connector.binlog.events.compressed import read_compressed
-from connector.codec.payload import PayloadReader
+from connector.binlog.events.compression import read_compressed
+from connector.binlog.payload_reader import PayloadReader
 
 size = 200_000_000
 pack = zlib.compressobj()

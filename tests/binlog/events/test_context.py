@@ -5,8 +5,8 @@ from struct import pack
 import pytest
 
 from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent, UserVarType
-from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError, TruncatedPayload
+from connector.binlog.payload_reader import PayloadReader
+from connector.foundation.errors import DecodeError, TruncatedPayload
 
 
 def user_var(

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from connector.binlog.events.control import IncidentEvent, RotateEvent, SlaveEvent
-from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError, TruncatedPayload
+from connector.binlog.payload_reader import PayloadReader
+from connector.foundation.errors import DecodeError, TruncatedPayload
 
 ROTATE = (4).to_bytes(8, "little") + b"binlog.000002"
 

@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from connector.binlog.decoder import EventDecoder
-from connector.binlog.events.encryption import StartEncryptionEvent
+from connector.binlog.events.control import StartEncryptionEvent
 from connector.binlog.events.transaction import XidEvent
-from connector.binlog.framing.event_types import EventType
-from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError, LogRefused, TruncatedPayload
+from connector.binlog.header import EventType
+from connector.binlog.payload_reader import PayloadReader
+from connector.foundation.errors import DecodeError, LogRefused, TruncatedPayload
 from tests.binlog.log_bytes import event, format_description
 
 BODY = b"\x01" + (3).to_bytes(4, "little") + bytes(range(12))

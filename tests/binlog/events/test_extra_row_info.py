@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from connector.binlog.events.extra_row_info import ExtraRowInfo
-from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError
+from connector.binlog.events.rows_header import ExtraRowInfo
+from connector.binlog.payload_reader import PayloadReader
+from connector.foundation.errors import DecodeError
 
 
 def decode(data: str, *, update: bool = False) -> ExtraRowInfo:

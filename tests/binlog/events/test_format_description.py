@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
-from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError, TruncatedPayload
+from connector.binlog.payload_reader import PayloadReader
+from connector.foundation.errors import DecodeError, TruncatedPayload
 from tests.binlog.log_bytes import POST_HEADER_LENGTHS, start_v3
 
 

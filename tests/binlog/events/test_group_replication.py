@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from connector.binlog.events.group_replication import TransactionContextEvent, ViewChangeEvent
-from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError, TruncatedPayload
-from connector.gtid import GtidSet
+from connector.binlog.events.control import TransactionContextEvent, ViewChangeEvent
+from connector.binlog.gtid import GtidSet
+from connector.binlog.payload_reader import PayloadReader
+from connector.foundation.errors import DecodeError, TruncatedPayload
 
 UUID = b"3e11fa47-71ca-11e1-9e33-c80aa9429562"
 SNAPSHOT = GtidSet.parse(f"{UUID.decode()}:1-5")

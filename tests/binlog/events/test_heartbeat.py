@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from connector.binlog.events.heartbeat import HeartbeatEvent
-from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError
+from connector.binlog.events.control import HeartbeatEvent
+from connector.binlog.payload_reader import PayloadReader
+from connector.foundation.errors import DecodeError
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from connector.binlog.events.load import (
     LoadFlag,
     LoadFormat,
 )
-from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError, TruncatedPayload
+from connector.binlog.payload_reader import PayloadReader
+from connector.foundation.errors import DecodeError, TruncatedPayload
 
 FIXED = (
     b"".join(number.to_bytes(4, "little") for number in (11, 2, 1))

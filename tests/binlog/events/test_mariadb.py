@@ -19,11 +19,11 @@ from connector.binlog.events.mariadb import (
     MariadbGtidEvent,
     MariadbGtidListEvent,
 )
-from connector.binlog.events.xa import XaXid
-from connector.binlog.framing.header import EventHeader
-from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError, TruncatedPayload
-from connector.gtid import MariadbGtid
+from connector.binlog.events.transaction import XaXid
+from connector.binlog.gtid import MariadbGtid
+from connector.binlog.header import EventHeader
+from connector.binlog.payload_reader import PayloadReader
+from connector.foundation.errors import DecodeError, TruncatedPayload
 
 HEADER = EventHeader(timestamp=0, type_code=162, server_id=9, event_size=42, log_pos=0, flags=8)
 GTID = (12).to_bytes(8, "little") + (3).to_bytes(4, "little")

@@ -9,20 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connector.binlog.columns.column_types import ColumnType
+from connector.binlog.columns.column import ColumnType
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.events.context import IntvarEvent
 from connector.binlog.events.control import RotateEvent, StopEvent
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
 from connector.binlog.events.load import LoadEvent, LoadFlag, LoadFormat
+from connector.binlog.events.query import QueryEvent
 from connector.binlog.events.rows import RowsEvent
-from connector.binlog.events.rows_head import RowsKind
-from connector.binlog.events.statement import QueryEvent
+from connector.binlog.events.rows_header import RowsKind
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.events.transaction import XidEvent
-from connector.binlog.framing.event_types import EventType
-from connector.binlog.framing.version import BinlogVersion, detect_version
-from connector.errors import DecodeError, EventError
+from connector.binlog.header import BinlogVersion, EventType, detect_version
+from connector.foundation.errors import DecodeError, EventError
 from tests.binlog.log_bytes import (
     POST_HEADER_LENGTHS,
     event,

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from connector.binlog.columns.column_types import ColumnType
+from connector.binlog.columns.column import ColumnType
 from connector.binlog.decoder import EventDecoder
-from connector.binlog.events.partial_row_data import PartialRowDataEvent
-from connector.binlog.framing.event_types import EventType
-from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError, EventError, TruncatedPayload
+from connector.binlog.events.mariadb import PartialRowDataEvent
+from connector.binlog.header import EventType
+from connector.binlog.payload_reader import PayloadReader
+from connector.foundation.errors import DecodeError, EventError, TruncatedPayload
 from tests.binlog.log_bytes import event, format_description, table_map
 
 ROWS_BODY = (

@@ -4,16 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connector.binlog.events import serialization
-from connector.binlog.events.gtid_tagged import GtidTaggedEvent
-from connector.binlog.events.serialization import (
+from connector.binlog.events import gtid_tagged
+from connector.binlog.events.gtid_tagged import (
+    GtidTaggedEvent,
     read_message_head,
     read_signed_varlen,
     read_varlen,
     read_varlen_bytes,
 )
-from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError, TruncatedPayload
+from connector.binlog.payload_reader import PayloadReader
+from connector.foundation.errors import DecodeError, TruncatedPayload
 
 # A GTID of MySQL 9.6, 55778904-0299-11f1-b1b8-4ef0c4956feb:mytag:3.
 HEAD = "02 78 00"
@@ -53,20 +53,20 @@ def varlen(value: int) -> bytes:
 def test_a_varlen_integer_says_in_its_low_bits_how_many_bytes_follow(data: str, value: int) -> None:
     reader = PayloadReader(bytes.fromhex(data))
     assert (read_varlen(reader), reader.remaining) == (value, 0)
-    assert serialization.varlen(value) == bytes.fromhex(data)
+    assert gtid_tagged.varlen(value) == bytes.fromhex(data)
 
 
 @given(st.integers(0, 2**64 - 1))
 def test_every_unsigned_integer_is_read_back(value: int) -> None:
     assert read_varlen(PayloadReader(varlen(value))) == value
-    assert serialization.varlen(value) == varlen(value)
+    assert gtid_tagged.varlen(value) == varlen(value)
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_every_signed_integer_is_read_back(value: int) -> None:
     folded = value * 2 if value >= 0 else -value * 2 - 1
     assert read_signed_varlen(PayloadReader(varlen(folded))) == value
-    assert serialization.signed_varlen(value) == varlen(folded)
+    assert gtid_tagged.signed_varlen(value) == varlen(folded)
 
 
 def test_a_string_has_a_length() -> None:
@@ -126,7 +126,7 @@ def test_a_field_of_a_newer_server_is_left_out() -> None:
 
 @pytest.mark.parametrize("length", [0, 100, 124, 125, 126, 127, 128, 5000])
 def test_the_size_of_a_message_counts_itself(length: int) -> None:
-    encoded = serialization.message(7, bytes(length))
+    encoded = gtid_tagged.message(7, bytes(length))
     reader = PayloadReader(encoded)
     assert read_message_head(reader) == 7
     assert reader.remaining == length

@@ -2,11 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from connector.binlog.columns.column import Column
-from connector.binlog.columns.column_types import ColumnType, column_type_name
+from connector.binlog.columns.column import Column, ColumnType, column_type_name
 from connector.binlog.events.table_map import TableMapEvent
-from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError
+from connector.binlog.payload_reader import PayloadReader
+from connector.foundation.errors import DecodeError
 from tests.binlog.log_bytes import table_map, tlv
 
 T = ColumnType

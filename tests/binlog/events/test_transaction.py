@@ -10,11 +10,11 @@ from connector.binlog.events.transaction import (
     GtidEvent,
     PreviousGtidsEvent,
     XidEvent,
-    opening_of,
+    gtid_and_commit_time,
 )
-from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError, TruncatedPayload
-from connector.gtid import Gtid, GtidSet
+from connector.binlog.gtid import Gtid, GtidSet
+from connector.binlog.payload_reader import PayloadReader
+from connector.foundation.errors import DecodeError, TruncatedPayload
 
 UUID_BYTES = bytes(range(16))
 GTID = b"\x01" + UUID_BYTES + (7).to_bytes(8, "little")
@@ -43,7 +43,7 @@ def test_a_stream_reads_of_a_gtid_event_what_its_fields_say(body: bytes) -> None
     reader = PayloadReader(body)
     event = GtidEvent.decode(PayloadReader(body))
 
-    assert opening_of(reader) == (event.gtid, event.original_commit_timestamp or 0)
+    assert gtid_and_commit_time(reader) == (event.gtid, event.original_commit_timestamp or 0)
     assert reader.offset == 0
 
 
@@ -51,7 +51,7 @@ def test_a_stream_reads_of_a_gtid_event_what_its_fields_say(body: bytes) -> None
 def test_a_stream_reads_no_further_than_the_event(length: int) -> None:
     body = (GTID + LOGICAL + TWO_TIMES)[:length]
     with pytest.raises(TruncatedPayload):
-        opening_of(PayloadReader(body + bytes(4), 0, length))
+        gtid_and_commit_time(PayloadReader(body + bytes(4), 0, length))
 
 
 def test_a_gtid_of_5_6_is_a_flag_and_a_name() -> None:

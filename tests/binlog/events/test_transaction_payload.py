@@ -10,17 +10,17 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connector.binlog.columns.column_types import ColumnType
+from connector.binlog.columns.column import ColumnType
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.event import TransactionPayloadEvent
+from connector.binlog.events.compression import CompressionType
 from connector.binlog.events.control import IgnorableEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.events.transaction import XidEvent
-from connector.binlog.events.transaction_payload import CompressionType
-from connector.binlog.framing.event_types import EventType
-from connector.codec.payload import encode_lenenc
-from connector.errors import EventError
+from connector.binlog.header import EventType
+from connector.binlog.payload_reader import encode_lenenc
+from connector.foundation.errors import EventError
 from tests.binlog.log_bytes import FORMAT_DESCRIPTION, event, table_map
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from deltalake import DeltaTable
 
-from connector.changes.table_filter import named_after
+from connector.binlog.table_filter import named_after
 from local_stack import connect
-from local_stack.demo.comparison import OWN_PREFIX, compare_all_rows, compare_table
-from local_stack.demo.mirror_reader import read_mirror
-from stream_jobs.folders.paths import path_part
+from local_stack.demo.mirror import read_mirror
+from local_stack.demo.verdict import OWN_PREFIX, compare_all_rows, compare_table
+from stream_jobs.paths import path_part
 from tests.chaos.ddl.catalogue import catalogue_of
 
 if TYPE_CHECKING:

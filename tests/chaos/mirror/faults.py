@@ -8,9 +8,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from connector.errors import MirrorError
-from stream_jobs.delta.compaction import Limits
-from stream_jobs.delta.local_storage import LocalStorage
+from connector.foundation.errors import MirrorError
+from stream_jobs.delta.compaction import CompactionLimits
+from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable
 from tests.chaos.failure import ChaosFailure
 from tests.chaos.mirror.hanging import abort_hanging
@@ -101,7 +101,7 @@ def _compact(stage: Stage) -> None:
             delta = DeltaTable.open(LocalStorage(str(stage.mirrors)), path)
             if delta is not None:
                 stage.figures["files that another writer compacted"] += compact(
-                    delta, ["id"], Limits(_MIB, _MIB)
+                    delta, ["id"], CompactionLimits(_MIB, _MIB)
                 )
         except (FileNotFoundError, MirrorError):
             # The job has removed a file meanwhile; OPTIMIZE fails as well then.

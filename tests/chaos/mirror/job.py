@@ -9,9 +9,9 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from connector.contract.ecs import facts_of
+from connector.foundation.ecs import facts_of
 from local_stack import java_runtime
-from local_stack.demo.json_lines import JsonLines
+from local_stack.demo.processes import JsonLines
 from local_stack.process import GuardedProcess, log_tail
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from deltalake.exceptions import TableNotFoundError
 
 from local_stack import KafkaBroker, java_runtime, spark_java_options
-from stream_jobs.cli.resume_command import resume
 from stream_jobs.settings import load_settings
+from stream_jobs.tables.quarantine_files import resume
 from tests.chaos.failure import ChaosFailure
 from tests.chaos.gate import Gate
 from tests.chaos.mirror import job as processes

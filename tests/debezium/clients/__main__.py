@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 from local_stack import KafkaBroker, MysqlServer
-from local_stack.schema_registry import SchemaRegistryServer
+from local_stack.kafka import SchemaRegistryServer
 from tests.debezium.clients import confluent, flink, iceberg, jdbc
 from tests.debezium.clients.servers import Servers
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from local_stack import Endpoint
-    from local_stack.schema_registry import SchemaRegistryServer
+    from local_stack.kafka import SchemaRegistryServer
 
 PATIENCE_SECONDS = 240.0
 LOOK_SECONDS = 0.3

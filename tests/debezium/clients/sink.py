@@ -16,7 +16,7 @@ from kafka import KafkaConsumer, TopicPartition
 from benchmarks.debezium import MEMORY
 from benchmarks.process import start, stop
 from local_stack.java import java_runtime
-from local_stack.managed_server import HOST, free_port
+from local_stack.server import HOST, free_port
 from tests.debezium.clients.servers import LOOK_SECONDS, PATIENCE_SECONDS
 from tests.debezium.option_sets import registry_options
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.binlog.charsets.character_sets import character_decoder
-from connector.errors import DecodeError
+from connector.binlog.character_sets import character_decoder
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.binlog.events.rows import RowsEvent
-from connector.binlog.events.rows_head import (
+from connector.binlog.events.rows_header import (
     NO_FOREIGN_KEY_CHECKS_F,
     STMT_END_F,
     USE_SQL_FOREIGN_KEY_F,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.binlog.charsets.collation_names import collation_name
+from connector.binlog.character_sets import collation_name
 from local_stack import connect
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.changes.statement import StatementKind
-from connector.changes.table_filter import TableFilter
-from connector.changes.transaction import RowsChange, StatementChange
-from connector.errors import UnsupportedChange
+from connector.binlog.statement import StatementKind
+from connector.binlog.table_filter import TableFilter
+from connector.foundation.errors import UnsupportedChange
+from connector.stream.changes.transaction import RowsChange, StatementChange
 from local_stack import MariadbServer, MysqlServer, connect
 from tests.binlog.source_log import SourceLog
-from tests.changes import received
+from tests.stream.changes import received
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,10 +15,10 @@ from pydantic import SecretStr
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.events.mariadb import MariadbGtidEvent
 from connector.binlog.events.transaction import GtidEvent
-from connector.gtid import GtidSet, MariadbGtid, MariadbGtidSet
-from connector.progress.start_point import StartPoint
-from connector.settings.sections import SourceSettings
-from connector.source.stream.dump_request import open_stream
+from connector.binlog.gtid import GtidSet, MariadbGtid, MariadbGtidSet
+from connector.foundation.settings.sections import SourceSettings
+from connector.replication.dump import open_stream
+from connector.replication.start_point import StartPoint
 from tests.binlog.source_log import SourceLog, split
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from connector.gtid import Gtid, GtidSet, MariadbGtidSet
+from connector.binlog.gtid import Gtid, GtidSet, MariadbGtidSet
 from local_stack import MariadbServer, MysqlServer, connect
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.binlog.columns.values import ABSENT, JsonDiff, JsonDiffs, JsonOperation
+from connector.binlog.columns.column import ABSENT, JsonDiff, JsonDiffs, JsonOperation
 from connector.binlog.events.rows import RowsEvent
 from local_stack import connect
 from tests.binlog.source_log import SourceLog

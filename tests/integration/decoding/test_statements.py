@@ -8,11 +8,7 @@ import pytest
 
 from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent, UserVarType
 from connector.binlog.events.load import AppendBlockEvent, BeginLoadQueryEvent
-from connector.binlog.events.statement import (
-    DuplicateHandling,
-    ExecuteLoadQueryEvent,
-    QueryEvent,
-)
+from connector.binlog.events.query import DuplicateHandling, ExecuteLoadQueryEvent, QueryEvent
 from tests.binlog.loaded_files import loaded_files
 from tests.binlog.source_log import SourceLog, sending_files
 

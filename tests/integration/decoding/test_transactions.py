@@ -6,19 +6,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.binlog.checksum import CHECKSUM_LENGTH
 from connector.binlog.event import TransactionPayloadEvent
+from connector.binlog.events.compression import CompressionType
 from connector.binlog.events.mariadb import (
     FL_COMMIT_ALTER_E1,
     FL_START_ALTER_E1,
     MariadbGtidEvent,
 )
+from connector.binlog.events.query import QueryEvent
 from connector.binlog.events.rows import RowsEvent
-from connector.binlog.events.statement import QueryEvent
-from connector.binlog.events.transaction_payload import CompressionType
-from connector.binlog.events.xa import XaPrepareEvent
-from connector.binlog.framing.checksum import CHECKSUM_LENGTH
-from connector.binlog.framing.event_types import EventType
-from connector.binlog.framing.header import HEADER_LENGTH
+from connector.binlog.events.transaction import XaPrepareEvent
+from connector.binlog.header import HEADER_LENGTH, EventType
 from local_stack import MariadbServer, MysqlServer, connect
 from tests.binlog.source_log import SourceLog
 

@@ -12,8 +12,7 @@ import pytest
 from connector.binlog.events.rows import RowsEvent
 
 if TYPE_CHECKING:
-    from connector.binlog.columns.column import Column
-    from connector.binlog.columns.values import Geometry, Value
+    from connector.binlog.columns.column import Column, Geometry, Value
     from tests.binlog.source_log import SourceLog
 
 pytestmark = pytest.mark.server

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from connector.binlog.charsets.collations import charset_of
-from connector.binlog.columns.values import ABSENT, EnumIndex, Geometry
+from connector.binlog.character_sets import charset_of
+from connector.binlog.columns.column import ABSENT, EnumIndex, Geometry
 from connector.binlog.events.rows import RowsEvent
-from connector.errors import EventError
+from connector.foundation.errors import EventError
 from local_stack import connect
 from tests.binlog.source_log import SourceLog
 from tests.integration.decoding.character_sweep import (
@@ -25,13 +25,12 @@ from tests.integration.decoding.character_sweep import (
     texts_of,
 )
 from tests.integration.decoding.test_values import BYTES, FLOATS, GEOMETRIES, INTEGERS, TEXTS
-from tests.logging_rules.server_versions import server_version
+from tests.rules.server_versions import server_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from connector.binlog.columns.column import Column
-    from connector.binlog.columns.values import Value
+    from connector.binlog.columns.column import Column, Value
     from local_stack import Server
 
 pytestmark = pytest.mark.server

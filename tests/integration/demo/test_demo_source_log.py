@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import LocalStackError
+from connector.foundation.errors import LocalStackError
 from local_stack import MysqlServer, connect
-from local_stack.demo.source_log import SourceLog
+from local_stack.demo.stack import SourceLog
 
 if TYPE_CHECKING:
     from pathlib import Path

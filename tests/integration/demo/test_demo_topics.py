@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
-from connector.errors import LocalStackError, local_demo
+from connector.foundation.errors import LocalStackError, local_demo
 from local_stack.demo.topics import TopicReader
-from local_stack.managed_server import free_port
+from local_stack.server import free_port
 from tests.length import full_only
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import LocalStackError, local_demo
+from connector.foundation.errors import LocalStackError, local_demo
 from local_stack import connect
 from local_stack.demo.shop import (
     DATABASE,

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 import pytest
 import zstandard
 
-from connector.errors import arguments, log, log_files, source_url
-from connector.errors import options as wrong
-from connector.errors.message import Message
-from tests.dump.command import dump, dumped_json, start_dump
-from tests.errors.texts import shown, with_code
+from connector.foundation.errors import arguments, log, log_files, source_url
+from connector.foundation.errors import options as wrong
+from connector.foundation.errors.message import Message
+from tests.foundation.errors.texts import shown, with_code
 from tests.integration.dump.shop import SHOP
+from tests.logs.dump.command import dump, dumped_json, start_dump
 
 if TYPE_CHECKING:
-    from connector.errors.code import ErrorCode
+    from connector.foundation.errors.code import ErrorCode
     from tests.integration.dump.shop import Shop
 
 pytestmark = pytest.mark.server

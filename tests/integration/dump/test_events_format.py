@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.dump.events.format import EventsFormat
-from connector.errors.visible import visible_bytes
-from tests.dump.written import lines_of
+from connector.foundation.errors.visible import visible_bytes
+from connector.logs.dump.events_format import EventsFormat
+from tests.logs.dump.written import lines_of
 
 if TYPE_CHECKING:
     from tests.integration.dump.server_logs import ServerLog

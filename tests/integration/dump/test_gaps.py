@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import log_files, log_rows
-from tests.dump.command import dump, dumped_json
-from tests.errors.texts import with_code
+from connector.foundation.errors import log_files, log_rows
+from tests.foundation.errors.texts import with_code
+from tests.logs.dump.command import dump, dumped_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable

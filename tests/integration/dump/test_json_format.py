@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.binlog.framing.event_types import EventType
-from connector.dump.json.format import JsonFormat
-from tests.dump.written import lines_of
+from connector.binlog.header import EventType
+from connector.logs.dump.json.format import JsonFormat
+from tests.logs.dump.written import lines_of
 
 if TYPE_CHECKING:
     from tests.integration.dump.server_logs import ServerLog

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner
 
-from connector.errors import options
+from connector.foundation.errors import options
 from local_stack import connect
 from tests.application import app
-from tests.dump.command import Dumped, dump, dumped_json, start_dump
-from tests.errors.texts import shown
+from tests.foundation.errors.texts import shown
 from tests.integration.dump.shop import SHOP
+from tests.logs.dump.command import Dumped, dump, dumped_json, start_dump
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.codec.quoted_text import quoted_text
-from connector.dump.dump import Dump, DumpOptions
-from connector.dump.format import Format
-from connector.dump.lines.output import LineOutput
-from connector.dump.logs import ReadingOptions, files
+from connector.binlog.sql_text import quoted_text
+from connector.logs.dump import Format
+from connector.logs.dump.dump import Dump, DumpOptions
+from connector.logs.inputs import ReadingOptions, file_inputs
+from connector.logs.output import LineOutput
 from local_stack import connect
 from tests.binlog.source_log import SourceLog
 
@@ -32,10 +32,10 @@ MEASURE = """
 import gc, io, json, re, sys
 from pathlib import Path
 
-from connector.dump.format import Format
-from connector.dump.logs import ReadingOptions, files
-from connector.dump.lines.output import LineOutput
-from connector.dump.dump import Dump, DumpOptions
+from connector.logs.dump import Format
+from connector.logs.inputs import ReadingOptions, files
+from connector.logs.output import LineOutput
+from connector.logs.dump.dump import Dump, DumpOptions
 from connector.reader import open_binlog
 
 
@@ -118,7 +118,7 @@ def test_a_row_that_is_written_in_pieces_is_whole(mysql_server: MysqlServer, dat
 def dumped(file: Path, written_as: Format) -> list[str]:
     output = BytesIO()
     Dump(DumpOptions(format=written_as), LineOutput(output), print).run(
-        files([str(file)], ReadingOptions())
+        file_inputs([str(file)], ReadingOptions())
     )
     return output.getvalue().decode().split("\n")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from local_stack import connect
-from tests.dump.command import dump, dumped_json
+from tests.logs.dump.command import dump, dumped_json
 
 if TYPE_CHECKING:
     from pathlib import Path

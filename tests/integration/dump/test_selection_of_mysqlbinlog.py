@@ -11,8 +11,8 @@ import pytest
 
 from connector.reader import open_binlog
 from local_stack import MysqlServer, connect
-from tests.dump.command import dump, dumped_json
 from tests.integration.dump.mysqlbinlog import mysqlbinlog
+from tests.logs.dump.command import dump, dumped_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,8 +10,8 @@ import pymysql
 import pytest
 
 from local_stack import MysqlServer, connect
-from tests.dump.text.printed import lines_of
 from tests.integration.dump.mysqlbinlog import mysqlbinlog
+from tests.logs.dump.text.printed import lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 import local_stack
-from connector.errors import source_dump, source_failover, stream_positions
-from connector.settings.loader import load_settings
-from connector.source.server.mysql_server import MysqlServer
-from connector.source.start.configured_start import resolve_start
-from connector.source.stream.dump_request import open_stream
-from local_stack.managed_server import free_port
+from connector.foundation.errors import source_dump, source_failover, stream_positions
+from connector.foundation.settings.configuration import load_settings
+from connector.replication.dump import open_stream
+from connector.replication.server.mysql_server import MysqlServer
+from connector.replication.start_setting import resolve_start
+from local_stack.server import free_port
 from tests import forked_command
-from tests.errors.patterns import fits
+from tests.foundation.errors.patterns import fits
 from tests.integration.database_stream import Stream, new_stream
 from tests.integration.harness import ConnectorProcess, failure_of, run_to_end
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
-from connector.dump.lines.output import LineOutput
-from connector.errors import options
-from connector.flashback.spool import Spool
-from connector.flashback.undo import SESSION, Undo
+from connector.foundation.errors import options
+from connector.logs.flashback.undo import SESSION, Undo
+from connector.logs.flashback.undo_statements import ReverseSpool
+from connector.logs.output import LineOutput
 from tests.application import app
-from tests.errors.texts import shown
+from tests.foundation.errors.texts import shown
 
 if TYPE_CHECKING:
     from typer.testing import Result
@@ -114,7 +114,7 @@ def test_memory_does_not_grow_with_the_transaction(mysql_log: SourceLog, tmp_pat
     repeats = 600
     tracemalloc.start()
     try:
-        with Spool() as spool, counted.open("w+b") as file:
+        with ReverseSpool() as spool, counted.open("w+b") as file:
             output = LineOutput(file)
             undo = Undo(spool)
             for event in head:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.flashback.undone import sql_of
+from tests.logs.flashback.undone import sql_of
 
 if TYPE_CHECKING:
     from connector.binlog.event import Event

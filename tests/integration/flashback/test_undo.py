@@ -10,12 +10,12 @@ import pytest
 
 from connector.binlog.event import Event
 from connector.binlog.events.load import CreateFileEvent
-from connector.binlog.events.statement import QueryEvent
-from connector.binlog.events.xa import XaPrepareEvent, XaXid
-from connector.binlog.framing.event_types import EventType
-from connector.errors import UnsupportedChange, log_undo
-from connector.flashback.undo import SESSION
-from tests.flashback.undone import sql_of
+from connector.binlog.events.query import QueryEvent
+from connector.binlog.events.transaction import XaPrepareEvent, XaXid
+from connector.binlog.header import EventType
+from connector.foundation.errors import UnsupportedChange, log_undo
+from connector.logs.flashback.undo import SESSION
+from tests.logs.flashback.undone import sql_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from connector.errors import LocalStackError
+from connector.foundation.errors import LocalStackError
 from local_stack import (
     Endpoint,
     ExternalServer,

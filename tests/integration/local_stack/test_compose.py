@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.settings.loader import load_settings
-from connector.source.checks.preflight import check_source, require
-from connector.source.server.mysql_server import MysqlServer as MysqlSession
+from connector.foundation.settings.configuration import load_settings
+from connector.replication.server.mysql_server import MysqlServer as MysqlSession
+from connector.stream.source.preflight import check_source, require
 from local_stack import connect
 from local_stack.demo.shop import drop_shop, statements
 from tests.compose import CONFIGS, ROOT, SERVICES

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from connector.errors import LocalStackError, local_stack
+from connector.foundation.errors import LocalStackError, local_stack
 from local_stack import KafkaBroker, MysqlServer
 from local_stack.cache import Cache
-from local_stack.libraries import missing_libraries
+from local_stack.installation import missing_libraries
 
 
 @pytest.mark.server
@@ -97,7 +97,7 @@ def test_a_data_directory_that_cannot_be_made_shows_the_end_of_the_log(
 def test_a_server_that_takes_too_long_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("local_stack.managed_server.START_SECONDS", 0.0)
+    monkeypatch.setattr("local_stack.server.START_SECONDS", 0.0)
     server = MysqlServer(tmp_path)
     with pytest.raises(LocalStackError) as caught:
         server.start()
@@ -116,7 +116,7 @@ def test_ports_that_are_taken_just_before_the_server_has_them_are_told(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        monkeypatch.setattr("local_stack.managed_server.free_port", lambda: port)
+        monkeypatch.setattr("local_stack.server.free_port", lambda: port)
         with pytest.raises(LocalStackError) as caught:
             MysqlServer(tmp_path).start()
     assert caught.value.text == (

@@ -6,12 +6,18 @@ import re
 from typing import TYPE_CHECKING
 
 from connector.binlog.events.mariadb import MariadbGtidEvent
+from connector.binlog.events.query import ExecuteLoadQueryEvent, QueryEvent
 from connector.binlog.events.rows import RowsEvent
-from connector.binlog.events.rows_head import RowsKind
-from connector.binlog.events.statement import ExecuteLoadQueryEvent, QueryEvent
-from connector.binlog.events.transaction import AnonymousGtidEvent, GtidEvent, XidEvent
-from connector.binlog.events.xa import XaPrepareEvent
-from connector.logging_rules.log_groups import (
+from connector.binlog.events.rows_header import RowsKind
+from connector.binlog.events.transaction import (
+    AnonymousGtidEvent,
+    GtidEvent,
+    XaPrepareEvent,
+    XidEvent,
+)
+from connector.rules.row_images import RowEventKind
+from tests.integration.logging_rules.schema import DATABASE
+from tests.rules.binlog_caches import (
     Ending,
     Group,
     LoggedFile,
@@ -20,21 +26,19 @@ from connector.logging_rules.log_groups import (
     LoggedText,
     joined,
 )
-from connector.logging_rules.row_images import Change
-from tests.integration.logging_rules.schema import DATABASE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from connector.binlog.event import Event
-    from connector.logging_rules.log_groups import Entry
+    from tests.rules.binlog_caches import Entry
 
 _STANDALONE = 1
 _ENDINGS = frozenset({"COMMIT", "ROLLBACK"})
 _CHANGES = {
-    RowsKind.INSERT: Change.WRITE,
-    RowsKind.UPDATE: Change.UPDATE,
-    RowsKind.DELETE: Change.DELETE,
+    RowsKind.INSERT: RowEventKind.WRITE,
+    RowsKind.UPDATE: RowEventKind.UPDATE,
+    RowsKind.DELETE: RowEventKind.DELETE,
 }
 _CREATED = re.compile(r"CREATE TABLE `(\w+)` \(\n")
 _LOADED = re.compile(r"INTO TABLE (?:`\w+`\.)?`(\w+)`")

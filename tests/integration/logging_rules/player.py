@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import pymysql
 
-from connector.logging_rules.server_version import Product, ServerVersion
-from connector.logging_rules.session_model import SessionModel
-from connector.logging_rules.unsafe import Reason
-from connector.reader.library import open_binlog
+from connector.binlog.files.binlog_reader import open_binlog
+from connector.rules.server import Product, ServerVersion
+from connector.rules.unsafe_statements import UnsafeReason
 from local_stack import MariadbServer, MysqlServer, connect
 from tests.integration.logging_rules.logged import groups_of
 from tests.integration.logging_rules.schema import DATABASE, creation
+from tests.rules.session_model import SessionModel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from connector.logging_rules.log_groups import Group
     from tests.integration.logging_rules.random_sessions import Session
+    from tests.rules.binlog_caches import Group
 
 _UNSAFE = 1592
 _DUPLICATE = 1062
@@ -30,7 +30,7 @@ class Answer:
     """What a statement gave: an error's number, and the reasons of the warnings."""
 
     error: int | None
-    reasons: frozenset[Reason]
+    reasons: frozenset[UnsafeReason]
 
 
 @dataclass(frozen=True)
@@ -144,9 +144,9 @@ def _answer(cursor: Any, text: str) -> Answer:
     return Answer(error, frozenset(_reason(text) for text in texts))
 
 
-def _reason(text: str) -> Reason:
+def _reason(text: str) -> UnsafeReason:
     _, _, sentence = text.partition("since BINLOG_FORMAT = STATEMENT. ")
-    (reason,) = [each for each in Reason if sentence.startswith(each.value)]
+    (reason,) = [each for each in UnsafeReason if sentence.startswith(each.value)]
     return reason
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.logging_rules.played_statement import PlayedStatement, RowsDone
-from connector.logging_rules.row_images import Change
-from connector.logging_rules.statement_facts import Kind, StatementFacts, TableUse
+from connector.rules.row_images import RowEventKind
+from connector.rules.statement_facts import Kind, StatementFacts, TableUse
 from tests.integration.logging_rules.schema import DATABASE
+from tests.rules.binlog_caches import PlayedStatement, RowsDone
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,7 @@ class ProgramSteps:
         """Return an INSERT of a procedure; the log has values in the place of its variables."""
         found = self._maker.all.tables[table].table
         facts = StatementFacts(Kind.INSERT, (TableUse(found, writes=True),))
-        done = () if fails else (RowsDone(found, Change.WRITE),)
+        done = () if fails else (RowsDone(found, RowEventKind.WRITE),)
         text = f"INSERT INTO {table} VALUES ({value}, 1)"
         return PlayedStatement(text, facts, done, fails=fails, handled=fails)
 
@@ -62,7 +62,7 @@ class ProgramSteps:
         limited = PlayedStatement(
             "UPDATE t1 SET v = v + 1 WHERE id = 1 LIMIT 1",
             StatementFacts(Kind.UPDATE, (TableUse(table, writes=True, reads=True),), limit=True),
-            (RowsDone(table, Change.UPDATE),),
+            (RowsDone(table, RowEventKind.UPDATE),),
         )
         first = limited if n == 1 else self._insert("audit_n", self._value("n", n))
         self._call(f"p_case({n})", first, self._insert("audit_t", 3))
@@ -89,7 +89,7 @@ class ProgramSteps:
         n = self._maker.random.choice([1, 2])
         tables = [self._maker.all.tables[name].table for name in ("audit_t", "audit_n")]
         uses = tuple(TableUse(table, writes=True, in_sub_statement=True) for table in tables)
-        done = (RowsDone(tables[0 if n > 1 else 1], Change.WRITE),)
+        done = (RowsDone(tables[0 if n > 1 else 1], RowEventKind.WRITE),)
         self._maker.add(f"SELECT `{DATABASE}`.`f_if`({n})", Kind.SELECT, uses, done)
 
     def _function_with_limit(self) -> None:

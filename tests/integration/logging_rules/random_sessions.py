@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from connector.logging_rules.played_statement import PlayedStatement, RowsDone
-from connector.logging_rules.row_images import Change
-from connector.logging_rules.session_state import BinlogFormat, Isolation, SessionState
-from connector.logging_rules.statement_facts import Kind, StatementFacts, TableUse
+from connector.rules.row_images import RowEventKind
+from connector.rules.server import BinlogFormat, Isolation, SessionState
+from connector.rules.statement_facts import Kind, StatementFacts, TableUse
 from tests.integration.logging_rules.program_steps import ProgramSteps
 from tests.integration.logging_rules.schema import DATABASE, Known, known_tables
 from tests.integration.logging_rules.table_steps import TableSteps
+from tests.rules.binlog_caches import PlayedStatement, RowsDone
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
     from random import Random
 
-    from connector.logging_rules.server_version import ServerVersion
-    from connector.logging_rules.table import Table
+    from connector.rules.server import ServerVersion
+    from connector.rules.statement_facts import Table
 
 
 @dataclass
@@ -156,9 +156,9 @@ class Maker:
 
     @staticmethod
     def inserted(known: Known, rows: int = 1) -> tuple[RowsDone, ...]:
-        one = [RowsDone(known.table, Change.WRITE)]
+        one = [RowsDone(known.table, RowEventKind.WRITE)]
         if known.trigger is not None:
-            one.append(RowsDone(known.trigger, Change.WRITE))
+            one.append(RowsDone(known.trigger, RowEventKind.WRITE))
         return tuple(one * rows)
 
     def values(self, known: Known) -> str:
@@ -191,7 +191,7 @@ class Maker:
 
     def _update(self) -> None:
         known = self.pick(lambda each: each.changeable)
-        done = (RowsDone(known.table, Change.UPDATE),)
+        done = (RowsDone(known.table, RowEventKind.UPDATE),)
         text = f"UPDATE {known.name} SET v = v + 1 WHERE id = 1"
         use = (TableUse(known.table, writes=True, reads=True),)
         self.add(text, Kind.UPDATE, use, done)
@@ -206,7 +206,7 @@ class Maker:
 
     def _limited_update(self) -> None:
         known = self.pick(lambda each: each.changeable)
-        done = (RowsDone(known.table, Change.UPDATE),)
+        done = (RowsDone(known.table, RowEventKind.UPDATE),)
         text = f"UPDATE {known.name} SET v = v + 1 WHERE id = 1 LIMIT 1"
         use = (TableUse(known.table, writes=True, reads=True),)
         self.add(text, Kind.UPDATE, use, done, limit=True)
@@ -236,7 +236,7 @@ class Maker:
             "WHERE a.id = 1 AND b.id = 1",
             Kind.UPDATE,
             tuple(TableUse(each.table, writes=True, reads=True) for each in (one, other)),
-            tuple(RowsDone(each.table, Change.UPDATE) for each in (one, other)),
+            tuple(RowsDone(each.table, RowEventKind.UPDATE) for each in (one, other)),
         )
 
     def _update_or_insert(self) -> None:
@@ -271,7 +271,7 @@ class Maker:
         if name in writes:
             table = self.all.tables[writes[name]].table
             use = TableUse(table, writes=True, in_sub_statement=True)
-            done = (RowsDone(table, Change.WRITE),)
+            done = (RowsDone(table, RowEventKind.WRITE),)
             return name, (use,), done, frozenset()
         functions = {"f_u()": "UUID", "NOW()": "NOW", "USER() = ''": "USER"}
         return f"({name})", (), (), frozenset({functions[name]})
@@ -283,7 +283,7 @@ class Maker:
             f"SELECT `{DATABASE}`.`{name}`()",
             Kind.SELECT,
             (TableUse(table, writes=True, in_sub_statement=True),),
-            (RowsDone(table, Change.WRITE),),
+            (RowsDone(table, RowEventKind.WRITE),),
         )
 
     def _call(self) -> None:
@@ -293,7 +293,7 @@ class Maker:
         for each in names:
             table = self.all.tables[each].table
             facts = StatementFacts(Kind.INSERT, (TableUse(table, writes=True),))
-            done = (RowsDone(table, Change.WRITE),)
+            done = (RowsDone(table, RowEventKind.WRITE),)
             body.append(PlayedStatement(f"INSERT INTO {each} VALUES (3, 1)", facts, done))
         self.add(f"CALL {name}()", Kind.CALL, body=tuple(body))
 
@@ -370,7 +370,7 @@ class Maker:
             f"INSERT INTO {name} VALUES (1, 1), (2, 2)",
             Kind.INSERT,
             (TableUse(table, writes=True),),
-            (RowsDone(table, Change.WRITE),),
+            (RowsDone(table, RowEventKind.WRITE),),
         )
 
     def _refused_temporary(self) -> bool:
@@ -399,7 +399,7 @@ class Maker:
             f"SELECT id, v FROM {source.name} WHERE id = {1 if found else -1}",
             Kind.CREATE_TABLE_SELECT,
             (TableUse(table, writes=True), TableUse(source.table, reads=True)),
-            (RowsDone(table, Change.WRITE),) if found else (),
+            (RowsDone(table, RowEventKind.WRITE),) if found else (),
             name=name,
         )
         if not state.enforce_gtid_consistency:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from connector.logging_rules.engines import engine_of
-from connector.logging_rules.table import Table, TableColumn, UniqueKey
+from connector.rules.server import engine_of
+from connector.rules.statement_facts import Table, TableColumn, UniqueKey
 
 if TYPE_CHECKING:
-    from connector.logging_rules.server_version import ServerVersion
+    from connector.rules.server import ServerVersion
 
 DATABASE = "rules"
 

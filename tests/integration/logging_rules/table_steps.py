@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.logging_rules.played_statement import RowsDone
-from connector.logging_rules.row_images import Change
-from connector.logging_rules.statement_facts import Kind, TableUse
+from connector.rules.row_images import RowEventKind
+from connector.rules.statement_facts import Kind, TableUse
 from tests.integration.logging_rules.schema import JOIN_VIEWS, VIEWS
+from tests.rules.binlog_caches import RowsDone
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,7 +85,7 @@ class TableSteps:
             f"UPDATE {view} SET v = v + 1 WHERE id = 1",
             Kind.UPDATE,
             (TableUse(table, writes=True, reads=True),),
-            (RowsDone(table, Change.UPDATE),),
+            (RowsDone(table, RowEventKind.UPDATE),),
         )
 
     def _update_join(self) -> None:
@@ -100,7 +100,7 @@ class TableSteps:
                 TableUse(each, writes=number == chosen, reads=True)
                 for number, each in enumerate(tables)
             ),
-            (RowsDone(tables[chosen], Change.UPDATE),),
+            (RowsDone(tables[chosen], RowEventKind.UPDATE),),
         )
 
     def _insert_into_join(self) -> None:
@@ -123,6 +123,6 @@ class TableSteps:
             f"UPDATE {known.name} SET v = v + DEFAULT(v) WHERE id = 1",
             Kind.UPDATE,
             (TableUse(known.table, writes=True, reads=True),),
-            (RowsDone(known.table, Change.UPDATE),),
+            (RowsDone(known.table, RowEventKind.UPDATE),),
             functions=frozenset({"DEFAULT"}),
         )

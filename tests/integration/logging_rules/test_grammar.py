@@ -16,17 +16,16 @@ from typing import TYPE_CHECKING, Final
 import pymysql
 import pytest
 
+from connector.binlog.events.query import QueryEvent
 from connector.binlog.events.rows import RowsEvent
-from connector.binlog.events.statement import QueryEvent
-from connector.errors import ConfigError
-from connector.logging_rules.format_decision import LoggedAs
-from connector.logging_rules.session_state import BinlogFormat, SessionState
-from connector.logging_rules.unrolled import possible_decisions
-from connector.logging_rules.unsafe import Reason
-from connector.reader.source_url import source_settings
-from connector.source.server.select_session import SelectSession
-from connector.source.tables.statement_tables import StatementTables
-from connector.source.tables.unrolled_calls import unrolled
+from connector.foundation.errors import ConfigError
+from connector.replication.server.addresses import source_settings
+from connector.rules.logging_format import LoggedAs
+from connector.rules.procedure_calls import possible_decisions
+from connector.rules.server import BinlogFormat, SessionState
+from connector.rules.unsafe_statements import UnsafeReason
+from connector.stream.source.select_session import SelectSession
+from connector.stream.source.statement_tables import StatementTables, unrolled
 from local_stack import connect
 from tests.binlog.source_log import SourceLog
 from tests.chaos.ddl.catalogue import catalogue_of
@@ -36,7 +35,7 @@ from tests.chaos.ddl.table_grammar import TableGrammar
 from tests.length import length
 
 if TYPE_CHECKING:
-    from connector.logging_rules.format_decision import Decision
+    from connector.rules.logging_format import Decision
     from local_stack import Server
 
 pytestmark = pytest.mark.server
@@ -136,7 +135,7 @@ class Proof:
             reason
             for _, number, said in warnings
             if number == _UNSAFE
-            for reason in Reason
+            for reason in UnsafeReason
             if reason.value in str(said)
         )
         if not changed and text.startswith("CREATE TABLE") and logged is LoggedAs.STATEMENT:
@@ -162,7 +161,9 @@ def _logged(log: SourceLog) -> LoggedAs:
     return LoggedAs.STATEMENT if is_text else LoggedAs.NOTHING
 
 
-def _fits(decision: Decision, logged: LoggedAs, reasons: frozenset[Reason], changed: int) -> bool:
+def _fits(
+    decision: Decision, logged: LoggedAs, reasons: frozenset[UnsafeReason], changed: int
+) -> bool:
     """Whether the log is the predicted one; what changes nothing can leave nothing."""
     if decision.refusal is not None:
         return False

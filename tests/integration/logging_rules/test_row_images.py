@@ -7,20 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.binlog.columns.values import JsonDiffs
+from connector.binlog.columns.column import JsonDiffs
 from connector.binlog.events.rows import RowsEvent
-from connector.logging_rules.row_images import (
-    Change,
-    RowImage,
-    columns_with_diffs,
-    recorded_columns,
-)
-from connector.logging_rules.table import Generated, Table, TableColumn, UniqueKey
-from tests.logging_rules.samples import N_TABLE, T_TABLE
-from tests.logging_rules.server_versions import server_version
+from connector.rules.row_images import RowEventKind, RowImage, columns_with_diffs, recorded_columns
+from connector.rules.statement_facts import Generated, Table, TableColumn, UniqueKey
+from tests.rules.samples import N_TABLE, T_TABLE
+from tests.rules.server_versions import server_version
 
 if TYPE_CHECKING:
-    from connector.logging_rules.server_version import ServerVersion
+    from connector.rules.server import ServerVersion
     from tests.binlog.source_log import SourceLog
 
 pytestmark = pytest.mark.server
@@ -88,33 +83,33 @@ CREATED = (
     "blob_key (v INT, b TEXT NOT NULL, PRIMARY KEY (b(5)))",
 )
 STATEMENTS = (
-    (WITH_KEY, Change.WRITE, "INSERT INTO with_key (id, v) VALUES (1, 1)", "id v"),
-    (WITH_KEY, Change.UPDATE, "UPDATE with_key SET v = 2", "v"),
-    (WITH_KEY, Change.UPDATE, "UPDATE with_key SET b = 'x'", "b"),
-    (WITH_KEY, Change.DELETE, "DELETE FROM with_key", ""),
-    (UNIQUE, Change.WRITE, "INSERT INTO uniques (n, k) VALUES (1, 1)", "n k"),
-    (UNIQUE, Change.UPDATE, "UPDATE uniques SET v = 2", "v"),
-    (UNIQUE, Change.DELETE, "DELETE FROM uniques", ""),
-    (TWO, Change.WRITE, "INSERT INTO two VALUES (1, 1, 1)", "a z v"),
-    (TWO, Change.DELETE, "DELETE FROM two", ""),
-    (WITHOUT, Change.WRITE, "INSERT INTO without (a) VALUES (1)", "a"),
-    (WITHOUT, Change.UPDATE, "UPDATE without SET a = 2", "a"),
-    (WITHOUT, Change.DELETE, "DELETE FROM without", ""),
-    (COUNTED, Change.WRITE, "INSERT INTO counted (v) VALUES (1)", "v"),
-    (COUNTED, Change.DELETE, "DELETE FROM counted", ""),
-    (COMPUTED, Change.WRITE, "INSERT INTO computed (id) VALUES (1)", "id"),
-    (COMPUTED, Change.UPDATE, "UPDATE computed SET v = 2", "v"),
-    (COMPUTED, Change.UPDATE, "UPDATE computed SET w = 2", "w"),
-    (COMPUTED, Change.DELETE, "DELETE FROM computed", ""),
-    (TYPES, Change.WRITE, "INSERT INTO types (id) VALUES (1)", "id"),
-    (TYPES, Change.UPDATE, "UPDATE types SET v = 2", "v"),
-    (TYPES, Change.DELETE, "DELETE FROM types", ""),
-    (KEYLESS, Change.WRITE, "INSERT INTO keyless (v) VALUES (1)", "v"),
-    (KEYLESS, Change.UPDATE, "UPDATE keyless SET v = 2", "v"),
-    (KEYLESS, Change.DELETE, "DELETE FROM keyless", ""),
-    (BLOB_KEY, Change.WRITE, "INSERT INTO blob_key (b) VALUES ('q')", "b"),
-    (BLOB_KEY, Change.UPDATE, "UPDATE blob_key SET v = 4", "v"),
-    (BLOB_KEY, Change.DELETE, "DELETE FROM blob_key", ""),
+    (WITH_KEY, RowEventKind.WRITE, "INSERT INTO with_key (id, v) VALUES (1, 1)", "id v"),
+    (WITH_KEY, RowEventKind.UPDATE, "UPDATE with_key SET v = 2", "v"),
+    (WITH_KEY, RowEventKind.UPDATE, "UPDATE with_key SET b = 'x'", "b"),
+    (WITH_KEY, RowEventKind.DELETE, "DELETE FROM with_key", ""),
+    (UNIQUE, RowEventKind.WRITE, "INSERT INTO uniques (n, k) VALUES (1, 1)", "n k"),
+    (UNIQUE, RowEventKind.UPDATE, "UPDATE uniques SET v = 2", "v"),
+    (UNIQUE, RowEventKind.DELETE, "DELETE FROM uniques", ""),
+    (TWO, RowEventKind.WRITE, "INSERT INTO two VALUES (1, 1, 1)", "a z v"),
+    (TWO, RowEventKind.DELETE, "DELETE FROM two", ""),
+    (WITHOUT, RowEventKind.WRITE, "INSERT INTO without (a) VALUES (1)", "a"),
+    (WITHOUT, RowEventKind.UPDATE, "UPDATE without SET a = 2", "a"),
+    (WITHOUT, RowEventKind.DELETE, "DELETE FROM without", ""),
+    (COUNTED, RowEventKind.WRITE, "INSERT INTO counted (v) VALUES (1)", "v"),
+    (COUNTED, RowEventKind.DELETE, "DELETE FROM counted", ""),
+    (COMPUTED, RowEventKind.WRITE, "INSERT INTO computed (id) VALUES (1)", "id"),
+    (COMPUTED, RowEventKind.UPDATE, "UPDATE computed SET v = 2", "v"),
+    (COMPUTED, RowEventKind.UPDATE, "UPDATE computed SET w = 2", "w"),
+    (COMPUTED, RowEventKind.DELETE, "DELETE FROM computed", ""),
+    (TYPES, RowEventKind.WRITE, "INSERT INTO types (id) VALUES (1)", "id"),
+    (TYPES, RowEventKind.UPDATE, "UPDATE types SET v = 2", "v"),
+    (TYPES, RowEventKind.DELETE, "DELETE FROM types", ""),
+    (KEYLESS, RowEventKind.WRITE, "INSERT INTO keyless (v) VALUES (1)", "v"),
+    (KEYLESS, RowEventKind.UPDATE, "UPDATE keyless SET v = 2", "v"),
+    (KEYLESS, RowEventKind.DELETE, "DELETE FROM keyless", ""),
+    (BLOB_KEY, RowEventKind.WRITE, "INSERT INTO blob_key (b) VALUES ('q')", "b"),
+    (BLOB_KEY, RowEventKind.UPDATE, "UPDATE blob_key SET v = 4", "v"),
+    (BLOB_KEY, RowEventKind.DELETE, "DELETE FROM blob_key", ""),
 )
 
 
@@ -201,7 +196,7 @@ def test_the_documents_that_are_recorded_as_changes_are_the_predicted_ones(
                 ((_, after),) = [(row.before, row.after) for row in rows.rows()]
                 assert after is not None
                 columns = set(given.split())
-                images = recorded_columns(table, Change.UPDATE, image, columns, version)
+                images = recorded_columns(table, RowEventKind.UPDATE, image, columns, version)
                 assert images.after is not None
                 expected = columns_with_diffs(table, images.after, columns, set(changed.split()))
                 names = [column.name for column in table.columns]

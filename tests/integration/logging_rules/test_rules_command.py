@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
-from connector.logging_rules.session_state import BinlogFormat
-from connector.logging_rules.unsafe import Reason
+from connector.rules.server import BinlogFormat
+from connector.rules.unsafe_statements import UnsafeReason
 from tests.application import app
 from tests.integration.source_server import source_of
 
@@ -27,7 +27,7 @@ WARNED = """\
 * ROW        row        R-log-row-format (1)
                {reason}
 """
-REASON = Reason.SUB_STATEMENT_AUTO_INCREMENT.value
+REASON = UnsafeReason.SUB_STATEMENT_AUTO_INCREMENT.value
 
 
 def say(source: Source, schema: str, *statements: str) -> tuple[int, str]:
@@ -100,7 +100,7 @@ def warned(source: Source, schema: str, statement: str) -> list[str]:
         f"USE {schema}", "SET SESSION binlog_format = STATEMENT", statement, "SHOW WARNINGS"
     )
     texts = [str(text) for _, _, text in rows]
-    return sorted(each.value for each in Reason if any(each.value in text for text in texts))
+    return sorted(each.value for each in UnsafeReason if any(each.value in text for text in texts))
 
 
 def told(source: Source, schema: str, statement: str) -> list[str]:
@@ -116,14 +116,14 @@ def told(source: Source, schema: str, statement: str) -> list[str]:
     ("statement", "reasons"),
     [
         ("INSERT INTO t SELECT id FROM plain", []),
-        ("INSERT INTO t SELECT id FROM named", [Reason.SYSTEM_FUNCTION]),
-        ("INSERT INTO t SELECT id FROM named_again", [Reason.SYSTEM_FUNCTION]),
-        ("INSERT INTO t SELECT id FROM limited", [Reason.LIMIT]),
-        ("INSERT INTO t VALUES (first_id())", [Reason.LIMIT]),
+        ("INSERT INTO t SELECT id FROM named", [UnsafeReason.SYSTEM_FUNCTION]),
+        ("INSERT INTO t SELECT id FROM named_again", [UnsafeReason.SYSTEM_FUNCTION]),
+        ("INSERT INTO t SELECT id FROM limited", [UnsafeReason.LIMIT]),
+        ("INSERT INTO t VALUES (first_id())", [UnsafeReason.LIMIT]),
     ],
 )
 def test_views_and_functions_give_their_reasons_to_the_statement(
-    source: Source, schema: str, statement: str, reasons: list[Reason]
+    source: Source, schema: str, statement: str, reasons: list[UnsafeReason]
 ) -> None:
     source.execute(
         f"USE {schema}",
@@ -142,18 +142,18 @@ def test_views_and_functions_give_their_reasons_to_the_statement(
 
 
 REASONS = [
-    ("INSERT INTO seen VALUES (7)", [Reason.SUB_STATEMENT_AUTO_INCREMENT]),
+    ("INSERT INTO seen VALUES (7)", [UnsafeReason.SUB_STATEMENT_AUTO_INCREMENT]),
     ("UPDATE joined SET b = 3 WHERE id = 1", []),
     ("UPDATE plain SET v = DEFAULT(v)", []),
-    ("INSERT INTO plain VALUES (8, branching(1))", [Reason.SYSTEM_FUNCTION]),
-    ("INSERT INTO plain VALUES (9, looping(1))", [Reason.SUB_STATEMENT_AUTO_INCREMENT]),
-    ("DELETE FROM plain", [Reason.SUB_STATEMENT_AUTO_INCREMENT]),
-    ("SET @a = looping(1)", [Reason.SUB_STATEMENT_AUTO_INCREMENT]),
+    ("INSERT INTO plain VALUES (8, branching(1))", [UnsafeReason.SYSTEM_FUNCTION]),
+    ("INSERT INTO plain VALUES (9, looping(1))", [UnsafeReason.SUB_STATEMENT_AUTO_INCREMENT]),
+    ("DELETE FROM plain", [UnsafeReason.SUB_STATEMENT_AUTO_INCREMENT]),
+    ("SET @a = looping(1)", [UnsafeReason.SUB_STATEMENT_AUTO_INCREMENT]),
     (
         "CREATE TABLE made (id INT AUTO_INCREMENT PRIMARY KEY) SELECT 1 AS x",
-        [Reason.CREATE_SELECT_AUTO_INCREMENT],
+        [UnsafeReason.CREATE_SELECT_AUTO_INCREMENT],
     ),
-    ("CREATE TABLE made_again REPLACE SELECT 1 AS x", [Reason.CREATE_REPLACE_SELECT]),
+    ("CREATE TABLE made_again REPLACE SELECT 1 AS x", [UnsafeReason.CREATE_REPLACE_SELECT]),
 ]
 
 
@@ -265,13 +265,13 @@ def test_a_function_that_is_loaded_into_the_server_is_unsafe(mysql_9: MysqlServe
     )
     try:
         statement = "INSERT INTO t VALUES (service_release_locks('a'))"
-        assert told(source, "loaded", statement) == [Reason.UDF.value]
-        assert warned(source, "loaded", statement) == [Reason.UDF.value]
+        assert told(source, "loaded", statement) == [UnsafeReason.UDF.value]
+        assert warned(source, "loaded", statement) == [UnsafeReason.UDF.value]
     finally:
         source.execute("DROP FUNCTION service_release_locks", "DROP DATABASE loaded")
 
 
-COUNTER, FIRST = Reason.WRITE_AUTO_INCREMENT_SELECT, Reason.AUTO_INCREMENT_NOT_FIRST
+COUNTER, FIRST = UnsafeReason.WRITE_AUTO_INCREMENT_SELECT, UnsafeReason.AUTO_INCREMENT_NOT_FIRST
 COUNTED_TABLES = [
     "CREATE TABLE i (id INT AUTO_INCREMENT PRIMARY KEY, n INT)",
     "CREATE TABLE k (a INT PRIMARY KEY, n INT)",
@@ -317,7 +317,7 @@ OF_COUNTERS = [
     ("INSERT INTO also_first (g) VALUES (1)", []),
     (
         "CREATE TABLE made (id INT AUTO_INCREMENT PRIMARY KEY) SELECT n FROM k",
-        [COUNTER, Reason.CREATE_SELECT_AUTO_INCREMENT],
+        [COUNTER, UnsafeReason.CREATE_SELECT_AUTO_INCREMENT],
     ),
 ]
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.source.checks.engine_gaps import engine_gap
+from connector.stream.source.row_logging import engine_gap
 from tests.integration.source_server import source_of
 from tests.length import FULL
-from tests.logging_rules.server_versions import server_version
+from tests.rules.server_versions import server_version
 
 if TYPE_CHECKING:
-    from connector.logging_rules.server_version import ServerVersion
+    from connector.rules.server import ServerVersion
     from tests.integration.source_server import Source
 
 pytestmark = pytest.mark.server

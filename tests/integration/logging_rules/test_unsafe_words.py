@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 import pymysql
 import pytest
 
-from connector.logging_rules.safe_functions import SAFE_FUNCTIONS
-from connector.logging_rules.unsafe_functions import SAFE_VARIABLES, unsafe_functions
-from tests.logging_rules.server_versions import server_version
+from connector.rules.functions import SAFE_FUNCTIONS, SAFE_VARIABLES, unsafe_functions
+from tests.rules.server_versions import server_version
 
 if TYPE_CHECKING:
-    from connector.logging_rules.server_version import ServerVersion
+    from connector.rules.server import ServerVersion
     from tests.binlog.source_log import SourceLog
 
 pytestmark = pytest.mark.server

@@ -12,22 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.errors import ConnectorError
+from connector.foundation.errors import ConnectorError
 from local_stack import java_runtime, spark_jars
-from local_stack.demo.mirror_reader import read_mirror
-from stream_jobs.choices.table_choices import TableChoices
-from stream_jobs.cli.resume_command import resume
-from stream_jobs.report.figures import Figures
-from stream_jobs.report.status import StatusLines
-from stream_jobs.run.assembly import assemble
+from local_stack.demo.mirror import read_mirror
+from stream_jobs.apply.task import run_task
+from stream_jobs.run.assembly import batch_applier
 from stream_jobs.run.job import EXIT_FAILED, EXIT_OK, StreamJob
+from stream_jobs.run.metrics import JobMetrics
+from stream_jobs.run.spark_session import start_session
+from stream_jobs.run.status_lines import StatusLines
 from stream_jobs.settings import Settings
-from stream_jobs.source.client import KafkaClient
-from stream_jobs.source.ranges import OffsetRange
-from stream_jobs.source.stream import RangeReader
+from stream_jobs.source.client import KafkaClient, OffsetRange
+from stream_jobs.source.offset_stream import RangeStreamReader
 from stream_jobs.source.topics import schema_topic
-from stream_jobs.spark.session import start_session
-from stream_jobs.tasks.task import run_task
+from stream_jobs.tables.quarantine_files import resume
+from stream_jobs.tables.table_options import TableOptionsResolver
 from tests.integration.ended_topics import end_topics
 from tests.integration.mirror.readers import kernel_jars
 from tests.stream_jobs.command import spark_settings
@@ -42,9 +41,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from local_stack import KafkaBroker
-    from stream_jobs.apply.facts import PartResult, Task
-    from stream_jobs.cli.resume_command import Asked
-    from stream_jobs.source.offsets import Offsets
+    from stream_jobs.apply.task_messages import PartResult, Task
+    from stream_jobs.source.topics import Offsets
+    from stream_jobs.tables.quarantine_files import ResumedTable
     from tests.integration.database_stream import Stream
 
 
@@ -116,7 +115,7 @@ class Job:
         self.kafka = kafka
         self.folder = folder
         self.exit_code = -1
-        self.figures = Figures("test")
+        self.figures = JobMetrics("test")
         self._offsets: Offsets = {}
         self._batch_id = 0
 
@@ -142,14 +141,14 @@ class Job:
 
     def _apply_all(self, settings: Settings, client: KafkaClient, lines: StatusLines) -> None:
         kafka = settings.kafka
-        applier = assemble(settings, client, run_in_process, lambda: 2)
+        applier = batch_applier(settings, client, run_in_process, lambda: 2)
         self.figures.set_aside = lambda: applier.records_set_aside
-        reader = RangeReader(
+        reader = RangeStreamReader(
             kafka.facts(),
             kafka.topic_prefix,
             kafka.max_offsets_per_trigger,
             "no secret",
-            TableChoices.of_settings(settings).skipped,
+            TableOptionsResolver.of_settings(settings).skipped,
         )
         while (report := applier.retry()) is not None:
             self.figures.end_batch(report)
@@ -208,7 +207,7 @@ class Job:
         reason: str = self.quarantined(**sections)["error"]
         return reason
 
-    def resume(self, *tables: str, **options: Any) -> list[Asked]:
+    def resume(self, *tables: str, **options: Any) -> list[ResumedTable]:
         """What the command does."""
         return resume(self.settings(), self.folder / "job.toml", tables, **options)
 

@@ -13,7 +13,7 @@ from tests.stream_jobs.topics import PARTITIONS, SOURCE_TS_MS
 if TYPE_CHECKING:
     import random
 
-    from connector.contract import Sequence
+    from connector.foundation.contract import Sequence
     from tests.stream_jobs.topics import JsonRow, Kafka, SourceTable
 
 # Records of each partition that may be sent again.

@@ -13,7 +13,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
 from local_stack.cache import Cache
-from local_stack.maven import Jar, fetch_jars
+from local_stack.package_repositories import Jar, fetch_jars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,9 +5,9 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from connector.codec.sql_text import quoted_identifier
+from connector.binlog.sql_text import quoted_identifier
 from local_stack import connect
-from stream_jobs.replica.replica import Replica, Step
+from stream_jobs.replica.replica import AppliedCut, Replica
 from tests.integration.mirror.test_cuts import go_on
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class ReplicaTarget:
         """Another process."""
         return Replica(self.settings(**replica))
 
-    def follow(self, kafka: Kafka) -> Step | None:
+    def follow(self, kafka: Kafka) -> AppliedCut | None:
         """Let the mirror come to a new cut, and the replica too."""
         go_on(kafka)
         self.job.run()

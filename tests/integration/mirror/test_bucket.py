@@ -18,12 +18,12 @@ import pytest
 from deltalake import QueryBuilder
 from pyarrow.parquet import ParquetFile
 
-from connector.errors import MirrorError
-from stream_jobs.cli.cuts_command import show_cuts
+from connector.foundation.errors import MirrorError
 from stream_jobs.cuts.reader import mirror_at
 from stream_jobs.delta import s3_storage
 from stream_jobs.delta.s3_storage import S3Storage
 from stream_jobs.delta.table import DeltaTable
+from stream_jobs.run.cuts_command import show_cuts
 from tests.integration.mirror.conftest import Job, SparkJob
 from tests.integration.mirror.test_cuts import settle
 from tests.length import FULL
@@ -171,7 +171,7 @@ def test_upkeep_and_changes_of_columns_work_in_a_bucket(
     wider.insert(item(2**40))
     job.apply(mirror=mirror)
     table.truncate()
-    monkeypatch.setattr("stream_jobs.tables.upkeep.is_checkpoint_due", lambda _: True)
+    monkeypatch.setattr("stream_jobs.tables.maintenance.is_checkpoint_due", lambda _: True)
     monkeypatch.setattr("stream_jobs.delta.housekeeping.is_checkpoint_due", lambda _: True)
     monkeypatch.setattr("stream_jobs.delta.housekeeping._CHECKPOINTS", 0.01)
     monkeypatch.setattr("stream_jobs.run.batch.now", lambda: 2**53)
@@ -221,7 +221,7 @@ def test_a_bucket_that_goes_away_at_any_write_loses_nothing(
 def test_a_bucket_that_goes_away_while_a_file_is_read_is_named(
     kafka: Kafka, job: Job, lake: Lake, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stream_jobs.delta.object_file.ObjectFile.END_BYTES", 100)
+    monkeypatch.setattr("stream_jobs.delta.storage.ObjectFile.END_BYTES", 100)
     mirror = {"path": lake.path, "index_folder": str(job.folder / "indexes")}
     table = SourceTable(kafka, "items", COLUMNS).create()
     table.insert(item(1), item(2))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import mirror_choices
+from connector.foundation.errors import mirror_choices
 from stream_jobs.run.catalog import Catalog
 from tests.length import FULL
 from tests.stream_jobs.topics import SourceTable, column

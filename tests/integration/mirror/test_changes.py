@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import mirror
+from connector.foundation.errors import mirror
 from stream_jobs.tables.mirror_table import MirrorTable
-from tests.errors.texts import text_of
+from tests.foundation.errors.texts import text_of
 from tests.length import full_only
 from tests.stream_jobs.topics import SOURCE_TS_MS, SourceTable, column
 from tests.stream_jobs.topics import Kafka as OtherKafka
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from local_stack import KafkaBroker
-    from stream_jobs.apply.facts import PartResult
-    from stream_jobs.tables.progress import Progress
+    from stream_jobs.apply.task_messages import PartResult
+    from stream_jobs.tables.mirror_metadata import Progress
     from tests.integration.mirror.conftest import Job, SparkJob
     from tests.stream_jobs.topics import Kafka
 

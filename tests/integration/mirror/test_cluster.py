@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Self
 
 import pytest
 
-from local_stack.demo.mirror_reader import read_mirror
-from local_stack.spark_cluster import SparkCluster
+from local_stack.demo.mirror import read_mirror
+from local_stack.spark import SparkCluster
 from stream_jobs.delta.housekeeping import vacuum
-from stream_jobs.delta.local_storage import LocalStorage
 from stream_jobs.delta.log import now
+from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable
 from tests.integration.mirror.wheel import installed
 from tests.length import FULL

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.contract.ecs import facts_of
-from connector.errors import mirror
+from connector.foundation.ecs import facts_of
+from connector.foundation.errors import mirror
 from local_stack import KafkaBroker
 from tests.integration.mirror.test_figures import figures_of, scraped
 from tests.integration.operation.test_metrics import free_port

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.contract import Sequence
+from connector.foundation.contract import Sequence
 from tests.stream_jobs.topics import SourceTable, column
 
 if TYPE_CHECKING:

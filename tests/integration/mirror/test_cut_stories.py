@@ -14,10 +14,10 @@ import pytest
 
 from stream_jobs.cuts import read_cuts
 from stream_jobs.delta import parquet_file
-from stream_jobs.delta.local_storage import LocalStorage
 from stream_jobs.delta.log import Log
-from stream_jobs.delta.snapshot import State
-from stream_jobs.source.ranges import OffsetRange
+from stream_jobs.delta.snapshot import SnapshotBuilder
+from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.source.client import OffsetRange
 from tests.integration.mirror.test_deaths import Died, Fate, Process, foreign
 from tests.length import length
 from tests.stream_jobs.topics import Kafka, SourceTable, column
@@ -91,7 +91,7 @@ def rows_at(storage: LocalStorage, path: str, version: int) -> dict[int, int]:
     """The rows of a version, from the log alone; no rows of version -1."""
     if version < 0:
         return {}
-    state = State(path)
+    state = SnapshotBuilder(path)
     for each in range(version + 1):
         content = Log(storage, path).read(each)
         assert content is not None

@@ -12,22 +12,21 @@ from zlib import crc32
 import pytest
 from deltalake import DeltaTable
 
-from local_stack.demo.mirror_reader import query_mirror
+from local_stack.demo.mirror import query_mirror
 from stream_jobs.cuts import read_cuts
 from stream_jobs.delta.housekeeping import vacuum
-from stream_jobs.delta.local_storage import LocalStorage
+from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable as DeltaLog
-from stream_jobs.run.assembly import assemble
-from stream_jobs.source.client import KafkaClient
-from stream_jobs.source.facts import KafkaFacts
-from stream_jobs.source.ranges import OffsetRange
+from stream_jobs.run.assembly import batch_applier
+from stream_jobs.source.client import KafkaClient, OffsetRange
+from stream_jobs.source.topics import BrokerConfig
 from tests.integration.mirror.conftest import run_in_process
 from tests.stream_jobs.topics import PARTITIONS, Kafka, SourceTable, column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from connector.contract import Sequence
+    from connector.foundation.contract import Sequence
     from stream_jobs.cuts import Cut
     from stream_jobs.run.batch import BatchApplier
     from tests.integration.mirror.conftest import Job
@@ -73,7 +72,7 @@ def go_on(kafka: Kafka) -> Sequence:
 
 def settle(kafka: Kafka) -> None:
     """Wait until the markers of all transactions are there."""
-    client = KafkaClient(KafkaFacts((kafka.bootstrap,), 20.0, ()))
+    client = KafkaClient(BrokerConfig((kafka.bootstrap,), 20.0, ()))
     topics = client.partition_counts().items()
     own = [(t, n) for t, count in topics if t.startswith(kafka.prefix) for n in range(count)]
     while client.have_open_transactions(own):
@@ -490,7 +489,7 @@ def test_several_pipelines_have_no_common_cut(kafka: Kafka, job: Job, savings: S
 def test_changes_of_another_pipeline_are_applied_and_end_the_cuts_until_progress_comes(
     kafka: Kafka, job: Job, savings: SourceTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stream_jobs.run.cut_keeper._PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr("stream_jobs.run.cut_coordinator._PATIENCE_SECONDS", 0.2)
     with kafka.transaction():
         kafka.progress("another", epoch=2)
     go_on(kafka)
@@ -523,7 +522,7 @@ def test_a_transaction_that_never_ends_holds_the_cut_up_and_not_the_tables(
     slow: Kafka,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("stream_jobs.cuts.target._PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr("stream_jobs.cuts.cut_target._PATIENCE_SECONDS", 0.2)
     with slow.transaction(commit=False):
         other = SourceTable(slow, "wallet", COLUMNS)
         other.send("c", None, {"id": 2, "amount": 7}, kafka.next_sequence())
@@ -602,7 +601,7 @@ def applier(job: Job, **sections: Any) -> Iterator[BatchApplier]:
     """The part of the job that applies batches."""
     settings = job.settings(**sections)
     client = KafkaClient(settings.kafka.facts())
-    yield assemble(settings, client, run_in_process, lambda: 2)
+    yield batch_applier(settings, client, run_in_process, lambda: 2)
     client.close()
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import MirrorError
+from connector.foundation.errors import MirrorError
 from stream_jobs.cuts.spark import mirror_at
 from tests.integration.mirror.test_cuts import COLUMNS, cuts, settle, transfer
 from tests.stream_jobs.topics import SourceTable

@@ -13,29 +13,27 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stream_jobs.apply.facts import Task
 from stream_jobs.apply.key_index import IndexFolder
-from stream_jobs.choices.table_choices import TableChoices
-from stream_jobs.cuts.store import CutStore
-from stream_jobs.cuts.target import Targets
+from stream_jobs.apply.task import run_task
+from stream_jobs.apply.task_messages import Task
+from stream_jobs.cuts.cut import CutStore
+from stream_jobs.cuts.cut_target import CutTargetFinder
 from stream_jobs.delta import parquet_file
-from stream_jobs.delta.compaction import Limits
-from stream_jobs.delta.local_storage import LocalStorage
+from stream_jobs.delta.compaction import CompactionLimits
+from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable
 from stream_jobs.run.batch import BatchApplier
-from stream_jobs.run.cut_keeper import CutKeeper
-from stream_jobs.run.cut_record import CutRecord
-from stream_jobs.run.rounds import Rounds
-from stream_jobs.source.client import KafkaClient
-from stream_jobs.source.facts import KafkaFacts
-from stream_jobs.source.ranges import OffsetRange
-from stream_jobs.source.skipped import NOTHING_SKIPPED
+from stream_jobs.run.cut_coordinator import CutCoordinator, CutHistory
+from stream_jobs.source.client import KafkaClient, OffsetRange
+from stream_jobs.source.topic_filter import NO_SKIPPED_TABLES
+from stream_jobs.source.topics import BrokerConfig
+from stream_jobs.tables.maintenance import TableMaintenance
+from stream_jobs.tables.mirror_context import MirrorContext
 from stream_jobs.tables.schema_registry import SchemaRegistry
-from stream_jobs.tables.schema_step import SchemaRules
-from stream_jobs.tables.services import Services
+from stream_jobs.tables.schema_rules import SchemaRules
+from stream_jobs.tables.table_options import TableOptionsResolver
+from stream_jobs.tables.table_work import Rounds
 from stream_jobs.tables.topic_state import TopicStates
-from stream_jobs.tables.upkeep import Upkeep
-from stream_jobs.tasks.task import run_task
 from tests.integration.mirror.test_simulated_stories import COLUMNS, Source
 from tests.length import length
 from tests.stream_jobs.delta.other_writer import compact
@@ -45,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from stream_jobs.apply.facts import PartResult
+    from stream_jobs.apply.task_messages import PartResult
     from stream_jobs.delta.storage import Storage
     from tests.stream_jobs.topics import Kafka
 
@@ -105,26 +103,26 @@ class Process:
         records_max: int = 10_000,
     ) -> None:
         self.kafka = kafka
-        facts = KafkaFacts((kafka.bootstrap,), 20.0, ())
+        facts = BrokerConfig((kafka.bootstrap,), 20.0, ())
         self.client = KafkaClient(facts)
         self.storage: Storage = MortalStorage(str(folder / "mirror"), fate)
         registry = SchemaRegistry(self.client, kafka.prefix)
         rules = SchemaRules(registry, "mirror", "error", "error")
-        services = Services(
+        services = MirrorContext(
             self.storage, "mirror", self.client, registry, rules, {}, accept_partitions=False
         )
         self.between: Callable[[], None] = lambda: None
         index = IndexFolder(str(folder / "indexes"), 1 << 20)
         template = Task(facts, self.storage, index, "error", bytes_max)
-        states = TopicStates(self.storage, "mirror", registry, TableChoices([]))
-        targets = Targets.of(self.client, kafka.prefix, NOTHING_SKIPPED)
-        record = CutRecord(CutStore(self.storage, "mirror"), 3_600_000)
+        states = TopicStates(self.storage, "mirror", registry, TableOptionsResolver([]))
+        targets = CutTargetFinder.of(self.client, kafka.prefix, NO_SKIPPED_TABLES)
+        record = CutHistory(CutStore(self.storage, "mirror"), 3_600_000)
         self.applier = BatchApplier(
             services,
             states,
             Rounds(template, self._run, lambda: 2, 1),
-            Upkeep(template, self._run, lambda: 2, 1, 1 << 20),
-            CutKeeper(targets, record, states, records_max),
+            TableMaintenance(template, self._run, lambda: 2, 1, 1 << 20),
+            CutCoordinator(targets, record, states, records_max),
         )
 
     def _run(self, tasks: Sequence[Task]) -> list[PartResult]:
@@ -229,7 +227,7 @@ def foreign(folder: Path, path: str, dice: random.Random, others: list[int]) -> 
             table = DeltaTable.open(LocalStorage(str(folder / "mirror")), path)
             if table is not None and len(table.snapshot.files) > 1:
                 before = table.snapshot.version
-                compact(table, ["id"], Limits(1 << 20, 1 << 20))
+                compact(table, ["id"], CompactionLimits(1 << 20, 1 << 20))
                 others.extend([before] * (table.snapshot.version - before))
 
     return commit

@@ -12,13 +12,11 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from stream_jobs.choices.table_choices import TableChoices
-from stream_jobs.report.figures import Figures
-from stream_jobs.report.known_tables import KnownTables
-from stream_jobs.report.metrics_server import serving
-from stream_jobs.report.topic_watch import TopicWatch
-from stream_jobs.run.assembly import assemble
+from stream_jobs.run.assembly import batch_applier
+from stream_jobs.run.metrics import IdleTables, JobMetrics, TopicMonitor
+from stream_jobs.run.metrics_server import metrics_server
 from stream_jobs.source.client import KafkaClient
+from stream_jobs.tables.table_options import TableOptionsResolver
 from tests.integration.mirror.conftest import run_in_process
 from tests.integration.operation.test_metrics import free_port
 from tests.stream_jobs.topics import SourceTable, column
@@ -53,10 +51,10 @@ def figures_of(port: int, table: str) -> dict[str, float]:
 
 def look(job: Job, client: KafkaClient, **sections: Any) -> None:
     """Ask Kafka once, as the job does every few seconds."""
-    services = assemble(job.settings(**sections), client, run_in_process, lambda: 1).services
-    known = KnownTables(services, job.figures)
-    skipped = TableChoices.of_settings(job.settings(**sections)).skipped
-    TopicWatch(client, job.kafka.prefix, job.figures, known, skipped).look()
+    services = batch_applier(job.settings(**sections), client, run_in_process, lambda: 1).services
+    known = IdleTables(services, job.figures)
+    skipped = TableOptionsResolver.of_settings(job.settings(**sections)).skipped
+    TopicMonitor(client, job.kafka.prefix, job.figures, known, skipped).look()
 
 
 def in_the_log(job: Job, table: str) -> dict[str, float]:
@@ -82,7 +80,7 @@ def test_figures_are_those_of_the_delta_log(kafka: Kafka, job: Job) -> None:
     table = SourceTable(kafka, "items", COLUMNS).create()
     other = SourceTable(kafka, "others", COLUMNS).create()
     port = free_port()
-    with serving(job.figures, f"127.0.0.1:{port}"):
+    with metrics_server(job.figures, f"127.0.0.1:{port}"):
         other.insert({"id": 1, "name": "one"})
         line = {}
         for number in range(12):
@@ -118,7 +116,7 @@ def test_the_lag_rises_while_nothing_is_applied_and_is_0_when_all_is(
     client = KafkaClient(job.settings().kafka.facts())
     port = free_port()
     try:
-        with serving(job.figures, f"127.0.0.1:{port}"):
+        with metrics_server(job.figures, f"127.0.0.1:{port}"):
             job.apply()
             look(job, client)
             assert figures_of(port, "items")["lag_seconds"] == 0
@@ -146,7 +144,7 @@ def test_a_table_that_is_set_aside_is_counted_and_lags_until_it_goes_on(
     port = free_port()
     client = KafkaClient(job.settings().kafka.facts())
     try:
-        with serving(job.figures, f"127.0.0.1:{port}"):
+        with metrics_server(job.figures, f"127.0.0.1:{port}"):
             job.figures.opened()
             refused = job.quarantined()
             look(job, client)
@@ -175,13 +173,13 @@ def test_a_table_without_a_batch_since_the_start_has_figures_too(kafka: Kafka, j
     job.apply(**chosen)
     offsets = job.figures.offsets
     # Another process goes on.
-    job.figures = Figures("test")
+    job.figures = JobMetrics("test")
     job.run(**chosen)
     job.figures.note_offsets(offsets)
     client = KafkaClient(job.settings().kafka.facts())
     port = free_port()
     try:
-        with serving(job.figures, f"127.0.0.1:{port}"):
+        with metrics_server(job.figures, f"127.0.0.1:{port}"):
             look(job, client, **chosen)
             found = figures_of(port, "items")
             assert figures_of(port, "hidden") == {}

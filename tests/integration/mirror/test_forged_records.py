@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.contract import Sequence
-from connector.errors import mirror_records
-from stream_jobs.run.cut_keeper import CutKeeper
+from connector.foundation.contract import Sequence
+from connector.foundation.errors import mirror_records
+from stream_jobs.run.cut_coordinator import CutCoordinator
 from tests.stream_jobs.topics import SourceTable, column
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ FOR_EVER = Sequence(6, 0, 0, 0, 0)
 
 @pytest.fixture(autouse=True)
 def _short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stream_jobs.run.cut_keeper._PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr("stream_jobs.run.cut_coordinator._PATIENCE_SECONDS", 0.2)
 
 
 def row(number: int, name: str) -> dict[str, Any]:
@@ -91,9 +91,9 @@ def test_it_is_refused_while_the_stream_goes_on(kafka: Kafka, job: Job) -> None:
     forge(kafka, table, "u", row(1, "forged"), FOR_EVER)
     original, beats = kafka.settle, iter(range(1000))
 
-    later = CutKeeper.later
+    later = CutCoordinator.later
 
-    def while_it_streams(self: CutKeeper, bound: Any) -> Any:
+    def while_it_streams(self: CutCoordinator, bound: Any) -> Any:
         number = next(beats)
         assert number < 10, "the batch never ends"
         write(kafka, table, "c", None, row(2 + number, "more"))
@@ -101,7 +101,7 @@ def test_it_is_refused_while_the_stream_goes_on(kafka: Kafka, job: Job) -> None:
         return later(self, bound)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(CutKeeper, "later", while_it_streams)
+        patch.setattr(CutCoordinator, "later", while_it_streams)
         told = job.quarantined()
     assert told["code"] == mirror_records.BEYOND_PROGRESS.code
     assert job.rows("items") == [(1, "first")]

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 from local_stack import java_runtime, spark_jars
+from stream_jobs.delta.actions import Metadata
 from stream_jobs.delta.columns import new_columns
-from stream_jobs.delta.local_storage import LocalStorage
-from stream_jobs.delta.metadata import Metadata
 from stream_jobs.delta.parquet_file import write_file
-from stream_jobs.delta.table import Change, DeltaTable
+from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.delta.table import DeltaTable, TableCommit
 from tests.length import FULL
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def test_a_name_outlives_the_process_that_has_registered_it(tmp_path: Path) -> N
     columns = new_columns([("id", pa.int64(), {}), ("name", pa.string(), {})])
     table = DeltaTable.create(storage, "shop/orders", Metadata(columns))
     rows = pa.table({"id": [1, 2], "name": ["a", "b"]})
-    table.commit(Change(new=[write_file(storage, table.path, columns, rows)]), "WRITE")
+    table.commit(TableCommit(new=[write_file(storage, table.path, columns, rows)]), "WRITE")
     assert _run(tmp_path, does_register=True) == "{}"
     assert _run(tmp_path, does_register=False) == "[(1, 'a'), (2, 'b')]"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from stream_jobs.delta.local_storage import LocalStorage
+from stream_jobs.delta.storages import LocalStorage
 from tests.integration.mirror.test_simulated_stories import COLUMNS, Source
 from tests.length import length
 from tests.stream_jobs.topics import PARTITIONS, SourceTable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stream_jobs.run.assembly import kept_offsets, own_checkpoint
+from stream_jobs.run.assembly import mirror_offsets, own_checkpoint
 from stream_jobs.source.client import KafkaClient
 from tests.stream_jobs.topics import SourceTable, column
 
@@ -42,7 +42,7 @@ def test_a_new_checkpoint_begins_at_the_offsets_of_the_tables(
     for log in Path(job.path("damaged"), "_delta_log").glob("*.json"):
         log.write_text("{")
     topics = [each.topic for each in (*tables, keyless, new)]
-    begin = kept_offsets(job.settings())
+    begin = mirror_offsets(job.settings())
     assert begin(client, [*topics, f"{kafka.prefix}.shop.no_schema"]) == {
         table.topic: kafka.end_offsets(table.topic) for table in tables[:2]
     }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import DeltaTable as OtherTable
 
-from stream_jobs.delta.local_storage import LocalStorage
+from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable
 from tests.integration.mirror.readers import delta_rs_rows, kernel_rows, spark_rows
 from tests.stream_jobs.topics import SourceTable, column

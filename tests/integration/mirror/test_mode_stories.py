@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from stream_jobs.delta.table import DeltaTable
-from stream_jobs.schema.sequence import PackedSequence
+from stream_jobs.source.sequence import PackedSequence
 from tests.integration.mirror.mode_story import Story
 from tests.length import length
 from tests.stream_jobs import mode_models
@@ -20,7 +20,7 @@ from tests.stream_jobs.topics import SourceTable, column
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from connector.contract import Sequence
+    from connector.foundation.contract import Sequence
     from tests.integration.mirror.conftest import Job
     from tests.stream_jobs.topics import Kafka
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.binlog.events.transaction import CommitFacts
+from connector.binlog.events.transaction import CommitInfo
 from connector.reader import open_server
 from local_stack import connect
 from tests.integration.harness import wait_until_settled
@@ -58,7 +58,7 @@ def changes_in_log(stream: Stream, table: str) -> list[tuple[RowChange, datetime
         times = {
             transaction.gtid: body.original_commit_timestamp or 0
             for transaction in log.transactions()
-            if isinstance(body := next(transaction.events()).body, CommitFacts)
+            if isinstance(body := next(transaction.events()).body, CommitInfo)
         }
     with open_server(url, start=stream.start, stop_at_end=True) as log:
         found = [c for c in log.row_changes() if (c.database, c.table) == (stream.database, table)]

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 from deltalake import DeltaTable
 
-from connector.errors import MirrorError
+from connector.foundation.errors import MirrorError
 from local_stack import connect
-from local_stack.demo.mirror_reader import query_mirror
+from local_stack.demo.mirror import query_mirror
 from stream_jobs.cuts import read_cuts
 from stream_jobs.cuts.reader import MirrorAt, mirror_at
-from stream_jobs.delta.local_storage import LocalStorage
+from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.tables.mirror_table import MirrorTable
 from tests.integration.harness import wait_until_settled
 from tests.length import length
@@ -23,8 +23,8 @@ from tests.length import length
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from stream_jobs.apply.facts import PartResult
-    from stream_jobs.tables.progress import Progress
+    from stream_jobs.apply.task_messages import PartResult
+    from stream_jobs.tables.mirror_metadata import Progress
     from tests.integration.database_stream import Stream
     from tests.integration.mirror.conftest import Job
 

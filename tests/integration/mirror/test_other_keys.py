@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.errors import mirror
+from connector.foundation.errors import mirror
 from stream_jobs.apply.modes.history import History
 from tests.stream_jobs.topics import SourceTable, column
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from connector.contract import SchemaColumn
+    from connector.foundation.contract import SchemaColumn
     from tests.integration.mirror.conftest import Job
     from tests.stream_jobs.topics import JsonRow, Kafka
 

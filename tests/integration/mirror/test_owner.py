@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import MirrorError, mirror_jobs
-from stream_jobs.delta.local_storage import LocalStorage
-from stream_jobs.run.assembly import assemble
-from stream_jobs.run.owner import Owner, Ownership
-from stream_jobs.source.client import KafkaClient
-from stream_jobs.source.ranges import OffsetRange
-from tests.errors.texts import text_of
+from connector.foundation.errors import MirrorError, mirror_jobs
+from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.run.assembly import batch_applier
+from stream_jobs.run.job_state import Owner, Ownership
+from stream_jobs.source.client import KafkaClient, OffsetRange
+from tests.foundation.errors.texts import text_of
 from tests.integration.mirror.conftest import run_in_process
 from tests.stream_jobs.topics import SourceTable, column
 
@@ -113,7 +112,7 @@ def test_the_older_job_ends_at_its_next_batch_and_applies_nothing(kafka: Kafka, 
     table.insert({"id": 1})
     settings = job.settings()
     client = KafkaClient(settings.kafka.facts())
-    older = assemble(settings, client, run_in_process, lambda: 2)
+    older = batch_applier(settings, client, run_in_process, lambda: 2)
     job.apply()
     table.insert({"id": 2})
     ends = kafka.end_offsets(table.topic)

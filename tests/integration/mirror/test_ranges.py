@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-from connector.errors import MirrorError, mirror_records
-from stream_jobs.source.client import KafkaClient
-from stream_jobs.source.facts import KafkaFacts
-from stream_jobs.source.ranges import OffsetRange, read_ranges
+from connector.foundation.errors import MirrorError, mirror_records
+from stream_jobs.source.client import KafkaClient, OffsetRange, read_ranges
+from stream_jobs.source.topics import BrokerConfig
 from tests.stream_jobs.topics import PARTITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from connector.records.record_reader import RecordColumns
+    from connector.foundation.record_reader import RecordColumns
     from tests.stream_jobs.topics import Kafka
 
 pytestmark = pytest.mark.kafka
@@ -32,8 +31,8 @@ def client(kafka: Kafka) -> Iterator[KafkaClient]:
     client.close()
 
 
-def facts(kafka: Kafka) -> KafkaFacts:
-    return KafkaFacts((kafka.bootstrap,), 20.0, ())
+def facts(kafka: Kafka) -> BrokerConfig:
+    return BrokerConfig((kafka.bootstrap,), 20.0, ())
 
 
 def read(client: KafkaClient, ranges: list[OffsetRange]) -> dict[OffsetRange, RecordColumns]:

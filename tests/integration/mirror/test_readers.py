@@ -10,16 +10,16 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap
 
-from connector.errors import CommitConflict
+from connector.foundation.errors import CommitConflict
 from stream_jobs.delta import deletion_vectors
+from stream_jobs.delta.actions import Metadata
 from stream_jobs.delta.columns import new_columns
 from stream_jobs.delta.compaction import rewrite
 from stream_jobs.delta.housekeeping import clean_log, vacuum, write_checkpoint
-from stream_jobs.delta.local_storage import LocalStorage
-from stream_jobs.delta.metadata import Metadata
 from stream_jobs.delta.parquet_file import write_file
-from stream_jobs.delta.table import Change, DeltaTable
-from stream_jobs.folders.paths import table_path
+from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.delta.table import DeltaTable, TableCommit
+from stream_jobs.paths import table_path
 from tests.integration.mirror.readers import delta_rs_rows, kernel_rows, spark_rows
 from tests.length import full_only, length
 from tests.stream_jobs.delta.sample import HOSTILE, Sample, live
@@ -82,7 +82,7 @@ def test_readers_agree_after_every_commit_of_rows(
     second = sample.append([])
     third = sample.write(range(3, 6))
     dead = {first.path: BitMap([3, 4, 5]).serialize()}
-    table.commit(Change(new=[third], dead=dead, domains={"own": "{}"}), "MERGE")
+    table.commit(TableCommit(new=[third], dead=dead, domains={"own": "{}"}), "MERGE")
     assert agree(table) == list(range(10))
     sample.kill(**{first.path: [0, 9], third.path: [1]})
     write_checkpoint(table)
@@ -94,7 +94,7 @@ def test_readers_agree_after_every_commit_of_rows(
     files = list(table.snapshot.files.values())
     new = rewrite(sample.storage, sample.path, table.snapshot.columns, files, ["id"])
     assert new is not None
-    table.commit(Change(new=[new], removed=files, data_change=False), "OPTIMIZE")
+    table.commit(TableCommit(new=[new], removed=files, data_change=False), "OPTIMIZE")
     assert agree(table) == [2, 6, 7, 8]
     assert second.path not in table.snapshot.files
     write_checkpoint(table, NOW)
@@ -109,7 +109,7 @@ def test_readers_agree_after_every_change_of_columns(sample: Sample, agree: Agre
     expected = list(range(4))
     for change in (_added, _renamed, _dropped, _moved, _added_again):
         metadata = change(table.snapshot.metadata)
-        table.commit(Change(metadata=metadata), "ALTER TABLE")
+        table.commit(TableCommit(metadata=metadata), "ALTER TABLE")
         sample.append([len(expected)])
         expected.append(len(expected))
         assert agree(table) == expected
@@ -161,7 +161,7 @@ def test_readers_agree_after_types_were_widened(sample: Sample, agree: Agree) ->
     old = list(table.snapshot.files.values())
     new = [rewrite(sample.storage, sample.path, columns, [file], ["id"]) for file in old]
     metadata = table.snapshot.metadata.with_columns(columns)
-    change = Change(new=[f for f in new if f], removed=old, metadata=metadata)
+    change = TableCommit(new=[f for f in new if f], removed=old, metadata=metadata)
     table.commit(change, "CHANGE COLUMN")
     assert agree(table) == list(range(1, 9))
     assert second.path not in table.snapshot.files
@@ -186,10 +186,10 @@ def test_readers_agree_on_a_table_with_partitions(storage: LocalStorage, agree: 
         )
         for place, (day, text) in enumerate(values)
     ]
-    table.commit(Change(new=new), "WRITE")
+    table.commit(TableCommit(new=new), "WRITE")
     assert agree(table) == [0, 1, 2, 10, 11, 12]
     sample_dead = {new[0].path: BitMap([0]).serialize()}
-    table.commit(Change(dead=sample_dead), "DELETE")
+    table.commit(TableCommit(dead=sample_dead), "DELETE")
     write_checkpoint(table)
     assert agree(table) == [1, 2, 10, 11, 12]
 
@@ -203,7 +203,7 @@ def test_spark_knows_the_clustering_columns(
     for number in range(2):
         data = pa.table({"id": [number], HOSTILE: [str(number)]})
         new = write_file(storage, "t", columns, data, key=["id", HOSTILE])
-        table.commit(Change(new=[new]), "WRITE")
+        table.commit(TableCommit(new=[new]), "WRITE")
     (detail,) = spark.sql(f"DESCRIBE DETAIL delta.`{tmp_path}/t`").collect()
     assert detail["clusteringColumns"] == [f"`{HOSTILE.replace('`', '``')}`"]
     spark.sql(f"OPTIMIZE delta.`{tmp_path}/t`")
@@ -268,7 +268,7 @@ def test_no_row_is_lost_while_spark_optimizes(
         while not optimizing.done():
             # The progress is part of the commit, so a lost commit is applied again.
             number = int(sample.table.snapshot.domains["last"]) + 1
-            change = Change([sample.write([number])], domains={"last": str(number)})
+            change = TableCommit([sample.write([number])], domains={"last": str(number)})
             try:
                 sample.table.commit(change, "WRITE")
             except CommitConflict:

@@ -10,7 +10,7 @@ import pytest
 from deltalake import DeltaTable
 
 from stream_jobs.delta import checkpoint
-from stream_jobs.delta.local_storage import LocalStorage
+from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable as DeltaLog
 from tests.integration.mirror.replica_target import ReplicaTarget, replica_target
 from tests.integration.mirror.test_cuts import cuts, go_on

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.errors import SourceUnavailable
-from stream_jobs.replica.target import Target
+from connector.foundation.errors import SourceUnavailable
+from stream_jobs.replica.target import TargetSession
 from tests.integration.mirror.replica_target import ReplicaTarget, replica_target
 from tests.integration.mirror.test_cuts import go_on
 from tests.length import FULL
@@ -16,7 +16,7 @@ from tests.stream_jobs.topics import SourceTable, column
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from connector.contract import SchemaColumn
+    from connector.foundation.contract import SchemaColumn
     from tests.integration.mirror.conftest import Job
     from tests.stream_jobs.topics import Kafka
 
@@ -110,16 +110,16 @@ def test_a_process_that_died_after_the_alter_table_goes_on(
     orders.insert({"id": 2, "new": 1})
     go_on(kafka)
     job.apply()
-    query = Target.query
+    query = TargetSession.query
 
-    def dying(own: Target, sql: str, table: object = "") -> Any:
+    def dying(own: TargetSession, sql: str, table: object = "") -> Any:
         found = query(own, sql, table)
         if sql.startswith("ALTER TABLE"):
             own.close()
         return found
 
     with monkeypatch.context() as patched:
-        patched.setattr(Target, "query", dying)
+        patched.setattr(TargetSession, "query", dying)
         with pytest.raises(SourceUnavailable):
             target.replica.apply_newest()
     assert types(target) == {"id": "int", "new": "int"}

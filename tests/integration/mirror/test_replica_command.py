@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from stream_jobs.replica.lines import Lines
-from stream_jobs.replica.loop import Loop
+from stream_jobs.replica.loop import ReplicaLines, ReplicaLoop
 from tests.integration.harness import wait_until
 from tests.integration.mirror.replica_target import ReplicaTarget, replica_target
 from tests.integration.mirror.test_cuts import go_on
@@ -120,7 +119,7 @@ def test_it_follows_cuts_waits_for_the_target_and_ends_when_it_is_replaced(
     kafka: Kafka, job: Job, target: ReplicaTarget, orders: SourceTable
 ) -> None:
     out, stopped = io.StringIO(), threading.Event()
-    loop = Loop(target.settings(), Lines(out, "json"), stopped)
+    loop = ReplicaLoop(target.settings(), ReplicaLines(out, "json"), stopped)
     codes: list[int] = []
     thread = threading.Thread(target=lambda: codes.append(loop.run(once=False)), daemon=True)
     thread.start()
@@ -161,11 +160,11 @@ def test_it_follows_cuts_waits_for_the_target_and_ends_when_it_is_replaced(
 def test_it_stops_on_request(target: ReplicaTarget) -> None:
     out, stopped = io.StringIO(), threading.Event()
     stopped.set()
-    assert Loop(target.settings(), Lines(out, "json"), stopped).run(once=False) == 0
+    assert ReplicaLoop(target.settings(), ReplicaLines(out, "json"), stopped).run(once=False) == 0
     assert lines_of(out.getvalue())[-1] == {"event": "stopped"}
 
 
-def figure(loop: Loop, target: ReplicaTarget, name: str, **labels: str) -> float | None:
+def figure(loop: ReplicaLoop, target: ReplicaTarget, name: str, **labels: str) -> float | None:
     registry = CollectorRegistry()
     registry.register(loop.figures)
     own = {"pipeline": target.prefix, **labels}

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.errors import MirrorError, SourceUnavailable
+from connector.foundation.errors import MirrorError, SourceUnavailable
 from local_stack import connect
 from stream_jobs.replica.replica import Replica
-from stream_jobs.replica.target import Target
+from stream_jobs.replica.target import TargetSession
 from tests.integration.harness import wait_until_settled
 from tests.integration.mirror.replica_target import ReplicaTarget, replica_target
 from tests.integration.mirror.test_cuts import go_on
@@ -23,7 +23,7 @@ from tests.stream_jobs.topics import Kafka, SourceTable, column
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from stream_jobs.replica.table_writer import Written
+    from stream_jobs.replica.table_writer import WriteCounts
     from tests.integration.database_stream import Stream
     from tests.integration.mirror.conftest import Job
 
@@ -65,9 +65,9 @@ class Killer:
         self.left = -1
         self.is_after = False
         self.kills = 0
-        query = Target.query
+        query = TargetSession.query
 
-        def killing(own: Target, sql: str, table: object = "") -> Any:
+        def killing(own: TargetSession, sql: str, table: object = "") -> Any:
             self.left -= 1
             if self.left != 0:
                 return query(own, sql, table)
@@ -77,7 +77,7 @@ class Killer:
             target.sql(f"KILL {row['id']}")
             return found if self.is_after and sql != "COMMIT" else query(own, sql, table)
 
-        monkeypatch.setattr(Target, "query", killing)
+        monkeypatch.setattr(TargetSession, "query", killing)
 
 
 @pytest.mark.parametrize("is_after", [True, False][: length(short=1, full=2)])
@@ -147,16 +147,16 @@ def test_a_process_that_dies_at_any_statement_is_followed_by_one_that_goes_on(
 
 def die_at(settings: Any, statement: int) -> None:
     """Apply the newest cut, and die before a statement."""
-    query, count = Target.query, 0
+    query, count = TargetSession.query, 0
 
-    def dying(own: Target, sql: str, table: object = "") -> Any:
+    def dying(own: TargetSession, sql: str, table: object = "") -> Any:
         nonlocal count
         count += 1
         if count == statement:
             os._exit(9)
         return query(own, sql, table)
 
-    Target.query = dying  # type: ignore[assignment, method-assign]
+    TargetSession.query = dying  # type: ignore[assignment, method-assign]
     Replica(settings).apply_newest()
 
 
@@ -243,7 +243,7 @@ def each_table_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write each table in a transaction of its own: the test must notice."""
     whole = Replica._transaction
 
-    def alone(own: Replica, target: Any, steps: Any, report: Any, cut: Any) -> Written:
+    def alone(own: Replica, target: Any, steps: Any, report: Any, cut: Any) -> WriteCounts:
         for step in steps:
             whole(own, target, [step], report, None)
             threading.Event().wait(0.02)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.errors import (
+from connector.foundation.errors import (
     ConfigError,
     ConnectorError,
     MirrorError,

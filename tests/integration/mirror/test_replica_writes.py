@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.errors import MirrorError
+from connector.foundation.errors import MirrorError
 from stream_jobs.replica.replica import Replica
-from stream_jobs.replica.target import Target
+from stream_jobs.replica.target import TargetSession
 from tests.integration.mirror.replica_target import ReplicaTarget, replica_target
 from tests.integration.mirror.test_cuts import cuts, go_on
 from tests.length import FULL
@@ -221,15 +221,15 @@ def test_the_first_load_writes_several_tables_at_once(
     fill(kafka, job)
     # Three transactions are open at a time, or nobody passes.
     together = threading.Barrier(3, timeout=60)
-    query = Target.query
+    query = TargetSession.query
 
-    def meeting(own: Target, sql: str, table: object = "") -> Any:
+    def meeting(own: TargetSession, sql: str, table: object = "") -> Any:
         if sql.startswith("INSERT INTO `t"):
             together.wait()
         return query(own, sql, table)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Target, "query", meeting)
+        patched.setattr(TargetSession, "query", meeting)
         step = target.new(connections=3).apply_newest()
     assert step is not None
     assert (sorted(step.loaded), step.inserted) == ([f"shop.{name}" for name in TABLES], 21)
@@ -271,16 +271,16 @@ def test_a_first_load_of_a_process_that_was_replaced_writes_nothing(
     kafka: Kafka, job: Job, target: ReplicaTarget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(kafka, job)
-    query, newer = Target.query, target.new()
+    query, newer = TargetSession.query, target.new()
 
-    def replaced(own: Target, sql: str, table: object = "") -> Any:
+    def replaced(own: TargetSession, sql: str, table: object = "") -> Any:
         if sql.endswith("LOCK IN SHARE MODE"):
             # Before the first table is loaded, and once.
             monkeypatch.undo()
             newer.apply_newest()
         return query(own, sql, table)
 
-    monkeypatch.setattr(Target, "query", replaced)
+    monkeypatch.setattr(TargetSession, "query", replaced)
     older = target.new(connections=1)
     with pytest.raises(MirrorError, match="M905"):
         older.apply_newest()
@@ -308,9 +308,9 @@ def run_and_die(settings: Any, statement: str, after: int) -> None:
 
 
 def _die(settings: Any, statement: str, after: int) -> None:
-    query, count, one = Target.query, 0, threading.Lock()
+    query, count, one = TargetSession.query, 0, threading.Lock()
 
-    def dying(own: Target, sql: str, table: object = "") -> Any:
+    def dying(own: TargetSession, sql: str, table: object = "") -> Any:
         nonlocal count
         found = query(own, sql, table)
         if sql.startswith(statement):
@@ -320,5 +320,5 @@ def _die(settings: Any, statement: str, after: int) -> None:
                     os._exit(9)
         return found
 
-    Target.query = dying  # type: ignore[assignment, method-assign]
+    TargetSession.query = dying  # type: ignore[assignment, method-assign]
     Replica(settings).apply_newest()

@@ -11,12 +11,11 @@ import pytest
 from deltalake import write_deltalake
 from kafka.structs import TopicPartition
 
-from connector.errors import ConfigError, mirror, mirror_jobs, mirror_records
-from stream_jobs.cli.resume_command import Asked
-from stream_jobs.quarantine.set_aside import TablesSetAside
+from connector.foundation.errors import ConfigError, mirror, mirror_jobs, mirror_records
 from stream_jobs.run import batch
-from stream_jobs.run.isolation import Isolation
-from tests.errors.texts import text_of
+from stream_jobs.run.quarantine import Quarantine
+from stream_jobs.tables.quarantine_files import QuarantineFiles, ResumedTable
+from tests.foundation.errors.texts import text_of
 from tests.stream_jobs.topics import PARTITIONS, SourceTable, column
 
 if TYPE_CHECKING:
@@ -95,7 +94,9 @@ def test_bytes_that_are_not_ours_stop_their_table_alone_until_the_record_is_left
     assert (line["set_aside"], list(line["tables"])) == (1, ["shop.good"])
     assert (job.rows("good"), job.rows("poisoned")) == (rows(1, 2, 3), rows(1))
 
-    assert job.resume("shop.poisoned", skipped=[(0, offset)]) == [Asked("shop.poisoned", False)]
+    assert job.resume("shop.poisoned", skipped=[(0, offset)]) == [
+        ResumedTable("shop.poisoned", False)
+    ]
     lines = job.run()
     assert [line["event"] for line in lines] == ["retried", "record_skipped", "table_resumed"]
     assert lines[1] == {
@@ -139,7 +140,7 @@ def test_records_in_kafka_that_are_gone_stop_their_table_alone(kafka: Kafka, job
     with kafka.transaction():
         for number in (2, 3, 4):
             poisoned.send("r", None, row(number))
-    assert job.resume("shop.poisoned", rebuild=True) == [Asked("shop.poisoned", True)]
+    assert job.resume("shop.poisoned", rebuild=True) == [ResumedTable("shop.poisoned", True)]
     job.run()
     assert job.rows("poisoned") == rows(2, 3, 4)
 
@@ -275,7 +276,7 @@ def test_a_mirror_that_was_damaged_is_made_again_from_the_topic(kafka: Kafka, jo
         table.insert(row(3))
     line = job.quarantined()
     assert line["error"].startswith("shop/poisoned/_delta_log/00000000000000000000.json cannot")
-    assert job.resume("shop.poisoned", rebuild=True) == [Asked("shop.poisoned", False)]
+    assert job.resume("shop.poisoned", rebuild=True) == [ResumedTable("shop.poisoned", False)]
     job.run()
     assert job.rows("poisoned") == job.rows("good") == rows(2, 3)
 
@@ -326,7 +327,7 @@ def test_a_hostile_name_stays_below_the_folder_of_the_job(kafka: Kafka, job: Job
         ("mirror", "_cdc", "owner"),
     }
     for table, asked in zip(tables, job.resume(every=True), strict=True):
-        assert asked == Asked(f"{table.database}.{table.name}", needs_copy=False)
+        assert asked == ResumedTable(f"{table.database}.{table.name}", needs_copy=False)
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -337,7 +338,7 @@ def test_a_crash_around_the_record_repeats_the_batch(
     poisoned.insert(row(1))
     poison(poisoned)
     good.insert(row(1))
-    put = Isolation.set_aside
+    put = Quarantine.set_aside
 
     def die(*arguments: Any) -> None:
         if moment == "after":
@@ -345,7 +346,7 @@ def test_a_crash_around_the_record_repeats_the_batch(
         raise Died
 
     with monkeypatch.context() as patched:
-        patched.setattr(Isolation, "set_aside", die)
+        patched.setattr(Quarantine, "set_aside", die)
         with pytest.raises(Died):
             job.run()
     lines = job.run()
@@ -373,7 +374,7 @@ def test_a_crash_while_a_mirror_is_thrown_away_repeats_that(
         raise Died
 
     with monkeypatch.context() as patched:
-        patched.setattr(TablesSetAside, "ask", die)
+        patched.setattr(QuarantineFiles, "ask", die)
         with pytest.raises(Died):
             job.run()
     job.run()
@@ -445,7 +446,7 @@ def test_a_running_job_resumes_a_table_without_new_records(
         poison(poisoned)
         good.insert(row(number))
 
-    put, go_on = Isolation.set_aside, Isolation.go_on
+    put, go_on = Quarantine.set_aside, Quarantine.go_on
 
     def ask(*arguments: Any) -> Any:
         record = put(*arguments)
@@ -457,12 +458,12 @@ def test_a_running_job_resumes_a_table_without_new_records(
         spark_job.running.stop()
         return go_on(*arguments)
 
-    monkeypatch.setattr(Isolation, "set_aside", ask)
+    monkeypatch.setattr(Quarantine, "set_aside", ask)
     said = {"started", "table_quarantined", "batch_applied", "retried", "table_resumed", "stopped"}
     # They come or not, by how fast the machine is.
     passing = {"idle", "record_skipped", "no_cuts", "working"}
     with monkeypatch.context() as patched:
-        patched.setattr(Isolation, "go_on", stop)
+        patched.setattr(Quarantine, "go_on", stop)
         change(1)
         lines = spark_job.run(trigger={"kind": "processingTime", "interval_seconds": 0.1})
     assert {line["event"] for line in lines} - passing == said

@@ -10,7 +10,7 @@ import pytest
 import zstandard
 from pyspark.errors import PySparkException
 
-from connector.binlog.framing.event_types import EventType
+from connector.binlog.header import EventType
 from connector.reader import open_binlog
 from connector.reader.spark import register
 from tests.binlog.log_bytes import table_map

@@ -13,11 +13,11 @@ import pytest
 from kafka.cluster import ClusterMetadata
 from kafka.structs import TopicPartition
 
-from connector.errors import MirrorError, mirror, mirror_jobs, mirror_records
-from stream_jobs.cli.status_command import show_status
+from connector.foundation.errors import MirrorError, mirror, mirror_jobs, mirror_records
 from stream_jobs.delta.storages import storage_of
-from stream_jobs.report.metrics_server import readyz
-from stream_jobs.run.owner import Owner, Ownership
+from stream_jobs.run.job_state import Owner, Ownership
+from stream_jobs.run.metrics_server import readyz
+from stream_jobs.run.status_command import show_status
 from tests.stream_jobs.topics import SourceTable, column
 
 if TYPE_CHECKING:

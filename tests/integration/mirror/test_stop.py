@@ -12,8 +12,8 @@ from tests.stream_jobs.topics import SourceTable, column
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from stream_jobs.apply.facts import PartResult
-    from stream_jobs.tables.progress import Progress
+    from stream_jobs.apply.task_messages import PartResult
+    from stream_jobs.tables.mirror_metadata import Progress
     from tests.integration.mirror.conftest import SparkJob
     from tests.stream_jobs.topics import Kafka
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stream_jobs.delta.local_storage import LocalStorage
+from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable
 from tests.stream_jobs.topics import SourceTable, column
 
@@ -63,7 +63,7 @@ def test_files_and_dead_rows_are_bounded_and_the_rows_stay(
     assert len(old) > len(files)
     for path in Path(job.path("items")).rglob("*"):
         os.utime(path, (1, 1))
-    monkeypatch.setattr("stream_jobs.tables.upkeep.is_checkpoint_due", lambda _: True)
+    monkeypatch.setattr("stream_jobs.tables.maintenance.is_checkpoint_due", lambda _: True)
     monkeypatch.setattr("stream_jobs.delta.housekeeping.is_checkpoint_due", lambda _: True)
     monkeypatch.setattr("stream_jobs.delta.housekeeping._CHECKPOINTS", 0.01)
     monkeypatch.setattr("stream_jobs.run.batch.now", lambda: 2**53)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.errors import mirror_records
+from connector.foundation.errors import mirror_records
 from tests.stream_jobs.topics import SourceTable, column
 
 if TYPE_CHECKING:
-    from connector.contract import SchemaColumn
+    from connector.foundation.contract import SchemaColumn
     from tests.integration.mirror.conftest import Job
     from tests.stream_jobs.topics import Kafka
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import kafka_limits
+from connector.foundation.errors import kafka_limits
 from local_stack import KafkaBroker
-from tests.errors.texts import text_of
+from tests.foundation.errors.texts import text_of
 from tests.integration.database_stream import new_stream
 from tests.integration.harness import failure_of, run_to_end
 from tests.integration.second_broker import SecondBroker

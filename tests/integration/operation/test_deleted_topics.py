@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka import KafkaAdminClient
 
-from connector.errors import kafka
-from connector.errors.message import Message
+from connector.foundation.errors import kafka
+from connector.foundation.errors.message import Message
 from tests.integration.harness import failure_of, read_committed, run_to_end, wait_until
 from tests.integration.operation.test_health import READY, asked
 from tests.integration.operation.test_metrics import free_port

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.binlog.framing.event_types import EventType
-from connector.errors import kafka, stream_positions
+from connector.binlog.header import EventType
+from connector.foundation.errors import kafka, stream_positions
 from local_stack import KafkaBroker, MysqlServer
-from tests.errors.texts import shown, text_of
+from tests.foundation.errors.texts import shown, text_of
 from tests.integration.database_stream import new_stream
 from tests.integration.harness import wait_until
 from tests.integration.operation.test_metrics import figures, free_port

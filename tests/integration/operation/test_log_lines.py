@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector import compiled
+from connector.foundation import compiled
 from tests.integration.harness import wait_until
 
 if TYPE_CHECKING:

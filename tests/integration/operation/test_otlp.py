@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.metrics.collector import attributes, collecting
+from tests.stream.metrics.collector import attributes, collecting
 
 if TYPE_CHECKING:
     from tests.integration.database_stream import Stream

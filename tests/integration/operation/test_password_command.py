@@ -10,7 +10,7 @@ import pymysql
 import pytest
 
 from local_stack import connect
-from stream_jobs.replica.target import Target, settings_of
+from stream_jobs.replica.target import TargetSession, target_settings
 from stream_jobs.settings import ReplicaSettings
 from tests.integration.harness import wait_until
 
@@ -79,7 +79,7 @@ def test_the_replica_asks_for_its_password_at_each_login(
 ) -> None:
     stream = either_stream
     user, secret = f"u{uuid.uuid4().hex[:12]}", tmp_path / "secret"
-    settings = settings_of(
+    settings = target_settings(
         ReplicaSettings.model_validate(
             {
                 "url": f"mysql://{user}@{stream.source.host}:{stream.source.port}/",
@@ -89,11 +89,11 @@ def test_the_replica_asks_for_its_password_at_each_login(
     )
     stream.execute(f"CREATE USER {user} IDENTIFIED BY '{FIRST}'")
     secret.write_text(FIRST)
-    Target(settings).close()
+    TargetSession(settings).close()
     stream.execute(f"ALTER USER {user} IDENTIFIED BY '{SECOND}'")
     secret.write_text(SECOND)
-    Target(settings).close()
+    TargetSession(settings).close()
     secret.unlink()
     with pytest.raises(Exception, match=r"\[C114\] replica.password_command: cat ended with exit"):
-        Target(settings)
+        TargetSession(settings)
     stream.execute(f"DROP USER {user}")

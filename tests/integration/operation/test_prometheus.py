@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from connector.metrics import http_server
-from connector.metrics.exposition import FiguresCollector as OfConnector
-from connector.metrics.http_server import Served
-from local_stack.managed_server import free_port
+from connector.foundation import http_server
+from connector.foundation.http_server import Endpoints
+from connector.stream.metrics.prometheus import MetricsCollector as OfConnector
 from local_stack.prometheus import Prometheus, promtool
-from stream_jobs.report.exposition import FiguresCollector as OfMirror
+from local_stack.server import free_port
+from stream_jobs.run.metrics_server import MetricsCollector as OfMirror
 from tests.integration.harness import wait_until
-from tests.metrics.queries import CONFIGS, RULE_FILES, panel_queries, rules
-from tests.metrics.test_exposition import complete
+from tests.stream.metrics.queries import CONFIGS, RULE_FILES, panel_queries, rules
+from tests.stream.metrics.test_exposition import complete
 from tests.stream_jobs.report.test_figures import complete as complete_mirror
 from tests.verification.test_figures import compared
-from verification.exposition import FiguresCollector as OfVerify
+from verification.metrics import FiguresCollector as OfVerify
 from verification.report import TableResult
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def ports() -> Iterator[list[int]]:
         served = []
         for collector in COLLECTORS:
             port = free_port()
-            well = Served(collector, lambda: (True, ""), lambda: (True, ""))
+            well = Endpoints(collector, lambda: (True, ""), lambda: (True, ""))
             opened.enter_context(http_server.serving(well, f"127.0.0.1:{port}"))
             served.append(port)
         yield served

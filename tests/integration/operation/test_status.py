@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import kafka
-from connector.status.facts import Facts, Level, State, from_json
+from connector.foundation.errors import kafka
+from connector.stream.status.pipeline_status import Level, PipelineStatus, State, from_json
 from local_stack import KafkaBroker, MysqlServer, connect
 from tests import forked_command
 from tests.integration.database_stream import Stream, new_stream
@@ -20,13 +20,13 @@ from tests.integration.harness import ConnectorProcess, wait_until
 from tests.integration.operation.test_health import asked
 from tests.integration.operation.test_metrics import free_port
 from tests.integration.packet_proxy import TYPE_OFFSET, PacketProxy
-from tests.status.audit import AXE, audit
+from tests.stream.status.audit import AXE, audit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from connector.status.facts import Host, TableFacts
+    from connector.stream.status.pipeline_status import Host, TableStatus
     from local_stack import Server
     from tests.integration.replication_pair import ReplicationPair
 
@@ -42,15 +42,17 @@ WRITE_ROWS = 30
 COPIED_ROWS = 3000 if AXE is None else 60_000
 
 
-def facts_at(port: int) -> Facts | None:
+def facts_at(port: int) -> PipelineStatus | None:
     """Return the facts of the process at a port; None without an answer."""
     code, said = asked(port, "/status.json")
     return from_json(said.encode()) if code == 200 else None
 
 
-def wait_for(port: int, condition: Callable[[Facts], bool], connector: ConnectorProcess) -> Facts:
+def wait_for(
+    port: int, condition: Callable[[PipelineStatus], bool], connector: ConnectorProcess
+) -> PipelineStatus:
     """Return the facts once they meet a condition."""
-    found: list[Facts] = []
+    found: list[PipelineStatus] = []
 
     def meets() -> bool:
         facts = facts_at(port)
@@ -63,11 +65,11 @@ def wait_for(port: int, condition: Callable[[Facts], bool], connector: Connector
     return found[-1]
 
 
-def states(facts: Facts) -> list[State]:
+def states(facts: PipelineStatus) -> list[State]:
     return [one.state for one in facts.conditions]
 
 
-def table_of(facts: Facts, name: str) -> TableFacts:
+def table_of(facts: PipelineStatus, name: str) -> TableStatus:
     (found,) = [table for table in facts.tables if table.name == name]
     return found
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from connector.proof.prove import prove
-from connector.settings.loader import load_settings
-from connector.sink.recovery import read_progress
+from connector.foundation.settings.configuration import load_settings
+from connector.stream.sink.recovery import read_progress
 from local_stack import connect
 from tests import forked_command
 from tests.integration.harness import wait_until, wait_until_settled
+from verification.topics.run import compare_topics
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from connector.proof.outcome import Outcome
     from tests.integration.database_stream import Stream
     from tests.integration.harness import ConnectorProcess
+    from verification.topics.outcome import Outcome
 
 ORDERS = "CREATE TABLE orders (id INT PRIMARY KEY, v VARCHAR(40)) ENGINE=InnoDB"
 LINES = "CREATE TABLE order_lines (a INT, b INT, c DECIMAL(9,2), PRIMARY KEY (a, b)) ENGINE=InnoDB"
@@ -38,7 +38,7 @@ class Delivered:
 
 def proven(config: Path, first: str | None = None, until: str | None = None) -> Outcome:
     """Return the outcome of `verify --topics`."""
-    return prove(load_settings(config), first, until)
+    return compare_topics(load_settings(config), first, until)
 
 
 def verify(config: Path, *arguments: str) -> tuple[int, str]:

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from connector.errors import ConfigError
+from connector.foundation.errors import ConfigError
 from tests.integration.proof.delivered import proven
 from tests.integration.proof.kept_topics import records_of, rewrite
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from connector.proof.outcome import Example
     from tests.integration.proof.delivered import Delivered
     from tests.integration.proof.kept_topics import Records
+    from verification.topics.outcome import Example
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka, pytest.mark.timeout(300)]
 

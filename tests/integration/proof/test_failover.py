@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import SourceRefused
-from connector.errors import proof as codes
-from tests.errors.texts import shown
+from connector.foundation.errors import SourceRefused
+from connector.foundation.errors import proof as codes
+from tests.foundation.errors.texts import shown
 from tests.integration.database_stream import Stream, new_stream
 from tests.integration.harness import wait_until_settled
 from tests.integration.proof.delivered import proven, verify

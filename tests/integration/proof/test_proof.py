@@ -29,10 +29,10 @@ from tests.integration.proof.kept_topics import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from connector.proof.outcome import Outcome
     from tests.integration.database_stream import Stream
     from tests.integration.proof.delivered import Delivered
     from tests.integration.proof.kept_topics import Records
+    from verification.topics.outcome import Outcome
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka, pytest.mark.timeout(300)]
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import ConfigError, DefiniteError, SourceRefused, TransientError
-from connector.errors import proof as codes
-from connector.settings.loader import load_settings
-from connector.sink.recovery import read_progress
+from connector.foundation.errors import ConfigError, DefiniteError, SourceRefused, TransientError
+from connector.foundation.errors import proof as codes
+from connector.foundation.settings.configuration import load_settings
+from connector.stream.sink.recovery import read_progress
 from local_stack import connect
-from tests.errors.texts import shown
+from tests.foundation.errors.texts import shown
 from tests.integration.harness import write_config
 from tests.integration.proof.delivered import proven, verify
 from tests.integration.proof.kept_topics import produce, records_of
@@ -20,7 +20,7 @@ from tests.integration.proof.kept_topics import produce, records_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from connector.progress.progress_record import Progress
+    from connector.stream.progress.progress_record import Progress
     from tests.integration.proof.delivered import Delivered
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka, pytest.mark.timeout(300)]

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-from connector.proof import topic_records
-from connector.proof.headers import Writers, sequence_of
-from connector.proof.start_offsets import first_offsets
-from connector.proof.topic_records import TopicRecords
-from connector.settings.sections import KafkaSettings
-from connector.sink.clients import KAFKA_CLIENTS
+from connector.foundation.settings.sections import KafkaSettings
+from connector.stream.sink.clients import KAFKA_CLIENTS
+from verification.topics import topic_records
+from verification.topics.start_offsets import first_offsets
+from verification.topics.topic_records import TopicRecords, Writers, sequence_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.errors import ConfigError, SourceRefused, SourceUnavailable, source_url
+from connector.foundation.errors import ConfigError, SourceRefused, SourceUnavailable, source_url
 from connector.reader import open_binlogs, open_server
 from local_stack import MariadbServer, MysqlServer, connect
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from connector.errors.code import ErrorCode
+    from connector.foundation.errors.code import ErrorCode
     from connector.reader import BinlogReader
 
 pytestmark = pytest.mark.server

@@ -11,24 +11,24 @@ import uuid
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from connector.changes.assembler import TransactionAssembler
-from connector.changes.online_schema_change import OnlineChanges
-from connector.changes.receiver import ChangeReceiver, Committed
-from connector.changes.table_filter import TableFilter
-from connector.envelope.options import EnvelopeOptions
-from connector.envelope.record_encoder import RecordEncoder
-from connector.progress.order import TransactionOrder
-from connector.system.temporary_folder import TemporaryFolder
+from connector.binlog.table_filter import TableFilter
+from connector.foundation.operating_system import TemporaryFolder
+from connector.stream.changes.assembler import TransactionAssembler
+from connector.stream.changes.online_schema_change import OnlineSchemaChanges
+from connector.stream.changes.receiver import ChangeReceiver, TransactionEnd
+from connector.stream.envelope.options import EnvelopeOptions
+from connector.stream.envelope.record_encoder import RecordEncoder
+from connector.stream.progress.sequences import TransactionOrder
 from local_stack import connect
 from tests.binlog.source_log import SourceLog
-from tests.envelope.collected import Collected
+from tests.stream.envelope.collected import Collected
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from connector.changes.added_columns import AddedColumn
-    from connector.changes.transaction import RowsChange, StatementChange
-    from connector.records.record import Record
+    from connector.foundation.kafka_records import Record
+    from connector.stream.changes.column_defaults import AddedColumn
+    from connector.stream.changes.transaction import RowsChange, StatementChange
     from local_stack import Server
 
 NOW_US = 1_700_000_000_000_000
@@ -116,7 +116,7 @@ class _Receiver(ChangeReceiver):
         if change.resync and change.table == TABLE:
             self.resyncs.append(change.resync)
 
-    def committed(self, committed: Committed) -> None:
+    def committed(self, committed: TransactionEnd) -> None:
         del committed
         self.resyncs += [why for _, table, why in self._encoder.doubts if table == TABLE]
         self._encoder.doubts.clear()
@@ -132,7 +132,7 @@ class AlteredTable:
         self._added: dict[str, list[AddedColumn]] = {}
         self._current: dict[str, str] = {}
         self._stated: dict[str, str] = {}
-        self._online = OnlineChanges()
+        self._online = OnlineSchemaChanges()
         self.consumer = Consumer()
         # MariaDB checks again whether the text of a JSON column is JSON.
         mariadb = "MariaDB" in str(log.execute("SELECT VERSION()")[0][0])
@@ -165,7 +165,7 @@ class AlteredTable:
         self._added = dict(encoder.schemas.added_columns)
         self._current = dict(encoder.schemas.current)
         self._stated = dict(encoder.schemas.stated)
-        self._online = OnlineChanges.of_record(self._online.to_record(), keeps_rows=False)
+        self._online = OnlineSchemaChanges.of_record(self._online.to_record(), keeps_rows=False)
         records = target.release()
         for record in records:
             if record.topic == "p.schema" and record.key is not None:

@@ -8,28 +8,28 @@ from typing import TYPE_CHECKING, Any
 from pydantic import SecretStr
 
 from connector.binlog.decoder import EventDecoder
-from connector.changes.online_schema_change import OnlineChanges
-from connector.changes.table_filter import TableFilter
-from connector.envelope.options import EnvelopeOptions
-from connector.envelope.record_encoder import RecordEncoder
-from connector.envelope.schemas.anchored_tables import AnchoredTables
-from connector.progress.progress_record import Progress
-from connector.progress.stream_position import Instance, StreamPosition, awaited_columns
-from connector.quarantine.core.fences import Fences
-from connector.quarantine.core.guard import FENCE_TABLE, Guard
-from connector.quarantine.core.store import QuarantineStore
-from connector.records.record_batch import BatchingTarget
-from connector.run.delivery_stream import DeliveryStream
-from connector.settings.sections import SourceSettings
-from connector.source.choice import choose_source
-from connector.source.stream.dump_request import open_stream
-from connector.system.temporary_folder import TemporaryFolder
-from connector.wire.event_stream import EventStream
-from tests.changes.heard import Heard
+from connector.binlog.table_filter import TableFilter
+from connector.foundation.operating_system import TemporaryFolder
+from connector.foundation.record_batch import BatchingTarget
+from connector.foundation.settings.sections import SourceSettings
+from connector.replication.dump import open_stream
+from connector.replication.protocol.event_stream import EventStream
+from connector.stream.changes.online_schema_change import OnlineSchemaChanges
+from connector.stream.envelope.options import EnvelopeOptions
+from connector.stream.envelope.record_encoder import RecordEncoder
+from connector.stream.envelope.schemas.server_schemas import ServerSchemas
+from connector.stream.progress.progress_record import Progress
+from connector.stream.progress.stream_position import Instance, StreamPosition, pending_columns
+from connector.stream.quarantine.fences import Fences
+from connector.stream.quarantine.guard import FENCE_TABLE, Guard
+from connector.stream.quarantine.store import QuarantineStore
+from connector.stream.run.delivery_stream import DeliveryStream
+from connector.stream.source.server_selection import choose_source
 from tests.integration.restarts import Batches, feed_event
+from tests.stream.changes.heard import Heard
 
 if TYPE_CHECKING:
-    from connector.records.record import Record
+    from connector.foundation.kafka_records import Record
     from local_stack import Endpoint
 
 NOW_US = 1_700_000_000_000_000
@@ -47,7 +47,7 @@ class AnchoredStream:
         is_guarded: bool = False,
         **settings: Any,
     ) -> None:
-        """Follow `tables` from the log's end; `keeps_rows` as in `OnlineChanges`.
+        """Follow `tables` from the log's end; `keeps_rows` as in `OnlineSchemaChanges`.
 
         If it `is_guarded`, tables are set aside in a run; `fences` has the reasons by their names.
         """
@@ -94,12 +94,12 @@ class AnchoredStream:
             standing.order,
             target,
             schemas,
-            awaited_columns(last) if last is not None else {},
+            pending_columns(last) if last is not None else {},
             last.current_schemas if last is not None else {},
             last.stated_schemas if last is not None else {},
         )
         heard = Heard()
-        encoder.anchored = AnchoredTables(
+        encoder.anchored = ServerSchemas(
             source.definitions(),
             name,
             heard,
@@ -121,7 +121,7 @@ class AnchoredStream:
             standing,
             TemporaryFolder(),
             lower_case_names=source.lower_case_names,
-            online=OnlineChanges.of_record(
+            online=OnlineSchemaChanges.of_record(
                 last.online_changes if last is not None else {}, keeps_rows=self._keeps_rows
             ),
             listener=heard,

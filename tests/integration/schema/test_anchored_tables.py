@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.errors import UnsupportedChange, source_server, table_definitions
+from connector.foundation.errors import UnsupportedChange, source_server, table_definitions
 from local_stack import MariadbServer, MysqlServer, connect
-from tests.errors.patterns import fits
+from tests.foundation.errors.patterns import fits
 from tests.integration.schema.anchored_stream import AnchoredStream, rows_of, schema_ids_of
 
 if TYPE_CHECKING:

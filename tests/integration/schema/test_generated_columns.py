@@ -10,7 +10,7 @@ from local_stack import connect
 from tests import forked_command
 from tests.integration.harness import read_committed
 from tests.integration.proof.delivered import proven, wait_until_delivered
-from tests.logging_rules.server_versions import server_version
+from tests.rules.server_versions import server_version
 
 if TYPE_CHECKING:
     from tests.integration.database_stream import Stream

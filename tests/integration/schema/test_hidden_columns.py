@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.errors import UnsupportedChange
+from connector.foundation.errors import UnsupportedChange
 from local_stack import connect
 from tests.integration.schema.anchored_stream import AnchoredStream, rows_of
-from tests.logging_rules.server_versions import server_version
+from tests.rules.server_versions import server_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,7 +22,7 @@ from tests.integration.schema.anchored_stream import AnchoredStream
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from connector.records.record import Record
+    from connector.foundation.kafka_records import Record
     from local_stack import Endpoint, Server
 
 pytestmark = pytest.mark.server

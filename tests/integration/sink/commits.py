@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from connector.progress.progress_record import Progress
-    from connector.sink.kafka_sink import KafkaSink
+    from connector.stream.progress.progress_record import Progress
+    from connector.stream.sink.kafka_sink import KafkaSink
 
 
 def commit(sink: KafkaSink, progress: Progress) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.settings.sections import KafkaSettings
-from connector.sink.commands import CommandListener, write_command
+from connector.foundation.settings.sections import KafkaSettings
+from connector.stream.commands.requests import RequestListener, write_command
 
 if TYPE_CHECKING:
     from local_stack import KafkaBroker
@@ -30,7 +30,7 @@ def test_a_pipeline_hears_what_it_is_asked_and_nothing_that_others_are(
     )
     write_command(settings, "other", "snapshot", tables=["shop.a"])
     first = write_command(settings, "pipe", "snapshot", tables=["shop.b"])
-    listener = CommandListener(settings, "pipe", 0)
+    listener = RequestListener(settings, "pipe", 0)
     try:
         heard = [listener.requests.get(timeout=PATIENCE_SECONDS)]
         second = write_command(settings, "pipe", "replay", table="shop.c")

@@ -13,14 +13,14 @@ from kafka import KafkaAdminClient
 from kafka.record.default_records import DefaultRecordBatchBuilder
 from structlog.testing import capture_logs
 
-from connector.errors import RecordTooLarge, SinkUnavailable, kafka_limits
-from connector.progress.progress_record import Progress
-from connector.settings.sections import KafkaSettings
-from connector.sink.delivery import BatchDelivery, RecordDelivery
-from connector.sink.direct_requests import END, VERSIONS
-from connector.sink.kafka_sink import KafkaSink
-from connector.sink.recovery import Recovered
-from tests.errors.texts import text_of
+from connector.foundation.errors import RecordTooLarge, SinkUnavailable, kafka_limits
+from connector.foundation.settings.sections import KafkaSettings
+from connector.stream.progress.progress_record import Progress
+from connector.stream.sink.batch_delivery import BatchDelivery, RecordDelivery
+from connector.stream.sink.broker_connection import END_TXN, VERSIONS
+from connector.stream.sink.kafka_sink import KafkaSink
+from connector.stream.sink.recovery import RecoveredState
+from tests.foundation.errors.texts import text_of
 from tests.integration.harness import read_committed, wait_until, wait_until_settled
 from tests.integration.sink.commits import commit
 
@@ -83,7 +83,7 @@ def open_sink(kafka_broker: KafkaBroker, prefix: str) -> Iterator[Open]:
 @pytest.fixture(autouse=True)
 def _all_by_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
     # As with a broker that does not know our requests.
-    monkeypatch.setitem(VERSIONS, END, 1000)
+    monkeypatch.setitem(VERSIONS, END_TXN, 1000)
 
 
 def client_of(sink: KafkaSink) -> Any:
@@ -154,7 +154,7 @@ def test_records_go_one_by_one_where_the_client_lacks_a_name(
     seen = read_committed(kafka_broker.endpoint, prefix)
     assert sorted(one.key["id"] for one in seen) == [*range(30), *range(40, 50)]
     assert all(one.headers == {"cdc.seq": f"{one.key['id']:038d}"} for one in seen)
-    assert sink.recover() == Recovered(PROGRESS, {}, {}, {})
+    assert sink.recover() == RecoveredState(PROGRESS, {}, {}, {})
 
 
 def test_records_go_one_by_one_where_the_client_encodes_otherwise(
@@ -261,7 +261,7 @@ def test_a_batch_whose_time_runs_out_takes_its_transaction_with_it(
     wait_until_settled(kafka_broker.endpoint, prefix)
     # A broker that stood still leads nothing for a while, on a busy machine for long.
     recovered = open_sink(request_timeout_seconds=60).recover()
-    assert recovered == Recovered(PROGRESS, {}, {}, {})
+    assert recovered == RecoveredState(PROGRESS, {}, {}, {})
     assert keys(kafka_broker, prefix) == list(range(5))
 
 

@@ -17,14 +17,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka.errors import KafkaError
 
-from connector.errors import SinkUnavailable, Superseded
-from connector.settings.sections import KafkaSettings
-from connector.sink import direct_link, producer
-from connector.sink.direct_commits import commit_directly
-from connector.sink.direct_link import DirectLink, Reached
-from connector.sink.direct_requests import ADD_PARTITIONS, END, PRODUCE, VERSIONS
-from connector.sink.kafka_sink import KafkaSink
-from connector.sink.recovery import Recovered
+from connector.foundation.errors import SinkUnavailable, Superseded
+from connector.foundation.settings.sections import KafkaSettings
+from connector.stream.sink import clients, transaction_client
+from connector.stream.sink.broker_connection import (
+    ADD_PARTITIONS_TO_TXN,
+    END_TXN,
+    PRODUCE,
+    VERSIONS,
+)
+from connector.stream.sink.kafka_sink import KafkaSink
+from connector.stream.sink.recovery import RecoveredState
+from connector.stream.sink.transaction_client import TransactionClient, TransactionStage
+from connector.stream.sink.transaction_writer import commit_directly
 from tests.integration.harness import consumer_of, partitions_of, wait_until, wait_until_settled
 from tests.integration.sink.commits import commit
 from tests.integration.sink.test_delivery import PROGRESS, keys, publish
@@ -33,7 +38,7 @@ from tests.length import full_only
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from connector.sink.sealed_records import SealedRecords
+    from connector.stream.sink.encoded_batch import EncodedBatch
     from local_stack import KafkaBroker
 
     Open = Callable[..., KafkaSink]
@@ -75,38 +80,38 @@ def open_sink(kafka_broker: KafkaBroker, prefix: str) -> Iterator[Open]:
 
 
 @pytest.fixture(autouse=True)
-def reached(monkeypatch: pytest.MonkeyPatch) -> list[Reached]:
+def reached(monkeypatch: pytest.MonkeyPatch) -> list[TransactionStage]:
     """How far each transaction came without kafka-python; it is tried again at once."""
-    seen: list[Reached] = []
-    end, give_up = DirectLink.end, DirectLink.give_up
+    seen: list[TransactionStage] = []
+    end, give_up = TransactionClient.end, TransactionClient.give_up
 
-    def noted(link: DirectLink, held: Sequence[SealedRecords]) -> Reached:
+    def noted(link: TransactionClient, held: Sequence[EncodedBatch]) -> TransactionStage:
         if not link.is_ready:
-            seen.append(Reached.NOTHING)
+            seen.append(TransactionStage.NOTHING)
         return commit_directly(link, held)
 
-    def ended(self: DirectLink, *, commit: bool) -> None:
+    def ended(self: TransactionClient, *, commit: bool) -> None:
         end(self, commit=commit)
-        seen.append(Reached.ENDED)
+        seen.append(TransactionStage.ENDED)
 
-    def given_up(self: DirectLink, error: Exception, reached: Reached) -> None:
+    def given_up(self: TransactionClient, error: Exception, reached: TransactionStage) -> None:
         seen.append(reached)
         give_up(self, error, reached)
 
-    monkeypatch.setattr(producer, "commit_directly", noted)
-    monkeypatch.setattr(DirectLink, "end", ended)
-    monkeypatch.setattr(DirectLink, "give_up", given_up)
-    monkeypatch.setattr(direct_link, "_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(clients, "commit_directly", noted)
+    monkeypatch.setattr(TransactionClient, "end", ended)
+    monkeypatch.setattr(TransactionClient, "give_up", given_up)
+    monkeypatch.setattr(transaction_client, "_PAUSE_SECONDS", 0.0)
     return seen
 
 
-def warm(sink: KafkaSink, prefix: str, reached: list[Reached]) -> None:
+def warm(sink: KafkaSink, prefix: str, reached: list[TransactionStage]) -> None:
     """Commit until it goes directly: a broker may not lead new partitions yet."""
 
     def goes_directly() -> bool:
         publish(sink, prefix, WARM)
         commit(sink, PROGRESS)
-        return reached[-1] is Reached.ENDED
+        return reached[-1] is TransactionStage.ENDED
 
     wait_until(goes_directly, lambda: f"no commit goes directly: {reached}")
     reached.clear()
@@ -154,7 +159,7 @@ def cable_of(sink: KafkaSink) -> Cable:
 
 
 def test_transactions_of_every_size_go_directly(
-    open_sink: Open, prefix: str, kafka_broker: KafkaBroker, reached: list[Reached]
+    open_sink: Open, prefix: str, kafka_broker: KafkaBroker, reached: list[TransactionStage]
 ) -> None:
     sink = open_sink()
     warm(sink, prefix, reached)
@@ -171,19 +176,21 @@ def test_transactions_of_every_size_go_directly(
     sink.abort()
     publish(sink, prefix, range(24, 26))
     commit(sink, PROGRESS)
-    assert reached == [Reached.ENDED] * 5
+    assert reached == [TransactionStage.ENDED] * 5
     assert delivered(kafka_broker, prefix) == [*range(10), 24, 25]
     assert sink.in_flight_bytes == 0
 
 
 @of_each_size
 @pytest.mark.parametrize("arrives", [False, True], ids=["lost", "arrived"])
-@pytest.mark.parametrize("kind", [ADD_PARTITIONS, PRODUCE, END], ids=["add", "produce", "end"])
+@pytest.mark.parametrize(
+    "kind", [ADD_PARTITIONS_TO_TXN, PRODUCE, END_TXN], ids=["add", "produce", "end"]
+)
 def test_a_connection_that_breaks_loses_and_repeats_nothing(
     open_sink: Open,
     prefix: str,
     kafka_broker: KafkaBroker,
-    reached: list[Reached],
+    reached: list[TransactionStage],
     size: int,
     kind: int,
     arrives: bool,
@@ -202,10 +209,10 @@ def test_a_connection_that_breaks_loses_and_repeats_nothing(
     commit(sink, PROGRESS)
     publish(sink, prefix, range(6, 9), size)
     commit(sink, PROGRESS)
-    interrupted = Reached.ACKNOWLEDGED if kind == END else Reached.SENT
-    assert reached == [Reached.ENDED, interrupted, Reached.ENDED]
+    interrupted = TransactionStage.ACKNOWLEDGED if kind == END_TXN else TransactionStage.SENT
+    assert reached == [TransactionStage.ENDED, interrupted, TransactionStage.ENDED]
     assert delivered(kafka_broker, prefix) == list(range(9))
-    assert sink.recover() == Recovered(PROGRESS, {}, {}, {})
+    assert sink.recover() == RecoveredState(PROGRESS, {}, {}, {})
 
 
 @of_each_size
@@ -213,25 +220,29 @@ def test_a_broker_that_does_not_know_the_requests_is_not_asked_again(
     open_sink: Open,
     prefix: str,
     kafka_broker: KafkaBroker,
-    reached: list[Reached],
+    reached: list[TransactionStage],
     size: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    newest = VERSIONS[END]
-    monkeypatch.setitem(VERSIONS, END, 1000)
+    newest = VERSIONS[END_TXN]
+    monkeypatch.setitem(VERSIONS, END_TXN, 1000)
     sink = open_sink()
     publish(sink, prefix, range(3), size)
     commit(sink, PROGRESS)
-    monkeypatch.setitem(VERSIONS, END, newest)
+    monkeypatch.setitem(VERSIONS, END_TXN, newest)
     publish(sink, prefix, range(3, 5), size)
     commit(sink, PROGRESS)
-    assert set(reached) == {Reached.NOTHING}
+    assert set(reached) == {TransactionStage.NOTHING}
     assert delivered(kafka_broker, prefix) == list(range(5))
 
 
 @of_each_size
 def test_a_broker_that_is_not_known_is_found_by_the_client(
-    open_sink: Open, prefix: str, kafka_broker: KafkaBroker, reached: list[Reached], size: int
+    open_sink: Open,
+    prefix: str,
+    kafka_broker: KafkaBroker,
+    reached: list[TransactionStage],
+    size: int,
 ) -> None:
     sink = open_sink()
     warm(sink, prefix, reached)
@@ -246,7 +257,7 @@ def test_a_broker_that_is_not_known_is_found_by_the_client(
     client._link._cluster = cluster
     publish(sink, prefix, range(3, 5), size)
     commit(sink, PROGRESS)
-    assert reached == [Reached.ENDED, Reached.NOTHING, Reached.ENDED]
+    assert reached == [TransactionStage.ENDED, TransactionStage.NOTHING, TransactionStage.ENDED]
     assert delivered(kafka_broker, prefix) == list(range(5))
 
 
@@ -265,7 +276,11 @@ class Elsewhere:
 
 @of_each_size
 def test_a_broker_that_is_killed_between_records_and_commit_loses_nothing(
-    open_sink: Open, prefix: str, kafka_broker: KafkaBroker, reached: list[Reached], size: int
+    open_sink: Open,
+    prefix: str,
+    kafka_broker: KafkaBroker,
+    reached: list[TransactionStage],
+    size: int,
 ) -> None:
     sink = open_sink(transaction_timeout_seconds=60)
     warm(sink, prefix, reached)
@@ -274,7 +289,7 @@ def test_a_broker_that_is_killed_between_records_and_commit_loses_nothing(
     # A broker that is alone and killed before it has marked a commit never marks it.
     wait_until_settled(kafka_broker.endpoint, prefix)
     cable = cable_of(sink)
-    cable.kind = END
+    cable.kind = END_TXN
     killed = threading.Event()
 
     def kill() -> None:
@@ -291,17 +306,19 @@ def test_a_broker_that_is_killed_between_records_and_commit_loses_nothing(
         restarted = pool.submit(restart)
         commit(sink, PROGRESS)
         restarted.result()
-    assert reached == [Reached.ENDED, Reached.ACKNOWLEDGED]
+    assert reached == [TransactionStage.ENDED, TransactionStage.ACKNOWLEDGED]
     assert delivered(kafka_broker, prefix) == list(range(6))
 
 
 @of_each_size
-@pytest.mark.parametrize("kind", [ADD_PARTITIONS, PRODUCE, END], ids=["add", "produce", "end"])
+@pytest.mark.parametrize(
+    "kind", [ADD_PARTITIONS_TO_TXN, PRODUCE, END_TXN], ids=["add", "produce", "end"]
+)
 def test_a_producer_that_is_fenced_on_the_way_commits_nothing_more(
     open_sink: Open,
     prefix: str,
     kafka_broker: KafkaBroker,
-    reached: list[Reached],
+    reached: list[TransactionStage],
     size: int,
     kind: int,
 ) -> None:
@@ -352,14 +369,14 @@ def leads(broker: KafkaBroker, prefix: str) -> bool:
 @of_each_size
 @pytest.mark.parametrize(
     "kind",
-    [pytest.param(ADD_PARTITIONS, marks=full_only), PRODUCE, END],
+    [pytest.param(ADD_PARTITIONS_TO_TXN, marks=full_only), PRODUCE, END_TXN],
     ids=["add", "produce", "end"],
 )
 def test_a_broker_that_stands_still_leaves_no_transaction_open(
     open_sink: Open,
     prefix: str,
     kafka_broker: KafkaBroker,
-    reached: list[Reached],
+    reached: list[TransactionStage],
     size: int,
     kind: int,
 ) -> None:

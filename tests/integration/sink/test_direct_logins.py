@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.settings.sections import KafkaSettings
-from connector.sink.direct_link import Reached
-from connector.sink.kafka_sink import KafkaSink
+from connector.foundation.settings.sections import KafkaSettings
+from connector.stream.sink.kafka_sink import KafkaSink
+from connector.stream.sink.transaction_client import TransactionStage
 from tests.integration.sink.commits import commit
 from tests.integration.sink.test_delivery import PROGRESS, publish
 from tests.integration.sink.test_direct_commits import delivered, prefix, reached, warm
@@ -49,7 +49,7 @@ def settings(doors: Doors, door: str, prefix: str) -> KafkaSettings:
 
 @pytest.mark.parametrize("door", ["TLS", "LOGIN", "TLS_LOGIN"])
 def test_transactions_go_directly_through_every_door(
-    doors: Doors, door: str, prefix: str, reached: list[Reached]
+    doors: Doors, door: str, prefix: str, reached: list[TransactionStage]
 ) -> None:
     sink = KafkaSink(settings(doors, door, prefix), "pipe", "a", 1 << 20)
     try:
@@ -60,7 +60,7 @@ def test_transactions_go_directly_through_every_door(
             commit(sink, PROGRESS)
         publish(sink, prefix, range(3, 20), size=50_000)
         commit(sink, PROGRESS)
-        assert reached == [Reached.ENDED] * 4
+        assert reached == [TransactionStage.ENDED] * 4
         assert delivered(doors.broker, prefix) == list(range(20))
     finally:
         sink.close()

@@ -12,10 +12,10 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from connector.errors import kafka_limits
+from connector.foundation.errors import kafka_limits
 from local_stack import KafkaBroker
 from tests import forked_command
-from tests.errors.texts import text_of
+from tests.foundation.errors.texts import text_of
 from tests.integration.database_stream import new_stream
 from tests.integration.harness import failure_of, run_to_end, wait_until_settled
 from tests.integration.packet_proxy import CHECKSUM_LENGTH, PacketProxy

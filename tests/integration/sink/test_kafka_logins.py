@@ -19,7 +19,7 @@ from kafka.admin import (
 )
 from structlog.testing import capture_logs
 
-from connector.errors import (
+from connector.foundation.errors import (
     RecordTooLarge,
     SinkRefused,
     SinkUnavailable,
@@ -27,26 +27,26 @@ from connector.errors import (
     kafka_limits,
     kafka_network,
 )
-from connector.proof.pipeline_topics import topics_of
-from connector.records.record import NO_HEADERS
-from connector.settings.sections import KafkaSettings
-from connector.sink.clients import KAFKA_CLIENTS
-from connector.sink.kafka_sink import KafkaSink
-from connector.sink.limits import check_limits
+from connector.foundation.kafka_records import NO_HEADERS
+from connector.foundation.settings.sections import KafkaSettings
+from connector.stream.sink.checks import check_limits
+from connector.stream.sink.clients import KAFKA_CLIENTS
+from connector.stream.sink.kafka_sink import KafkaSink
 from local_stack import KafkaBroker
-from local_stack.managed_server import HOST, free_port
+from local_stack.server import HOST, free_port
+from stream_jobs.source.backlog import kept_until
 from stream_jobs.source.client import KafkaClient
-from stream_jobs.source.facts import KafkaFacts
-from stream_jobs.source.retention import kept_until
-from tests.errors.texts import text_of
+from stream_jobs.source.topics import BrokerConfig
+from tests.foundation.errors.texts import text_of
 from tests.integration.sink.commits import commit
 from tests.integration.sink.test_delivery import PROGRESS
+from verification.topics.run import topics_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from connector.errors.code import ErrorCode
+    from connector.foundation.errors.code import ErrorCode
 
 pytestmark = pytest.mark.kafka
 
@@ -163,7 +163,7 @@ def test_an_account_with_the_fewest_rights_goes_on(listener: Listener) -> None:
         "sasl_plain_username": "bob",
         "sasl_plain_password": PASSWORD,
     }
-    facts = KafkaFacts((listener.address,), 5.0, tuple(login.items()))
+    facts = BrokerConfig((listener.address,), 5.0, tuple(login.items()))
     with closing(KafkaClient(facts)) as client:
         assert kept_until(facts, client, {("crm.progress", 0): 0}) == {}
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 
-from connector.errors import (
+from connector.foundation.errors import (
     RecordTooLarge,
     SinkRefused,
     SinkUnavailable,
@@ -22,14 +22,14 @@ from connector.errors import (
     kafka,
     kafka_network,
 )
-from connector.progress.progress_record import Progress
-from connector.records.record import NO_HEADERS
-from connector.settings.sections import KafkaSettings
-from connector.sink.clients import KAFKA_CLIENTS
-from connector.sink.connection import client_settings, consumer_settings
-from connector.sink.kafka_sink import KafkaSink
-from connector.sink.recovery import Recovered, read_progress, recover
-from local_stack.managed_server import free_port
+from connector.foundation.kafka_records import NO_HEADERS
+from connector.foundation.settings.sections import KafkaSettings
+from connector.stream.progress.progress_record import Progress
+from connector.stream.sink.clients import KAFKA_CLIENTS
+from connector.stream.sink.connection import client_settings, consumer_settings
+from connector.stream.sink.kafka_sink import KafkaSink
+from connector.stream.sink.recovery import RecoveredState, read_progress, recover
+from local_stack.server import free_port
 from tests.integration.harness import read_committed, wait_until, wait_until_settled
 from tests.integration.sink.commits import commit
 
@@ -116,7 +116,7 @@ def keys(settings: KafkaSettings, broker: KafkaBroker) -> list[int]:
 
 
 def test_a_new_pipeline_has_no_progress(open_sink: Opener) -> None:
-    assert open_sink("a").recover() == Recovered(None, {}, {}, {})
+    assert open_sink("a").recover() == RecoveredState(None, {}, {}, {})
 
 
 def test_records_become_visible_with_their_progress(
@@ -129,7 +129,7 @@ def test_records_become_visible_with_their_progress(
     assert read_progress(settings, "pipe") is None
     commit(sink, progress("a", 900))
     assert delivered(settings, kafka_broker) == list(range(50))
-    assert sink.recover() == Recovered(progress("a", 900), {}, {}, {})
+    assert sink.recover() == RecoveredState(progress("a", 900), {}, {}, {})
 
 
 def test_what_is_abandoned_holds_back_nobody(

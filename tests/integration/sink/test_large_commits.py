@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import SinkUnavailable, Superseded
+from connector.foundation.errors import SinkUnavailable, Superseded
 from tests.integration.harness import wait_until
 from tests.integration.sink.commits import commit
 from tests.integration.sink.test_delivery import (

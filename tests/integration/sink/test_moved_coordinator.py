@@ -10,10 +10,10 @@ import pytest
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.errors import KafkaError
 
-from connector.settings.sections import KafkaSettings
-from connector.sink.direct_link import Reached
-from connector.sink.direct_requests import ADD_PARTITIONS, END, PRODUCE
-from connector.sink.kafka_sink import KafkaSink
+from connector.foundation.settings.sections import KafkaSettings
+from connector.stream.sink.broker_connection import ADD_PARTITIONS_TO_TXN, END_TXN, PRODUCE
+from connector.stream.sink.kafka_sink import KafkaSink
+from connector.stream.sink.transaction_client import TransactionStage
 from local_stack import KafkaBroker
 from tests.integration.harness import wait_until
 from tests.integration.second_broker import SecondBroker
@@ -65,7 +65,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def sink(cluster: Cluster, prefix: str, reached: list[Reached]) -> Iterator[KafkaSink]:
+def sink(cluster: Cluster, prefix: str, reached: list[TransactionStage]) -> Iterator[KafkaSink]:
     settings = KafkaSettings.model_validate(
         {"bootstrap_servers": [cluster.first.endpoint.bootstrap], "topic_prefix": prefix}
     )
@@ -91,17 +91,19 @@ def before(kind: int, sink: KafkaSink, cluster: Cluster) -> None:
         cables.append(cable)
 
 
-@pytest.mark.parametrize("kind", [ADD_PARTITIONS, PRODUCE, END], ids=["add", "produce", "end"])
+@pytest.mark.parametrize(
+    "kind", [ADD_PARTITIONS_TO_TXN, PRODUCE, END_TXN], ids=["add", "produce", "end"]
+)
 def test_a_coordinator_that_moves_on_the_way_loses_and_repeats_nothing(
-    sink: KafkaSink, cluster: Cluster, prefix: str, reached: list[Reached], kind: int
+    sink: KafkaSink, cluster: Cluster, prefix: str, reached: list[TransactionStage], kind: int
 ) -> None:
     publish(sink, prefix, range(3))
     commit(sink, PROGRESS)
     before(kind, sink, cluster)
     publish(sink, prefix, range(3, 6))
     commit(sink, PROGRESS)
-    if kind == END:
-        assert reached[-1] is Reached.ACKNOWLEDGED
+    if kind == END_TXN:
+        assert reached[-1] is TransactionStage.ACKNOWLEDGED
     publish(sink, prefix, range(6, 9))
     commit(sink, PROGRESS)
     assert delivered(cluster.first, prefix) == list(range(9))
@@ -109,7 +111,7 @@ def test_a_coordinator_that_moves_on_the_way_loses_and_repeats_nothing(
 
 
 def test_a_coordinator_that_has_moved_is_found(
-    sink: KafkaSink, cluster: Cluster, prefix: str, reached: list[Reached]
+    sink: KafkaSink, cluster: Cluster, prefix: str, reached: list[TransactionStage]
 ) -> None:
     cluster.move()
     publish(sink, prefix, range(3))
@@ -117,5 +119,5 @@ def test_a_coordinator_that_has_moved_is_found(
     warm(sink, prefix, reached)
     publish(sink, prefix, range(3, 6))
     commit(sink, PROGRESS)
-    assert reached == [Reached.ENDED]
+    assert reached == [TransactionStage.ENDED]
     assert delivered(cluster.first, prefix) == list(range(6))

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 from kafka import KafkaProducer
 
-from connector.errors import SinkUnavailable, kafka
-from connector.settings.sections import KafkaSettings
-from connector.sink import topic_log
-from connector.sink.clients import KAFKA_CLIENTS
+from connector.foundation.errors import SinkUnavailable, kafka
+from connector.foundation.settings.sections import KafkaSettings
+from connector.stream.sink import recovery
+from connector.stream.sink.clients import KAFKA_CLIENTS
 
 if TYPE_CHECKING:
     from local_stack import KafkaBroker
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.kafka
 
 
 def read_to_the_last(settings: KafkaSettings, topic: str) -> None:
-    with topic_log.opened_logs(settings, [topic], KAFKA_CLIENTS, to_the_last=True) as logs:
+    with recovery.opened_logs(settings, [topic], KAFKA_CLIENTS, to_the_last=True) as logs:
         log = logs[topic]
         list(log.read(log.begin, log.end))
 
@@ -29,7 +29,7 @@ def read_to_the_last(settings: KafkaSettings, topic: str) -> None:
 def test_a_transaction_that_stays_open_is_named_by_the_offset_that_ends_it(
     kafka_broker: KafkaBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(topic_log, "_IDLE_POLLS_MAX", 1)
+    monkeypatch.setattr(recovery, "_IDLE_POLLS_MAX", 1)
     topic = f"open{uuid.uuid4().hex[:10]}"
     settings = KafkaSettings(bootstrap_servers=[kafka_broker.endpoint.bootstrap], topic_prefix="p")
     with closing(

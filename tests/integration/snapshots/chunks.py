@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.snapshot.jobs import ChunkJob
-from connector.snapshot.table_state import KeyRange
-from connector.snapshot.watermark import Delivered, log_end
+from connector.stream.snapshot.reader_jobs import ChunkJob
+from connector.stream.snapshot.table_state import KeyRange
+from connector.stream.snapshot.watermark import DeliveredPosition, log_end
 
 if TYPE_CHECKING:
-    from connector.envelope.copied.selected_chunk import Chunk
-    from connector.envelope.copied.selected_rows import SelectedRowWriter
-    from connector.source.server.select_session import SelectSession
-    from connector.source.tables.selected_table import SelectedTable
+    from connector.stream.envelope.copies.chunk import Chunk
+    from connector.stream.envelope.copies.select_rows import SelectRowWriter
+    from connector.stream.source.select_session import SelectSession
+    from connector.stream.source.selected_table import SelectedTable
 
 BYTES_MAX = 1 << 20
 
 
-def whole_chunk(session: SelectSession, sql: str, writer: SelectedRowWriter) -> Chunk:
+def whole_chunk(session: SelectSession, sql: str, writer: SelectRowWriter) -> Chunk:
     """Run a SELECT of `SelectedTable.select_list` and return all of its rows."""
     ((chunk, _),) = session.read_chunks(sql, writer, 1 << 40)
     return chunk
 
 
-def delivered(session: SelectSession) -> Delivered:
+def delivered(session: SelectSession) -> DeliveredPosition:
     """Return that the stream has delivered the whole log."""
     gtids = None
     if session.identity.flavour == "mysql":
         gtids = session.query("SELECT @@GLOBAL.gtid_executed AS gtids")[0]["gtids"]
-    return Delivered(gtids, log_end(session))
+    return DeliveredPosition(gtids, log_end(session))
 
 
 def chunk_job(session: SelectSession, table: SelectedTable, copy: int) -> ChunkJob:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from connector.errors import ConfigError
-from connector.snapshot.condition import Condition
+from connector.foundation.errors import ConfigError
+from connector.stream.source.condition_parser import Condition
 from local_stack import connect
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.errors import conditions, copies, table_rows
-from connector.errors.message import Message
-from connector.settings.loader import load_settings
-from connector.sink.commands import write_command
+from connector.foundation.errors import conditions, copies, table_rows
+from connector.foundation.errors.message import Message
+from connector.foundation.settings.configuration import load_settings
+from connector.stream.commands.requests import write_command
 from local_stack import connect
-from tests.errors.texts import shown, text_of
+from tests.foundation.errors.texts import shown, text_of
 from tests.integration.harness import ConnectorProcess, read_committed, wait_until
 from tests.integration.snapshots.snapshot_load import failure_messages
 from tests.integration.snapshots.test_snapshot import (

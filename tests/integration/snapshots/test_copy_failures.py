@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
-from connector.envelope.key_watch import WatchedTable
-from connector.errors import (
+from connector.foundation.errors import (
     ConfigError,
     SourceRefused,
     SourceUnavailable,
@@ -18,11 +17,14 @@ from connector.errors import (
     source_stream,
     table_definitions,
 )
-from connector.settings.sections import SnapshotSettings
-from connector.snapshot.copy_request import _require_readable
-from connector.snapshot.copy_scheduler import CopyScheduler
-from connector.snapshot.jobs import (
-    Failed,
+from connector.foundation.settings.sections import SnapshotSettings
+from connector.replication import log_search
+from connector.replication.server.mysql_server import MysqlServer
+from connector.stream.envelope.key_windows import TableWindows
+from connector.stream.snapshot.copy_requests import _require_readable
+from connector.stream.snapshot.copy_scheduler import CopyScheduler
+from connector.stream.snapshot.reader_jobs import (
+    JobFailure,
     PassJob,
     PassPart,
     PassReady,
@@ -30,17 +32,15 @@ from connector.snapshot.jobs import (
     TableBusy,
     TableChanged,
 )
-from connector.snapshot.reader_pool import ReaderPool
-from connector.snapshot.table_copy import TableCopy
-from connector.snapshot.table_state import TableState
-from connector.snapshot.throttle import Throttle
-from connector.snapshot.watermark import LogPosition
-from connector.source.server.mysql_server import MysqlServer
-from connector.source.server.select_session import SelectSession
-from connector.source.stream import log_search
-from connector.source.tables.definition_source import TableDefinitions
-from connector.source.tables.selected_table import SelectedTable
-from tests.errors.texts import text_of
+from connector.stream.snapshot.reader_pool import ReaderPool
+from connector.stream.snapshot.table_copy import TableCopy
+from connector.stream.snapshot.table_reader import Throttle
+from connector.stream.snapshot.table_state import TableState
+from connector.stream.snapshot.watermark import LogPosition
+from connector.stream.source.select_session import SelectSession
+from connector.stream.source.selected_table import SelectedTable
+from connector.stream.source.table_definitions import ServerTableDefinitions
+from tests.foundation.errors.texts import text_of
 
 if TYPE_CHECKING:
     from tests.integration.source_server import Source
@@ -67,7 +67,7 @@ def failed_plan(source: Source, table: str, **settings: object) -> Exception:
         result = readers.results.get(timeout=20)
     finally:
         readers.close()
-    assert isinstance(result, Failed)
+    assert isinstance(result, JobFailure)
     return result.error
 
 
@@ -109,7 +109,7 @@ def test_a_table_that_may_be_read_but_not_locked(source: Source, table: str) -> 
         described = SelectedTable.describe(session, database, name)
         readers = ReaderPool(settings, SnapshotSettings(), session.identity)
     result = result_of_pass(readers, described)
-    assert isinstance(result, Failed)
+    assert isinstance(result, JobFailure)
     assert isinstance(result.error, SourceRefused)
     assert result.error.text == text_of(
         copies.COPY_DENIED,
@@ -135,7 +135,7 @@ def test_a_table_that_changes_again_and_again() -> None:
         without_table=None,
     )
     state = TableState("shop", "t")
-    copy = TableCopy(state, WatchedTable(), SnapshotSettings())
+    copy = TableCopy(state, TableWindows(), SnapshotSettings())
     changed = TableChanged(
         PlanJob(copy.number, "shop", "t"),
         LogPosition(1, 4),
@@ -190,7 +190,7 @@ def test_labels_that_a_server_cannot_show(mysql: Source) -> None:
     settings = mysql.settings(user=account)
     with MysqlServer.connect(settings) as server:
         identity = server.identity
-    definitions = TableDefinitions(settings, identity, lower_case_names=False)
+    definitions = ServerTableDefinitions(settings, identity, lower_case_names=False)
     with pytest.raises(UnsupportedChange) as caught:
         definitions._columns("odd", "t")
     assert caught.value.text == text_of(

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import ConfigError, conditions, table_rows
-from connector.settings.sections import SnapshotSettings
-from connector.snapshot.jobs import PlanJob
-from connector.snapshot.plan import plan
-from connector.source.server.select_session import SelectSession
-from tests.errors.texts import text_of
+from connector.foundation.errors import ConfigError, conditions, table_rows
+from connector.foundation.settings.sections import SnapshotSettings
+from connector.stream.snapshot.reader_jobs import PlanJob
+from connector.stream.snapshot.table_plan import plan
+from connector.stream.source.select_session import SelectSession
+from tests.foundation.errors.texts import text_of
 
 if TYPE_CHECKING:
-    from connector.snapshot.jobs import Planned
+    from connector.stream.snapshot.reader_jobs import TablePlan
     from tests.integration.source_server import Source
 
 pytestmark = pytest.mark.server
@@ -25,7 +25,7 @@ SETTINGS = SnapshotSettings(connections=2, chunk_rows=250)
 PARTED_ROWS = 4 * SETTINGS.connections * SETTINGS.chunk_rows
 
 
-def planned(source: Source, schema: str, where: str = "") -> Planned:
+def planned(source: Source, schema: str, where: str = "") -> TablePlan:
     settings = source.settings(user=source.create_account("SELECT, REPLICATION CLIENT"))
     with SelectSession(settings) as session:
         return plan(session, PlanJob(1, schema, "t", where), SETTINGS)

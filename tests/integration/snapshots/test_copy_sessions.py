@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.settings.sections import SnapshotSettings
-from connector.snapshot.jobs import (
+from connector.foundation.settings.sections import SnapshotSettings
+from connector.stream.snapshot.reader_jobs import (
     ChunkRead,
     PassChunk,
     PassJob,
@@ -15,9 +15,9 @@ from connector.snapshot.jobs import (
     PassPart,
     PassReady,
 )
-from connector.snapshot.reader_pool import ReaderPool
-from connector.source.server.select_session import SelectSession
-from connector.source.tables.selected_table import SelectedTable
+from connector.stream.snapshot.reader_pool import ReaderPool
+from connector.stream.source.select_session import SelectSession
+from connector.stream.source.selected_table import SelectedTable
 from tests.integration.snapshots.chunks import BYTES_MAX, chunk_job
 
 if TYPE_CHECKING:

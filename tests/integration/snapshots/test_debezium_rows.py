@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.envelope.copied.copy_position import CopyPosition
-from connector.source.server.select_session import SelectSession
-from connector.source.tables.selected_table import SelectedTable
+from connector.stream.envelope.copies.chunk_frame import CopyPosition
+from connector.stream.source.select_session import SelectSession
+from connector.stream.source.selected_table import SelectedTable
 from local_stack import MysqlServer, connect
 from tests.debezium import story
 from tests.debezium.comparison import GOLDEN, RECORDS, by_table, differences, kept, seen
 from tests.debezium.option_sets import SETS
 from tests.debezium.registered import NumberedSchemas, readable
-from tests.envelope.collected import Collected
 from tests.integration.snapshots.chunks import whole_chunk
 from tests.integration.source_server import source_of
+from tests.stream.envelope.collected import Collected
 
 if TYPE_CHECKING:
-    from connector.envelope.options import EnvelopeOptions
+    from connector.stream.envelope.options import EnvelopeOptions
     from tests.debezium.comparison import Seen
     from tests.debezium.option_sets import OptionSet
 

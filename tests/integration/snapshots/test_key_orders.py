@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.codec.sql_text import quoted_identifier
-from connector.snapshot.keyset import can_be_paged, select_chunk, select_rows
-from connector.snapshot.table_state import KeyRange
-from connector.source.server.select_session import SelectSession
-from connector.source.tables.selected_table import SelectedTable
+from connector.binlog.sql_text import quoted_identifier
+from connector.stream.snapshot.keyset import can_be_paged, select_chunk, select_rows
+from connector.stream.snapshot.table_state import KeyRange
+from connector.stream.source.select_session import SelectSession
+from connector.stream.source.selected_table import SelectedTable
 from local_stack import connect
 from tests.integration.snapshots.chunks import whole_chunk
 from tests.integration.source_server import source_of

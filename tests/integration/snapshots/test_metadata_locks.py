@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import SourceRefused, copies
-from connector.settings.sections import SnapshotSettings
-from connector.snapshot.jobs import TableChanged
-from connector.snapshot.reader_pool import ReaderPool
-from connector.snapshot.watermark import read_after_delivered
-from connector.source.server.select_session import SelectSession
-from connector.source.tables.selected_table import SelectedTable
+from connector.foundation.errors import SourceRefused, copies
+from connector.foundation.settings.sections import SnapshotSettings
+from connector.stream.snapshot.reader_jobs import TableChanged
+from connector.stream.snapshot.reader_pool import ReaderPool
+from connector.stream.snapshot.watermark import read_after_delivered
+from connector.stream.source.select_session import SelectSession
+from connector.stream.source.selected_table import SelectedTable
 from local_stack import connect
-from local_stack.managed_server import free_port
-from tests.errors.texts import shown
+from local_stack.server import free_port
+from tests.foundation.errors.texts import shown
 from tests.integration.harness import wait_until
 from tests.integration.operation.test_status import wait_for
 from tests.integration.snapshots.chunks import chunk_job, delivered
 from tests.integration.snapshots.test_snapshot import topics_equal_the_source, wait_for_copies
 
 if TYPE_CHECKING:
-    from connector.settings.sections import SourceSettings
+    from connector.foundation.settings.sections import SourceSettings
     from tests.integration.database_stream import Stream
     from tests.integration.source_server import Source
 

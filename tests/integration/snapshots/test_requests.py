@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka import KafkaProducer
 
-from connector.errors import conditions, copies, pipeline_commands, requests, table_rows
-from connector.errors.message import Message
+from connector.foundation.errors import conditions, copies, pipeline_commands, requests, table_rows
+from connector.foundation.errors.message import Message
 from local_stack import connect
-from tests.errors.texts import shown, text_of
+from tests.foundation.errors.texts import shown, text_of
 from tests.integration.harness import wait_until
 from tests.integration.snapshots.snapshot_load import failure_messages
 from tests.integration.snapshots.test_snapshot import refusal, results, run_snapshot, states

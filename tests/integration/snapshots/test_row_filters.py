@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 from librt.strings import BytesWriter
 
 from connector.binlog.events.rows import RowsEvent
-from connector.envelope.debezium.form import DebeziumForm
-from connector.envelope.judged_images import FilterGate
-from connector.envelope.key_watch import WatchedTable
-from connector.envelope.options import EnvelopeOptions
-from connector.envelope.published_table import PublishedTable
-from connector.envelope.schemas.table_schema import TableSchema
-from connector.settings.routing import FilterSettings
-from connector.snapshot.condition import Condition
-from connector.snapshot.row_filters import ConditionFilters
-from tests.envelope.collected import Collected
+from connector.foundation.settings.envelope import FilterSettings
+from connector.stream.envelope.debezium.profile import DebeziumProfile
+from connector.stream.envelope.key_windows import TableWindows
+from connector.stream.envelope.options import EnvelopeOptions
+from connector.stream.envelope.row_images import FilterGate
+from connector.stream.envelope.schemas.table_schema import TableSchema
+from connector.stream.envelope.table_registry import PublishedTable
+from connector.stream.source.condition_parser import Condition
+from connector.stream.source.row_filters import ConditionFilters
 from tests.integration.snapshots.chunks import whole_chunk
 from tests.integration.snapshots.test_selected_rows import Place, place_on
 from tests.integration.source_server import source_of
 from tests.length import length
+from tests.stream.envelope.collected import Collected
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,7 +114,7 @@ def test_the_rows_are_those_of_the_server(
     sql = Condition.parse(where).sql(place.database, "t", names)
     found = place.session.query(f"SELECT id FROM {place.database}.t WHERE {sql}")
     expected = {int(row["id"] or 0) for row in found}
-    form = DebeziumForm(filters=ConditionFilters([FilterSettings(tables="*.t", where=where)]))
+    form = DebeziumProfile(filters=ConditionFilters([FilterSettings(tables="*.t", where=where)]))
     table = place.describe()
     select = f"SELECT {table.select_list} FROM {table.quoted_name}"
     copied = whole_chunk(place.session, select, table.writer(form))
@@ -125,7 +125,7 @@ def test_the_rows_are_those_of_the_server(
     logged: set[int] = set()
     number = 0
     for event in events:
-        published = PublishedTable(event.table_map, schema, "t", WatchedTable(), options)
+        published = PublishedTable(event.table_map, schema, "t", TableWindows(), options)
         images = published.judged_images(event, gate)
         while images.next_row():
             number += 1

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.envelope.copied.selected_rows import SelectedRowWriter
-from connector.envelope.schemas.table_schema import TableSchema
-from connector.errors import SourceRefused, SourceUnavailable
-from connector.source.server.select_session import SelectSession
-from connector.source.tables.selected_table import SelectedTable
+from connector.foundation.errors import SourceRefused, SourceUnavailable
+from connector.stream.envelope.copies.select_rows import SelectRowWriter
+from connector.stream.envelope.schemas.table_schema import TableSchema
+from connector.stream.source.select_session import SelectSession
+from connector.stream.source.selected_table import SelectedTable
 from tests.integration.snapshots.chunks import whole_chunk
 from tests.integration.snapshots.test_selected_rows import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from connector.contract import SchemaColumn
+    from connector.foundation.contract import SchemaColumn
     from tests.integration.source_server import Source
 
 pytestmark = pytest.mark.server
@@ -134,7 +134,7 @@ def test_a_value_without_a_form_is_told_with_the_chunk(source: Source) -> None:
     column: SchemaColumn = {
         "name": "t", "type": "varchar", "nullable": True, "key": 0, "charset": "utf8mb4",
     }  # fmt: skip
-    writer = SelectedRowWriter(TableSchema.of_columns("shop", "t", (column,)))
+    writer = SelectRowWriter(TableSchema.of_columns("shop", "t", (column,)))
     with session_on(source) as session:
         sql = "SELECT 'a' UNION ALL SELECT X'FF' UNION ALL SELECT 'c'"
         chunk = whole_chunk(session, sql, writer)

@@ -14,27 +14,27 @@ import pytest
 from librt.strings import BytesWriter
 
 from connector.binlog.events.rows import RowsEvent
-from connector.envelope.copied.copy_position import CopyPosition
-from connector.envelope.debezium.form import DebeziumForm
-from connector.envelope.key_watch import WatchedTable
-from connector.envelope.options import EnvelopeOptions
-from connector.envelope.published_table import PublishedTable
-from connector.envelope.schemas.table_schema import TableSchema
-from connector.errors import SourceRefused, UnsupportedChange, source_tables, table_rows
-from connector.source.server.select_session import SelectSession
-from connector.source.tables.selected_table import SelectedTable
+from connector.foundation.errors import SourceRefused, UnsupportedChange, source_tables, table_rows
+from connector.stream.envelope.copies.chunk_frame import CopyPosition
+from connector.stream.envelope.debezium.profile import DebeziumProfile
+from connector.stream.envelope.key_windows import TableWindows
+from connector.stream.envelope.options import EnvelopeOptions
+from connector.stream.envelope.schemas.table_schema import TableSchema
+from connector.stream.envelope.table_registry import PublishedTable
+from connector.stream.source.select_session import SelectSession
+from connector.stream.source.selected_table import SelectedTable
 from local_stack import MysqlServer, connect
 from tests.binlog.source_log import SourceLog
-from tests.envelope.collected import Collected
-from tests.errors.texts import text_of
+from tests.foundation.errors.texts import text_of
 from tests.integration.decoding.test_values import CASES, JSON_DOCUMENTS, double_literal
 from tests.integration.snapshots.chunks import whole_chunk
 from tests.integration.source_server import Source, source_of
+from tests.stream.envelope.collected import Collected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from connector.envelope.copied.selected_chunk import Chunk
+    from connector.stream.envelope.copies.chunk import Chunk
 
 pytestmark = pytest.mark.server
 
@@ -72,7 +72,7 @@ class Place(NamedTuple):
         schema = TableSchema.from_table_map(events[0].table_map, "here", unlogged)
         rows: Rows = []
         for event in events:
-            images = PublishedTable(event.table_map, schema, "t", WatchedTable(), OPTIONS).images(
+            images = PublishedTable(event.table_map, schema, "t", TableWindows(), OPTIONS).images(
                 event
             )
             while images.next_row():
@@ -540,7 +540,7 @@ ONE_TEXT = [
 def test_no_two_rows_have_one_key_because_their_labels_have_one_text(
     place: Place, profile: str
 ) -> None:
-    form = DebeziumForm() if profile == "debezium" else None
+    form = DebeziumProfile() if profile == "debezium" else None
     options = replace(OPTIONS, debezium=form)
     place.run("SET SESSION sql_mode = ''")
     for definition, fine, wrong in ONE_TEXT:
@@ -560,7 +560,7 @@ def test_no_two_rows_have_one_key_because_their_labels_have_one_text(
         logged, said = [], []
         for event in [e.body for e in place.log.events() if isinstance(e.body, RowsEvent)]:
             images = PublishedTable(
-                event.table_map, table.schema, "t", WatchedTable(), options
+                event.table_map, table.schema, "t", TableWindows(), options
             ).images(event)
             images.next_row()
             out = BytesWriter()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 
-from connector.errors import copies, requests
+from connector.foundation.errors import copies, requests
 from tests.integration.harness import failure_of, run_to_end, wait_until
 
 if TYPE_CHECKING:

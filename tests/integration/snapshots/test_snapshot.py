@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.errors import conditions, copies, pipeline_commands
-from connector.errors.message import Message
+from connector.foundation.errors import conditions, copies, pipeline_commands
+from connector.foundation.errors.message import Message
 from tests import forked_command
-from tests.errors.texts import shown
+from tests.foundation.errors.texts import shown
 from tests.integration.harness import (
     ConnectorProcess,
     failure_of,

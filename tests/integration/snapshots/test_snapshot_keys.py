@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
-from connector.errors import pipeline_commands
-from connector.errors.message import Message
+from connector.foundation.errors import pipeline_commands
+from connector.foundation.errors.message import Message
 from local_stack import connect
 from tests.application import app
 from tests.integration.harness import read_committed, wait_until

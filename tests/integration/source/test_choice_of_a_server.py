@@ -9,15 +9,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from structlog.testing import capture_logs
 
-from connector.errors import SourceRefused, SourceUnavailable, source_failover, source_login
-from connector.errors.message import Message
-from connector.gtid import GtidSet
-from connector.progress.progress_record import Progress
-from connector.source.choice import choose_source
-from connector.source.server.mysql_server import MysqlServer
-from connector.source.start.configured_start import resolve_start
-from local_stack.managed_server import free_port
-from tests.errors.texts import text_of
+from connector.binlog.gtid import GtidSet
+from connector.foundation.errors import (
+    SourceRefused,
+    SourceUnavailable,
+    source_failover,
+    source_login,
+)
+from connector.foundation.errors.message import Message
+from connector.replication.server.mysql_server import MysqlServer
+from connector.replication.start_setting import resolve_start
+from connector.stream.progress.progress_record import Progress
+from connector.stream.source.server_selection import choose_source
+from local_stack.server import free_port
+from tests.foundation.errors.texts import text_of
 from tests.integration.harness import wait_until
 from tests.integration.replication_pair import mariadb_pair, mysql_pair
 from tests.integration.source_server import Source, source_of
@@ -28,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import local_stack
-    from connector.settings.sections import SourceSettings
+    from connector.foundation.settings.sections import SourceSettings
     from tests.integration.replication_pair import ReplicationPair
 
 pytestmark = pytest.mark.server

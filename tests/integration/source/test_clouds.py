@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 import local_stack
-from connector.errors import source_cloud
-from connector.errors.message import Message
-from connector.metrics.lag import read_source_log
-from connector.source.checks.finding import Severity
-from connector.source.checks.preflight import check_source
-from connector.source.server.cloud import Cloud
-from connector.source.server.mysql_server import MysqlServer
+from connector.foundation.errors import source_cloud
+from connector.foundation.errors.message import Message
+from connector.replication.server.identity import Cloud
+from connector.replication.server.mysql_server import MysqlServer
+from connector.stream.metrics.source_watch import read_source_log
+from connector.stream.source.findings import Severity
+from connector.stream.source.preflight import check_source
 from tests.integration.harness import wait_until
 from tests.integration.source_server import LEAST_GRANTS, Source, source_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from connector.source.checks.finding import Finding
+    from connector.stream.source.findings import Finding
 
 pytestmark = pytest.mark.server
 

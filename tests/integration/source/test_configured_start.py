@@ -4,16 +4,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import connector.source.server.binary_logs
+import connector.replication.server.replication_status
 import local_stack
-from connector.errors import SourceRefused, source_failover
-from connector.gtid import GtidSet, MariadbGtidSet
-from connector.progress.start_point import StartPoint
-from connector.source.server.mysql_server import MysqlServer
-from connector.source.start.configured_start import resolve_start
-from connector.source.start.start_validation import validate_start
-from connector.source.stream.dump_request import open_stream
-from tests.errors.texts import text_of
+from connector.binlog.gtid import GtidSet, MariadbGtidSet
+from connector.foundation.errors import SourceRefused, source_failover
+from connector.replication.dump import open_stream
+from connector.replication.server.mysql_server import MysqlServer
+from connector.replication.start_point import StartPoint
+from connector.replication.start_setting import resolve_start
+from connector.replication.start_validation import validate_start
+from tests.foundation.errors.texts import text_of
 from tests.integration.source_server import Source, source_of
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def test_a_file_of_many_events_is_read_in_pages(
     mysql.execute("FLUSH LOGS", *["CREATE DATABASE pages", "DROP DATABASE pages"] * 5)
     file, position = status(mysql)
     whole = resolve(mysql, f"position:{file}:{position}")
-    monkeypatch.setattr(connector.source.server.binary_logs, "_EVENTS_PER_QUERY", 3)
+    monkeypatch.setattr(connector.replication.server.replication_status, "_EVENTS_PER_QUERY", 3)
     assert resolve(mysql, f"position:{file}:{position}") == whole
     assert str(whole.gtid_set) == executed(mysql)
 

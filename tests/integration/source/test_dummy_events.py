@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.binlog.decoder import EventDecoder
-from connector.binlog.events.statement import QueryEvent
-from connector.binlog.framing.event_types import EventType
-from connector.changes.table_filter import TableFilter
-from connector.changes.transaction import RowsChange
-from connector.source.server.mysql_server import MysqlServer
-from connector.source.stream.replication_stream import ReplicationStream
-from connector.wire.replication_commands import ComBinlogDump, DumpFlags
-from tests.changes.received import changes_of
+from connector.binlog.events.query import QueryEvent
+from connector.binlog.header import EventType
+from connector.binlog.table_filter import TableFilter
+from connector.replication.dump import ReplicationStream
+from connector.replication.protocol.commands import ComBinlogDump, DumpFlags
+from connector.replication.server.mysql_server import MysqlServer
+from connector.stream.changes.transaction import RowsChange
+from tests.stream.changes.received import changes_of
 
 if TYPE_CHECKING:
     from connector.binlog.event import Event

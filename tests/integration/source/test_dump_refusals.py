@@ -10,22 +10,22 @@ import pytest
 
 import local_stack
 from connector.binlog.decoder import EventDecoder
-from connector.binlog.events.statement import QueryEvent
-from connector.errors import SourceRefused, stream_positions
-from connector.gtid import GtidSet, MariadbGtidSet
-from connector.progress.start_point import StartPoint
-from connector.source.server.mysql_server import MysqlServer
-from connector.source.start.configured_start import resolve_start
-from connector.source.start.start_validation import validate_start
-from connector.source.stream.dump_request import open_stream
-from connector.source.stream.log_search import log_head
-from tests.errors.texts import text_of
+from connector.binlog.events.query import QueryEvent
+from connector.binlog.gtid import GtidSet, MariadbGtidSet
+from connector.foundation.errors import SourceRefused, stream_positions
+from connector.replication.dump import open_stream
+from connector.replication.log_search import log_head
+from connector.replication.server.mysql_server import MysqlServer
+from connector.replication.start_point import StartPoint
+from connector.replication.start_setting import resolve_start
+from connector.replication.start_validation import validate_start
+from tests.foundation.errors.texts import text_of
 from tests.integration.source_server import Source, source_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from connector.source.stream.replication_stream import ReplicationStream
+    from connector.replication.dump import ReplicationStream
 
 pytestmark = pytest.mark.server
 

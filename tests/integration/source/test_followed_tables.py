@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.cli.check import table_counts
-from connector.errors import copies, source_setup
-from connector.source.server.mysql_server import MysqlServer as Session
-from connector.source.tables.base_tables import base_tables
+from connector.foundation.errors import copies, source_setup
+from connector.replication.server.mysql_server import MysqlServer as Session
+from connector.stream.source.followed_tables import base_tables
 from local_stack import MariadbServer, MysqlServer
 from tests import forked_command
-from tests.errors.texts import text_of
+from tests.foundation.errors.texts import text_of
 from tests.integration.database_stream import new_stream
 from tests.integration.harness import wait_until_settled
 from tests.integration.proof.delivered import proven

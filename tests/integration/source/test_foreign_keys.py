@@ -7,18 +7,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.changes.table_filter import TableFilter
-from connector.source.checks.cascades import cascade_gaps
-from connector.source.server.mysql_server import MysqlServer
-from connector.source.server.select_session import SelectSession
-from connector.source.tables.foreign_keys import ServerKeys, logs_cascades, read_keys
+from connector.binlog.table_filter import TableFilter
+from connector.replication.server.mysql_server import MysqlServer
+from connector.stream.source.foreign_keys import (
+    ServerForeignKeys,
+    cascade_gaps,
+    logs_cascades,
+    read_keys,
+)
+from connector.stream.source.select_session import SelectSession
 from tests.integration.source_server import LEAST_GRANTS, source_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from connector.changes.foreign_keys import ForeignKeys
-    from connector.settings.sections import SourceSettings
+    from connector.foundation.settings.sections import SourceSettings
+    from connector.stream.changes.foreign_keys import ForeignKeys
     from tests.integration.source_server import Source
 
 pytestmark = pytest.mark.server
@@ -90,7 +94,9 @@ def test_an_account_that_may_read_the_children_sees_their_keys(
         ("c", [("u", "u")], "SET NULL", other, True),
     ]
     # A statement is waited for on the tables that it names; one that is gone is no error.
-    learned = ServerKeys(settings, identity).learn([(second, "a"), (first, "p"), (first, "gone")])
+    learned = ServerForeignKeys(settings, identity).learn(
+        [(second, "a"), (first, "p"), (first, "gone")]
+    )
     assert shown(learned.keys, (first, "p")) == found
     assert learned.end > (0, 0)
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.source.checks.preflight import check_source
-from connector.source.server.mysql_server import MysqlServer
+from connector.replication.server.mysql_server import MysqlServer
+from connector.stream.source.preflight import check_source
 
 if TYPE_CHECKING:
     from tests.integration.source_server import Source

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
-from connector.errors import source_setup
-from connector.run.heartbeat_statement import HeartbeatStatement
-from connector.source.checks.finding import Finding, Severity
-from connector.source.checks.heartbeat import check_heartbeat
-from connector.source.server.mysql_server import MysqlServer
-from tests.errors.texts import text_of
+from connector.foundation.errors import source_setup
+from connector.replication.server.mysql_server import MysqlServer
+from connector.stream.run.heartbeat import HeartbeatStatement
+from connector.stream.source.findings import Finding, Severity
+from connector.stream.source.preflight import check_heartbeat
+from tests.foundation.errors.texts import text_of
 from tests.integration.harness import wait_until
 from tests.integration.source_server import LEAST_GRANTS
 

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import SourceRefused, source_start
-from connector.source.server.mysql_server import MysqlServer
-from connector.source.start.configured_start import resolve_start
-from connector.source.start.start_validation import validate_start
-from connector.source.stream.dump_request import open_stream
-from connector.source.stream.log_search import log_head
-from tests.errors.patterns import fits
+from connector.foundation.errors import SourceRefused, source_start
+from connector.replication.dump import open_stream
+from connector.replication.log_search import log_head
+from connector.replication.server.mysql_server import MysqlServer
+from connector.replication.start_setting import resolve_start
+from connector.replication.start_validation import validate_start
+from tests.foundation.errors.patterns import fits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from connector.progress.start_point import StartPoint
+    from connector.replication.start_point import StartPoint
     from tests.integration.source_server import Source
 
 pytestmark = pytest.mark.server

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 import local_stack
-from connector.errors import SourceRefused, source_login
-from connector.source.server.mysql_server import MysqlServer
-from tests.errors.patterns import fits
-from tests.errors.texts import text_of
+from connector.foundation.errors import SourceRefused, source_login
+from connector.replication.server.mysql_server import MysqlServer
+from tests.foundation.errors.patterns import fits
+from tests.foundation.errors.texts import text_of
 from tests.integration.source_server import Source, source_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from connector.errors.code import ErrorCode
+    from connector.foundation.errors.code import ErrorCode
 
 pytestmark = pytest.mark.server
 

@@ -5,19 +5,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 import local_stack
-from connector.errors import SourceRefused, source_setup
-from connector.errors.message import Message
-from connector.source.checks.finding import Finding, Severity
-from connector.source.checks.preflight import check_source, require
-from connector.source.server.mysql_server import MysqlServer
-from tests.errors.texts import text_of
+from connector.foundation.errors import SourceRefused, source_setup
+from connector.foundation.errors.message import Message
+from connector.replication.server.mysql_server import MysqlServer
+from connector.stream.source.findings import Finding, Severity
+from connector.stream.source.preflight import check_source, require
+from tests.foundation.errors.texts import text_of
 from tests.integration.source_server import LEAST_GRANTS, Source, source_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from connector.errors.code import ErrorCode
+    from connector.foundation.errors.code import ErrorCode
 
 pytestmark = pytest.mark.server
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.source.server.mysql_server import MysqlServer
-from connector.source.server.prepared_transactions import prepared_transactions
+from connector.replication.server.mysql_server import MysqlServer
+from connector.stream.source.server_selection import prepared_transactions
 
 if TYPE_CHECKING:
     from tests.integration.source_server import Source

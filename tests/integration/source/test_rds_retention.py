@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.metrics.lag import read_source_log
-from connector.source.server.binary_logs import retention
-from connector.source.server.mysql_server import MysqlServer
+from connector.replication.server.mysql_server import MysqlServer
+from connector.replication.server.replication_status import retention
+from connector.stream.metrics.source_watch import read_source_log
 from tests.integration.source_server import LEAST_GRANTS
 
 if TYPE_CHECKING:

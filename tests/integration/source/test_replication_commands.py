@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.binlog.decoder import EventDecoder
-from connector.errors import SourceRefused, SourceUnavailable
-from connector.source.server.mysql_server import MysqlServer
-from connector.source.start.configured_start import resolve_start
-from connector.source.stream.dump_request import open_stream
-from connector.wire.replication_commands import ComTableDump
+from connector.foundation.errors import SourceRefused, SourceUnavailable
+from connector.replication.dump import open_stream
+from connector.replication.protocol.commands import ComTableDump
+from connector.replication.server.mysql_server import MysqlServer
+from connector.replication.start_setting import resolve_start
 from local_stack import MariadbServer
 from local_stack import MysqlServer as LocalMysqlServer
 from tests.integration.source_server import Source, source_of
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from connector.binlog.event import Event
-    from connector.progress.start_point import StartPoint
-    from connector.source.stream.replication_stream import ReplicationStream
+    from connector.replication.dump import ReplicationStream
+    from connector.replication.start_point import StartPoint
 
 pytestmark = pytest.mark.server
 

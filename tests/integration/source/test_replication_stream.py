@@ -12,22 +12,20 @@ from zlib import crc32
 
 import pytest
 
-from connector.errors import (
+from connector.binlog.gtid import GtidSet, MariadbGtidSet
+from connector.foundation.errors import (
     ProtocolError,
     SourceRefused,
     SourceUnavailable,
     conversations,
     source_stream,
 )
-from connector.gtid import GtidSet, MariadbGtidSet
-from connector.progress.server_identity import ServerIdentity
-from connector.progress.start_point import StartPoint
-from connector.source.server.mysql_server import MysqlServer
-from connector.source.start.configured_start import resolve_start
-from connector.source.stream.dump_request import open_stream
-from connector.source.stream.replication_stream import ReplicationStream
-from tests.errors.patterns import fits
-from tests.errors.texts import text_of
+from connector.replication.dump import ReplicationStream, open_stream
+from connector.replication.server.mysql_server import MysqlServer
+from connector.replication.start_point import ServerIdentity, StartPoint
+from connector.replication.start_setting import resolve_start
+from tests.foundation.errors.patterns import fits
+from tests.foundation.errors.texts import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,9 +7,9 @@ from uuid import UUID
 
 import pytest
 
-from connector.errors import ConfigError, SourceRefused, SourceUnavailable, source_login
-from connector.source.server.mysql_server import MysqlServer
-from tests.errors.texts import text_of
+from connector.foundation.errors import ConfigError, SourceRefused, SourceUnavailable, source_login
+from connector.replication.server.mysql_server import MysqlServer
+from tests.foundation.errors.texts import text_of
 from tests.integration.source_server import ACCOUNT_PASSWORD
 
 if TYPE_CHECKING:

@@ -13,15 +13,15 @@ import pytest
 import local_stack
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.events.mariadb import MariadbGtidEvent
-from connector.errors import SourceRefused, SourceUnavailable, source_failover
-from connector.gtid import Gtid, GtidSet, MariadbGtidSet
-from connector.source.server.mysql_server import MysqlServer
-from connector.source.server.topology import channels
-from connector.source.start.configured_start import resolve_start
-from connector.source.start.start_validation import validate_start
-from connector.source.stream.dump_request import open_stream
-from connector.source.stream.log_search import log_head
-from tests.errors.texts import text_of
+from connector.binlog.gtid import Gtid, GtidSet, MariadbGtidSet
+from connector.foundation.errors import SourceRefused, SourceUnavailable, source_failover
+from connector.replication.dump import open_stream
+from connector.replication.log_search import log_head
+from connector.replication.server.mysql_server import MysqlServer
+from connector.replication.server.replication_status import channels
+from connector.replication.start_setting import resolve_start
+from connector.replication.start_validation import validate_start
+from tests.foundation.errors.texts import text_of
 from tests.integration.harness import wait_until
 from tests.integration.replication_pair import MariadbPair, MysqlPair, mariadb_pair, mysql_pair
 from tests.integration.source.conftest import begun_anew
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from connector.progress.start_point import StartPoint
+    from connector.replication.start_point import StartPoint
     from tests.integration.replication_pair import ReplicationPair
 
 pytestmark = pytest.mark.server

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.gtid import GtidSet, MariadbGtidSet
-from connector.source.checks.finding import Severity
-from connector.source.checks.preflight import check_source
-from connector.source.server.mysql_server import MysqlServer
-from connector.source.server.topology import Channel, channels
-from connector.source.start.configured_start import resolve_start
-from connector.source.start.start_validation import validate_start
-from connector.source.stream.dump_request import open_stream
+from connector.binlog.gtid import GtidSet, MariadbGtidSet
+from connector.replication.dump import open_stream
+from connector.replication.server.mysql_server import MysqlServer
+from connector.replication.server.replication_status import Channel, channels
+from connector.replication.start_setting import resolve_start
+from connector.replication.start_validation import validate_start
+from connector.stream.source.findings import Severity
+from connector.stream.source.preflight import check_source
 from local_stack import MysqlServer as LocalMysqlServer
 from tests.integration.source_server import Source, source_of
 
 if TYPE_CHECKING:
-    from connector.progress.start_point import StartPoint
-    from connector.source.stream.replication_stream import ReplicationStream
+    from connector.replication.dump import ReplicationStream
+    from connector.replication.start_point import StartPoint
 
 pytestmark = pytest.mark.server
 

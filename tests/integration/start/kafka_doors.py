@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from local_stack import KafkaBroker
-from local_stack.managed_server import HOST, free_port
+from local_stack.server import HOST, free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

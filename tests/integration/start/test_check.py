@@ -12,12 +12,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 
-from connector.errors import kafka_limits, kafka_network, kafka_records, pipeline_settings
-from connector.errors.message import Message
+from connector.foundation.errors import (
+    kafka_limits,
+    kafka_network,
+    kafka_records,
+    pipeline_settings,
+)
+from connector.foundation.errors.message import Message
 from local_stack import connect
-from local_stack.managed_server import HOST, free_port
+from local_stack.server import HOST, free_port
 from tests import forked_command
-from tests.errors.texts import shown
+from tests.foundation.errors.texts import shown
 from tests.integration.database_stream import new_stream
 from tests.integration.harness import failure_of, wait_until
 from tests.integration.start.kafka_doors import PASSWORD, USER, open_doors
@@ -26,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from connector.errors.code import ErrorCode
+    from connector.foundation.errors.code import ErrorCode
     from local_stack import MysqlServer
     from tests.integration.database_stream import Stream
     from tests.integration.start.kafka_doors import Doors

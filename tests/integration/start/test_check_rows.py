@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.source.checks.row_gaps import row_gaps
-from connector.source.server.mysql_server import MysqlServer
-from connector.source.server.product import version_of
-from connector.source.tables.base_tables import base_tables
+from connector.replication.server.identity import version_of
+from connector.replication.server.mysql_server import MysqlServer
+from connector.stream.source.followed_tables import base_tables
+from connector.stream.source.row_logging import row_gaps
 from local_stack import MysqlServer as MysqlServerProcess
-from local_stack.managed_server import free_port
+from local_stack.server import free_port
 from tests import forked_command
 from tests.integration.source_server import source_of
 from tests.length import FULL
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from connector.settings.sections import SourceSettings
-    from connector.source.checks.row_gap import RowGap
+    from connector.foundation.settings.sections import SourceSettings
+    from connector.stream.source.findings import RowLoggingGap
     from tests.integration.source_server import Source
 
 pytestmark = pytest.mark.server
@@ -212,13 +212,13 @@ topic_prefix = "rows"
     return config
 
 
-def gaps_of(source: Source, **changes: object) -> list[RowGap]:
+def gaps_of(source: Source, **changes: object) -> list[RowLoggingGap]:
     chosen = settings(source, **changes)
     with MysqlServer.connect(chosen) as server:
         return list(row_gaps(server, chosen, base_tables(server), copies=True))
 
 
-def shown(gaps: list[RowGap]) -> list[tuple[str, str]]:
+def shown(gaps: list[RowLoggingGap]) -> list[tuple[str, str]]:
     return [(gap.rule, str(gap.problem)) for gap in gaps]
 
 

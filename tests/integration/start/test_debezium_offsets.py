@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 from kafka import KafkaProducer
 
-from connector.errors import migration, source_start
+from connector.foundation.errors import migration, source_start
 from local_stack import connect
 from tests import forked_command
-from tests.errors.texts import text_of
+from tests.foundation.errors.texts import text_of
 from tests.integration.harness import ConnectorProcess
 
 if TYPE_CHECKING:

@@ -18,12 +18,12 @@ from kafka.admin import (
     ResourceType,
 )
 
-from connector.errors import copies, source_setup
-from connector.errors.message import Message
+from connector.foundation.errors import copies, source_setup
+from connector.foundation.errors.message import Message
 from local_stack import KafkaBroker, MysqlServer, connect
-from local_stack.managed_server import free_port
+from local_stack.server import free_port
 from tests import forked_command
-from tests.errors.texts import text_of
+from tests.foundation.errors.texts import text_of
 from tests.integration.database_stream import new_stream
 from tests.integration.harness import failure_of, run_to_end
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.binlog.events.rows import RowsEvent
-from connector.stat.statistics import LARGEST_TRANSACTIONS, Count, TableCount
+from connector.logs.statistics import LARGEST_TRANSACTIONS, Count, TableCount
 from tests.golden.golden import with_inner_events
-from tests.stat.counted import counted
+from tests.logs.stat.counted import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

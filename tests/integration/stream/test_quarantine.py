@@ -14,13 +14,13 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from connector.errors import pipeline_commands as requests
-from connector.errors import quarantine as quarantine_codes
-from connector.errors import table_rows, table_statements
-from connector.errors.message import Message
+from connector.foundation.errors import pipeline_commands as requests
+from connector.foundation.errors import quarantine as quarantine_codes
+from connector.foundation.errors import table_rows, table_statements
+from connector.foundation.errors.message import Message
 from local_stack import connect
 from tests import forked_command
-from tests.errors.texts import shown, shown_by_fence
+from tests.foundation.errors.texts import shown, shown_by_fence
 from tests.integration.harness import (
     read_committed,
     topics_of,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.settings.sections import RegistrySettings
-from connector.sink.schema_registry import SchemaRegistry
-from local_stack.schema_registry import SchemaRegistryServer
+from connector.foundation.settings.sections import RegistrySettings
+from connector.stream.sink.schema_registry import SchemaRegistry
+from local_stack.kafka import SchemaRegistryServer
 from tests import forked_command
 from tests.debezium.registered import readable
 from tests.integration.harness import (

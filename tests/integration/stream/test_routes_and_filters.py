@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 from kafka import KafkaProducer
 
-from connector.proof.outcome import OTHERS
 from tests.integration.database_stream import new_stream
 from tests.integration.harness import (
     consumer_of,
@@ -18,6 +17,7 @@ from tests.integration.harness import (
     wait_until_settled,
 )
 from tests.integration.proof.delivered import proven
+from verification.topics.outcome import OTHERS
 
 if TYPE_CHECKING:
     from pathlib import Path

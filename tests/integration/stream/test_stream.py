@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.contract import SEQ_ROW_DIGITS
+from connector.foundation.contract import SEQ_ROW_DIGITS
 from local_stack import KafkaBroker, MariadbServer, MysqlServer
 from tests.integration.database_stream import new_stream
 from tests.integration.harness import failure_of, read_committed, wait_until

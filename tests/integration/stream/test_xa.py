@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import source_failover
+from connector.foundation.errors import source_failover
 from local_stack import MariadbServer, MysqlServer, connect
-from tests.errors.patterns import fits
+from tests.foundation.errors.patterns import fits
 from tests.integration.database_stream import new_stream
 from tests.integration.harness import failure_of, run_to_end, wait_until_settled
 

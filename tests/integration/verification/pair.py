@@ -13,12 +13,12 @@ import pyarrow as pa
 
 from stream_jobs.delta.parquet_file import rows_at, write_file
 from stream_jobs.delta.storages import storage_of
-from stream_jobs.delta.table import Change, DeltaTable
+from stream_jobs.delta.table import DeltaTable, TableCommit
 from tests import forked_command
 from tests.integration.harness import wait_until_settled
 from tests.integration.mirror.conftest import Job
 from tests.stream_jobs.topics import Kafka
-from verification.file_rows import live_positions
+from verification.mirror_side import live_positions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -119,7 +119,7 @@ class Pair:
         data = pa.Table.from_pylist(change(rows), schema)
         new = [write_file(storage, delta.path, columns, data)] if data.num_rows else []
         old = tuple(delta.snapshot.files.values())
-        delta.commit(Change(new=new, removed=old), "DAMAGE")
+        delta.commit(TableCommit(new=new, removed=old), "DAMAGE")
 
     def rows(self, table: str, database: str = "") -> list[Row]:
         """Return the rows of a mirror."""

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
-from connector.errors import verification
+from connector.foundation.errors import verification
 from stream_jobs.apply.changes import Changes
 from tests import forked_command
 from tests.chaos.mirror.planted.dropped_updates import drop_times, dropping
-from tests.errors.texts import shown
+from tests.foundation.errors.texts import shown
 from tests.integration.harness import ConnectorProcess, wait_until
 from tests.integration.operation.test_metrics import free_port
 from tests.integration.verification.pair import pair_of
-from verification.exposition import PREFIX
+from verification.metrics import PREFIX
 
 if TYPE_CHECKING:
     from pathlib import Path

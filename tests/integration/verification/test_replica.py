@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.errors import verification
-from tests.errors.texts import shown
+from connector.foundation.errors import verification
+from tests.foundation.errors.texts import shown
 from tests.integration.harness import wait_until_settled
 from tests.integration.operation.test_metrics import free_port
 from tests.integration.verification.replica_pair import replica_pair_of

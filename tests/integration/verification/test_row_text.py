@@ -9,17 +9,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from connector.settings.sections import MaskSettings, SnapshotSettings
-from connector.snapshot.watermark import Delivered
-from connector.source.server.select_session import SelectSession
-from stream_jobs.choices.table_choices import TableChoices
+from connector.foundation.settings.sections import MaskSettings, SnapshotSettings
+from connector.stream.snapshot.watermark import DeliveredPosition
+from connector.stream.source.select_session import SelectSession
 from stream_jobs.settings import TableSettings
+from stream_jobs.tables.table_options import TableOptionsResolver
 from tests.integration.source_server import source_of
+from verification.checksums import Checksums, ReadRate, ServerChecksums
 from verification.key_ranges import KeyNumber, KeyRanges, numbers_of
 from verification.row_text import RowText
-from verification.source_sums import Pace, SourceSums
 from verification.source_table import SourceTable
-from verification.sums import Sums
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -108,7 +107,7 @@ class Table:
             self.open,
             (place, "t"),
             SnapshotSettings(),
-            TableChoices(choices, "a salt of sixteen"),
+            TableOptionsResolver(choices, "a salt of sixteen"),
             "error",
         )
         self.names = [column["name"] for column in self.source.schema.columns]
@@ -120,7 +119,7 @@ class Table:
         return RowText.of(self.session, self.source.schema, self.names)
 
     def rows(self) -> pa.Table:
-        return pa.concat_tables(self.source.chunks(Delivered(None, None)))
+        return pa.concat_tables(self.source.chunks(DeliveredPosition(None, None)))
 
     def key(self) -> KeyNumber:
         found = KeyNumber.of(self.source.key_columns[0], self.source.schema.columns[0])
@@ -158,10 +157,10 @@ def test_server_and_arrow_write_the_same_text_of_a_row(server: Source, place: st
     ranges = KeyRanges.whole().divided([numbers], 5, 1).divided([numbers], 5, 1)
     middle = KeyRanges(np.sort(numbers), np.sort(numbers))
     for each in (KeyRanges.whole(), ranges, middle):
-        sums = Sums(len(each))
+        sums = Checksums(len(each))
         sums.add(each.places(numbers), text.of_rows(data))
-        with SourceSums(
-            table.open, SnapshotSettings(), Pace(0), table.source.quoted_name, table.key(), text
+        with ServerChecksums(
+            table.open, SnapshotSettings(), ReadRate(0), table.source.quoted_name, table.key(), text
         ) as theirs:
             for places, future in theirs.begin(each):
                 some = future.result()
@@ -207,7 +206,7 @@ def test_the_source_is_asked_to_sum_only_within_its_time_limit(mysql: Source, sc
     assert slow is not None
     settings = SnapshotSettings(statement_seconds_max=0.001)
     name = f"(SELECT a.id FROM {place}.t a, {place}.t b, {place}.t c) d"
-    with SourceSums(table.open, settings, Pace(0), name, table.key(), slow) as sums:
+    with ServerChecksums(table.open, settings, ReadRate(0), name, table.key(), slow) as sums:
         ((_, future),) = sums.begin(KeyRanges.whole())
         assert future.result() is None
     table.close()

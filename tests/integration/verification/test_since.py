@@ -8,13 +8,13 @@ import pytest
 from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient
 
-from connector.contract import row_topic
-from connector.errors import mirror_cuts, verification
+from connector.foundation.contract import row_topic
+from connector.foundation.errors import mirror_cuts, verification
 from stream_jobs.cuts import Cut, latest_cut
 from stream_jobs.delta.storages import storage_of
-from tests.errors.texts import shown
+from tests.foundation.errors.texts import shown
 from tests.integration.verification.pair import pair_of
-from verification.since import CutFacts
+from verification.report import CutSummary
 
 if TYPE_CHECKING:
     from tests.integration.database_stream import Stream
@@ -80,7 +80,7 @@ def test_only_keys_that_have_changed_since_a_cut_are_compared(either_stream: Str
         said = pair.verify("--since", str(cut.number), f"{stream.database}.t")
         whole = pair.report(f"{stream.database}.t")[1]["tables"][0]
     assert (quiet["verdict"], quiet["rows"]) == ("equal", 0)
-    facts = CutFacts.of(cut)
+    facts = CutSummary.of(cut)
     assert quiet["compared_since"] == facts.to_json() | {"keys": 0, "all_rows_because": None}
     keys = {each["key"]["id"]: each["since"]["cut"] for each in found["differences"]}
     # Both were written by hand, into versions that no cut has.
@@ -143,7 +143,7 @@ def test_a_table_that_cannot_be_told_from_its_changes_is_compared_as_a_whole(
         "the table was emptied or copied since then",
     }
     assert said.stdout.splitlines()[1] == (
-        f"  all rows, not only changes since {CutFacts.of(cut)}: "
+        f"  all rows, not only changes since {CutSummary.of(cut)}: "
         "the table was emptied or copied since then"
     )
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.errors import verification
+from connector.foundation.errors import verification
 from tests import forked_command
-from tests.errors.texts import shown
+from tests.foundation.errors.texts import shown
 from tests.integration.harness import wait_until, wait_until_settled
 from tests.integration.verification.pair import pair_of
 from tests.length import FULL

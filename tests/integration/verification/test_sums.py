@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import verification
-from tests.errors.texts import shown
+from connector.foundation.errors import verification
+from tests.foundation.errors.texts import shown
 from tests.integration.verification.pair import pair_of
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.contract import Sequence
-from connector.errors import copies, mirror_records, verification
-from connector.errors.message import Message
+from connector.foundation.contract import Sequence
+from connector.foundation.errors import copies, mirror_records, verification
+from connector.foundation.errors.message import Message
 from local_stack import connect
-from tests.errors.texts import shown
+from tests.foundation.errors.texts import shown
 from tests.integration.verification.load import PAUSE_SECONDS
 from tests.integration.verification.pair import pair_of
 from tests.length import FULL

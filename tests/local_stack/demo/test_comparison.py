@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import LocalStackError
-from local_stack.demo.canonical import family_of
-from local_stack.demo.comparison import Row, compare_rows
+from connector.foundation.errors import LocalStackError
+from local_stack.demo.canonical_values import family_of
+from local_stack.demo.verdict import Row, compare_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,7 @@ def test_a_type_that_cannot_be_compared_is_named() -> None:
     with pytest.raises(LocalStackError) as caught:
         family_of("xml")
     assert caught.value.text == (
-        "columns of type xml cannot be compared; extend local_stack.demo.canonical"
+        "columns of type xml cannot be compared; extend local_stack.demo.canonical_values"
     )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
-from connector.settings.loader import load_settings
+from connector.foundation.settings.configuration import load_settings
 from local_stack.demo.configuration import DemoDirectory
-from local_stack.endpoint import Endpoint
+from local_stack.server import Endpoint
 from stream_jobs.settings import load_settings as load_job_settings
 
 # Quotes and backslashes belong to paths as much as to passwords.

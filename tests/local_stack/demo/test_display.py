@@ -6,12 +6,11 @@ from io import StringIO
 
 from rich.console import Console
 
-from local_stack.demo.comparison import Difference, TableComparison
-from local_stack.demo.display import Board, Display, TableLine
+from local_stack.demo.display import Display, StatusBoard, TableLine
 from local_stack.demo.topics import TopicCheck
-from local_stack.demo.verdict import Verdict
+from local_stack.demo.verdict import Difference, TableComparison, Verdict
 
-BOARD = Board(
+BOARD = StatusBoard(
     "MySQL 8.0.31 to Kafka 4.3.1 to Delta",
     "workload, 10 of 40 s",
     0.25,

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import LocalStackError, local_demo
+from connector.foundation.errors import LocalStackError, local_demo
 from local_stack.demo import DemoOptions, run_demo
 from local_stack.demo.configuration import DemoDirectory
 from local_stack.demo.display import Display
 from local_stack.demo.processes import Connector, StreamJob
-from local_stack.demo.run import Patience, _Story, require_same
-from local_stack.demo.stage import Stage
-from tests.errors.texts import shown
+from local_stack.demo.run import StallTimeout, _DemoRun, require_same
+from local_stack.demo.stack import DemoStack
+from tests.foundation.errors.texts import shown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,18 +33,18 @@ def test_a_process_that_does_not_start_is_named(
 ) -> None:
     monkeypatch.setattr("local_stack.demo.run.START_SECONDS", -1.0)
     options, directory = DemoOptions(), DemoDirectory(tmp_path)
-    stage = Stage(options, directory)
+    stage = DemoStack(options, directory)
     stage.connector = Connector(directory)
     stage.stream_job = StreamJob(directory, tmp_path / "bin/java")
     with pytest.raises(LocalStackError) as caught:
-        _Story(options, stage, Display())._wait_until(lambda: False, "connector")
+        _DemoRun(options, stage, Display())._wait_until(lambda: False, "connector")
     assert caught.value.text == (
         "the connector did not start within -1 seconds; see its log in the demo's directory"
     )
 
 
 def test_a_process_that_does_not_move_on_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    patience = Patience("Spark job", 1)
+    patience = StallTimeout("Spark job", 1)
     patience.look(1)
     monkeypatch.setattr("local_stack.demo.run.STUCK_SECONDS", -1.0)
     patience.look(2)

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import LocalStackError, local_stack
+from connector.foundation.errors import LocalStackError, local_stack
 from local_stack.demo.configuration import DemoDirectory
-from local_stack.demo.json_lines import JsonLines
-from local_stack.demo.processes import Connector, JobStatus
+from local_stack.demo.processes import Connector, JobStatus, JsonLines
 
 if TYPE_CHECKING:
     from pathlib import Path

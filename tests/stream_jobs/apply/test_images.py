@@ -8,8 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from stream_jobs.apply.envelopes import read_images
-from stream_jobs.apply.images import FEW, Images
+from stream_jobs.apply.row_images import FEW, RowImages, read_images
 from tests.stream_jobs.topics import column
 
 COLUMNS = [
@@ -61,5 +60,5 @@ def test_records_that_arrow_reads_in_its_own_way_are_left_to_it() -> None:
     left = ['{"n": 1.0}', '{"n": true}', '{"x": -0}', '{"x": true}', '{"s": 5}', '{"s": {}}', "5"]
     texts = [f'{{"after": {each}}}' for each in left] + ["[]", '{"after": {}} 5', '{"after": [[]]}']
     for text in texts:
-        assert Images.of_few([text.encode()], "after", kinds) is None, text
-    assert Images.of_few([b'{"after": {"f": 1.5}}'], "after", [("f", pa.float32())]) is None
+        assert RowImages.of_few([text.encode()], "after", kinds) is None, text
+    assert RowImages.of_few([b'{"after": {"f": 1.5}}'], "after", [("f", pa.float32())]) is None

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import MirrorError, mirror
+from connector.foundation.errors import MirrorError, mirror
 from stream_jobs.apply import key_index
-from stream_jobs.apply.key_index import Indexed, IndexFolder
-from stream_jobs.delta.local_storage import LocalStorage
-from tests.errors.texts import text_of
+from stream_jobs.apply.key_index import IndexColumns, IndexFolder
+from stream_jobs.delta.storages import LocalStorage
+from tests.foundation.errors.texts import text_of
 from tests.stream_jobs.delta.sample import Sample
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def index_of(sample: Sample, folder: Path) -> KeyIndex:
     # The table has no sequence: the key stands for it.
     columns = [named["id"]._replace(name=name) for name in ("id", "_cdc_hi", "_cdc_lo")]
     return IndexFolder(str(folder), 1 << 20).of_file(
-        sample.storage, "t", file, Indexed(tuple(columns[:1]), tuple(columns[1:]))
+        sample.storage, "t", file, IndexColumns(tuple(columns[:1]), tuple(columns[1:]))
     )
 
 

@@ -13,18 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
-from stream_jobs.apply.key_index import Indexed, IndexFolder
-from stream_jobs.apply.keys import Keys, keys_of
-from stream_jobs.apply.lookup import Lookup
+from stream_jobs.apply.key_index import IndexColumns, IndexFolder
+from stream_jobs.apply.row_hashes import Keys, keys_of
+from stream_jobs.apply.row_lookup import Lookup
 from stream_jobs.delta.columns import Column, new_columns
-from stream_jobs.delta.local_storage import LocalStorage
 from stream_jobs.delta.parquet_file import write_file
-from stream_jobs.schema.sequence import HI, LO, PackedSequence
+from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.source.sequence import HI, LO, PackedSequence
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from stream_jobs.delta.data_file import DataFile
+    from stream_jobs.delta.actions import DataFile
 
 KINDS: list[tuple[list[pa.DataType], list[Any]]] = [
     ([pa.int64()], [(n,) for n in (-(2**63), -1, 0, 5, 2**63 - 1)]),
@@ -62,7 +62,7 @@ class Files:
         self.storage = LocalStorage(str(folder / "mirror"))
         self.index = IndexFolder(str(folder / "indexes"), 1 << 30)
         self.columns = columns_of(kinds)
-        self.indexed = Indexed(self.columns[:-2], self.columns[-2:])
+        self.indexed = IndexColumns(self.columns[:-2], self.columns[-2:])
         self.files: list[DataFile] = []
 
     def add(self, rows: list[tuple[Any, ...]], *, is_indexed: bool) -> DataFile:

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from stream_jobs.apply import row_digests
-from stream_jobs.apply.row_digests import digests_of_rows
+from stream_jobs.apply import row_hashes
+from stream_jobs.apply.row_hashes import digests_of_rows
 
 VALUES: list[tuple[pa.DataType, list[Any]]] = [
     (pa.int8(), [None, 0, 1, -1]),
@@ -69,6 +69,6 @@ def test_rows_that_are_copied_in_parts_have_the_same_digests(
     kinds = [kind for kind, _ in VALUES]
     rows = [tuple(values[n % len(values)] for _, values in VALUES) for n in range(9)]
     whole = digests(rows, kinds)
-    monkeypatch.setattr(row_digests, "_BYTES", 100)
+    monkeypatch.setattr(row_hashes, "_BYTES", 100)
     assert digests(rows, kinds) == whole
     assert digests_of_rows([pa.chunked_array([], kind) for kind in kinds]).first.tolist() == []

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from stream_jobs.apply.envelopes import read_images
-from stream_jobs.apply.images import FEW
-from stream_jobs.apply.problems import WrongRecordError
-from stream_jobs.apply.values import stored_columns
+from stream_jobs.apply.column_values import stored_columns
+from stream_jobs.apply.row_images import FEW, read_images
+from stream_jobs.apply.table_errors import InvalidRecordError
 from tests.stream_jobs.topics import column
 
 if TYPE_CHECKING:
-    from connector.contract import SchemaColumn
+    from connector.foundation.contract import SchemaColumn
 
 ID = column("id", "int", key=1)
 
@@ -53,7 +52,7 @@ def envelope(row: dict[str, Any]) -> bytes:
 
 
 def reason(values: list[bytes], columns: list[SchemaColumn]) -> tuple[int, str]:
-    with pytest.raises(WrongRecordError) as caught:
+    with pytest.raises(InvalidRecordError) as caught:
         stored_columns(read_images(values, "after", columns, "id1"), columns, "error")
     return caught.value.place, caught.value.why.text
 

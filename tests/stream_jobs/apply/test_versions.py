@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connector.contract import Sequence
-from stream_jobs.apply.modes.versions import End, KeyChange, Version, Versions, later
-from stream_jobs.schema.sequence import PackedSequence, Truncate
+from connector.foundation.contract import Sequence
+from stream_jobs.apply.modes.versions import KeyChange, Version, VersionEnd, Versions, later
+from stream_jobs.source.sequence import PackedSequence, Truncate
 from tests.stream_jobs import mode_models
 from tests.stream_jobs.mode_models import Change
 
@@ -25,7 +25,7 @@ class Mirror:
     """The versions of one key, and what a lookup finds: the newest one that can get an end."""
 
     def __init__(self) -> None:
-        self.versions: list[tuple[str, PackedSequence, int | None, End | None]] = []
+        self.versions: list[tuple[str, PackedSequence, int | None, VersionEnd | None]] = []
 
     def apply(
         self, changes: Many[Change], truncates: Many[Truncate], *, are_all_known: bool
@@ -41,7 +41,7 @@ class Mirror:
                 ends_us = later(us, above[0].us)
                 if end is not None and end.us is not None and ends_us is not None:
                     ends_us = min(ends_us, end.us)
-                self.versions[place] = row, start, us, End(above[0].sequence, ends_us, "t")
+                self.versions[place] = row, start, us, VersionEnd(above[0].sequence, ends_us, "t")
         known = [
             place
             for place, (_, _, _, end) in enumerate(self.versions)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from stream_jobs.cli import arguments
-from stream_jobs.cli.arguments import parsed
+from stream_jobs.run import arguments
+from stream_jobs.run.arguments import parsed
 
 
 def test_a_configuration_file_alone_means_run() -> None:

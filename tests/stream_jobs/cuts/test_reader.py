@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from connector.errors import MirrorError
-from stream_jobs.cli.cuts_command import show_cuts
+from connector.foundation.errors import MirrorError
 from stream_jobs.cuts import Cut, CutTable
+from stream_jobs.cuts.cut import CutStore
 from stream_jobs.cuts.reader import mirror_at
-from stream_jobs.cuts.store import CutStore
+from stream_jobs.delta.actions import Metadata
 from stream_jobs.delta.columns import Column
 from stream_jobs.delta.housekeeping import clean_log, write_checkpoint
-from stream_jobs.delta.local_storage import LocalStorage
-from stream_jobs.delta.metadata import Metadata
-from stream_jobs.delta.table import Change, DeltaTable
+from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.delta.table import DeltaTable, TableCommit
+from stream_jobs.run.cuts_command import show_cuts
 from stream_jobs.settings import KafkaSettings, MirrorSettings, Settings
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def put(storage: LocalStorage, table: DeltaTable, number: int = 1) -> None:
 def test_a_cut_names_path_and_version_for_any_reader(storage: LocalStorage) -> None:
     table = made(storage)
     put(storage, table, 1)
-    table.commit(Change(), "MERGE")
+    table.commit(TableCommit(), "MERGE")
     put(storage, table, 2)
 
     found = mirror_at(storage.root, gtid=f"{SERVER}:1")
@@ -111,7 +111,7 @@ def test_a_version_is_readable_as_long_as_the_log_leads_to_it(storage: LocalStor
     table = made(storage)
     put(storage, table, 1)
     for number in (2, 3):
-        table.commit(Change(), "MERGE")
+        table.commit(TableCommit(), "MERGE")
         put(storage, table, number)
         write_checkpoint(table)
     clean_log(table, table.snapshot.version + 10**13)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import ConfigError, MirrorError
+from connector.foundation.errors import ConfigError, MirrorError
 from stream_jobs.cuts import Cut, CutTable, cut_at, latest_cut, read_cuts
-from stream_jobs.cuts.store import CutStore
-from stream_jobs.delta.local_storage import LocalStorage
+from stream_jobs.cuts.cut import CutStore
+from stream_jobs.delta.storages import LocalStorage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.errors import CommitConflict
+from connector.foundation.errors import CommitConflict
 from stream_jobs.delta import compaction
-from stream_jobs.delta.table import Change
+from stream_jobs.delta.table import TableCommit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from stream_jobs.delta.compaction import Limits
+    from stream_jobs.delta.compaction import CompactionLimits
     from stream_jobs.delta.table import DeltaTable
 
 
-def compact(table: DeltaTable, key: Sequence[str], limits: Limits) -> int:
+def compact(table: DeltaTable, key: Sequence[str], limits: CompactionLimits) -> int:
     """Rewrite groups of files; return how many files were replaced, 0 if a writer was faster."""
     snapshot = table.snapshot
     groups = compaction.plan(snapshot.files.values(), limits)
@@ -29,7 +29,7 @@ def compact(table: DeltaTable, key: Sequence[str], limits: Limits) -> int:
     if not old:
         return 0
     try:
-        table.commit(Change(new=new, removed=old, data_change=False), "OPTIMIZE")
+        table.commit(TableCommit(new=new, removed=old, data_change=False), "OPTIMIZE")
     except CommitConflict:
         return 0
     return len(old)

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyroaring import BitMap
 
+from stream_jobs.delta.actions import Metadata
 from stream_jobs.delta.columns import new_columns
-from stream_jobs.delta.metadata import Metadata
 from stream_jobs.delta.parquet_file import live_rows, write_file
-from stream_jobs.delta.table import Change, DeltaTable
+from stream_jobs.delta.table import DeltaTable, TableCommit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from stream_jobs.delta.actions import DataFile
     from stream_jobs.delta.columns import Column
-    from stream_jobs.delta.data_file import DataFile
     from stream_jobs.delta.storage import Storage
 
 GEOMETRY = pa.struct([("wkb", pa.binary()), ("srid", pa.int64())])
@@ -94,13 +94,13 @@ class Sample:
     def append(self, ids: Iterable[int], **facts: Any) -> DataFile:
         """Commit a new file."""
         file = self.write(ids)
-        self.table.commit(Change(new=[file], **facts), "WRITE")
+        self.table.commit(TableCommit(new=[file], **facts), "WRITE")
         return file
 
     def kill(self, **positions: Iterable[int]) -> None:
         """Commit dead rows by the path of their file."""
         dead = {path: BitMap(found).serialize() for path, found in positions.items()}
-        self.table.commit(Change(dead=dead), "DELETE")
+        self.table.commit(TableCommit(dead=dead), "DELETE")
 
     def live(self) -> list[dict[str, Any]]:
         """The rows of the newest version, read from the log again, by id."""

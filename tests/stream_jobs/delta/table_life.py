@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import CommitConflict
+from connector.foundation.errors import CommitConflict
 from stream_jobs.delta.compaction import rewrite
 from stream_jobs.delta.housekeeping import clean_log, vacuum, write_checkpoint
 from stream_jobs.delta.log import now
-from stream_jobs.delta.table import Change, DeltaTable
+from stream_jobs.delta.table import DeltaTable, TableCommit
 from tests.stream_jobs.delta.sample import Sample
 
 if TYPE_CHECKING:
@@ -32,14 +32,14 @@ def live_through(storage: Storage, *left_behind: str) -> None:
     assert other is not None
     new = sample.append([100])
     with pytest.raises(CommitConflict):
-        other.commit(Change(domains={"a": "b"}), "WRITE")
+        other.commit(TableCommit(domains={"a": "b"}), "WRITE")
     assert other.refresh() == sample.table.snapshot
     write_checkpoint(sample.table)
     columns = sample.table.snapshot.columns
     old = list(sample.table.snapshot.files.values())
     one = rewrite(storage, sample.path, columns, old, ["id"])
     assert one is not None
-    sample.table.commit(Change(new=[one], removed=old, data_change=False), "OPTIMIZE")
+    sample.table.commit(TableCommit(new=[one], removed=old, data_change=False), "OPTIMIZE")
     write_checkpoint(sample.table)
     assert sample.ids() == [*range(1, 100, 2), 100]
     for name in left_behind:

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stream_jobs.delta.housekeeping import Cleaned, clean_up
-from stream_jobs.delta.local_storage import LocalStorage
-from stream_jobs.delta.retention import Retention
+from stream_jobs.delta.housekeeping import CleanupResult, Retention, clean_up
+from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.run.assembly import delta_properties
 from stream_jobs.settings import MirrorSettings
 from tests.stream_jobs.delta.sample import Sample
@@ -46,6 +45,6 @@ def test_a_table_is_cleaned_up_after_ten_checkpoints(sample: Sample, tmp_path: P
         cleaned.append(clean_up(sample.table))
     assert [place for place, found in enumerate(cleaned) if any(found)] == [48]
     # The last checkpoint is new: the one before it is the oldest that has to stay.
-    assert cleaned[48] == Cleaned(45 + 8, 1, 3)
+    assert cleaned[48] == CleanupResult(45 + 8, 1, 3)
     assert len(list(tmp_path.glob("t/_delta_log/*.checkpoint.parquet"))) == 4
     assert len(sample.live()) == 160

@@ -5,7 +5,8 @@ import json
 import pyarrow as pa
 import pytest
 
-from connector.errors import MirrorError
+from connector.foundation.errors import MirrorError
+from stream_jobs.delta.actions import Metadata
 from stream_jobs.delta.columns import (
     highest_id,
     new_columns,
@@ -13,7 +14,6 @@ from stream_jobs.delta.columns import (
     read_schema,
     write_schema,
 )
-from stream_jobs.delta.metadata import Metadata
 from tests.stream_jobs.delta.sample import GEOMETRY, HOSTILE, all_columns
 
 

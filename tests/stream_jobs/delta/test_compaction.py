@@ -7,16 +7,15 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap
 
+from stream_jobs.delta.actions import DataFile, Metadata
 from stream_jobs.delta.columns import new_columns
-from stream_jobs.delta.compaction import Limits, plan, rewrite
-from stream_jobs.delta.data_file import DataFile
+from stream_jobs.delta.compaction import CompactionLimits, plan, rewrite
 from stream_jobs.delta.deletion_vectors import DeletionVector
 from stream_jobs.delta.housekeeping import clean_log, is_checkpoint_due, vacuum, write_checkpoint
-from stream_jobs.delta.local_storage import LocalStorage
 from stream_jobs.delta.log import now
-from stream_jobs.delta.metadata import Metadata
 from stream_jobs.delta.parquet_file import live_rows, write_file
-from stream_jobs.delta.table import Change, DeltaTable
+from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.delta.table import DeltaTable, TableCommit
 from tests.stream_jobs.delta.other_writer import compact
 from tests.stream_jobs.delta.sample import Sample
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KB, MB = 1024, 1024 * 1024
-LIMITS = Limits(64 * MB, 256 * MB)
+LIMITS = CompactionLimits(64 * MB, 256 * MB)
 WEEK = 7 * 86_400_000
 
 
@@ -95,8 +94,8 @@ def test_the_parts_of_a_group_have_about_the_same_size() -> None:
 
 def test_the_budget_holds_unless_one_group_is_larger() -> None:
     files = [file(f"a{n}", 2 * MB) for n in range(8)] + [file(f"b{n}", 30 * KB) for n in range(8)]
-    assert names(plan(files, Limits(64 * MB, MB))) == [[f"b{n}" for n in range(8)]]
-    assert names(plan(files[:8], Limits(64 * MB, MB))) == [[f"a{n}" for n in range(8)]]
+    assert names(plan(files, CompactionLimits(64 * MB, MB))) == [[f"b{n}" for n in range(8)]]
+    assert names(plan(files[:8], CompactionLimits(64 * MB, MB))) == [[f"a{n}" for n in range(8)]]
 
 
 def test_files_of_different_partitions_or_tags_are_not_mixed() -> None:
@@ -115,7 +114,7 @@ def test_rows_are_kept_and_sorted_and_dead_ones_go_away(tmp_path: Path) -> None:
     new = rewrite(sample.storage, "t", sample.table.snapshot.columns, old, ["id"])
     assert new is not None
     assert (new.rows, new.bounds("c1")) == (4, (0, 5))
-    sample.table.commit(Change(new=[new], removed=old, data_change=False), "OPTIMIZE")
+    sample.table.commit(TableCommit(new=[new], removed=old, data_change=False), "OPTIMIZE")
     assert sample.live() == before
     data = live_rows(sample.storage, "t", new, sample.table.snapshot.columns[:1])
     assert data["id"].to_pylist() == [0, 1, 2, 5]
@@ -132,14 +131,14 @@ def test_rows_are_sorted_by_the_clustering_columns(tmp_path: Path) -> None:
     for start in range(8):
         part = data.slice(start // 2, 1) if start % 2 else data.slice(0, 0)
         new = write_file(storage, "t", columns, part, key=["a", *table.snapshot.clustering])
-        table.commit(Change(new=[new]), "WRITE")
+        table.commit(TableCommit(new=[new]), "WRITE")
     assert compact(table, ["a"], LIMITS) == 8
     (one,) = table.snapshot.files.values()
     assert live_rows(storage, "t", one, columns)["a"].to_pylist() == [1, 2, 0, 3]
     assert (one.bounds("c1"), one.bounds("c2"), one.bounds("c3")) == ((0, 3), ("x", "y"), (0, 2))
     renamed = [columns[0], columns[1]._replace(name="d")]
     metadata = table.snapshot.metadata.with_columns(renamed)
-    table.commit(Change(metadata=metadata), "ALTER TABLE")
+    table.commit(TableCommit(metadata=metadata), "ALTER TABLE")
     assert list(table.snapshot.clustering) == ["d"]
 
 
@@ -167,12 +166,12 @@ def test_a_table_equals_a_dictionary_through_everything(tmp_path: Path, seed: in
                 dead.setdefault(path, BitMap()).add(position)
         new = sample.write(kept)
         bitmaps = {path: bitmap.serialize() for path, bitmap in dead.items()}
-        sample.table.commit(Change(new=[new] if kept else [], dead=bitmaps), "MERGE")
+        sample.table.commit(TableCommit(new=[new] if kept else [], dead=bitmaps), "MERGE")
         place.update({number: (new.path, at) for at, number in enumerate(kept)})
         for group in plan(sample.table.snapshot.files.values(), LIMITS):
             columns = sample.table.snapshot.columns
             one = rewrite(sample.storage, "t", columns, group, ["id"])
-            change = Change(new=[one] if one else [], removed=group, data_change=False)
+            change = TableCommit(new=[one] if one else [], removed=group, data_change=False)
             sample.table.commit(change, "OPTIMIZE")
             gone = {file.path for file in group}
             moved = sorted(number for number, (path, _) in place.items() if path in gone)

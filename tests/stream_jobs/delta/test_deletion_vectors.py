@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
-from connector.errors import MirrorError
-from stream_jobs.delta import base85, deletion_vectors
+from connector.foundation.errors import MirrorError
+from stream_jobs.delta import deletion_vectors
 from stream_jobs.delta.deletion_vectors import DeletionVector, VectorFile
-from stream_jobs.delta.local_storage import LocalStorage
+from stream_jobs.delta.storages import LocalStorage
 
 # Each has a descriptor of Spark's and the ranges of its positions: start, end, step.
 GOLDEN = Path(__file__).parent / "golden"
@@ -118,13 +118,21 @@ def test_a_damaged_file_is_an_error_at_every_byte(tmp_path: Path) -> None:
     "vector",
     [
         DeletionVector("i", "not Z85 ", None, 6, 3),
-        DeletionVector("i", base85.encode(bytes(24)), None, 24, 3),
-        DeletionVector("i", base85.encode(struct.pack("<iqII", 1681511377, 2, 0, 0)), None, 20, 3),
-        DeletionVector("i", base85.encode(struct.pack("<iqII", 1681511377, 1, 0, 7)), None, 20, 3),
+        DeletionVector("i", deletion_vectors.encode_z85(bytes(24)), None, 24, 3),
+        DeletionVector(
+            "i", deletion_vectors.encode_z85(struct.pack("<iqII", 1681511377, 2, 0, 0)), None, 20, 3
+        ),
+        DeletionVector(
+            "i", deletion_vectors.encode_z85(struct.pack("<iqII", 1681511377, 1, 0, 7)), None, 20, 3
+        ),
         DeletionVector("p", "/somewhere/else.bin", 1, 24, 3),
         DeletionVector("u", "too short", 1, 24, 3),
         DeletionVector(
-            "i", base85.encode(deletion_vectors.encode(BitMap([1, 2, 3]))[:32]), None, 32, 4
+            "i",
+            deletion_vectors.encode_z85(deletion_vectors.encode(BitMap([1, 2, 3]))[:32]),
+            None,
+            32,
+            4,
         ),
     ],
 )
@@ -135,13 +143,13 @@ def test_what_is_not_a_vector_is_an_error(tmp_path: Path, vector: DeletionVector
 
 def test_z85_is_that_of_its_specification() -> None:
     content = bytes([0x86, 0x4F, 0xD2, 0x6F, 0xB5, 0x59, 0xF7, 0x5B])
-    assert base85.encode(content) == "HelloWorld"
-    assert base85.decode("HelloWorld") == content
+    assert deletion_vectors.encode_z85(content) == "HelloWorld"
+    assert deletion_vectors.decode_z85("HelloWorld") == content
     for wrong in ("Hello~", "Hell", "#####", "\u00e9aaaa"):
         with pytest.raises(ValueError, match=wrong):
-            base85.decode(wrong)
+            deletion_vectors.decode_z85(wrong)
 
 
 @given(st.binary().map(lambda content: content[: len(content) // 4 * 4]))
 def test_bytes_survive_z85(content: bytes) -> None:
-    assert base85.decode(base85.encode(content)) == content
+    assert deletion_vectors.decode_z85(deletion_vectors.encode_z85(content)) == content

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import ConfigError, MirrorError, mirror_tables
-from stream_jobs.delta.hdfs_storage import HdfsStorage
-from stream_jobs.delta.object_file import ObjectFile
+from connector.foundation.errors import ConfigError, MirrorError, mirror_tables
+from stream_jobs.delta.hdfs_storage import HdfsStorage, WebHdfs
+from stream_jobs.delta.storage import ObjectFile
 from stream_jobs.delta.storages import storage_of
-from stream_jobs.delta.webhdfs import WebHdfs
 from tests.length import FULL
 from tests.stream_jobs.delta.table_life import ADVICE, live_through
 from tests.stream_jobs.hdfs_server import HdfsServer

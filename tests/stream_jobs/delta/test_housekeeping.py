@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
-from connector.errors import CommitConflict, MirrorError
+from connector.foundation.errors import CommitConflict, MirrorError
 from stream_jobs.delta import deletion_vectors
 from stream_jobs.delta.housekeeping import (
-    Vacuumed,
+    Retention,
+    VacuumResult,
     clean_log,
     is_checkpoint_due,
     vacuum,
     write_checkpoint,
 )
-from stream_jobs.delta.local_storage import LocalStorage
 from stream_jobs.delta.log import now
 from stream_jobs.delta.parquet_file import live_rows
-from stream_jobs.delta.retention import Retention
-from stream_jobs.delta.table import Change, DeltaTable
+from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.delta.table import DeltaTable, TableCommit
 from tests.stream_jobs.delta.sample import Sample
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def test_a_checkpoint_has_one_removed_file_for_each_file_that_vacuum_finds(
     sample.kill(**{first.path: [8]})
     write_checkpoint(sample.table)
     assert sorted(tombstones(tmp_path, 11)).count(first.path) == 1
-    assert vacuum(sample.table, 99, now() + DAY) == Vacuumed(0, 0)
+    assert vacuum(sample.table, 99, now() + DAY) == VacuumResult(0, 0)
     assert vacuum(sample.table, 99, now() + 3 * DAY).files == 8
     assert sample.ids() == [8]
 
@@ -118,12 +118,12 @@ def test_a_file_that_is_restored_is_not_removed_in_the_checkpoint(
     file = sample.append(range(3))
     sample.kill(**{file.path: [0]})
     dead = sample.table.snapshot.files[file.path]
-    sample.table.commit(Change(removed=[dead]), "DELETE")
-    sample.table.commit(Change(new=[dead]), "RESTORE")
+    sample.table.commit(TableCommit(removed=[dead]), "DELETE")
+    sample.table.commit(TableCommit(new=[dead]), "RESTORE")
     write_checkpoint(sample.table)
     assert tombstones(tmp_path, 4) == []
     assert sample.ids() == [1, 2]
-    assert vacuum(sample.table, 9, now() + 9 * DAY) == Vacuumed(0, 0)
+    assert vacuum(sample.table, 9, now() + 9 * DAY) == VacuumResult(0, 0)
 
 
 def test_the_log_is_cleaned_up_to_an_old_checkpoint(sample: Sample, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_vacuum_deletes_what_no_version_in_the_retention_has(
     for checkpoint in (False, True):
         if checkpoint:
             write_checkpoint(sample.table)
-        assert vacuum(sample.table, 99, now() + DAY) == Vacuumed(0, 0)
+        assert vacuum(sample.table, 99, now() + DAY) == VacuumResult(0, 0)
         for file in old.files.values():  # the version before can be read
             assert live_rows(sample.storage, "t", file, old.columns).num_rows == 2
     later = now() + 2 * DAY + 1
@@ -173,8 +173,8 @@ def test_vacuum_deletes_what_a_crash_has_left_and_nothing_that_is_young(
         sample.storage.write(f"t/{name}", b"12")
     sample.storage.write(f"t/_delta_log/.0.json.{'f' * 32}.tmp", b"12")
     sample.storage.write("t/a=b/_c=d/part", b"12")
-    assert vacuum(sample.table, 99) == Vacuumed(0, 0)
-    assert vacuum(sample.table, 99, now() + 3 * DAY) == Vacuumed(4, 8)
+    assert vacuum(sample.table, 99) == VacuumResult(0, 0)
+    assert vacuum(sample.table, 99, now() + 3 * DAY) == VacuumResult(4, 8)
     assert sample.storage.read("t/_x/part") == b"12"
     assert sample.storage.read("t/.part.parquet.crc") == b"12"
     assert sample.ids() == [1]
@@ -183,10 +183,10 @@ def test_vacuum_deletes_what_a_crash_has_left_and_nothing_that_is_young(
 def test_a_short_retention_does_not_delete_files_of_a_running_batch(sample: Sample) -> None:
     properties = {"delta.deletedFileRetentionDuration": "interval 0 seconds"}
     metadata = sample.table.snapshot.metadata.with_properties(properties)
-    sample.table.commit(Change(metadata=metadata), "SET TBLPROPERTIES")
+    sample.table.commit(TableCommit(metadata=metadata), "SET TBLPROPERTIES")
     file = sample.write([1])
-    assert vacuum(sample.table, 99, now() + HOUR // 2) == Vacuumed(0, 0)
-    sample.table.commit(Change(new=[file]), "WRITE")
+    assert vacuum(sample.table, 99, now() + HOUR // 2) == VacuumResult(0, 0)
+    sample.table.commit(TableCommit(new=[file]), "WRITE")
     assert sample.ids() == [1]
 
 
@@ -200,9 +200,9 @@ def test_a_writer_that_slept_while_the_log_was_cleaned_is_told(sample: Sample) -
     # Version 1 is free again, but it is not the next one.
     assert sample.storage.read("t/_delta_log/00000000000000000001.json") is None
     with pytest.raises(CommitConflict):
-        sleeper.commit(Change(new=[sample.write([9])]), "WRITE")
+        sleeper.commit(TableCommit(new=[sample.write([9])]), "WRITE")
     assert sleeper.refresh() == sample.table.snapshot
-    sleeper.commit(Change(new=[sample.write([6])]), "WRITE")
+    sleeper.commit(TableCommit(new=[sample.write([6])]), "WRITE")
     assert sample.ids() == list(range(7))
 
 

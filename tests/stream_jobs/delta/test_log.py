@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from connector.errors import MirrorError
+from connector.foundation.errors import MirrorError
 from stream_jobs.delta.housekeeping import is_checkpoint_due, write_checkpoint
-from stream_jobs.delta.local_storage import LocalStorage
-from stream_jobs.delta.table import Change, DeltaTable
+from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.delta.table import DeltaTable, TableCommit
 from tests.stream_jobs.delta.sample import Sample
 
 if TYPE_CHECKING:
@@ -217,5 +217,5 @@ def test_removed_domains_and_unknown_actions_do_not_matter(sample: Sample, log: 
     snapshot = sample.table.refresh()
     assert snapshot.domains == {"b": "2"}
     assert snapshot.files == {file.path: file}
-    sample.table.commit(Change(), "NOTHING")
+    sample.table.commit(TableCommit(), "NOTHING")
     assert reopened(sample).snapshot == sample.table.snapshot

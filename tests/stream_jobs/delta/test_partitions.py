@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from connector.errors import MirrorError
+from connector.foundation.errors import MirrorError
+from stream_jobs.delta.actions import Metadata
 from stream_jobs.delta.columns import new_columns
-from stream_jobs.delta.local_storage import LocalStorage
-from stream_jobs.delta.metadata import Metadata
+from stream_jobs.delta.data_skipping import partition_rows
 from stream_jobs.delta.parquet_file import write_file
-from stream_jobs.delta.partitions import divide
-from stream_jobs.delta.table import Change, DeltaTable
+from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.delta.table import DeltaTable, TableCommit
 from tests.stream_jobs.delta.sample import HOSTILE, live
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ def test_each_value_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert [column.name for column in metadata.file_columns] == ["id"]
     new = [
         write_file(storage, "t", metadata.file_columns, rows, partition_values=values)
-        for values, rows in divide("t", metadata.columns, metadata.partition_columns, data)
+        for values, rows in partition_rows("t", metadata.columns, metadata.partition_columns, data)
     ]
-    table.commit(Change(new=new), "WRITE")
+    table.commit(TableCommit(new=new), "WRITE")
     assert sorted(file.rows for file in table.snapshot.files.values()) == [1, 1, 2]
     anew = DeltaTable.open(storage, "t")
     assert anew is not None
@@ -54,7 +54,7 @@ def test_rows_of_a_partition_keep_their_order() -> None:
     data = pa.table({"a": range(6), "p": [1, 2, 1, 2, 1, None], "q": list("xxyxxx")})
     found = [
         (values, rows["a"].to_pylist())
-        for values, rows in divide("t", metadata.columns, metadata.partition_columns, data)
+        for values, rows in partition_rows("t", metadata.columns, metadata.partition_columns, data)
     ]
     assert sorted(found, key=lambda item: item[1]) == [
         ({"c2": "1", "c3": "x"}, [0, 4]),
@@ -67,7 +67,9 @@ def test_rows_of_a_partition_keep_their_order() -> None:
 def test_a_table_without_partitions_is_not_divided() -> None:
     metadata = Metadata(new_columns([("a", pa.int64(), {})]))
     data = pa.table({"a": [1, 2]})
-    assert list(divide("t", metadata.columns, metadata.partition_columns, data)) == [({}, data)]
+    assert list(partition_rows("t", metadata.columns, metadata.partition_columns, data)) == [
+        ({}, data)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +81,7 @@ def test_a_column_whose_values_would_change_is_refused(
 ) -> None:
     columns = new_columns([("a", kind, {})])
     with pytest.raises(MirrorError) as error:
-        list(divide("shop/t", columns, ["a"], pa.table({"a": pa.array(values, kind)})))
+        list(partition_rows("shop/t", columns, ["a"], pa.table({"a": pa.array(values, kind)})))
     assert str(error.value) == (
         "[M516] shop/t: column a cannot partition the table; choose a column of integers, dates or "
         "decimals, or one of texts that are never empty"

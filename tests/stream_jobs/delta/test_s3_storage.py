@@ -12,13 +12,13 @@ import pyarrow as pa
 import pytest
 from deltalake import QueryBuilder
 
-from connector.errors import MirrorError, mirror_jobs
+from connector.foundation.errors import MirrorError, mirror_jobs
 from stream_jobs.delta import s3_storage
-from stream_jobs.delta.object_file import ObjectFile
 from stream_jobs.delta.parquet_file import live_rows
 from stream_jobs.delta.s3_storage import S3Storage
-from stream_jobs.quarantine.set_aside import Request, SetAside, TablesSetAside
-from stream_jobs.run.owner import Owner, Ownership
+from stream_jobs.delta.storage import ObjectFile
+from stream_jobs.run.job_state import Owner, Ownership
+from stream_jobs.tables.quarantine_files import QuarantinedTable, QuarantineFiles, ResumeRequest
 from tests.stream_jobs.bucket_server import reader_options, serve, variables
 from tests.stream_jobs.delta.sample import Sample, rows
 from tests.stream_jobs.delta.table_life import ADVICE, live_through
@@ -181,11 +181,11 @@ def test_the_owner_and_the_tables_set_aside_are_kept_in_a_bucket(storage: S3Stor
     with pytest.raises(MirrorError) as caught:
         first.check()
     assert caught.value.code == mirror_jobs.TAKEN_OVER
-    aside = TablesSetAside(storage, "s3://b")
-    record = SetAside(
+    aside = QuarantineFiles(storage, "s3://b")
+    record = QuarantinedTable(
         "shop.a.b", "a.b", "1", "2026", "M209", "why", 1, 7, {0: 3}, frozenset({(1, 7)})
     )
-    request = Request("shop.a.b", "1", frozenset({(1, 7)}), rebuild=True)
+    request = ResumeRequest("shop.a.b", "1", frozenset({(1, 7)}), rebuild=True)
     aside.put(record)
     aside.ask(request)
     assert (aside.records(), aside.requests()) == ({"shop.a.b": record}, {"shop.a.b": request})

@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from stream_jobs.delta import statistics as delta_statistics
+from stream_jobs.delta import data_skipping as delta_statistics
+from stream_jobs.delta.actions import DataFile
 from stream_jobs.delta.columns import new_columns
-from stream_jobs.delta.data_file import DataFile
-from stream_jobs.delta.statistics import write_statistics
+from stream_jobs.delta.data_skipping import write_statistics
 from tests.stream_jobs.delta.sample import TYPES, all_columns, rows
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import MirrorError, mirror_tables
-from stream_jobs.delta.local_storage import LocalStorage
-from tests.errors.texts import text_of
+from connector.foundation.errors import MirrorError, mirror_tables
+from stream_jobs.delta.storages import LocalStorage
+from tests.foundation.errors.texts import text_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

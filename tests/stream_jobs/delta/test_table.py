@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap
 
-from connector.errors import CommitConflict, MirrorError
+from connector.foundation.errors import CommitConflict, MirrorError
 from stream_jobs.delta import deletion_vectors
+from stream_jobs.delta.actions import Metadata
 from stream_jobs.delta.columns import new_columns
 from stream_jobs.delta.housekeeping import write_checkpoint
-from stream_jobs.delta.local_storage import LocalStorage
-from stream_jobs.delta.metadata import Metadata
 from stream_jobs.delta.parquet_file import live_rows, write_file
-from stream_jobs.delta.table import Change, DeltaTable
+from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.delta.table import DeltaTable, TableCommit
 from tests.stream_jobs.delta.sample import HOSTILE, Sample, live, rows
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def test_a_snapshot_does_not_change_when_the_table_does(sample: Sample) -> None:
 def test_the_second_writer_of_a_version_is_told(sample: Sample) -> None:
     other = DeltaTable.open(sample.storage, sample.path)
     assert other is not None
-    other.commit(Change(domains={"a": "b"}), "WRITE")
+    other.commit(TableCommit(domains={"a": "b"}), "WRITE")
     before = sample.table.snapshot
     with pytest.raises(CommitConflict) as error:
         sample.append([1])
@@ -126,8 +126,8 @@ def test_files_that_the_version_does_not_have_are_refused(sample: Sample, tmp_pa
     file = sample.append(range(3))
     sample.kill(**{file.path: [0]})
     for change in (
-        Change(removed=[file]),  # without its dead row
-        Change(dead={file.path + "x": BitMap([1]).serialize()}),
+        TableCommit(removed=[file]),  # without its dead row
+        TableCommit(dead={file.path + "x": BitMap([1]).serialize()}),
     ):
         path = [*change.dead, *(f.path for f in change.removed)][0]
         with pytest.raises(MirrorError) as error:
@@ -146,7 +146,9 @@ def test_a_crash_before_the_commit_changes_nothing(sample: Sample, tmp_path: Pat
     table = DeltaTable.open(LostPut(str(tmp_path)), sample.path)
     assert table is not None
     with pytest.raises(ConnectionError):
-        table.commit(Change(new=[sample.write([9])], dead={file.path: BitMap([0]).serialize()}), "")
+        table.commit(
+            TableCommit(new=[sample.write([9])], dead={file.path: BitMap([0]).serialize()}), ""
+        )
     assert len(list(tmp_path.glob("shop/t/*.bin"))) == 1
     assert sample.live() == before
     sample.kill(**{file.path: [1]})
@@ -156,12 +158,12 @@ def test_a_crash_before_the_commit_changes_nothing(sample: Sample, tmp_path: Pat
 def test_a_commit_whose_answer_was_lost_is_not_a_conflict(sample: Sample, tmp_path: Path) -> None:
     table = DeltaTable.open(RepeatedPut(str(tmp_path)), sample.path)
     assert table is not None
-    table.commit(Change(new=[sample.write([1])]), "WRITE")
+    table.commit(TableCommit(new=[sample.write([1])]), "WRITE")
     assert sample.ids() == [1]
     sample.table.refresh()
     sample.append([2])
     with pytest.raises(CommitConflict):
-        table.commit(Change(new=[sample.write([3])]), "WRITE")
+        table.commit(TableCommit(new=[sample.write([3])]), "WRITE")
 
 
 def test_a_commit_that_another_writer_has_overwritten_is_repeated(
@@ -173,7 +175,7 @@ def test_a_commit_that_another_writer_has_overwritten_is_repeated(
     sample.append([1], domains={"last": "1"})
     ours = tmp_path / "shop/t/_delta_log/00000000000000000002.json"
     ours.unlink()
-    other.commit(Change(domains={"theirs": "x"}), "OPTIMIZE")
+    other.commit(TableCommit(domains={"theirs": "x"}), "OPTIMIZE")
     with pytest.raises(CommitConflict) as error:
         sample.append([2], domains={"last": "2"})
     assert error.value.version == 2
@@ -212,7 +214,7 @@ def append_all(storage: LocalStorage, writer: int) -> int:
             (first, *_) = sorted(table.snapshot.files.values(), key=lambda file: -file.rows)
             dead = {first.path: BitMap([writer * COMMITS + number]).serialize()}
             try:
-                table.commit(Change(new=[file], dead=dead), "WRITE")
+                table.commit(TableCommit(new=[file], dead=dead), "WRITE")
                 break
             except CommitConflict:
                 conflicts += 1
@@ -247,7 +249,7 @@ def commit_until_killed(storage: LocalStorage, started: Any) -> None:
         columns = table.snapshot.metadata.file_columns
         file = write_file(storage, table.path, columns, rows([number]))
         dead = {path: BitMap([0]).serialize() for path in table.snapshot.files}
-        table.commit(Change(new=[file], dead=dead, domains={"last": str(number)}), "WRITE")
+        table.commit(TableCommit(new=[file], dead=dead, domains={"last": str(number)}), "WRITE")
         if number % 3 == 0:
             write_checkpoint(table)
 
@@ -287,7 +289,7 @@ def test_a_column_has_any_name(storage: LocalStorage, name: str) -> None:
     table = DeltaTable.create(storage, "t", Metadata(columns, {name: name}, description=name))
     data = pa.table({name: ["x", None], "a": ["y", name]})
     file = write_file(storage, "t", columns, data, key=[name], tags={name: name})
-    table.commit(Change(new=[file], domains={name: name}, transactions={name: 1}), name)
+    table.commit(TableCommit(new=[file], domains={name: name}, transactions={name: 1}), name)
     anew = DeltaTable.open(storage, "t")
     assert anew is not None
     assert anew.snapshot == table.snapshot
@@ -301,7 +303,7 @@ def test_columns_change_without_a_change_of_files(sample: Sample) -> None:
     first, second, *_ = metadata.columns
     added = new_columns([("int", pa.int32(), {})], metadata.last_id)
     columns = [*added, second._replace(name="id"), first._replace(name="tiny")]
-    change = Change(metadata=metadata.with_columns(columns).with_properties({"a": "b"}))
+    change = TableCommit(metadata=metadata.with_columns(columns).with_properties({"a": "b"}))
     sample.table.commit(change, "ALTER TABLE")
     assert sample.table.snapshot.configuration["a"] == "b"
     expected: list[dict[str, Any]] = [

@@ -10,10 +10,10 @@ from deltalake import write_deltalake
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_stack.demo.mirror_reader import read_mirror
-from stream_jobs.delta.local_storage import LocalStorage
-from stream_jobs.delta.storage import checked
-from stream_jobs.folders.paths import table_path
+from local_stack.demo.mirror import read_mirror
+from stream_jobs.delta.storage import checked_path
+from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.paths import table_path
 from stream_jobs.tables.mirror_table import mirror_path
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def test_special_names_are_encoded(database: str, table: str, path: str) -> None
 
 @given(names, names)
 def test_each_table_has_a_folder_below_the_one_of_its_database(database: str, table: str) -> None:
-    path = checked(table_path(database, table))
+    path = checked_path(table_path(database, table))
     first, second = path.split("/")
     assert max(len(first), len(second)) <= 255
     assert first[0] not in "._"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connector.errors import (
+from connector.foundation.errors import (
     mirror,
     mirror_choices,
     mirror_cuts,
@@ -10,8 +10,8 @@ from connector.errors import (
     mirror_records,
     mirror_tables,
 )
-from connector.errors.catalogue import codes
-from connector.errors.code import Scope
+from connector.foundation.errors.catalogue import codes
+from connector.foundation.errors.code import Scope
 
 ENDS_THE_JOB = (
     mirror.SPARK_FAILED,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import io
 
-from connector.errors import mirror_replica
-from connector.errors.message import Message
-from stream_jobs.replica.lines import Lines
+from connector.foundation.errors import mirror_replica
+from connector.foundation.errors.message import Message
+from stream_jobs.replica.loop import ReplicaLines
 
 
 def said(event: str, **facts: object) -> str:
     out = io.StringIO()
-    Lines(out, "console").write(event, **facts)
+    ReplicaLines(out, "console").write(event, **facts)
     # Without the time.
     return out.getvalue()[22:].rstrip("\n")
 
@@ -43,7 +43,7 @@ def test_a_cut_is_a_line_with_its_rows_and_its_lag() -> None:
 def test_what_is_waited_for_is_said() -> None:
     out = io.StringIO()
     message = Message(mirror_replica.COLLISION, {"server": "target db:3306", "number": 1213})
-    Lines(out, "console").wait(message, 0.5)
+    ReplicaLines(out, "console").wait(message, 0.5)
     assert out.getvalue()[22:] == (
         "[M914] target db:3306: another transaction holds rows that the replica writes (error "
         "1213); end programs that write to these tables; the cut is applied again; next attempt in "

@@ -10,10 +10,10 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from connector.errors import MirrorError, mirror
-from connector.errors.message import Message
-from stream_jobs.delta.local_storage import LocalStorage
-from stream_jobs.report.run_record import RunRecord
+from connector.foundation.errors import MirrorError, mirror
+from connector.foundation.errors.message import Message
+from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.run.job_state import RunRecord
 
 
 def main(root: Path) -> None:

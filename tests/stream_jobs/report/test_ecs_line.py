@@ -10,13 +10,12 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from connector.contract.ecs import facts_of
-from connector.errors import mirror
-from connector.errors.message import Message
-from stream_jobs.replica.lines import Lines
-from stream_jobs.report.status import StatusLines
-from stream_jobs.report.terminal import open_lines
-from stream_jobs.run.announcements import Announcements
+from connector.foundation.ecs import facts_of
+from connector.foundation.errors import mirror
+from connector.foundation.errors.message import Message
+from stream_jobs.replica.loop import ReplicaLines
+from stream_jobs.run.console_lines import open_lines
+from stream_jobs.run.status_lines import Notices, StatusLines
 
 if TYPE_CHECKING:
     import pytest
@@ -73,7 +72,7 @@ def test_an_idle_job_says_so_once_a_minute() -> None:
 
 def test_the_replica_has_the_same_names() -> None:
     out = io.StringIO()
-    lines = Lines(out, "json", "shop")
+    lines = ReplicaLines(out, "json", "shop")
     lines.write("idle", cut=3)
     lines.wait(Message(mirror.NO_MIRROR, {}), 0.5)
     idle, waiting = map(json.loads, out.getvalue().splitlines())
@@ -127,7 +126,7 @@ def test_what_takes_long_is_told_after_ten_seconds_and_then_once_a_minute(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     out = io.StringIO()
-    told = Announcements(StatusLines(out))
+    told = Notices(StatusLines(out))
     now = 0.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
     for second in range(0, 160, 5):

@@ -10,22 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from connector.errors import mirror
-from connector.errors.message import Message
-from stream_jobs.quarantine.set_aside import SetAside
-from stream_jobs.report.exposition import PREFIX, FiguresCollector
-from stream_jobs.report.figures import Figures
-from stream_jobs.report.metrics_server import healthz, readyz, status_page
-from stream_jobs.report.run_record import Failure
-from stream_jobs.tables.reports import BatchReport, TableReport, TableSource
-from tests.metrics.served import served_figures
+from connector.foundation.errors import mirror
+from connector.foundation.errors.message import Message
+from stream_jobs.run.job_state import RunFailure
+from stream_jobs.run.metrics import JobMetrics
+from stream_jobs.run.metrics_server import PREFIX, MetricsCollector, healthz, readyz, status_page
+from stream_jobs.tables.batch_report import BatchReport, TableReport, TableSource
+from stream_jobs.tables.quarantine_files import QuarantinedTable
+from tests.stream.metrics.served import served_figures
 
 PAGE = Path(__file__).parents[3] / "docs" / "mirror.md"
 TOPIC = "p.shop.orders"
 STATE = {"version": 3, "rows": 70, "dead_rows": 5, "files": 2, "bytes": 900}
 LABELS = 'database="shop",pipeline="p",table="orders"'
 
-ASIDE = SetAside(TOPIC, "shop.orders", "1", "2026-11-24T18:14:48+00:00", "M209", "why", 0, 7, {})
+ASIDE = QuarantinedTable(
+    TOPIC, "shop.orders", "1", "2026-11-24T18:14:48+00:00", "M209", "why", 0, 7, {}
+)
 OLD = replace(ASIDE, topic="p.shop.old", table="shop.old")
 
 
@@ -50,23 +51,23 @@ def report(seconds: float = 1.5, source_ts_ms: int | None = 90_000, **facts: int
     )
 
 
-def figures_at(started_at: float = 10.0) -> Figures:
-    return Figures("p", started_at=started_at)
+def figures_at(started_at: float = 10.0) -> JobMetrics:
+    return JobMetrics("p", started_at=started_at)
 
 
-def served(figures: Figures) -> dict[str, str]:
+def served(figures: JobMetrics) -> dict[str, str]:
     """Return name and labels of each figure with its value."""
-    return served_figures(FiguresCollector(figures), PREFIX)
+    return served_figures(MetricsCollector(figures), PREFIX)
 
 
-def complete() -> Figures:
+def complete() -> JobMetrics:
     figures = figures_at()
     figures.end_batch(report(seconds=1.5))
     figures.end_batch(report(seconds=7.0, rows=71))
     figures.note_offsets({TOPIC: {"0": 5}, "p.shop.log": {"0": 1}})
     figures.note_ends({TOPIC: {"0": 5}, "p.shop.log": {"0": 1}}, 100.0)
     figures.set_aside = lambda: {OLD.topic: OLD}
-    figures.failure = Failure("2026-11-24T18:14:48+00:00", "M502", "no space")
+    figures.failure = RunFailure("2026-11-24T18:14:48+00:00", "M502", "no space")
     return figures
 
 

@@ -13,12 +13,10 @@ from typing import Any
 
 import pytest
 
-from connector.errors import MirrorError, mirror, mirror_jobs
-from connector.errors.message import Message
-from stream_jobs.delta.local_storage import LocalStorage
-from stream_jobs.report.run_record import Failure, RunRecord
-from stream_jobs.run.job_status import job_status
-from stream_jobs.run.owner import Owner
+from connector.foundation.errors import MirrorError, mirror, mirror_jobs
+from connector.foundation.errors.message import Message
+from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.run.job_state import Owner, RunFailure, RunRecord, job_status
 
 MESSAGE = Message(mirror.SPARK_FAILED, {"kind": "KeyError", "said": "7"})
 OWNER = Owner.here("shop", "shop")
@@ -44,7 +42,7 @@ def test_a_run_that_failed_says_why_and_so_does_the_next_one(tmp_path: Path) -> 
     assert first.begin(OWNER.epoch) is None
     assert state(tmp_path) == {"state": "running", "missing": False, "failure": None}
     failure = first.failed(MESSAGE)
-    assert failure == Failure(failure.at, "M101", MESSAGE.text)
+    assert failure == RunFailure(failure.at, "M101", MESSAGE.text)
     assert state(tmp_path) == {"state": "failed", "missing": True, "failure": failure}
     assert of(tmp_path).begin(OWNER.epoch) == failure
     assert state(tmp_path) == {"state": "running", "missing": False, "failure": failure}

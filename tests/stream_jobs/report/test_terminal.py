@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from connector.errors import mirror
-from connector.errors.message import Message
-from stream_jobs.report.batch_line import duration
-from stream_jobs.report.status import StatusLines
-from stream_jobs.report.terminal import TerminalLines, open_lines
+from connector.foundation.errors import mirror
+from connector.foundation.errors.message import Message
+from stream_jobs.run.console_lines import TerminalLines, duration, open_lines
+from stream_jobs.run.status_lines import StatusLines
 
 STARTED: dict[str, Any] = {
     "name": "shop",

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connector.contract import Sequence
-from connector.errors import MirrorError
-from stream_jobs.schema.sequence import PackedSequence, PackedSequences
+from connector.foundation.contract import Sequence
+from connector.foundation.errors import MirrorError
+from stream_jobs.source.sequence import PackedSequence, PackedSequences
 
 sequences = st.builds(
     Sequence,

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.contract import COLUMN_TYPES, Sequence
-from connector.errors import MirrorError
-from stream_jobs.schema.column_types import ColumnType, type_text
-from stream_jobs.schema.sequence import PackedSequence
-from stream_jobs.schema.table_schema import TableSchema
+from connector.foundation.contract import COLUMN_TYPES, Sequence
+from connector.foundation.errors import MirrorError
+from stream_jobs.source.column_types import ColumnType, type_text
+from stream_jobs.source.sequence import PackedSequence
+from stream_jobs.source.table_schema import TableSchema
 from tests.stream_jobs.topics import column
 
 if TYPE_CHECKING:
-    from connector.contract import SchemaColumn
+    from connector.foundation.contract import SchemaColumn
 
 ID = column("id", "int", key=1)
 NAME = column("name", "varchar", length=80)

@@ -17,14 +17,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.record.memory_records import MemoryRecords
 
-from connector.errors import MirrorError, mirror_records
-from connector.records.record_batch import HEADER_BYTES
-from connector.records.record_reader import RecordColumns
-from stream_jobs.source import codecs, record_batches
-from stream_jobs.source.record_batches import AbortedTransaction, FetchedBytes, read_fetched
-from tests.errors.texts import text_of
-from tests.records.test_record_batch import Sample, samples
-from tests.records.test_record_reader import batch_of
+from connector.foundation.errors import MirrorError, mirror_records
+from connector.foundation.record_batch import HEADER_BYTES
+from connector.foundation.record_reader import RecordColumns
+from stream_jobs.source import record_batches
+from stream_jobs.source.record_batches import (
+    AbortedTransaction,
+    FetchResponse,
+    read_committed_records,
+)
+from tests.foundation.errors.texts import text_of
+from tests.foundation.test_record_batch import Sample, samples
+from tests.foundation.test_record_reader import batch_of
 
 COMMIT, ABORT = 1, 0
 TRANSACTIONAL, CONTROL = 0x10, 0x20
@@ -84,8 +88,8 @@ class Log:
 
     def read(self, first: int = 0, end: int | None = None) -> tuple[RecordColumns, int]:
         out = RecordColumns()
-        fetched = FetchedBytes("t", 3, bytes(self.data), tuple(self.aborted))
-        return out, read_fetched(fetched, first, self.end if end is None else end, out)
+        fetched = FetchResponse("t", 3, bytes(self.data), tuple(self.aborted))
+        return out, read_committed_records(fetched, first, self.end if end is None else end, out)
 
 
 def sample(value: bytes) -> Sample:
@@ -149,8 +153,8 @@ def test_a_batch_that_is_cut_off_is_left_for_the_next_fetch() -> None:
     log.append([sample(b"second")])
     for length in range(whole, len(log.data)):
         out = RecordColumns()
-        cut = FetchedBytes("t", 3, bytes(log.data[:length]), ())
-        assert read_fetched(cut, 0, 2, out) == 1
+        cut = FetchResponse("t", 3, bytes(log.data[:length]), ())
+        assert read_committed_records(cut, 0, 2, out) == 1
         assert out.values == [b"first"]
 
 
@@ -212,7 +216,7 @@ def test_a_batch_that_would_fill_the_memory_is_refused_with_its_offset(
     codec: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limit = 1 << 23
-    for module in (codecs, record_batches):
+    for module in (record_batches, record_batches):
         monkeypatch.setattr(module, "CONTENT_BYTES_MAX", limit)
     log = Log()
     log.append([sample(b"first")])

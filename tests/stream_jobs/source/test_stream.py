@@ -9,15 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connector.errors import ConfigError, MirrorError, mirror
-from stream_jobs.delta.local_storage import LocalStorage
-from stream_jobs.delta.storages import storage_of
-from stream_jobs.source.carried import CarriedError, carried_by
-from stream_jobs.source.offsets import limited
-from stream_jobs.source.topics import row_topics
+from connector.foundation.errors import ConfigError, MirrorError, mirror
+from stream_jobs.delta.storages import LocalStorage, storage_of
+from stream_jobs.source.offset_stream import SerializedError, deserialize_error
+from stream_jobs.source.topics import limit_offsets, row_topics
 
 if TYPE_CHECKING:
-    from stream_jobs.source.offsets import Offsets
+    from stream_jobs.source.topics import Offsets
 
 SECRET = "c" * 32
 parts = st.dictionaries(st.sampled_from("01234"), st.integers(0, 500), min_size=1)
@@ -28,7 +26,7 @@ def test_a_batch_has_about_the_limit_and_every_partition_gets_on(ends: Offsets, 
     begun = {topic: dict.fromkeys(offsets, 0) for topic, offsets in ends.items()}
     batches = 0
     while begun != ends:
-        end = limited(begun, ends, count)
+        end = limit_offsets(begun, ends, count)
         left = partitions = 0
         for topic, offsets in ends.items():
             for number, last in offsets.items():
@@ -45,20 +43,22 @@ def test_a_batch_has_about_the_limit_and_every_partition_gets_on(ends: Offsets, 
 
 def test_a_partition_that_ends_before_what_was_read_is_seen_where_its_table_is_applied() -> None:
     for count in (1, 100):
-        ends = limited({"p.a.b": {"0": 4711, "1": 5}}, {"p.a.b": {"0": 12, "1": 6}}, count)
+        ends = limit_offsets({"p.a.b": {"0": 4711, "1": 5}}, {"p.a.b": {"0": 12, "1": 6}}, count)
         assert ends == {"p.a.b": {"0": 12, "1": 6}}
-    assert limited({"gone": {"0": 5}}, {}, 100) == {"gone": {"0": 5}}
+    assert limit_offsets({"gone": {"0": 5}}, {}, 100) == {"gone": {"0": 5}}
 
 
 def test_an_error_is_found_in_any_text_that_carries_it() -> None:
     error = MirrorError(mirror.KAFKA_FAILED, servers=["a:1"], said="x")
-    text = f"Traceback (most recent call last):\n  {CarriedError(error, SECRET)}\n\tat org.apache"
-    carried = carried_by(text, SECRET)
+    text = (
+        f"Traceback (most recent call last):\n  {SerializedError(error, SECRET)}\n\tat org.apache"
+    )
+    carried = deserialize_error(text, SECRET)
     assert isinstance(carried, MirrorError)
     assert carried.text == error.text
-    assert carried_by("no error", SECRET) is None
+    assert deserialize_error("no error", SECRET) is None
     # Somebody else's text is never unpacked.
-    assert carried_by(text, "d" * 32) is None
+    assert deserialize_error(text, "d" * 32) is None
 
 
 def test_topics_of_tables_are_those_with_two_more_parts() -> None:

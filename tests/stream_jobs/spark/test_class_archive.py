@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from local_stack import java_runtime
-from stream_jobs.spark.class_archive import archive_options, shared_classes
+from stream_jobs.run.class_archive import archive_options, shared_classes
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from stream_jobs.spark.jvm_signals import ignoring_sigterm
+from stream_jobs.run.spark_session import ignoring_sigterm
 
 if TYPE_CHECKING:
     import pytest

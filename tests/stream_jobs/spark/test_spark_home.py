@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyspark
 
-from stream_jobs.spark.spark_home import started_from
+from stream_jobs.run.spark_session import spark_home
 
 if TYPE_CHECKING:
     import pytest
@@ -21,7 +21,7 @@ def test_spark_is_started_from_a_folder_without_an_archive_of_pyspark(
     folder = tmp_path / "own" / "spark"
     # The second time, the links are there.
     for _ in range(2):
-        with started_from(folder):
+        with spark_home(folder):
             home = Path(os.environ["SPARK_HOME"])
             assert home.parent == folder
             assert (home / "bin" / "spark-submit").is_file()
@@ -34,7 +34,7 @@ def test_a_spark_of_the_environment_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SPARK_HOME", "/opt/spark")
-    with started_from(tmp_path):
+    with spark_home(tmp_path):
         assert os.environ["SPARK_HOME"] == "/opt/spark"
     assert os.environ["SPARK_HOME"] == "/opt/spark"
     assert not list(tmp_path.iterdir())

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from connector.errors import SchemaUnfollowed, mirror
-from stream_jobs.schema.sequence import HI, LO, PackedSequence
-from stream_jobs.schema.table_schema import TableSchema
+from connector.foundation.errors import SchemaUnfollowed, mirror
+from stream_jobs.source.sequence import HI, LO, PackedSequence
+from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.column_changes import ColumnChange, all_columns, changed_columns
 from tests.stream_jobs.topics import column
 
 if TYPE_CHECKING:
-    from connector.contract import SchemaColumn
+    from connector.foundation.contract import SchemaColumn
 
 ID = column("id", "int", key=1)
 NAME = column("name", "varchar", length=80)

@@ -6,14 +6,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from stream_jobs.delta.columns import highest_id, read_schema, write_schema
-from stream_jobs.schema.sequence import HI, LO, PackedSequence
-from stream_jobs.schema.table_schema import TableSchema
-from stream_jobs.tables.column_changes import all_columns
-from stream_jobs.tables.kept_columns import kept_columns, renamed_columns
+from stream_jobs.source.sequence import HI, LO, PackedSequence
+from stream_jobs.source.table_schema import TableSchema
+from stream_jobs.tables.column_changes import all_columns, renamed_columns, retained_columns
 from tests.stream_jobs.topics import column
 
 if TYPE_CHECKING:
-    from connector.contract import SchemaColumn
+    from connector.foundation.contract import SchemaColumn
     from stream_jobs.delta.columns import Column
 
 ID = column("id", "int", key=1)
@@ -30,7 +29,7 @@ def followed(*lists: TableSchema) -> tuple[Column, ...]:
     """Go through the lists one by one, with the columns as the log has them."""
     columns = all_columns(lists[0])
     for older, newer in pairwise(lists):
-        found = kept_columns(columns, [older, newer], (), highest_id(columns)).columns
+        found = retained_columns(columns, [older, newer], (), highest_id(columns)).columns
         columns = read_schema("t", write_schema(found))
     assert [each.name for each in columns[-OWN:]] == [HI, LO]
     return columns[:-OWN]
@@ -61,7 +60,7 @@ def test_a_retired_column_makes_way_for_a_name_that_differs_in_upper_case_alone(
 def test_a_wider_type_keeps_the_column_also_in_several_steps_at_once() -> None:
     lists = [schema(ID, column("n", kind)) for kind in ("int", "bigint")]
     columns = all_columns(lists[0])
-    found = kept_columns(columns, [*lists, schema(ID, column("n", "bigint"), NAME)], (), 4)
+    found = retained_columns(columns, [*lists, schema(ID, column("n", "bigint"), NAME)], (), 4)
     assert [each.name for each in found.columns] == ["id", "n", "name", HI, LO]
     assert found.added == {"name"}
     assert found.widened == {"n"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_jobs.apply.facts import TablePart
-from stream_jobs.source.ranges import OffsetRange
-from stream_jobs.tables.plan import shares, spread
+from stream_jobs.apply.task_messages import TablePart
+from stream_jobs.source.client import OffsetRange
+from stream_jobs.tables.task_plan import distribute_parts, divide_work
 
 
 def part(topic: str, *records: int) -> TablePart:
@@ -25,7 +25,7 @@ def test_each_range_is_in_one_task_and_a_topic_once_in_each(
     given_parts: list[TablePart], tasks: int, whole: set[int]
 ) -> None:
     topics = frozenset(f"t{number}" for number in whole)
-    found = spread(given_parts, tasks, topics)
+    found = distribute_parts(given_parts, tasks, topics)
     assert 1 <= len(found) <= tasks
     ranges = [each for own in found for piece in own for each in piece.ranges]
     assert sorted(ranges) == sorted(each for piece in given_parts for each in piece.ranges)
@@ -37,7 +37,7 @@ def test_each_range_is_in_one_task_and_a_topic_once_in_each(
 
 @given(st.lists(st.integers(0, 1000)), st.integers(1, 8))
 def test_shares_have_about_the_same_size(sizes: list[int], tasks: int) -> None:
-    found = shares(list(enumerate(sizes)), tasks, lambda each: each[1])
+    found = divide_work(list(enumerate(sizes)), tasks, lambda each: each[1])
     assert sorted(each for own in found for each in own) == list(enumerate(sizes))
     assert len(found) <= tasks
     assert all(found)
@@ -47,16 +47,16 @@ def test_shares_have_about_the_same_size(sizes: list[int], tasks: int) -> None:
 
 
 def test_few_records_are_one_task() -> None:
-    assert len(spread([part("a", 50), part("b", 40)], 4)) == 1
+    assert len(distribute_parts([part("a", 50), part("b", 40)], 4)) == 1
 
 
 def test_many_small_tables_are_shared_out_whole() -> None:
-    found = spread([part(f"t{number}", 100, 100, 100) for number in range(40)], 4)
+    found = distribute_parts([part(f"t{number}", 100, 100, 100) for number in range(40)], 4)
     assert [len(own) for own in found] == [10, 10, 10, 10]
 
 
 def test_a_large_table_is_split_by_partitions() -> None:
-    found = spread([part("large", 50_000, 50_000), part("small", 10)], 2)
+    found = distribute_parts([part("large", 50_000, 50_000), part("small", 10)], 2)
     assert sorted(
         sum(each.end - each.start for p in own for each in p.ranges) for own in found
     ) == [

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_jobs.apply.facts import PartResult
-from stream_jobs.apply.last_change import LastChange
-from stream_jobs.schema.sequence import PackedSequence
-from stream_jobs.tables.progress import Progress
+from stream_jobs.apply.changes import LastChange
+from stream_jobs.apply.task_messages import PartResult
+from stream_jobs.source.sequence import PackedSequence
+from stream_jobs.tables.mirror_metadata import Progress
 
 sequences = st.builds(PackedSequence, st.integers(0, 2**63 - 1), st.integers(0, 2**63 - 1))
 partitions = st.integers(0, 9)

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import mirror_tables
-from stream_jobs.apply.facts import PartResult, Task
+from connector.foundation.errors import mirror_tables
 from stream_jobs.apply.key_index import IndexFolder
-from stream_jobs.delta.local_storage import LocalStorage
-from stream_jobs.delta.table import Change, DeltaTable
-from stream_jobs.schema.sequence import PackedSequence
-from stream_jobs.source.facts import KafkaFacts
+from stream_jobs.apply.task import run_task
+from stream_jobs.apply.task_messages import PartResult, Task
+from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.delta.table import DeltaTable, TableCommit
+from stream_jobs.source.sequence import PackedSequence
+from stream_jobs.source.topics import BrokerConfig
+from stream_jobs.tables.maintenance import ChangedTable, TableMaintenance
+from stream_jobs.tables.mirror_metadata import Progress
 from stream_jobs.tables.mirror_table import MirrorTable
-from stream_jobs.tables.progress import Progress
-from stream_jobs.tables.upkeep import KeptTable, Upkeep
-from stream_jobs.tasks.task import run_task
 from tests.stream_jobs.delta.sample import Sample
 
 if TYPE_CHECKING:
@@ -41,8 +41,10 @@ def do_upkeep(
     """Do what is due after a batch, and return the table."""
     own = MirrorTable(sample.table, Progress("schema", PackedSequence(0, 0), 1))
     index = IndexFolder("unused", 0)
-    template = Task(KafkaFacts((), 1.0, ()), sample.storage, index, "error", TARGET)
-    Upkeep(template, run, lambda: 2, 2, TARGET).after([KeptTable("topic", own, ("id",))])
+    template = Task(BrokerConfig((), 1.0, ()), sample.storage, index, "error", TARGET)
+    TableMaintenance(template, run, lambda: 2, 2, TARGET).after(
+        [ChangedTable("topic", own, ("id",))]
+    )
     return own.delta
 
 
@@ -85,9 +87,9 @@ def test_a_table_with_a_lost_file_fails_alone(sample: Sample, tmp_path: Path) ->
         sample.append([number])
     next(tmp_path.glob("t/*.parquet")).unlink()
     own = MirrorTable(sample.table, Progress("schema", PackedSequence(0, 0), 1))
-    template = Task(KafkaFacts((), 1.0, ()), sample.storage, IndexFolder("x", 0), "error", TARGET)
-    upkeep = Upkeep(template, run_here, lambda: 2, 2, TARGET)
-    failed = upkeep.after([KeptTable("topic", own, ("id",))])
+    template = Task(BrokerConfig((), 1.0, ()), sample.storage, IndexFolder("x", 0), "error", TARGET)
+    upkeep = TableMaintenance(template, run_here, lambda: 2, 2, TARGET)
+    failed = upkeep.after([ChangedTable("topic", own, ("id",))])
     assert {topic: error.code for topic, error in failed.items()} == {
         "topic": mirror_tables.FILE_MISSING
     }
@@ -98,7 +100,7 @@ def test_what_somebody_else_commits_meanwhile_stays(sample: Sample, tmp_path: Pa
         results = run_here(tasks)
         other = DeltaTable.open(sample.storage, sample.path)
         assert other is not None
-        other.commit(Change(domains={"a": "b"}), "WRITE")
+        other.commit(TableCommit(domains={"a": "b"}), "WRITE")
         return results
 
     for number in range(8):

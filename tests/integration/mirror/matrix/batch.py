@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stream_jobs.run.assembly import assemble
-from stream_jobs.source.client import KafkaClient
-from stream_jobs.source.ranges import OffsetRange
-from stream_jobs.source.stream import RangeReader
+from stream_jobs.run.assembly import batch_applier
+from stream_jobs.source.client import KafkaClient, OffsetRange
+from stream_jobs.source.offset_stream import RangeStreamReader
 from tests.integration.mirror.conftest import make_settings, run_in_process
 
 if TYPE_CHECKING:
@@ -22,8 +21,8 @@ def apply_all(bootstrap: str, prefix: str, folder: Path) -> dict[str, str]:
     kafka = settings.kafka
     client = KafkaClient(kafka.facts())
     try:
-        applier = assemble(settings, client, run_in_process, lambda: 2)
-        reader = RangeReader(kafka.facts(), prefix, _RECORDS, "no secret")
+        applier = batch_applier(settings, client, run_in_process, lambda: 2)
+        reader = RangeStreamReader(kafka.facts(), prefix, _RECORDS, "no secret")
         reader.prepareForTriggerAvailableNow()
         end = reader.latestOffset({}, reader.getDefaultReadLimit())
         rows = [row for part in reader.partitions({}, end) for row in part.ranges]

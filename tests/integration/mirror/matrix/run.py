@@ -17,7 +17,7 @@ import pymysql
 from kafka import TopicPartition
 
 from local_stack import MariadbServer, connect
-from local_stack.demo.json_lines import JsonLines
+from local_stack.demo.processes import JsonLines
 from tests.integration.harness import ConnectorProcess, consumer_of, topics_of, write_config
 from tests.integration.mirror.matrix.batch import apply_all
 from tests.integration.mirror.matrix.equality import differences_of

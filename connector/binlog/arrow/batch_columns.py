@@ -1,0 +1,279 @@
+"""The columns of a batch: where each row comes from, and the table's columns by Arrow's types.
+
+Every value is exact, or an error. A value that the Arrow type cannot hold, such as the date
+0000-00-00, is an error that names the column, unless dates are requested as text.
+
+=============================  ========================================================
+TINYINT … BIGINT               int8 … int64, uint8 … uint64; MEDIUMINT as INT
+YEAR, BIT                      uint16, uint64
+DECIMAL                        decimal128, above 38 digits decimal256
+FLOAT, DOUBLE                  float, double
+CHAR, VARCHAR, ENUM, SET       string; binary without a character set in the log, and
+                               uint64 for ENUM and SET without labels
+TEXT, JSON                     large_string
+BINARY, VARBINARY              binary; UUID and INET6 of MariaDB look like them
+BLOB                           large_binary
+DATE                           date32
+DATETIME, TIMESTAMP            timestamp[us], timestamp[us, UTC]
+TIME                           duration[us]
+GEOMETRY                       struct<srid: uint32, wkb: large_binary>
+VECTOR                         list<float>
+=============================  ========================================================
+
+https://arrow.apache.org/docs/python/api/datatypes.html
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+import pyarrow as pa
+from mypy_extensions import i64
+
+from connector.binlog.arrow.builder import (
+    ArrayBuilder,
+    DecimalBuilder,
+    DoubleBuilder,
+    FixedWidthBuilder,
+    FloatBuilder,
+    IntegerBuilder,
+    UnsignedBuilder,
+    VariableWidthBuilder,
+    YearBuilder,
+)
+from connector.binlog.arrow.temporal import (
+    DateBuilder,
+    Datetime2Builder,
+    DatetimeBuilder,
+    Time2Builder,
+    TimeBuilder,
+    Timestamp2Builder,
+    TimestampBuilder,
+)
+from connector.binlog.arrow.variable_size import (
+    BytesBuilder,
+    ConvertedBuilder,
+    EnumBuilder,
+    GeometryBuilder,
+    NamesBuilder,
+    PrintedBuilder,
+    SetBuilder,
+    Utf8Builder,
+    VectorBuilder,
+)
+from connector.binlog.columns.column import ColumnType, PrintedReader
+from connector.binlog.columns.decimal import DecimalReader
+from connector.binlog.columns.floats import DoubleReader, FloatReader, VectorReader
+from connector.binlog.columns.integers import (
+    BitReader,
+    EnumReader,
+    IntegerReader,
+    SetReader,
+    YearReader,
+)
+from connector.binlog.columns.strings import CharacterReader, GeometryReader, StringReader
+from connector.binlog.events.rows_header import DELETE, INSERT
+from connector.foundation.errors import DecodeError, log_arrow, log_values
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from connector.binlog.columns.column import Column, ColumnReader
+    from connector.binlog.event import Event
+    from connector.binlog.events.rows import RowsEvent
+
+
+_INTEGERS = {
+    "tinyint": (pa.int8(), pa.uint8()),
+    "smallint": (pa.int16(), pa.uint16()),
+    "mediumint": (pa.int32(), pa.uint32()),
+    "int": (pa.int32(), pa.uint32()),
+    "bigint": (pa.int64(), pa.uint64()),
+}
+_OTHERS = {
+    "year": pa.uint16(),
+    "bit": pa.uint64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "char": pa.string(),
+    "varchar": pa.string(),
+    "text": pa.large_string(),
+    "json": pa.large_string(),
+    "binary": pa.binary(),
+    "varbinary": pa.binary(),
+    "blob": pa.large_binary(),
+    "time": pa.duration("us"),
+    "geometry": pa.struct([("srid", pa.uint32()), ("wkb", pa.large_binary())]),
+    "vector": pa.list_(pa.float32()),
+}
+_DATES = {
+    "date": pa.date32(),
+    "datetime": pa.timestamp("us"),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+}
+_DECIMAL128_DIGITS_MAX = 38
+_DECIMAL_DIGITS_MAX = 65
+
+
+def arrow_type(column: Column, *, dates_as_text: bool) -> pa.DataType:
+    """Return the type for a column.
+
+    Raises DecodeError for a column without a type in Arrow.
+    """
+    kind = column.type_name
+    if kind in _INTEGERS:
+        return _INTEGERS[kind][column.unsigned]
+    if kind in _OTHERS:
+        return _OTHERS[kind]
+    if kind in ("enum", "set"):
+        return pa.uint64() if column.labels is None else pa.string()
+    if kind == "decimal":
+        return _decimal(column.precision or 0, column.scale or 0)
+    if kind in _DATES:
+        return pa.string() if dates_as_text else _DATES[kind]
+    raise DecodeError(log_arrow.NO_TYPE, type=kind)
+
+
+def _decimal(digits: int, scale: int) -> pa.DataType:
+    if not 0 < digits <= _DECIMAL_DIGITS_MAX:
+        raise DecodeError(log_values.DECIMAL_DIGITS, precision=digits, scale=scale)
+    make = pa.decimal128 if digits <= _DECIMAL128_DIGITS_MAX else pa.decimal256
+    return make(digits, scale)
+
+
+def array_builder(kind: pa.DataType, column: Column, reader: ColumnReader) -> ArrayBuilder:
+    """Return the builder that collects the values of a column, read by `reader`, in arrays."""
+    if isinstance(reader, CharacterReader):
+        return _text_builder(kind, column, reader)
+    if isinstance(reader, (EnumReader, SetReader)):
+        return _label_builder(kind, column, reader)
+    if isinstance(reader, BitReader):
+        return UnsignedBuilder(kind, ((column.length or 0) + 7) // 8, big_endian=True)
+    if isinstance(reader, GeometryReader):
+        return GeometryBuilder(kind, reader, column.metadata)
+    if isinstance(reader, VectorReader):
+        return VectorBuilder(kind, reader, column.metadata)
+    if isinstance(reader, DecimalReader):
+        return DecimalBuilder(kind, reader)
+    assert isinstance(reader, PrintedReader)
+    if kind in (pa.string(), pa.large_string()):
+        return PrintedBuilder(kind, reader)
+    if column.real_type in _TEMPORAL:
+        return _TEMPORAL[column.real_type](kind, reader, column.fraction or 0)
+    return _number_builder(kind, reader)
+
+
+def _text_builder(kind: pa.DataType, column: Column, reader: CharacterReader) -> ArrayBuilder:
+    if isinstance(reader, StringReader):
+        if column.binary:
+            return BytesBuilder(kind, reader.prefix, reader.pad)
+        if reader.utf8:
+            return Utf8Builder(kind, reader.prefix)
+    return ConvertedBuilder(kind, reader, binary=column.binary)
+
+
+def _label_builder(
+    kind: pa.DataType, column: Column, reader: EnumReader | SetReader
+) -> ArrayBuilder:
+    if column.labels is None:
+        return UnsignedBuilder(kind, column.stored_length, big_endian=False)
+    if isinstance(reader, EnumReader):
+        return EnumBuilder(kind, reader)
+    return SetBuilder(kind, reader, column.stored_length)
+
+
+def _number_builder(kind: pa.DataType, reader: PrintedReader) -> ArrayBuilder:
+    if isinstance(reader, FloatReader):
+        return FloatBuilder(kind, reader)
+    if isinstance(reader, DoubleReader):
+        return DoubleBuilder(kind, reader)
+    if isinstance(reader, YearReader):
+        return YearBuilder(kind, reader)
+    assert isinstance(reader, IntegerReader)
+    return IntegerBuilder(kind, reader)
+
+
+_TEMPORAL: dict[int, Callable[[pa.DataType, PrintedReader, int], ArrayBuilder]] = {
+    ColumnType.DATE: DateBuilder,
+    ColumnType.NEWDATE: DateBuilder,
+    ColumnType.TIMESTAMP2: Timestamp2Builder,
+    ColumnType.DATETIME2: Datetime2Builder,
+    ColumnType.TIME2: Time2Builder,
+    ColumnType.TIMESTAMP: TimestampBuilder,
+    ColumnType.DATETIME: DatetimeBuilder,
+    ColumnType.TIME: TimeBuilder,
+}
+
+
+_OP: Final = pa.field("_op", pa.string(), nullable=False)
+_IMAGE: Final = pa.field("_image", pa.string(), nullable=False)
+_FILE: Final = pa.field("_file", pa.string(), nullable=False)
+_POS: Final = pa.field("_pos", pa.uint64(), nullable=False)
+_GTID: Final = pa.field("_gtid", pa.string())
+_TIMESTAMP: Final = pa.field("_timestamp", pa.timestamp("us", tz="UTC"), nullable=False)
+_SEQ: Final = pa.field("_seq", pa.uint64(), nullable=False)
+_ABSENT: Final = pa.field("_absent", pa.list_(pa.string()))
+CHANGE: Final = [_OP, _IMAGE, _FILE, _POS, _GTID, _TIMESTAMP, _SEQ, _ABSENT]
+CHANGE_NAMES: Final = frozenset(field.name for field in CHANGE)
+
+_MICROSECONDS: Final = 1_000_000
+
+
+@final
+class ChangeColumns:
+    """The columns, and the values that the images of the current event share."""
+
+    def __init__(self) -> None:
+        self._op = VariableWidthBuilder(_OP.type)
+        self._image = VariableWidthBuilder(_IMAGE.type)
+        self._file = VariableWidthBuilder(_FILE.type)
+        self._pos = FixedWidthBuilder(_POS.type)
+        self._gtid = VariableWidthBuilder(_GTID.type)
+        self._timestamp = FixedWidthBuilder(_TIMESTAMP.type)
+        self._seq = FixedWidthBuilder(_SEQ.type)
+        self._absent = NamesBuilder(_ABSENT.type)
+        self.builders: list[ArrayBuilder] = [  # in the order of the columns
+            self._op,
+            self._image,
+            self._file,
+            self._pos,
+            self._gtid,
+            self._timestamp,
+            self._seq,
+            self._absent,
+        ]
+        self._op_text = b""
+        self._file_name = ""
+        self._file_text = b""
+        self._event_pos: i64 = 0
+        self._gtid_text: bytes | None = None
+        self._microseconds: i64 = 0
+
+    def begin(self, event: Event, rows: RowsEvent, gtid: bytes | None) -> None:
+        """Expect images of this event."""
+        kind = rows.kind
+        self._op_text = b"insert" if kind is INSERT else b"delete" if kind is DELETE else b"update"
+        if event.file != self._file_name:
+            self._file_name = event.file
+            self._file_text = event.file.encode()
+        self._event_pos = event.position
+        self._gtid_text = gtid
+        self._microseconds = i64(event.header.timestamp) * _MICROSECONDS
+
+    def append(self, image: bytes, absent: list[bytes], seq: i64, row: i64) -> None:
+        """Add a row for an image of the event; the columns in `absent` are not in the image."""
+        self._op.append_bytes(self._op_text)
+        self._image.append_bytes(image)
+        self._file.append_bytes(self._file_text)
+        self._pos.append_int64(self._event_pos)
+        gtid = self._gtid_text
+        if gtid is None:
+            self._gtid.append_null(row)
+        else:
+            self._gtid.append_bytes(gtid)
+        self._timestamp.append_int64(self._microseconds)
+        self._seq.append_int64(seq)
+        if absent:
+            self._absent.append_names(absent)
+        else:
+            self._absent.append_null(row)

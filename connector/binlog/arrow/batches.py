@@ -1,0 +1,396 @@
+"""Changed rows become Arrow record batches, each for one table with one definition.
+
+Each row image is a row of the batch, so an update is two rows. The columns of the change come
+first, then those of the table, whose types are in `batch_columns`:
+
+==============  =================================================================
+`_op`           insert, update, delete
+`_image`        before, after
+`_file`, `_pos`  of the event that holds the row
+`_gtid`         of its transaction; null without one
+`_timestamp`    when its statement began, UTC
+`_seq`          counts the rows of the transaction, from 0; both images have one
+`_absent`       names of the columns that the image leaves out; they are null only
+                for this reason; null if no column is absent
+==============  =================================================================
+
+Batches of one table come in the order of the log, and a table that is altered begins a new batch.
+
+https://arrow.apache.org/docs/python/generated/pyarrow.RecordBatch.html
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple, final
+
+import pyarrow as pa
+
+from connector.binlog.arrow.batch_columns import (
+    CHANGE,
+    CHANGE_NAMES,
+    ChangeColumns,
+    array_builder,
+    arrow_type,
+)
+from connector.binlog.arrow.builder import ArrayBuilder, ArrowValueError, VariableWidthBuilder
+from connector.binlog.columns.json import JsonDiffsReader, with_diffs_applied
+from connector.binlog.columns.row_images import bitmap_length, column_error, is_set
+from connector.binlog.payload_reader import PayloadReader
+from connector.binlog.table_filter import TableFilter
+from connector.binlog.transactions.transaction import changed_rows_in, column_names
+from connector.foundation.errors import ConfigError, DecodeError, EventError, arguments, log_arrow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from mypy_extensions import i64
+
+    from connector.binlog.columns.column import Value
+    from connector.binlog.event import Event
+    from connector.binlog.events.rows import RowsEvent
+    from connector.binlog.events.table_map import TableMapEvent
+    from connector.binlog.transactions.transaction import Transaction
+
+
+# Bitmaps of columns that are cached; with binlog_row_image=MINIMAL there may be many.
+_LAYOUTS_MAX: Final = 64
+
+
+@final
+class _Layout:
+    """Which columns of the table an image holds."""
+
+    def __init__(self, indexes: list[int], columns: list[ArrayBuilder], names: list[str]) -> None:
+        self.indexes = indexes
+        self.columns = [columns[index] for index in indexes]
+        self.nulls_length = bitmap_length(len(indexes))
+        absent = sorted(set(range(len(columns))).difference(indexes))
+        self.absent = [columns[index] for index in absent]
+        self.absent_names = [names[index].encode() for index in absent]
+
+
+@final
+class TableRows:
+    """Rows of one table with one definition, stored by column."""
+
+    def __init__(self, rows: RowsEvent, *, dates_as_text: bool) -> None:
+        """Expect rows with the definition of an event's table map.
+
+        Raises EventError for a column that Arrow has no type for, or that cannot be read,
+        ConfigError for one with a name that every batch has.
+        """
+        table_map = rows.table_map
+        self.database = table_map.schema
+        self.name = table_map.table
+        self.count: i64 = 0  # images held
+        self.bytes: i64 = 0  # bytes of their events
+        self.more = False  # whether the current event has rows that have not been read
+        self.seq: i64 = 0  # number of the next row
+        self._rows = rows
+        self._table_map = table_map
+        self._names = column_names(table_map)
+        types = self._types(dates_as_text=dates_as_text)
+        fields = [pa.field(name, kind) for name, kind in zip(self._names, types, strict=True)]
+        self._schema = pa.schema([*CHANGE, *fields])
+        self._change = ChangeColumns()
+        self._columns = self._builders(types)
+        self._layouts: dict[bytes, _Layout] = {}
+        self._images = rows.images()
+        self._before: _Layout | None = None
+        self._after: _Layout | None = None
+
+    def takes(self, table_map: TableMapEvent) -> bool:
+        """Return whether rows with this definition fit into the same batch."""
+        if table_map is self._table_map:
+            return True
+        if table_map.columns != self._table_map.columns:
+            return False
+        self._table_map = table_map
+        return True
+
+    def begin(self, event: Event, rows: RowsEvent, gtid: bytes | None, seq: i64) -> None:
+        """Expect the rows of an event; its first row is number `seq` of the transaction.
+
+        Raises EventError if no row can be read.
+        """
+        self._rows = rows
+        self._change.begin(event, rows, gtid)
+        self._before = self._layout(rows.before_columns_present)
+        self._after = self._layout(rows.after_columns_present)
+        self._images = rows.images()
+        try:
+            self.more = rows.has_lone_row() or self._images.offset < self._images.end
+        except DecodeError as error:
+            raise rows.unreadable(error) from error
+        self.bytes += rows.rows_length
+        self.seq = seq
+
+    def read(self, limit: i64) -> i64:
+        """Read rows of the event: up to so many images, but at least one row; return the count.
+
+        Raises EventError for a row that cannot be read, or a value that Arrow cannot hold.
+        """
+        first = self.count
+        images = self._images
+        while self.more:
+            self._append_row(images)
+            self.more = images.offset < images.end
+            if self.count - first >= limit:
+                break
+        return self.count - first
+
+    def batch(self) -> pa.RecordBatch:
+        """Return the rows as a batch, and drop them."""
+        builders = [*self._change.builders, *self._columns]
+        arrays = [builder.finish(self.count) for builder in builders]
+        self.count = 0
+        self.bytes = 0
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def _types(self, *, dates_as_text: bool) -> list[pa.DataType]:
+        types: list[pa.DataType] = []
+        for name, column in zip(self._names, self._table_map.columns, strict=True):
+            if name in CHANGE_NAMES:
+                raise ConfigError(
+                    arguments.COLUMN_OF_BATCH,
+                    table=f"{self._table_map.schema}.{self._table_map.table}",
+                    column=name,
+                )
+            try:
+                types.append(arrow_type(column, dates_as_text=dates_as_text))
+            except DecodeError as error:
+                raise self._refused(name, error) from error
+        return types
+
+    def _builders(self, types: list[pa.DataType]) -> list[ArrayBuilder]:
+        try:
+            readers = self._rows.plan.readers
+        except DecodeError as error:
+            raise self._rows.unreadable(error) from error
+        columns = zip(types, self._table_map.columns, readers, strict=True)
+        return [array_builder(kind, column, reader) for kind, column, reader in columns]
+
+    def _layout(self, columns_present: bytes | None) -> _Layout | None:
+        if columns_present is None:
+            return None
+        layout = self._layouts.get(columns_present)
+        if layout is None:
+            indexes = self._table_map.row_plan.indexes(columns_present)
+            layout = _Layout(indexes, self._columns, self._names)
+            if len(self._layouts) < _LAYOUTS_MAX:
+                self._layouts[columns_present] = layout
+        return layout
+
+    def _append_row(self, images: PayloadReader) -> None:
+        before = self._before
+        after = self._after
+        start = images.offset
+        if before is not None:
+            self._append(b"before", images, before)
+        if after is None:
+            pass
+        elif self._rows.partial:
+            assert before is not None
+            image = PayloadReader(images.data, start, images.end)
+            values = self._rows.plan.read_image(image, before.indexes)
+            self._append_partial(images, after, values)
+        else:
+            self._append(b"after", images, after)
+        self.seq += 1
+
+    def _append(self, image: bytes, images: PayloadReader, layout: _Layout) -> None:
+        """Read the next image."""
+        row = self.count
+        data = images.data
+        number: i64 = -1  # of the columns that the image holds
+        try:
+            nulls = images.take(layout.nulls_length)
+            number = 0
+            for column in layout.columns:
+                bits: i64 = data[nulls + (number >> 3)]  # `is_set`, without a call for each column
+                if bits >> (number & 7) & 1:
+                    column.append_null(row)
+                else:
+                    column.append(images)
+                number += 1
+        except DecodeError as error:
+            raise self._unread(layout, number, error) from error
+        self._end(image, layout)
+
+    def _append_partial(self, images: PayloadReader, layout: _Layout, before: list[Value]) -> None:
+        """Read the next image, the after image of the row that was `before`."""
+        data = images.data
+        number: i64 = -1  # of the columns that the image holds
+        try:
+            readers = self._rows.plan.partial_readers(images)
+            nulls = images.take(layout.nulls_length)
+            number = 0
+            for index in layout.indexes:
+                column = layout.columns[number]
+                reader = readers[index]
+                if is_set(data, nulls, number):
+                    column.append_null(self.count)
+                elif isinstance(reader, JsonDiffsReader):
+                    _append_document(column, before[index], reader.read(images))
+                else:
+                    column.append(images)
+                number += 1
+        except DecodeError as error:
+            raise self._unread(layout, number, error) from error
+        self._end(b"after", layout)
+
+    def _end(self, image: bytes, layout: _Layout) -> None:
+        """End a row whose columns have all been read."""
+        row = self.count
+        for column in layout.absent:
+            column.append_null(row)
+        self._change.append(image, layout.absent_names, self.seq, row)
+        self.count = row + 1
+
+    def _unread(self, layout: _Layout, number: i64, error: DecodeError) -> EventError:
+        """Return the error for column `number` of an image; below 0, for no column."""
+        if number < 0:
+            return self._rows.unreadable(error)
+        index = layout.indexes[number]
+        if isinstance(error, ArrowValueError):
+            return self._refused(self._names[index], error)
+        return self._rows.unreadable(column_error(self._table_map.columns[index], index, error))
+
+    def _refused(self, column: str, error: DecodeError) -> EventError:
+        return self._rows.unreadable(DecodeError(log_arrow.COLUMN, column=column, why=error))
+
+
+def _append_document(column: ArrayBuilder, before: Value, diffs: Value) -> None:
+    """Append the document before with its changes applied."""
+    assert isinstance(column, VariableWidthBuilder)
+    document = with_diffs_applied(before, diffs)
+    if not isinstance(document, str):
+        raise ArrowValueError(log_arrow.NO_DOCUMENT)
+    column.append_bytes(document.encode())
+
+
+# Bytes of the events whose rows are held.
+_BYTES_MAX = 64 * 1024 * 1024
+
+
+class ArrowBatch(NamedTuple):
+    """Rows of one table."""
+
+    database: str
+    table: str
+    batch: pa.RecordBatch
+
+
+def arrow_batches(
+    transactions: Iterable[Transaction],
+    tables: Sequence[str] | None,
+    *,
+    batch_rows: int,
+    dates_as_text: bool,
+) -> Iterator[ArrowBatch]:
+    """Yield the changed rows of `tables`; see `BinlogReader.to_arrow`.
+
+    Raises EventError for a value that Arrow cannot hold, ConfigError for a column whose name is one
+    of the names above.
+    """
+    held = _Held(
+        None if tables is None else TableFilter(tables),
+        batch_rows=batch_rows,
+        dates_as_text=dates_as_text,
+    )
+    for transaction in transactions:
+        gtid: bytes | None = None
+        seq: i64 = 0
+        while (event := transaction.next_event()) is not None:
+            rows = changed_rows_in(event)
+            if rows is None:
+                continue
+            table = held.table(rows)
+            if table is None:
+                seq += rows.count()
+                continue
+            if held.altered is not None:
+                yield held.end_altered()
+            if gtid is None and transaction.gtid is not None:
+                gtid = str(transaction.gtid).encode()
+            table.begin(event, rows, gtid, seq)
+            held.bytes += rows.rows_length
+            while table.more:
+                held.rows += table.read(held.room)
+                if held.full:
+                    yield held.largest()
+            seq = table.seq
+    yield from held.rest()
+
+
+class _Held:
+    """The rows of all tables that are not in a batch yet."""
+
+    def __init__(
+        self, followed: TableFilter | None, *, batch_rows: int, dates_as_text: bool
+    ) -> None:
+        self.rows: i64 = 0  # row images
+        self.bytes: i64 = 0  # bytes of their events
+        # Rows of tables that have a new definition now; these must be returned first.
+        self.altered: TableRows | None = None
+        self._followed = followed
+        self._batch_rows: i64 = batch_rows
+        self._dates_as_text = dates_as_text
+        self._tables: dict[tuple[str, str], TableRows] = {}
+        self._latest_map: TableMapEvent | None = None
+        self._latest: TableRows | None = None
+
+    @property
+    def full(self) -> bool:
+        """Whether a batch must be returned now."""
+        return self.rows >= self._batch_rows or self.bytes >= _BYTES_MAX
+
+    @property
+    def room(self) -> i64:
+        """Number of images that fit before a batch is due."""
+        return 0 if self.bytes >= _BYTES_MAX else self._batch_rows - self.rows
+
+    def table(self, rows: RowsEvent) -> TableRows | None:
+        """Return the `TableRows` for `rows`; None for a table that is not followed."""
+        table_map = rows.table_map
+        if table_map is not self._latest_map:
+            self._latest = self._find(rows)
+            self._latest_map = table_map
+        return self._latest
+
+    def end_altered(self) -> ArrowBatch:
+        """Return the rows of the older definition of an altered table."""
+        ended = self.altered
+        assert ended is not None
+        self.altered = None
+        return self._batch(ended)
+
+    def largest(self) -> ArrowBatch:
+        """Return the largest batch, which frees the most memory."""
+        return self._batch(max(self._tables.values(), key=lambda table: (table.bytes, table.count)))
+
+    def rest(self) -> Iterator[ArrowBatch]:
+        """Yield the remaining batches."""
+        for table in self._tables.values():
+            if table.count:
+                yield self._batch(table)
+
+    def _find(self, rows: RowsEvent) -> TableRows | None:
+        table_map = rows.table_map
+        followed = self._followed
+        if followed is not None and not followed.follows(table_map.schema, table_map.table):
+            return None
+        name = (table_map.schema, table_map.table)
+        known = self._tables.get(name)
+        if known is not None and known.takes(table_map):
+            return known
+        table = TableRows(rows, dates_as_text=self._dates_as_text)
+        if known is not None and known.count:
+            self.altered = known
+        self._tables[name] = table
+        return table
+
+    def _batch(self, table: TableRows) -> ArrowBatch:
+        self.rows -= table.count
+        self.bytes -= table.bytes
+        return ArrowBatch(table.database, table.name, table.batch())

@@ -1,1 +1,0 @@
-"""MySQL's character sets and collations."""

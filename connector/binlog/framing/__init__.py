@@ -1,1 +1,0 @@
-"""The header and the checksum of every event, and the format of a log."""

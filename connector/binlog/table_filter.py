@@ -1,0 +1,188 @@
+"""Which tables are followed: `database.table` patterns with `*`, `?` and `[…]`.
+
+Helper tables of gh-ost and pt-online-schema-change for a followed table are not followed, unless a
+pattern names them without a wildcard.
+
+Neither are sequences of MariaDB. The server keeps a sequence as a table of one row, and logs each
+new state as an INSERT. `CREATE SEQUENCE` and the statements after it do not say more, so a sequence
+is known by its columns, which no other table has.
+
+https://mariadb.com/docs/server/reference/sql-structure/sequences/sequence-overview
+"""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Final, final
+
+from mypy_extensions import mypyc_attr
+
+from connector.foundation.errors import ConfigError, pipeline_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from connector.binlog.events.table_map import TableMapEvent
+
+
+_COLUMNS: Final = (
+    "next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment",
+    "cache_size", "cycle_option", "cycle_count",
+)  # fmt: skip
+
+
+def is_sequence(table_map: TableMapEvent) -> bool:
+    """Return whether the log names the columns of a sequence, in their order."""
+    columns = table_map.columns
+    return len(columns) == len(_COLUMNS) and all(
+        column.name == name and not column.nullable and not column.primary_key
+        for column, name in zip(columns, _COLUMNS, strict=True)
+    )
+
+
+# Names are small and few; but a source that creates tables all the time must not fill the memory.
+_KNOWN_MAX: Final = 10_000
+
+_ANY: Final = frozenset("*?[")
+
+_GHOST = re.compile(r"([_~])(.+?)(?:_\d{14})?_(gho|ghc|del)", re.DOTALL)
+_PERCONA = re.compile(r"(_+)(.+)_(new|old)", re.DOTALL)
+
+# The servers keep their internal state here; it is not replicated data.
+SYSTEM_DATABASES = frozenset({"information_schema", "mysql", "performance_schema", "sys"})
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class TableListener:
+    """Gets each fact about a table that is not published; this base class does nothing."""
+
+    def table_left_out(self, database: str, table: str) -> None:
+        """A table is not followed, because an online schema change created it."""
+
+    def sequence_left_out(self, database: str, table: str) -> None:
+        """Rows of a followed name are the state of a sequence, and are not published."""
+
+
+@final
+class TableFilter:
+    """Decides, once for each table, whether its changes are published."""
+
+    def __init__(
+        self,
+        include: Sequence[str],
+        exclude: Sequence[str] = (),
+        listener: TableListener | None = None,
+        *,
+        ignores_case: bool = False,
+    ) -> None:
+        """Follow tables that match a pattern of `include` and none of `exclude`.
+
+        System databases match only a pattern that names them without a wildcard. `listener` hears
+        of tables of online schema changes. With `ignores_case`, the server does not tell names by
+        their case, and neither do the patterns. Raises ConfigError for what is no pattern.
+        """
+        self._ignores_case = ignores_case
+        if ignores_case:
+            include = [pattern.lower() for pattern in include]
+            exclude = [pattern.lower() for pattern in exclude]
+        self._include = [_split(pattern) for pattern in include]
+        self._exclude = [_split(pattern) for pattern in exclude]
+        self._known: dict[tuple[str, str], bool] = {}
+        # Sequences that the listener has heard of.
+        self._sequences: dict[tuple[str, str], None] = {}
+        # Tables whose changes foreign keys may cascade to followed ones.
+        self.parents: frozenset[tuple[str, str]] = frozenset()
+        self._listener = TableListener() if listener is None else listener
+
+    def follows(self, database: str, table: str) -> bool:
+        """Return whether changes of `database.table` are published."""
+        name = (database, table)
+        followed = self._known.get(name)
+        if followed is None:
+            if len(self._known) >= _KNOWN_MAX:
+                self._known.clear()
+            followed = self._known[name] = self._decide(database, table)
+        return followed
+
+    def reads(self, database: str, table: str) -> bool:
+        """Return whether changes of `database.table` are read, published or not."""
+        return self.follows(database, table) or (database, table) in self.parents
+
+    def reads_rows(self, table_map: TableMapEvent) -> bool:
+        """Return whether rows with a table map are read; the state of a sequence is not."""
+        database, table = table_map.schema, table_map.table
+        if not self.reads(database, table):
+            return False
+        if not is_sequence(table_map):
+            return True
+        if (database, table) not in self._sequences:
+            if len(self._sequences) >= _KNOWN_MAX:
+                self._sequences.clear()
+            self._sequences[database, table] = None
+            self._listener.sequence_left_out(database, table)
+        return False
+
+    def unmatched_names(self, tables: Iterable[tuple[str, str]]) -> list[str]:
+        """Return the patterns without a wildcard that match none of these tables."""
+        names = set(tables)
+        if self._ignores_case:
+            names = {(database.lower(), table.lower()) for database, table in names}
+        return [
+            f"{database}.{table}"
+            for database, table in self._include
+            if _ANY.isdisjoint(database + table) and (database, table) not in names
+        ]
+
+    def may_follow_database(self, database: str) -> bool:
+        """Return whether some table of `database` could be followed."""
+        if self._ignores_case:
+            database = database.lower()
+        return any(_database_matches(database, pattern) for pattern, _ in self._include)
+
+    def _decide(self, database: str, table: str) -> bool:
+        if self._ignores_case:
+            database, table = database.lower(), table.lower()
+        if not self._matches(database, table):
+            return False
+        if any(name == table and _database_matches(database, of) for of, name in self._include):
+            return True
+        if any(self._matches(database, original) for original in named_after(table)):
+            self._listener.table_left_out(database, table)
+            return False
+        return True
+
+    def _matches(self, database: str, table: str) -> bool:
+        included = any(
+            _database_matches(database, database_pattern) and fnmatchcase(table, table_pattern)
+            for database_pattern, table_pattern in self._include
+        )
+        return included and not any(
+            fnmatchcase(database, database_pattern) and fnmatchcase(table, table_pattern)
+            for database_pattern, table_pattern in self._exclude
+        )
+
+
+def named_after(table: str) -> list[str]:
+    """Return the tables that the name of such a tool's table can refer to; none for other names."""
+    ghost = _GHOST.fullmatch(table)
+    if ghost is not None:
+        return [ghost[2]]
+    percona = _PERCONA.fullmatch(table)
+    if percona is None:
+        return []
+    # Leading underscores may belong to the original table's name.
+    return ["_" * kept + percona[2] for kept in range(len(percona[1]))]
+
+
+def _split(pattern: str) -> tuple[str, str]:
+    database, _, table = pattern.partition(".")
+    if not database or not table:
+        raise ConfigError(pipeline_settings.TABLE_PATTERN, pattern=pattern)
+    return database, table
+
+
+def _database_matches(database: str, pattern: str) -> bool:
+    if database.lower() in SYSTEM_DATABASES:
+        return database == pattern
+    return fnmatchcase(database, pattern)

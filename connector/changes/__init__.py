@@ -1,1 +1,0 @@
-"""Events become transactions, without I/O."""

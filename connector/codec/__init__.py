@@ -1,1 +1,0 @@
-"""Bytes without meaning: a cursor, digits, JSON strings."""

@@ -1,1 +1,0 @@
-"""Events become the lines of the `dump` command."""

@@ -1,1 +1,0 @@
-"""`dump --format envelope`."""

@@ -1,1 +1,0 @@
-"""`dump --format events`: the rows of SHOW BINLOG EVENTS."""

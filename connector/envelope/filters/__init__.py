@@ -1,1 +1,0 @@
-"""Rows that have no records: conditions on their columns."""

@@ -1,1 +1,0 @@
-"""Rows of events become JSON."""

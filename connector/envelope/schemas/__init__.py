@@ -1,1 +1,0 @@
-"""The columns of tables, in the form for consumers."""

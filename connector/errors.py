@@ -1,0 +1,35 @@
+"""The errors that the library raises, under the name that users import."""
+
+from __future__ import annotations
+
+from connector.foundation.errors import (
+    ConfigError,
+    ConnectorError,
+    DecodeError,
+    DefiniteError,
+    EventError,
+    LogRefused,
+    LogTruncated,
+    ProtocolError,
+    SourceRefused,
+    SourceUnavailable,
+    TransientError,
+    TruncatedPayload,
+    UnsupportedChange,
+)
+
+__all__ = [
+    "ConfigError",
+    "ConnectorError",
+    "DecodeError",
+    "DefiniteError",
+    "EventError",
+    "LogRefused",
+    "LogTruncated",
+    "ProtocolError",
+    "SourceRefused",
+    "SourceUnavailable",
+    "TransientError",
+    "TruncatedPayload",
+    "UnsupportedChange",
+]

@@ -1,0 +1,1 @@
+"""What every package uses and what uses none of them: names, record batches, settings, errors."""

@@ -1,0 +1,148 @@
+"""The operating system: its clock and signals, threads, temporary files, and core files.
+
+The core does no I/O and reads no clock: it gets the clock and the folder for temporary files as
+arguments, so a simulation can have its own. The first SIGTERM or SIGINT requests a clean stop, and
+the second stops at once. In core files, the kernel keeps the memory of a process that crashed:
+https://man7.org/linux/man-pages/man5/core.5.html
+"""
+
+from __future__ import annotations
+
+import ctypes
+import resource
+import signal
+import tempfile
+import threading
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Final, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+
+_SLICE_SECONDS = 0.1
+
+
+class StoppedHard(BaseException):
+    """A second signal, or a clean stop that took too long: exit at once.
+
+    Kafka aborts what was not committed, and the next run reads it again.
+    """
+
+
+class StopSignals:
+    """Inside of `with`, SIGTERM and SIGINT set `requested`.
+
+    It is a plain attribute, not a `threading.Event`: if the main thread held its lock, the signal
+    handler would wait for itself.
+    """
+
+    def __init__(self, grace_seconds: int = 30) -> None:
+        """Give a clean stop `grace_seconds` before it becomes a hard stop."""
+        self.requested = False
+        self._number = 0
+        self._told = False
+        self._grace_seconds = grace_seconds
+        self._previous: dict[signal.Signals, object] = {}
+
+    def tell(self) -> None:
+        """Log the signal once after a stop was requested: a handler must not log."""
+        if self.requested and not self._told:
+            self._told = True
+            name = signal.Signals(self._number).name if self._number else None
+            from structlog import get_logger  # noqa: PLC0415  # keeps commands without a log fast
+
+            get_logger().info("stop requested", signal=name)
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep until the time is over or a stop is requested."""
+        end = time.monotonic() + seconds
+        while not self.requested and (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, _SLICE_SECONDS))
+
+    def __enter__(self) -> Self:
+        """Install the handlers."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._previous[number] = signal.signal(number, self._request)
+        self._previous[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._stop_hard)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Restore the earlier handlers."""
+        signal.alarm(0)
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]  # it came from signal.signal
+
+    def _request(self, number: int, frame: FrameType | None) -> None:
+        if self.requested:
+            self._stop_hard(number, frame)
+        self.requested = True
+        self._number = number
+        signal.alarm(self._grace_seconds)
+
+    def _stop_hard(self, number: int, frame: FrameType | None) -> None:
+        del frame
+        raise StoppedHard(number)
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Two clocks: a monotonic one, and the time of day."""
+
+    monotonic: Callable[[], float]  # seconds
+    time_ns: Callable[[], int]  # since the epoch
+
+
+CLOCK = Clock(time.monotonic, time.time_ns)
+
+
+class Background(ABC):
+    """A daemon thread."""
+
+    def __init__(self, name: str) -> None:
+        """Give the thread its name."""
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop the thread, and wait until it has ended."""
+        self._closed.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    @abstractmethod
+    def _run(self) -> None:
+        """Work until `_closed` is set."""
+
+
+class TemporaryFolder:
+    """Makes files without a name, which disappear when their process ends."""
+
+    @property
+    def name(self) -> str:
+        """The path of the folder."""
+        return tempfile.gettempdir()
+
+    def open(self) -> IO[bytes]:
+        """Open a new file; raises OSError if there is no room."""
+        return tempfile.TemporaryFile(prefix="binlog-connector-")
+
+
+_SET_DUMPABLE: Final = 4
+
+
+def forbid_core_files() -> None:
+    """Let no crash of this process write its memory into a file, and give it to no program.
+
+    A limit holds for files alone: a program that collects them gets the memory in spite of it.
+    """
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # It does not fail for these arguments.
+    ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)

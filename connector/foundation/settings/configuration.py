@@ -1,0 +1,98 @@
+"""Loads the configuration of `run`, and adapts it to a server with names in lower case.
+
+Some parts can be read from a configuration that has mistakes, to report these. With
+lower_case_table_names = 1, a server has all names in lower case, and so have its patterns.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import BaseModel
+
+from connector.foundation.errors import settings_secrets as codes
+from connector.foundation.errors.message import Message
+from connector.foundation.settings.sections import Settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from connector.foundation.settings.sections import SourceSettings
+
+
+# What may be written into the file itself.
+_SECRETS = (
+    ("source", "password"),
+    ("kafka", "sasl_password"),
+    ("registry", "password"),
+    ("metrics", "token"),
+)
+# A bit of a file's mode: all users may read it.
+_READS_ALL = 0o004
+
+
+def load_settings(path: Path) -> Settings:
+    """Read the TOML file at `path`, then the environment.
+
+    Raises ConfigError, which names every wrong key.
+    """
+    return Settings.load(path)
+
+
+def log_format(path: Path) -> str:
+    """Return `log.format` of a configuration that may have other mistakes; "console" without one.
+
+    The errors about these mistakes use this format, too.
+    """
+    return "json" if Settings.peek(path, "log.format") == "json" else "console"
+
+
+def pipeline_name(path: Path) -> str | None:
+    """Return `name` of a configuration that may have other mistakes; None without one."""
+    found = Settings.peek(path, "name")
+    return found if isinstance(found, str) else None
+
+
+def world_readable_warning(path: Path) -> Message | None:
+    """Return a warning if the file holds a password and every user may read it, else None."""
+    document = Settings.document(path)
+    held = [f"{section}.{key}" for section, key in _SECRETS if document.get(section, {}).get(key)]
+    if not held or not path.stat().st_mode & _READS_ALL:
+        return None
+    return Message(codes.READABLE_BY_ALL, {"path": path, "keys": held})
+
+
+_Section = TypeVar("_Section", bound=BaseModel)
+
+
+def in_lower_case(settings: Settings) -> Settings:
+    """Return settings whose patterns of tables are in lower case."""
+    envelope, signals = settings.envelope, settings.signals
+    routes = [_with(each, tables=each.tables.lower()) for each in envelope.routes]
+    filters = [_with(each, tables=each.tables.lower()) for each in envelope.filters]
+    changed = {"routes": routes, "filters": filters}
+    if envelope.outbox is not None:
+        tables = [each.lower() for each in envelope.outbox.tables]
+        changed["outbox"] = _with(envelope.outbox, tables=tables)
+    if signals.table is not None:
+        signals = _with(signals, table=signals.table.lower())
+    return _with(
+        settings,
+        source=source_in_lower_case(settings.source),
+        envelope=_with(envelope, **changed),
+        signals=signals,
+    )
+
+
+def source_in_lower_case(source: SourceSettings) -> SourceSettings:
+    """Return a source whose patterns of tables and of their columns are in lower case."""
+    names = ("tables", "exclude_tables", "columns", "exclude_columns")
+    masks = [
+        _with(mask, columns=[pattern.lower() for pattern in mask.columns]) for mask in source.masks
+    ]
+    lower = {name: [pattern.lower() for pattern in getattr(source, name)] for name in names}
+    return _with(source, masks=masks, **lower)
+
+
+def _with(section: _Section, **changed: object) -> _Section:
+    return section.model_copy(update=changed)

@@ -1,0 +1,195 @@
+"""Reads settings from a TOML file and the environment, with an error for each wrong key.
+
+The connector and the Spark job have their own settings, which both use this loader.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from typing import TYPE_CHECKING, Any, ClassVar, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from connector.foundation.errors import ConfigError
+from connector.foundation.errors import settings_files as codes
+from connector.foundation.errors.message import Message
+from connector.foundation.spelling import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from typing import Self
+
+    from connector.foundation.errors.code import ErrorCode
+
+# Separates section and key in the name of a variable.
+NESTED = "__"
+
+
+class UnfitValueError(ValueError):
+    """A check of ours refuses a value; the loader adds the key."""
+
+    def __init__(self, code: ErrorCode, **facts: object) -> None:
+        """Raise TypeError unless `facts` are what the templates of `code` name."""
+        self.message = Message(code, facts)
+        super().__init__(self.message)
+
+
+class FileSettings(BaseSettings):
+    """Settings from a file and the environment; the environment has priority."""
+
+    model_config = SettingsConfigDict(extra="forbid", frozen=True, env_nested_delimiter=NESTED)
+
+    # The command that prints every key with its default.
+    reference: ClassVar[str]
+    # Whether other parts of the product have variables of one word with the same prefix.
+    shares_prefix: ClassVar[bool] = False
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read the TOML file at `path`, then the environment.
+
+        Raises ConfigError, which names every wrong key.
+        """
+        return cls.of(cls.document(path), path)
+
+    @classmethod
+    def of(cls, document: dict[str, Any], path: Path) -> Self:
+        """Return the settings of a document, and of the environment; `path` names it in errors.
+
+        Raises ConfigError, which names every wrong key.
+        """
+        cls._check_variables()
+        try:
+            return cls(**document)
+        except ValidationError as error:
+            problems = [cls._problem(found, path) for found in error.errors(include_input=False)]
+            if len(problems) == 1:
+                raise problems[0] from error
+            raise ConfigError(
+                codes.SEVERAL, path=path, count=len(problems), problems=problems
+            ) from error
+
+    @classmethod
+    def document(cls, path: Path) -> dict[str, Any]:
+        """Return the content of the file; raises ConfigError if it is not a TOML file."""
+        try:
+            return tomllib.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise ConfigError(
+                codes.UNREADABLE, path=path, said=error.strerror, reference=cls.reference
+            ) from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ConfigError(
+                codes.NOT_TOML, path=path, said=error, reference=cls.reference
+            ) from error
+
+    @classmethod
+    def peek(cls, path: Path, key: str) -> object:
+        """Return the value of `key`, such as `log.format` or `name`; None if it is not given.
+
+        The configuration may have mistakes: the errors about them need this value, too.
+        """
+        if (given := os.environ.get(cls.variable(key))) is not None:
+            return given
+        try:
+            found: object = cls.document(path)
+        except ConfigError:
+            return None
+        for name in key.split("."):
+            found = found.get(name) if isinstance(found, dict) else None
+        return found
+
+    @classmethod
+    def variable(cls, key: str) -> str:
+        """Return the name of the environment variable for `key`, such as `source.host`."""
+        return _prefix(cls) + NESTED.join(key.upper().split("."))
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Give the environment priority over the file."""
+        del settings_cls, dotenv_settings, file_secret_settings
+        return env_settings, init_settings
+
+    @classmethod
+    def _check_variables(cls) -> None:
+        """Refuse variables without a key, and lists and sections that are not JSON."""
+        for variable, text in sorted(os.environ.items()):
+            keys = variable.removeprefix(_prefix(cls)).lower().split(NESTED)
+            is_others = cls.shares_prefix and len(keys) == 1 and keys[0] not in cls.model_fields
+            if not variable.startswith(_prefix(cls)) or is_others:
+                continue
+            kind: Any = cls
+            for key in keys:
+                fields = getattr(kind, "model_fields", {})
+                if key not in fields:
+                    raise cls._unknown_variable(variable, ".".join(keys))
+                kind = fields[key].annotation
+            is_section = isinstance(kind, type) and issubclass(kind, BaseModel)
+            if (is_section or get_origin(kind) in (list, dict)) and not _is_json(text):
+                raise ConfigError(codes.NOT_JSON, variable=variable)
+
+    @classmethod
+    def _unknown_variable(cls, variable: str, key: str) -> ConfigError:
+        facts = {"variable": variable, "key": key, "reference": cls.reference}
+        meant = cls._meant(key)
+        if meant is None:
+            return ConfigError(codes.UNKNOWN_VARIABLE, **facts)
+        return ConfigError(codes.SIMILAR_VARIABLE, meant=meant, **facts)
+
+    @classmethod
+    def _problem(cls, found: Any, path: Path) -> ConfigError:
+        """Return an error of pydantic as an error of ours."""
+        key = ".".join(str(part) for part in found["loc"])
+        if found["type"] == "missing":
+            return ConfigError(codes.MISSING, path=path, key=key, variable=cls.variable(key))
+        facts = {"path": path, "key": key, "reference": cls.reference}
+        if found["type"] == "extra_forbidden":
+            meant = cls._meant(key)
+            if meant is None:
+                return ConfigError(codes.UNKNOWN_KEY, **facts)
+            return ConfigError(codes.SIMILAR_KEY, meant=meant, **facts)
+        unfit = found.get("ctx", {}).get("error")
+        if isinstance(unfit, UnfitValueError):
+            if not key:
+                del facts["key"]
+                return ConfigError(codes.UNFIT_TOGETHER, why=unfit.message, **facts)
+            return ConfigError(codes.UNFIT_VALUE, why=unfit.message, **facts)
+        return ConfigError(codes.WRONG_VALUE, said=found["msg"], **facts)
+
+    @classmethod
+    def _meant(cls, key: str) -> str | None:
+        """Return the key most like an unknown one: first one of that name elsewhere."""
+        known = list(_keys(cls))
+        name = key.rpartition(".")[2]
+        elsewhere = [each for each in known if each.rpartition(".")[2] == name]
+        return elsewhere[0] if elsewhere else nearest(key, known)
+
+
+def _prefix(settings: type[BaseSettings]) -> str:
+    return settings.model_config.get("env_prefix", "")
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _keys(section: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    for name, field in section.model_fields.items():
+        yield prefix + name
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from _keys(field.annotation, f"{prefix}{name}.")

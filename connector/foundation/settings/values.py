@@ -1,0 +1,129 @@
+"""Types of single settings; their errors say in words what is allowed."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field
+
+from connector.foundation.contract.record_formats import FLAT_FIELDS
+from connector.foundation.errors import settings_values as codes
+from connector.foundation.settings.file_settings import UnfitValueError
+from connector.foundation.spelling import nearest
+
+if TYPE_CHECKING:
+    from connector.foundation.errors.code import ErrorCode
+
+_PORT_MAX = 65535
+
+
+def _with_possible_port(address: str) -> str:
+    _, colon, port = address.rpartition(":")
+    if colon and port.isdigit() and not 1 <= int(port) <= _PORT_MAX:
+        raise UnfitValueError(codes.PORT)
+    return address
+
+
+def _matching(pattern: str, code: ErrorCode) -> AfterValidator:
+    """Return a check that raises `code` if the value does not match the pattern."""
+
+    def check(value: str) -> str:
+        if not re.fullmatch(pattern, value):
+            raise UnfitValueError(code)
+        return value
+
+    return AfterValidator(check)
+
+
+def _as_table_pattern(value: str) -> str:
+    database, _, table = value.partition(".")
+    if not (database and table):
+        is_database = bool(value) and "." not in value
+        raise UnfitValueError(codes.DATABASE if is_database else codes.TABLE, value=value)
+    return value
+
+
+def _as_column_pattern(value: str) -> str:
+    parts = value.split(".", 2)
+    if len(parts) != 3 or not all(parts):  # noqa: PLR2004 - database, table and column
+        raise UnfitValueError(codes.COLUMN, value=value)
+    return value
+
+
+def _as_message_key(value: str) -> str:
+    table, _, columns = value.partition(":")
+    database, _, name = table.partition(".")
+    if not (database and name and all(part.strip() for part in columns.split(","))):
+        raise UnfitValueError(codes.MESSAGE_KEY, value=value)
+    return value
+
+
+def _as_flat_field(value: str) -> str:
+    if value not in FLAT_FIELDS:
+        raise UnfitValueError(codes.FLAT_FIELD, value=value)
+    return value
+
+
+def _as_registry_url(value: str) -> str:
+    try:
+        parts = urlsplit(value)
+        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        known = False
+    if not known or "@" in value or "?" in value or "#" in value:
+        raise UnfitValueError(codes.REGISTRY_URL, value=value)
+    return value.rstrip("/")
+
+
+def _as_start(value: str) -> str:
+    if not re.fullmatch(_START, value, re.DOTALL):
+        word, colon, rest = value.partition(":")
+        if word in _START_FORMS:
+            raise UnfitValueError(_START_FORMS[word], value=value)
+        meant = nearest(word, [*_START_WORDS, *_START_FORMS])
+        if meant is None:
+            raise UnfitValueError(codes.START, value=value)
+        raise UnfitValueError(codes.SIMILAR_START, value=value, meant=f"{meant}{colon}{rest}")
+    return value
+
+
+_START_WORDS = ("snapshot", "earliest", "latest")
+_START_FORMS = {
+    "gtid": codes.START_GTID,
+    "position": codes.START_POSITION,
+    "timestamp": codes.START_TIME,
+}
+_START = (
+    r"snapshot|earliest|latest|gtid:.*|position:[^:]+\.[0-9]+:[0-9]+(\+[0-9]+\+[0-9]+)?"
+    r"|timestamp:[0-9]{4}-[0-9]{2}-[0-9]{2}.+"
+)
+
+Port = Annotated[int, Field(ge=1, le=65535)]
+TablePattern = Annotated[str, AfterValidator(_as_table_pattern)]
+ColumnPattern = Annotated[str, AfterValidator(_as_column_pattern)]
+MessageKey = Annotated[str, AfterValidator(_as_message_key)]
+FlatField = Annotated[str, AfterValidator(_as_flat_field)]
+RegistryUrl = Annotated[str, AfterValidator(_as_registry_url)]
+StartSetting = Annotated[str, AfterValidator(_as_start)]
+ServerAddress = Annotated[
+    str,
+    _matching(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+)(:[0-9]{1,5})?", codes.ADDRESS),
+    AfterValidator(_with_possible_port),
+]
+ListenAddress = Annotated[
+    str, _matching(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+):[0-9]{1,5}", codes.LISTEN)
+]
+CollectorAddress = Annotated[str, _matching(r"https?://[^\s?#]+", codes.COLLECTOR)]
+PipelineName = Annotated[str, _matching(r"[A-Za-z0-9._-]+", codes.NAME)]
+TopicPrefix = Annotated[str, _matching(r"[A-Za-z0-9_-]+", codes.PREFIX)]
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a server at this address can be reached from this machine alone."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

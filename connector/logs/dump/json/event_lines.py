@@ -1,0 +1,257 @@
+"""The parts of a line that most events of a log share: its head, and the bodies of frequent events.
+
+::
+
+    {"file":…,"log_pos":…,"next_pos":…,"type":…,"type_code":…,"timestamp":…,"server_id":…,
+     "flags":…,"size":…,"checksum":…,"body":
+    ◀── of the file ─▶                ◀──────── kept, until one of its facts changes ─────▶
+
+The bodies of GTIDs, XIDs and statements become JSON from their bytes, without an object for each
+event. The fields are those of `event_fields`, which writes all other events.
+"""
+
+from __future__ import annotations
+
+from json.encoder import encode_basestring
+from typing import TYPE_CHECKING, Final, final
+
+from librt.strings import read_i32_le
+from mypy_extensions import i64, u8
+
+from connector.binlog.events.query import QUERY_HEADER_LENGTH, QueryEvent
+from connector.binlog.events.transaction import require_gno
+from connector.binlog.gtid import gtid_prefix_at
+from connector.binlog.header import event_name
+from connector.binlog.payload_reader import has_bytes_at
+from connector.binlog.text_writer import put_ascii, put_hex_32, put_int, put_uint, put_uint64
+from connector.logs.dump.json.cells import encoded
+from connector.logs.dump.json.event_fields import body_fields
+from connector.logs.dump.json.row_values import dumps
+
+if TYPE_CHECKING:
+    from librt.strings import BytesWriter
+
+    from connector.binlog.event import Event
+    from connector.binlog.payload_reader import PayloadReader
+
+
+# Stands for null.
+NOTHING: Final = -1
+
+_TYPES: Final = 256
+_NULL: Final = b"null"
+
+
+@final
+class _Middle:
+    """The text from the type to the size, with the facts that it tells."""
+
+    __slots__ = ("flags", "server_id", "text", "timestamp")
+
+    def __init__(self, type_code: i64, timestamp: i64, server_id: i64, flags: i64) -> None:
+        self.timestamp: i64 = timestamp
+        self.server_id: i64 = server_id
+        self.flags: i64 = flags
+        shown = "null" if flags == NOTHING else str(flags)
+        self.text = (
+            f',"type":"{event_name(type_code)}","type_code":{type_code},"timestamp":{timestamp},'
+            f'"server_id":{server_id},"flags":{shown},"size":'
+        ).encode()
+
+
+@final
+class EventHeads:
+    """Writes the heads of events, of one file after the other."""
+
+    def __init__(self) -> None:
+        """Name no file yet."""
+        self._file = b""
+        self._middles: list[_Middle | None] = [None] * _TYPES
+
+    def name_file(self, name: str) -> None:
+        """Write heads of the file `name` from now on."""
+        self._file = encoded(f'{{"file":{encode_basestring(name)},"log_pos":')
+
+    def put(
+        self,
+        out: BytesWriter,
+        position: i64,
+        next_position: i64,
+        type_code: i64,
+        timestamp: i64,
+        server_id: i64,
+        flags: i64,
+        size: i64,
+        checksum: i64,
+    ) -> None:
+        """Append the head of an event; positions, flags and checksum can be NOTHING."""
+        out.write(self._file)
+        _put_number(out, position)
+        out.write(b',"next_pos":')
+        _put_number(out, next_position)
+        middle = self._middles[type_code]
+        if (
+            middle is None
+            or middle.timestamp != timestamp
+            or middle.server_id != server_id
+            or middle.flags != flags
+        ):
+            middle = _Middle(type_code, timestamp, server_id, flags)
+            self._middles[type_code] = middle
+        out.write(middle.text)
+        put_uint(out, size)
+        if checksum == NOTHING:
+            out.write(b',"checksum":null,"body":')
+        else:
+            out.write(b',"checksum":"')
+            put_hex_32(out, checksum)
+            out.write(b'","body":')
+
+
+def _put_number(out: BytesWriter, number: i64) -> None:
+    if number == NOTHING:
+        out.write(_NULL)
+    else:
+        put_uint(out, number)
+
+
+_CLOSE: Final = 0x7D
+_XID_LENGTH: Final = 8
+_UUID_LENGTH: Final = 16
+_LOGICAL_TIMESTAMP: Final = 2
+_TIMESTAMP_LENGTH: Final = 7
+_ORIGINAL_TIMESTAMP_FOLLOWS: Final = 1 << 55
+_ORIGINAL_VERSION_FOLLOWS: Final = 1 << 31
+_TICKET_LENGTH: Final = 8
+_INT64_MAX: Final = (1 << 63) - 1
+
+# Of a QUERY: what differs between statements with the same text, and what is then the same.
+_EXEC_TIME_OFFSET: Final = 4
+_SAME_OFFSET: Final = 8
+_SAME_BYTES_MAX: Final = 512
+_STATEMENTS_MAX: Final = 1024
+_U32: Final = 0xFFFF_FFFF
+
+
+def put_xid(body: PayloadReader, out: BytesWriter) -> bool:
+    """Append the body of an XID_EVENT; return False if it has another length."""
+    if body.remaining != _XID_LENGTH:
+        return False
+    start = body.offset
+    out.write(b'{"xid":')
+    put_uint64(out, body.read_int64())
+    body.offset = start
+    out.append(u8(_CLOSE))
+    return True
+
+
+def put_gtid(body: PayloadReader, out: BytesWriter) -> None:
+    """Append the body of a GTID_LOG_EVENT. Raises DecodeError if it is too short."""
+    flags = body.read_uint8()
+    uuid = body.take(_UUID_LENGTH)
+    gno = require_gno(body.read_int64())
+    out.write(b'{"gtid":"')
+    out.write(gtid_prefix_at(body.data, uuid))
+    put_uint(out, gno)
+    out.write(b'","flags":')
+    put_uint(out, flags)
+    if body.remaining and body.data[body.offset] == _LOGICAL_TIMESTAMP:
+        body.skip(1)
+        _put_facts(body, out)
+    out.append(u8(_CLOSE))
+
+
+def _put_facts(body: PayloadReader, out: BytesWriter) -> None:
+    out.write(b',"last_committed":')
+    put_int(out, body.read_int64())
+    out.write(b',"sequence_number":')
+    put_int(out, body.read_int64())
+    if body.remaining:
+        immediate = body.read_length(_TIMESTAMP_LENGTH)
+        original = immediate
+        if immediate & _ORIGINAL_TIMESTAMP_FOLLOWS:
+            immediate ^= _ORIGINAL_TIMESTAMP_FOLLOWS
+            original = body.read_length(_TIMESTAMP_LENGTH)
+        out.write(b',"original_commit_timestamp":')
+        put_uint(out, original)
+        out.write(b',"immediate_commit_timestamp":')
+        put_uint(out, immediate)
+    if body.remaining:
+        length = body.read_lenenc()
+        out.write(b',"transaction_length":')
+        if length > _INT64_MAX:
+            put_ascii(out, str(length))
+        else:
+            put_uint(out, length)
+    if body.remaining:
+        version = body.read_uint32()
+        original_version = version
+        if version & _ORIGINAL_VERSION_FOLLOWS:
+            version ^= _ORIGINAL_VERSION_FOLLOWS
+            original_version = body.read_uint32()
+        out.write(b',"original_server_version":')
+        put_uint(out, original_version)
+        out.write(b',"immediate_server_version":')
+        put_uint(out, version)
+    if body.remaining >= _TICKET_LENGTH:
+        out.write(b',"commit_group_ticket":')
+        put_uint64(out, body.read_int64())
+
+
+@final
+class QueryBodies:
+    """Writes QUERY_EVENTs; BEGIN is the same in nearly all transactions."""
+
+    def __init__(self) -> None:
+        """Know no statement."""
+        self._known: dict[bytes, bytes] = {}
+        # What is the same of the last statement, and its text.
+        self._last = b""
+        self._last_text = b""
+
+    def put(self, event: Event, out: BytesWriter) -> bool:
+        """Append the body of a QUERY_EVENT; return False for a long or old one."""
+        body = event.undecoded
+        if body is None or not event.has_plain_queries:
+            return False
+        data = body.data
+        start = body.offset
+        end = body.end
+        if not _is_short(end - start):
+            return False
+        if not self.put_known(data, start, end, out):
+            self._keep(data[start + _SAME_OFFSET : end], event)
+            self.put_known(data, start, end, out)
+        return True
+
+    def put_known(self, data: bytes, start: i64, end: i64, out: BytesWriter) -> bool:
+        """Append the body of a QUERY_EVENT in `data[start:end]`; return False for a new one."""
+        if not _is_short(end - start):
+            return False
+        at = start + _SAME_OFFSET
+        if len(self._last) != end - at or not has_bytes_at(data, at, self._last):
+            same = data[at:end]
+            text = self._known.get(same)
+            if text is None:
+                return False
+            self._last = same
+            self._last_text = text
+        out.write(b'{"thread_id":')
+        put_uint(out, i64(read_i32_le(data, start)) & _U32)
+        out.write(b',"exec_time":')
+        put_uint(out, i64(read_i32_le(data, start + _EXEC_TIME_OFFSET)) & _U32)
+        out.write(self._last_text)
+        return True
+
+    def _keep(self, same: bytes, event: Event) -> None:
+        query = event.body
+        assert isinstance(query, QueryEvent)
+        fields = body_fields(query, mariadb=False)
+        del fields["thread_id"], fields["exec_time"]
+        if len(self._known) >= _STATEMENTS_MAX:
+            self._known.clear()
+        self._known[same] = b"," + encoded(dumps(fields)[1:])
+
+
+def _is_short(length: i64) -> bool:
+    return QUERY_HEADER_LENGTH <= length <= _SAME_BYTES_MAX

@@ -1,0 +1,245 @@
+"""`dump --format json`: one object a line, one line an event, in the order of the log.
+
+::
+
+    {"file":…,"log_pos":…,"next_pos":…,"type":…,"type_code":…,"timestamp":…,"server_id":…,
+     "flags":…,"size":…,"checksum":…,"body":{…}}
+
+`log_pos` is where the event starts, `next_pos` the header's end_log_pos as stored. Events of format
+v1 have neither `next_pos` nor `flags`: both are null there. The inner events of a compressed
+transaction are in the body of its event, with `log_pos` null.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Final, final
+
+from librt.strings import read_i32_le
+from mypy_extensions import i64, u8
+
+from connector.binlog.checksum import CHECKSUM_LENGTH
+from connector.binlog.event import TransactionPayloadEvent
+from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
+from connector.binlog.events.mariadb import PartialRowDataEvent
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.events.table_map import TableMapEvent
+from connector.binlog.header import FORMAT_DESCRIPTION, GTID_LOG, QUERY, XID, BinlogVersion
+from connector.foundation.errors import DecodeError
+from connector.logs.dump.json.cells import encoded
+from connector.logs.dump.json.event_fields import body_fields
+from connector.logs.dump.json.event_lines import NOTHING, EventHeads, QueryBodies, put_gtid, put_xid
+from connector.logs.dump.json.group_lines import GroupLines
+from connector.logs.dump.json.row_values import dumps, large_rows_body
+from connector.logs.dump.json.table_writer import TableWriter
+from connector.logs.output import LARGE, ByteFormat
+
+if TYPE_CHECKING:
+    from librt.strings import BytesWriter
+
+    from connector.binlog.event import Event, EventBody
+    from connector.binlog.files.event_frames import EventBlock
+    from connector.logs.output import LineOutput
+
+# Number of tables whose writers are kept; all are dropped when there are more.
+_TABLES_MAX: Final = 256
+# Rows of an event of at most so many bytes need not be looked at: even compressed they are few.
+_SMALL: Final = 128
+_START_V3: Final = 1  # of EventType
+
+_NEWLINE: Final = 0x0A
+_COMMA: Final = 0x2C
+_CLOSE: Final = 0x7D
+
+_U32: Final = 0xFFFF_FFFF
+
+
+@final
+class JsonFormat(ByteFormat):
+    """Writes one object for each event."""
+
+    takes_groups: ClassVar[bool] = True
+
+    def __init__(self, *, apply_diffs: bool = False) -> None:
+        """With `apply_diffs`, changes of a JSON document are replaced by the resulting document."""
+        self._apply_diffs = apply_diffs
+        self._v1 = False
+        self._mariadb = False
+        self._file_name = ""
+        self._heads = EventHeads()
+        self._heads.name_file("")
+        # By identity: equal table maps are one object.
+        self._tables: dict[int, TableWriter] = {}
+        self._table: TableWriter | None = None  # of the last event
+        self._statements = QueryBodies()
+        self._groups = GroupLines(self._heads, self._statements)
+
+    def received(self) -> None:
+        """Do nothing: no line depends on the time."""
+
+    def put(self, event: Event, output: LineOutput) -> None:
+        """Append the event's line.
+
+        Raises EventError for a row that cannot be read.
+        """
+        type_code = event.type_code
+        if type_code in (FORMAT_DESCRIPTION, _START_V3):
+            self._begin(event)
+        if event.rows_head is not None and event.header.event_size > _SMALL:
+            rows = event.body
+            assert isinstance(rows, RowsEvent)
+            if rows.rows_length > LARGE:
+                self._put_large(event, rows, output)
+                return
+        out = output.block
+        start: i64 = len(out)
+        try:
+            self._put_object(event, event.position, out)
+        except BaseException:
+            out.truncate(start)
+            raise
+        out.append(u8(_NEWLINE))
+
+    def put_groups(
+        self, events: EventBlock, trailer: i64, position: i64, output: LineOutput
+    ) -> i64:
+        """Append the lines of the groups at the start of `events`; return where they end."""
+        return self._groups.put(events, trailer, position, output)
+
+    def _begin(self, event: Event) -> None:
+        """Expect the events of another format."""
+        body = event.body
+        if isinstance(body, (FormatDescriptionEvent, StartEventV3)):
+            self._v1 = body.binlog_version == BinlogVersion.V1
+            self._mariadb = isinstance(body, FormatDescriptionEvent) and body.mariadb
+            self._tables.clear()
+            self._table = None
+            self._statements = QueryBodies()
+            self._groups = GroupLines(self._heads, self._statements)
+
+    def _put_large(self, event: Event, rows: RowsEvent, output: LineOutput) -> None:
+        """Write the pieces of `_put_object`; an error comes before the first piece."""
+        columns = self._table_of(rows.table_map).columns_text
+        first = True
+        for piece in large_rows_body(rows, columns, apply_diffs=self._apply_diffs):
+            if first:
+                self._put_head(event, event.position, output.block)
+                first = False
+            output.block.write(encoded(piece))
+            output.give_way()
+        output.block.write(b"}\n")
+
+    def _put_object(self, event: Event, position: i64, out: BytesWriter) -> None:
+        self._put_head(event, position, out)
+        if not self._put_short(event, out):
+            self._put_body(event.body, out)
+        out.append(u8(_CLOSE))
+
+    def _put_head(self, event: Event, position: i64, out: BytesWriter) -> None:
+        """Append the JSON of the event up to the body."""
+        header = event.header
+        if event.file != self._file_name:
+            self._file_name = event.file
+            self._heads.name_file(event.file)
+        checksum: i64 = NOTHING
+        if event.checksummed:
+            data = event.data
+            checksum = i64(read_i32_le(data, len(data) - CHECKSUM_LENGTH)) & _U32
+        next_position: i64 = header.log_pos
+        flags: i64 = header.flags
+        if self._v1:
+            next_position = flags = NOTHING
+        self._heads.put(
+            out,
+            position,
+            next_position,
+            header.type_code,
+            header.timestamp,
+            header.server_id,
+            flags,
+            header.event_size,
+            checksum,
+        )
+
+    def _put_short(self, event: Event, out: BytesWriter) -> bool:
+        """Append the body of a frequent event directly from its bytes; return False for others."""
+        body = event.undecoded
+        if body is None:
+            return False
+        type_code = event.type_code
+        if type_code == XID:
+            return put_xid(body, out)
+        if type_code == QUERY:
+            return self._statements.put(event, out)
+        if type_code == GTID_LOG:
+            start = body.offset
+            try:
+                put_gtid(body, out)
+            except DecodeError as error:
+                raise event.error(error) from error
+            finally:
+                body.offset = start
+            return True
+        return False
+
+    def _put_body(self, body: EventBody, out: BytesWriter) -> None:
+        if isinstance(body, RowsEvent):
+            self._put_rows(body, out)
+        elif isinstance(body, TableMapEvent):
+            table = self._table_of(body)
+            self._groups.know(table)
+            table.put_map(out)
+        elif isinstance(body, TransactionPayloadEvent):
+            self._put_payload(body, out)
+        elif isinstance(body, PartialRowDataEvent):
+            self._put_fragment(body, out)
+        else:
+            out.write(encoded(dumps(body_fields(body, mariadb=self._mariadb))))
+
+    def _put_rows(self, rows: RowsEvent, out: BytesWriter) -> None:
+        self._table_of(rows.table_map).put_rows(rows, out, apply_diffs=self._apply_diffs)
+
+    def _put_payload(self, body: TransactionPayloadEvent, out: BytesWriter) -> None:
+        head = {
+            "compression": body.compression.name,
+            "payload_size": body.payload_size,
+            "uncompressed_size": body.uncompressed_size,
+        }
+        out.write(encoded(dumps(head)[:-1]))
+        out.write(b',"events":[')
+        several = False
+        for event in body.opened():
+            if several:
+                out.append(u8(_COMMA))
+            several = True
+            self._put_object(event, NOTHING, out)
+        out.write(b"]}")
+
+    def _put_fragment(self, body: PartialRowDataEvent, out: BytesWriter) -> None:
+        head = {
+            "total_fragments": body.total_fragments,
+            "sequence_number": body.sequence_number,
+            "flags": body.flags,
+            "original_size": body.original_size,
+            "length": len(body.fragment),
+        }
+        rows = body.rows_event
+        if rows is None:
+            out.write(encoded(dumps(head)))
+            return
+        out.write(encoded(dumps(head)[:-1]))
+        out.write(b',"rows_event":')
+        self._put_rows(rows, out)
+        out.append(u8(_CLOSE))
+
+    def _table_of(self, table_map: TableMapEvent) -> TableWriter:
+        table = self._table
+        if table is not None and table.table_map is table_map:
+            return table
+        table = self._tables.get(id(table_map))
+        if table is None:
+            if len(self._tables) >= _TABLES_MAX:
+                self._tables.clear()
+            table = TableWriter(table_map, mariadb=self._mariadb)
+            self._tables[id(table_map)] = table
+        self._table = table
+        return table

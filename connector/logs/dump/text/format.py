@@ -1,0 +1,358 @@
+"""`dump --format text`: events like `mysqlbinlog -vvv`.
+
+::
+
+    # at 465
+    #190103 10:58:14 server id 1  end_log_pos 496 CRC32 0x73f13ad3      Xid = 581292
+    COMMIT/*!*/;
+
+Dates are in UTC. The output is for people: rows are comments, and there are no BINLOG statements.
+An event has a header line, which its summary ends, and the lines after it. The summaries of events
+about the log itself are here; rows, statements, GTIDs and commits, of which a log is full, become
+bytes at once in modules of their own. With `--hexdump`, the bytes of the event come first::
+
+    # Position  Timestamp   Type   Source ID        Size      Source Pos    Flags
+    # 00000004 aa ea 2d 5c   0f   01 00 00 00   77 00 00 00   7b 00 00 00   01 00
+    # 00000017 04 00 35 2e 37 2e 32 34  2d 6c 6f 67 00 00 00 00 |..5.7.24-log....|
+
+https://dev.mysql.com/doc/refman/8.4/en/mysqlbinlog.html
+https://dev.mysql.com/doc/refman/8.4/en/mysqlbinlog-hexdump.html
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, final
+
+from librt.strings import read_i32_le, write_i64_le
+from mypy_extensions import i64, u8
+
+from connector.binlog.checksum import CHECKSUM_LENGTH
+from connector.binlog.event import TransactionPayloadEvent
+from connector.binlog.events.control import (
+    HeartbeatEvent,
+    IgnorableEvent,
+    IncidentEvent,
+    RotateEvent,
+    SlaveEvent,
+    StartEncryptionEvent,
+    StopEvent,
+    TransactionContextEvent,
+    ViewChangeEvent,
+)
+from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
+from connector.binlog.events.gtid_tagged import GtidTaggedEvent
+from connector.binlog.events.mariadb import BinlogCheckpointEvent, PartialRowDataEvent
+from connector.binlog.events.query import QueryEvent
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.events.table_map import TableMapEvent
+from connector.binlog.events.transaction import AnonymousGtidEvent, GtidEvent, XidEvent
+from connector.binlog.header import (
+    HEADER_LENGTH,
+    LOG_EVENT_BINLOG_IN_USE_F,
+    V1_HEADER_LENGTH,
+    BinlogVersion,
+    event_name,
+)
+from connector.binlog.text_writer import put_uint
+from connector.logs.dump.text.rows import TablesText
+from connector.logs.dump.text.statements import (
+    END,
+    STATEMENTS,
+    Description,
+    SessionText,
+    comment_lines,
+    put_query,
+)
+from connector.logs.dump.text.transactions import ANONYMOUS, TRANSACTIONS, put_gtid, put_xid
+from connector.logs.output import NEWLINE, ByteFormat, encoded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from librt.strings import BytesWriter
+
+    from connector.binlog.event import Event, EventBody
+    from connector.logs.output import LineOutput
+
+
+_SPACE: Final = 32
+
+# The same in each byte of a word.
+_SIXES: Final = 0x0606_0606_0606_0606
+_ONES: Final = 0x0101_0101_0101_0101
+_ZEROS: Final = 0x3030_3030_3030_3030
+# From the character after `9` to `a`.
+_LETTERS: Final = 39
+
+
+def short_date(timestamp: int) -> str:
+    """Return `yymmdd hh:mm:ss` in UTC, the hour without a leading zero, as header lines have it."""
+    moment = datetime.fromtimestamp(timestamp, UTC)
+    return f"{moment:%y%m%d} {moment.hour:2d}:{moment:%M:%S}"
+
+
+@final
+class HeaderLine:
+    """Writes the header lines of one log; what events of one second share is made once."""
+
+    __slots__ = ("_server_id", "_start", "_timestamp")
+
+    def __init__(self) -> None:
+        """Begin before the first event."""
+        self._timestamp: i64 = -1
+        self._server_id: i64 = -1
+        self._start = b""
+
+    def put(self, event: Event, out: BytesWriter) -> None:
+        """Append the line up to its summary."""
+        header = event.header
+        timestamp: i64 = header.timestamp
+        server_id: i64 = header.server_id
+        if timestamp != self._timestamp or server_id != self._server_id:
+            self._timestamp = timestamp
+            self._server_id = server_id
+            text = f"#{short_date(timestamp)} server id {server_id}  end_log_pos "
+            self._start = text.encode("ascii")
+        out.write(self._start)
+        # Before 5.0 the header has the start of the event.
+        log_pos = header.log_pos
+        put_uint(out, event.next_position if log_pos == event.position else log_pos)
+        if event.checksummed:
+            data = event.data
+            out.write(b" CRC32 0x")
+            _put_hex(out, i64(read_i32_le(data, len(data) - CHECKSUM_LENGTH)))
+        out.append(u8(_SPACE))
+
+
+def _put_hex(out: BytesWriter, value: i64) -> None:
+    """Append the lowest 32 bits of a number as eight hexadecimal digits, the highest first."""
+    # Each step halves the parts and swaps the halves: the highest digit comes into the lowest byte.
+    word = value >> 16 & 0xFFFF | (value & 0xFFFF) << 32
+    word = word >> 8 & 0x0000_00FF_0000_00FF | (word & 0x0000_00FF_0000_00FF) << 16
+    word = word >> 4 & 0x000F_000F_000F_000F | (word & 0x000F_000F_000F_000F) << 8
+    letters = (word + _SIXES) >> 4 & _ONES
+    write_i64_le(out, word + _ZEROS + letters * _LETTERS)
+
+
+def describe(event: Event, session: SessionText) -> Description:
+    """Return the summary and the lines of an event; `session` keeps the variables that were set."""
+    return DESCRIPTIONS[type(event.body)](session, event, event.body)
+
+
+def _start(session: SessionText, event: Event, body: StartEventV3) -> Description:
+    del session
+    summary = (
+        f"Start: binlog v {body.binlog_version}, server v {body.server_version} "
+        f"created {short_date(body.create_timestamp or event.header.timestamp)}"
+    )
+    return summary, []
+
+
+def _format(session: SessionText, event: Event, body: FormatDescriptionEvent) -> Description:
+    del session
+    restarted = body.create_timestamp != 0
+    summary = (
+        f"Start: binlog v {body.binlog_version}, server v {body.server_version} "
+        f"created {short_date(event.header.timestamp)}{' at startup' if restarted else ''}"
+    )
+    lines = []
+    if event.header.flags & LOG_EVENT_BINLOG_IN_USE_F:
+        lines.append("# Warning: this binlog is either in use or was not closed properly.")
+    if restarted:
+        # The server had not committed it when it ended, so it is lost.
+        lines.append(f"ROLLBACK{END}")
+    return summary, lines
+
+
+def _rotate(session: SessionText, event: Event, body: RotateEvent) -> Description:
+    del session, event
+    return f"Rotate to {body.next_file}  pos: {body.next_position}", []
+
+
+def _stop(session: SessionText, event: Event, body: StopEvent) -> Description:
+    del session, event, body
+    return "Stop", []
+
+
+def _heartbeat(session: SessionText, event: Event, body: HeartbeatEvent) -> Description:
+    del session, event
+    return f"Heartbeat {body.file}  pos: {body.position}", []
+
+
+def _ignorable(session: SessionText, event: Event, body: IgnorableEvent) -> Description:
+    del session
+    return "Ignorable", [f"# {event_name(event.header.type_code)}, {len(body.data)} bytes"]
+
+
+def _checkpoint(session: SessionText, event: Event, body: BinlogCheckpointEvent) -> Description:
+    del session, event
+    return f"Binlog checkpoint {body.file}", []
+
+
+def _incident(session: SessionText, event: Event, body: IncidentEvent) -> Description:
+    del session, event
+    message = [f"# {body.message}"] if body.message else []
+    return f"Incident: {body.incident} ({body.name})", message
+
+
+def _slave(session: SessionText, event: Event, body: SlaveEvent) -> Description:
+    del session, event
+    host = f"{body.master_host}:{body.master_port}"
+    return f"Slave: master {host}, log {body.master_log}  pos: {body.master_pos}", []
+
+
+def _start_encryption(
+    session: SessionText, event: Event, body: StartEncryptionEvent
+) -> Description:
+    del session, event
+    summary = (
+        f"Encryption scheme: {body.scheme}, key_version: {body.key_version}, "
+        f"nonce: {body.nonce.hex()}"
+    )
+    return summary, ["# The rest of the binlog is encrypted!"]
+
+
+def _context(session: SessionText, event: Event, body: TransactionContextEvent) -> Description:
+    del session, event
+    summary = (
+        f"Transaction_context: server_uuid={body.server_uuid}\tthread_id={body.thread_id}"
+        f"\twrite_set={len(body.write_set)}\tread_set={len(body.read_set)}"
+    )
+    return summary, comment_lines(f"snapshot_version {body.snapshot_version}")
+
+
+def _view_change(session: SessionText, event: Event, body: ViewChangeEvent) -> Description:
+    del session, event
+    summary = (
+        f"View_change: view_id={body.view_id}\tsequence_number={body.sequence_number}"
+        f"\tcertification_info={len(body.certification_info)}"
+    )
+    return summary, []
+
+
+DESCRIPTIONS: dict[type, Callable[[SessionText, Event, Any], Description]] = {
+    BinlogCheckpointEvent: _checkpoint,
+    FormatDescriptionEvent: _format,
+    HeartbeatEvent: _heartbeat,
+    IgnorableEvent: _ignorable,
+    IncidentEvent: _incident,
+    RotateEvent: _rotate,
+    SlaveEvent: _slave,
+    StartEncryptionEvent: _start_encryption,
+    StartEventV3: _start,
+    StopEvent: _stop,
+    TransactionContextEvent: _context,
+    ViewChangeEvent: _view_change,
+    **STATEMENTS,
+    **TRANSACTIONS,
+}
+
+
+_ROW = 16
+_HALF = 8
+_HEADER_FIELDS = ((0, 4), (4, 5), (5, 9), (9, 13), (13, 17), (17, 19))
+_HEADER_NAMES = "# Position  Timestamp   Type   Source ID        Size"
+_HEADER_NAMES_V3 = "      Source Pos    Flags"
+_FIELDS_V1 = 4
+
+# Bytes as text; bytes that are not printable ASCII become dots.
+_ASCII = range(0x20, 0x7F)
+_PRINTABLE = bytes(code if code in _ASCII else ord(".") for code in range(256))
+
+
+def hexdump(data: bytes, position: int, header_length: int) -> Iterator[str]:
+    """Yield the lines of an event that starts at `position`; its header has 13 or more bytes."""
+    fields = _HEADER_FIELDS if header_length >= _HEADER_FIELDS[-1][1] else _HEADER_FIELDS[:4]
+    yield _HEADER_NAMES + (_HEADER_NAMES_V3 if len(fields) > _FIELDS_V1 else "")
+    header = "   ".join(data[start:end].hex(" ") for start, end in fields)
+    yield f"# {position:08x} {header}"
+    for offset in range(fields[-1][1], len(data), _ROW):
+        row = data[offset : offset + _ROW]
+        octets = f"{row[:_HALF].hex(' '):<23}  {row[_HALF:].hex(' '):<23}"
+        text = row.translate(_PRINTABLE).decode("ascii")
+        yield f"# {position + offset:08x} {octets} |{text}|"
+
+
+_TAB: Final = 9
+
+
+@final
+class TextFormat(ByteFormat):
+    """Writes events for people who know mysqlbinlog."""
+
+    def __init__(self, *, hexdump: bool = False) -> None:
+        """With `hexdump`, the bytes of each event come between its header and its summary."""
+        self._hexdump = hexdump
+        self._header_line = HeaderLine()
+        self._session = SessionText()
+        self._tables = TablesText()
+        self._header_length = HEADER_LENGTH
+
+    def begin(self) -> Iterable[str]:
+        """Return the lines before the first event."""
+        return ["# Dates are in UTC. Rows are comments: read this, do not pipe it into a server."]
+
+    def received(self) -> None:
+        """Need nothing of a new block."""
+
+    def put(self, event: Event, output: LineOutput) -> None:
+        """Append the lines of one event; rows are decoded meanwhile.
+
+        Raises EventError for an event or a row that cannot be read.
+        """
+        body = event.body
+        if isinstance(body, (FormatDescriptionEvent, StartEventV3)):
+            # Another file, maybe of another server: its first statement shows all variables again.
+            self._session = SessionText()
+            v1 = body.binlog_version == BinlogVersion.V1
+            self._header_length = V1_HEADER_LENGTH if v1 else HEADER_LENGTH
+        out = output.block
+        out.write(b"# at ")
+        put_uint(out, event.position)
+        out.append(u8(NEWLINE))
+        self._put(event, output)
+
+    def end(self) -> Iterable[str]:
+        """Return the lines after the last event."""
+        return ["# End of log file"]
+
+    def _put(self, event: Event, output: LineOutput) -> None:
+        out = output.block
+        self._header_line.put(event, out)
+        if self._hexdump:
+            out.append(u8(NEWLINE))
+            output.write(hexdump(event.data, event.position, self._header_length))
+            out = output.block
+            out.write(b"# ")
+        out.append(u8(_TAB))
+        body = event.body
+        if isinstance(body, RowsEvent):
+            self._tables.put_rows(event.header.type_code, body, output)
+        elif isinstance(body, TableMapEvent):
+            self._tables.put_table_map(out, body)
+        elif isinstance(body, XidEvent):
+            put_xid(out, body)
+        elif isinstance(body, QueryEvent):
+            put_query(out, self._session, event.header, body)
+        elif isinstance(body, (GtidEvent, GtidTaggedEvent)):
+            put_gtid(out, body, str(body.gtid).encode("ascii"))
+        elif isinstance(body, AnonymousGtidEvent):
+            put_gtid(out, body, ANONYMOUS)
+        elif isinstance(body, PartialRowDataEvent):
+            self._tables.put_fragment(event.header.type_code, body, output)
+        else:
+            self._put_described(event, body, output)
+
+    def _put_described(self, event: Event, body: EventBody, output: LineOutput) -> None:
+        summary, lines = describe(event, self._session)
+        # Names may hold line breaks.
+        output.block.write(encoded(summary.replace("\n", "\\n")))
+        output.block.append(u8(NEWLINE))
+        output.write(lines)
+        if isinstance(body, TransactionPayloadEvent):
+            output.block.write(b"# Start of compressed events.\n")
+            for inner in body.events():
+                self._put(inner, output)
+                output.give_way()
+            output.block.write(b"# End of compressed events.\n")

@@ -1,0 +1,301 @@
+"""The values of row images as `mysqlbinlog -vv` prints them; one writer for each column.
+
+Numbers are written in full, dates as in SQL, and members of ENUM and SET as labels if known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from mypy_extensions import i64, u8
+
+from connector.binlog.columns.column import PrintedReader
+from connector.binlog.columns.decimal import DecimalReader
+from connector.binlog.columns.floats import DoubleReader, FloatReader, VectorReader
+from connector.binlog.columns.integers import (
+    BitReader,
+    EnumReader,
+    IntegerReader,
+    SetReader,
+    YearReader,
+)
+from connector.binlog.columns.json import DocumentReader
+from connector.binlog.columns.strings import CharacterReader, GeometryReader, StringReader
+from connector.binlog.columns.temporal import Timestamp2Reader, TimestampReader
+from connector.binlog.columns.time_text import fraction_length, put_fraction
+from connector.binlog.sql_text import QUOTE, quoted_text
+from connector.binlog.text_writer import put_ascii, put_int, put_padded, put_uint, put_uint64
+from connector.logs.dump.text.string_values import (
+    BytesText,
+    CharsetText,
+    DocumentText,
+    Utf8Text,
+    ValueWriter,
+)
+
+if TYPE_CHECKING:
+    from librt.strings import BytesWriter
+
+    from connector.binlog.columns.column import Column, ColumnReader
+    from connector.binlog.payload_reader import PayloadReader
+
+_ZERO: Final = 48
+_YEAR_DIGITS: Final = 4
+_SECONDS_LENGTH: Final = 4
+_BYTE_BITS: Final = 8
+_WORD_BITS: Final = 64
+
+
+def value_writer(column: Column, reader: ColumnReader, *, signs: bool) -> ValueWriter:
+    """Return the writer for the values of `column`, which `reader` reads.
+
+    `signs` says whether the log has the signs of its columns.
+    """
+    if isinstance(reader, PrintedReader):
+        return _number_or_time_writer(column, reader, signs=signs)
+    if isinstance(reader, CharacterReader):
+        return _string_writer(reader)
+    if isinstance(reader, EnumReader):
+        return _EnumText(reader)
+    if isinstance(reader, SetReader):
+        return _MaskText(column.stored_length) if reader.labels is None else _SetText(reader)
+    assert isinstance(reader, GeometryReader)
+    return _GeometryText(reader)
+
+
+def _number_or_time_writer(column: Column, reader: PrintedReader, *, signs: bool) -> ValueWriter:
+    if isinstance(reader, IntegerReader) and not signs:
+        return _UnknownSignText(reader)
+    if isinstance(reader, (IntegerReader, DecimalReader, FloatReader, VectorReader)):
+        return NumberText(reader)
+    if isinstance(reader, DoubleReader):
+        return _DoubleText(reader)
+    if isinstance(reader, YearReader):
+        return _YearText(reader)
+    if isinstance(reader, Timestamp2Reader):
+        return _EpochText(column.metadata)
+    if isinstance(reader, TimestampReader):
+        return _OldEpochText()
+    if isinstance(reader, BitReader):
+        return _BitText(column.length or 0)
+    if isinstance(reader, DocumentReader):
+        return DocumentText(reader)
+    return TemporalText(reader)
+
+
+def _string_writer(reader: CharacterReader) -> ValueWriter:
+    if isinstance(reader, StringReader):
+        if reader.utf8:
+            return Utf8Text(reader)
+        if reader.binary:
+            return BytesText(reader)
+    return CharsetText(reader)
+
+
+@final
+class NumberText(ValueWriter):
+    """Numbers, as they are printed."""
+
+    __slots__ = ("_reader",)
+
+    def __init__(self, reader: PrintedReader) -> None:
+        """Write the values of `reader`."""
+        self._reader = reader
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        """Append the number."""
+        self._reader.put(image, out)
+
+
+@final
+class TemporalText(ValueWriter):
+    """Dates and times in quotes."""
+
+    __slots__ = ("_reader",)
+
+    def __init__(self, reader: PrintedReader) -> None:
+        """Write the values of `reader`."""
+        self._reader = reader
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        """Append the printed form in quotes, without escapes."""
+        out.append(u8(QUOTE))
+        self._reader.put(image, out)
+        out.append(u8(QUOTE))
+
+
+@final
+class _UnknownSignText(ValueWriter):
+    """Integers without a known sign: both readings of a negative number are shown."""
+
+    __slots__ = ("_bits", "_reader")
+
+    def __init__(self, reader: IntegerReader) -> None:
+        self._reader = reader
+        self._bits: i64 = reader.length * _BYTE_BITS
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        value = self._reader.read_word(image)
+        put_int(out, value)
+        if value < 0:
+            out.write(b" (")
+            if self._bits < _WORD_BITS:
+                modulus: i64 = 1  # in C, a literal would be shifted in 32 bits
+                modulus <<= self._bits
+                value += modulus
+            put_uint64(out, value)
+            out.write(b")")
+
+
+@final
+class _DoubleText(ValueWriter):
+    """DOUBLE, with an exponent from 1e+16 on and below 0.0001."""
+
+    __slots__ = ("_reader",)
+
+    def __init__(self, reader: DoubleReader) -> None:
+        self._reader = reader
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        self._reader.put_repr(image, out)
+
+
+@final
+class _YearText(ValueWriter):
+    """YEAR, in four digits."""
+
+    __slots__ = ("_reader",)
+
+    def __init__(self, reader: YearReader) -> None:
+        self._reader = reader
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        put_padded(out, self._reader.read_year(image), _YEAR_DIGITS)
+
+
+@final
+class _EpochText(ValueWriter):
+    """TIMESTAMP(f): the seconds since the epoch, with the digits of the column."""
+
+    __slots__ = ("_digits",)
+
+    def __init__(self, digits: int) -> None:
+        self._digits: i64 = digits
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        put_uint(out, image.read_big(_SECONDS_LENGTH))
+        digits = self._digits
+        if digits:
+            put_fraction(out, image.read_big(fraction_length(digits)), digits)
+
+
+@final
+class _OldEpochText(ValueWriter):
+    """TIMESTAMP as servers before 5.6 store it: the seconds since the epoch."""
+
+    __slots__ = ()
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        put_uint(out, image.read_uint32())
+
+
+@final
+class _BitText(ValueWriter):
+    """BIT(n): n binary digits."""
+
+    __slots__ = ("_bits",)
+
+    def __init__(self, bits: int) -> None:
+        self._bits: i64 = bits
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        length = (self._bits + 7) >> 3
+        at = image.take(length)
+        data = image.data
+        out.write(b"b'")
+        left = length * _BYTE_BITS
+        started = False
+        while left:
+            left -= 1
+            octet: i64 = data[at + length - 1 - (left >> 3)]
+            bit = octet >> (left & 7) & 1
+            # Bits above the n-th are 0 in every log of a server.
+            started = started or bit != 0 or left < self._bits
+            if started:
+                out.append(u8(_ZERO + bit))
+        out.append(u8(QUOTE))
+
+
+@final
+class _MaskText(ValueWriter):
+    """A SET without labels: its bytes as they are stored, each from its highest bit on."""
+
+    __slots__ = ("_length",)
+
+    def __init__(self, length: int) -> None:
+        self._length: i64 = length
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        at = image.take(self._length)
+        end = at + self._length
+        data = image.data
+        out.write(b"b'")
+        while at < end:
+            octet: i64 = data[at]
+            shift: i64 = _BYTE_BITS
+            while shift:
+                shift -= 1
+                out.append(u8(_ZERO + (octet >> shift & 1)))
+            at += 1
+        out.append(u8(QUOTE))
+
+
+@final
+class _SetText(ValueWriter):
+    """A SET with labels: those of its members, with commas."""
+
+    __slots__ = ("_reader",)
+
+    def __init__(self, reader: SetReader) -> None:
+        self._reader = reader
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        labels = self._reader.read(image)
+        assert isinstance(labels, str)
+        out.write(quoted_text(labels).encode("utf-8"))
+
+
+@final
+class _EnumText(ValueWriter):
+    """ENUM: the label, or an index that has no label."""
+
+    __slots__ = ("_labels", "_reader")
+
+    def __init__(self, reader: EnumReader) -> None:
+        self._reader = reader
+        self._labels = [quoted_text(label).encode("utf-8") for label in reader.labels]
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        index = self._reader.read_index(image)
+        if index < len(self._labels):
+            out.write(self._labels[index])
+        else:
+            put_uint(out, index)
+
+
+@final
+class _GeometryText(ValueWriter):
+    """A geometry of any kind: its reference system and its Well-Known Binary."""
+
+    __slots__ = ("_reader",)
+
+    def __init__(self, reader: GeometryReader) -> None:
+        self._reader = reader
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        stored = self._reader.read_stored(image)
+        out.write(b"SRID ")
+        put_uint(out, stored.read_uint32())
+        out.write(b" X'")
+        put_ascii(out, stored.read_rest().hex())
+        out.append(u8(QUOTE))

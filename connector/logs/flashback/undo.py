@@ -1,0 +1,215 @@
+"""The SQL that undoes the row changes of a log, newest first.
+
+::
+
+    events ──▶ BEGIN row row COMMIT │ BEGIN row COMMIT ──▶ spool ──read backwards──▶ SQL
+
+Each row becomes a statement at once and goes into a temporary file, which is read backwards after
+the last event. So memory holds the rows of one event, and the input is read once: standard input
+and compressed files work, too.
+
+*Completeness.* A change without rows (a statement, DDL) that follows the rows of its table cannot
+be undone; it is an error. So is a group that was rolled back, and an XA transaction, because its
+outcome is elsewhere in the log. A transaction that does not end is left out: the server rolls it
+back.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, final
+
+from connector.binlog.event import TransactionPayloadEvent
+from connector.binlog.events.control import IncidentEvent
+from connector.binlog.events.load import CreateFileEvent, LoadEvent
+from connector.binlog.events.mariadb import PartialRowDataEvent
+from connector.binlog.events.query import NO_BEGIN, QueryEvent
+from connector.binlog.events.transaction import XaPrepareEvent
+from connector.binlog.statement import StatementKind, classify
+from connector.binlog.transactions.transaction_bounds import (
+    ROLE_OF_TYPE,
+    ROLE_OTHER,
+    ROLE_QUERY,
+    ROLE_ROWS,
+    TransactionBounds,
+    rows_event_of,
+)
+from connector.foundation.errors import DecodeError, UnsupportedChange, log_undo
+from connector.logs.flashback.undo_statements import TableUndo
+from connector.logs.output import ByteFormat, encoded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mypy_extensions import i64
+
+    from connector.binlog.event import Event, EventBody
+    from connector.binlog.events.table_map import TableMapEvent
+    from connector.binlog.statement import Statement
+    from connector.binlog.transactions.transaction_bounds import TransactionSpan
+    from connector.logs.flashback.undo_statements import ReverseSpool
+    from connector.logs.output import LineOutput
+
+# The session must accept values that a strict server refuses but that were stored (zero dates, the
+# error value of an ENUM), and only the rows may change.
+SESSION = (
+    "SET NAMES utf8mb4;",
+    "SET SESSION sql_mode = 'ANSI_QUOTES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES';",
+    "SET SESSION time_zone = '+00:00';",
+    "SET SESSION foreign_key_checks = 0;",
+)
+
+
+@final
+class Undo(ByteFormat):
+    """Takes the selected events of logs, in their order, and writes the SQL at the end."""
+
+    def __init__(self, spool: ReverseSpool, omitted: frozenset[str] = frozenset()) -> None:
+        """Keep statements in `spool`; leave out columns named `database.table.column`."""
+        self._spool = spool
+        self._omitted = omitted
+        self._bounds = TransactionBounds()
+        # The transaction whose statements end the spool, and the offset where they begin.
+        self._span: TransactionSpan | None = None
+        self._mark: i64 = 0
+        self._second = -1  # of the last title, since the epoch,
+        self._moment = ""  # and how it is written
+        self._tables: dict[tuple[str, str], tuple[TableMapEvent, TableUndo]] = {}
+        # Of the latest rows, because the next ones mostly change the same table.
+        self._table_map: TableMapEvent | None = None
+        self._undo: TableUndo | None = None
+
+    def received(self) -> None:
+        """Do nothing: it does not matter when an event was read."""
+
+    def put(self, event: Event, output: LineOutput) -> None:
+        """Take the next event; nothing is written yet.
+
+        Raises UnsupportedChange for a change that cannot be undone, EventError for a row that
+        cannot be read.
+        """
+        del output
+        self._take(event)
+        if ROLE_OF_TYPE[event.type_code] == ROLE_OTHER:
+            body = event.body
+            if isinstance(body, TransactionPayloadEvent):
+                for inner in body.events():
+                    self._take(inner)
+
+    def put_statements(self, output: LineOutput) -> None:
+        """Write the SQL; do not call `put` afterwards."""
+        self._drop_unfinished()
+        output.write(SESSION)
+        self._spool.put_reversed(output)
+
+    def _take(self, event: Event) -> None:
+        ended = self._bounds.receive(event)
+        if self._span is not None and self._bounds.span is not self._span:
+            self._drop_unfinished()
+        meaning: i64 = ROLE_OF_TYPE[event.type_code]
+        if meaning == ROLE_ROWS:
+            self._rows(event, event.body)
+        elif meaning == ROLE_OTHER or (meaning == ROLE_QUERY and event.begin_thread_id == NO_BEGIN):
+            self._other(event)
+        if ended and self._span is not None:
+            self._spool.append(self._title(self._span))
+            self._span = None
+
+    def _other(self, event: Event) -> None:
+        body = event.body
+        if isinstance(body, PartialRowDataEvent):
+            self._rows(event, body)
+        elif isinstance(body, QueryEvent):
+            self._statement(event, body)
+        elif isinstance(body, XaPrepareEvent) and not body.one_phase and self._span is not None:
+            raise UnsupportedChange(log_undo.XA, file=event.file, position=event.position)
+        elif isinstance(body, (LoadEvent, CreateFileEvent)):
+            raise UnsupportedChange(log_undo.LOAD, file=event.file, position=event.position)
+        elif isinstance(body, IncidentEvent):
+            raise UnsupportedChange(log_undo.INCIDENT, file=event.file, position=event.position)
+
+    def _drop_unfinished(self) -> None:
+        if self._span is not None:
+            self._spool.cut(self._mark)
+            self._span = None
+
+    def _rows(self, event: Event, body: EventBody) -> None:
+        rows = rows_event_of(body)
+        if rows is None or rows.is_dummy:
+            return
+        if self._span is None:
+            self._span = self._bounds.span
+            self._mark = self._spool.mark()
+            self._spool.append(b"COMMIT;")
+        undo = self._undo
+        if undo is None or rows.table_map is not self._table_map:
+            undo = self._undo = self._undo_of(event, rows.table_map)
+            self._table_map = rows.table_map
+        undo.put(rows, self._spool)
+
+    def _undo_of(self, event: Event, table_map: TableMapEvent) -> TableUndo:
+        name = (table_map.schema, table_map.table)
+        known = self._tables.get(name)
+        if known is not None:
+            if known[0] is table_map:
+                return known[1]
+            if known[0] == table_map:
+                # Each file has an object of its own; comparing them takes longer than the row.
+                self._tables[name] = (table_map, known[1])
+                return known[1]
+        try:
+            undo = TableUndo(table_map, self._omitted)
+        except DecodeError as error:
+            raise UnsupportedChange(
+                log_undo.IN_EVENT, file=event.file, position=event.position, why=error
+            ) from error
+        self._tables[name] = (table_map, undo)
+        return undo
+
+    def _statement(self, event: Event, body: QueryEvent) -> None:
+        statement = classify(body.query)
+        kind = statement.kind
+        if kind in (StatementKind.ROLLBACK, StatementKind.ROLLBACK_TO):
+            if self._span is not None:
+                raise UnsupportedChange(
+                    log_undo.ROLLBACK, file=event.file, position=event.position, verb=kind.value
+                )
+        elif kind is StatementKind.DML:
+            raise UnsupportedChange(
+                log_undo.STATEMENT,
+                file=event.file,
+                position=event.position,
+                verb=statement.verb,
+                database=body.schema,
+            )
+        else:
+            for schema, table in self._changed_by(statement, body):
+                raise UnsupportedChange(
+                    log_undo.DDL,
+                    file=event.file,
+                    position=event.position,
+                    verb=kind.value,
+                    table=f"{schema}.{table}",
+                )
+
+    def _changed_by(self, statement: Statement, body: QueryEvent) -> Iterator[tuple[str, str]]:
+        """Yield the tables that a statement changes and that have rows to undo."""
+        if statement.kind is StatementKind.CREATE_TABLE:
+            return
+        for database, table in statement.tables:
+            for name in self._tables:
+                if name[0] == (database or body.schema) and table in ("", name[1]):
+                    yield name
+
+    def _title(self, span: TransactionSpan) -> bytes:
+        """Return the comment and the BEGIN before the statements of a transaction."""
+        second = span.last_timestamp
+        if second != self._second:
+            self._second = second
+            self._moment = f"{datetime.fromtimestamp(second, UTC):%Y-%m-%d %H:%M:%S} UTC"
+        # A line break would end the comment.
+        file = span.file.replace("\n", "\\n")
+        title = f"\n-- {file}:{span.position}, {self._moment}"
+        if span.gtid is not None:
+            title = f"{title}, {span.gtid}"
+        return encoded(f"{title}\nBEGIN;")

@@ -1,1 +1,0 @@
-"""The position of a stream: positions, their order, and the records that keep them."""

@@ -1,1 +1,0 @@
-"""Changes that cannot be published: kept as log bytes until they can."""

@@ -1,1 +1,0 @@
-"""Kept changes, their records, and how records become changes again; without I/O."""

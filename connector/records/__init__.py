@@ -1,1 +1,0 @@
-"""Kafka's records, without I/O: their bytes, their partitions, their batches."""

@@ -1,0 +1,3 @@
+"""A replication client: it finds the start, checks the server, and receives the binary log."""
+
+from __future__ import annotations

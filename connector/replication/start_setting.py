@@ -1,0 +1,146 @@
+"""The setting `source.start` becomes a position in the source's log.
+
+The GTID set of a start point is complete: it names all transactions that are not to be read, also
+those that the server has purged. So the set in the progress record is never partial, and another
+server of the same topology can continue with it.
+
+`start_validation` checks whether the server has everything after the position.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from connector.binlog.gtid import GtidSet, MariadbGtidSet
+from connector.foundation.errors import DecodeError, SourceRefused, source_start
+from connector.replication.log_search import find_time
+from connector.replication.protocol.commands import FIRST_POSITION
+from connector.replication.server.replication_status import (
+    binary_log_status,
+    binary_logs,
+    listed_events,
+    next_events,
+    no_event,
+)
+from connector.replication.start_point import StartPoint
+from connector.replication.start_validation import mariadb_point, require_position
+
+if TYPE_CHECKING:
+    from connector.replication.server.mysql_server import MysqlServer
+
+_US = 1_000_000
+_GTID_NEXT = re.compile(r"GTID_NEXT= '([^']+)'")
+_BEGUN = re.compile(r"((?:gtid|position):.*)\+([0-9]+)\+([0-9]+)", re.DOTALL)
+# Event types between transactions; those that begin with "Gtid" are not listed.
+_BETWEEN_TRANSACTIONS = frozenset(
+    {"Anonymous_Gtid", "Binlog_checkpoint", "Format_desc", "Previous_gtids", "Rotate", "Stop"}
+)
+
+
+def resolve_start(server: MysqlServer, start: str) -> StartPoint:
+    """Return the position that `start` of the configuration names.
+
+    `start` is "snapshot" (the tables are copied as they are now, so the stream begins here),
+    "earliest", "latest", "gtid:SET", "position:FILE:POS" or "timestamp:TIME". After a set or a
+    position, "+EVENTS+ROWS" says what of the next transaction was delivered before. Raises
+    SourceRefused if the server has no such position, SourceUnavailable if the connection breaks.
+    """
+    if begun := _BEGUN.fullmatch(start):
+        point = resolve_start(server, begun[1])
+        return replace(point, begun_events=int(begun[2]), begun_rows=int(begun[3]))
+    match start.split(":", 1):
+        case ["earliest"]:
+            return _earliest(server)
+        case ["latest" | "snapshot"]:
+            return _latest(server)
+        case ["gtid", text]:
+            return _after_gtids(server, text)
+        case ["position", position_text]:
+            file, _, position = position_text.rpartition(":")
+            return _at_position(server, file, int(position))
+        case ["timestamp", text]:
+            return find_time(server, text)
+    raise SourceRefused(source_start.FORM, start=start)
+
+
+def _earliest(server: MysqlServer) -> StartPoint:
+    first = next(iter(binary_logs(server)))
+    if server.identity.flavour == "mariadb":
+        return mariadb_point(server, first, FIRST_POSITION)
+    gtids = None
+    if server.identity.gtid:
+        gtids = GtidSet.parse(server.global_value("gtid_purged") or "")
+    return StartPoint("mysql", gtids, first, FIRST_POSITION)
+
+
+def _latest(server: MysqlServer) -> StartPoint:
+    # In whole seconds, as MariaDB's log has them, and before the position: so no later transaction
+    # was committed before it.
+    (clock,) = server.query("SELECT UNIX_TIMESTAMP() AS now")
+    time_us = int(str(clock["now"])) * _US
+    status = binary_log_status(server)
+    if status is None:
+        raise SourceRefused(source_start.LOG_OFF, server=server.name)
+    file, position = str(status["File"]), int(str(status["Position"]))
+    if server.identity.flavour == "mariadb":
+        return replace(mariadb_point(server, file, position), time_us=time_us)
+    gtids = None
+    if server.identity.gtid:
+        # From the same row, so from the same moment as file and position.
+        gtids = GtidSet.parse(str(status["Executed_Gtid_Set"]))
+    return StartPoint("mysql", gtids, file, position, time_us=time_us)
+
+
+def _after_gtids(server: MysqlServer, text: str) -> StartPoint:
+    try:
+        if server.identity.flavour == "mariadb":
+            return StartPoint("mariadb", MariadbGtidSet.parse(text), "", FIRST_POSITION)
+        if server.identity.gtid:
+            return StartPoint("mysql", GtidSet.parse(text), "", FIRST_POSITION)
+    except DecodeError as error:
+        raise SourceRefused(source_start.GTIDS, why=error) from error
+    raise SourceRefused(
+        source_start.NO_GTIDS, server=server.name, mode=server.variable("gtid_mode")
+    )
+
+
+def _at_position(server: MysqlServer, file: str, position: int) -> StartPoint:
+    file_bytes = require_position(server, file, position)
+    # For a position inside an event, MySQL shows the next event; MariaDB answers with error 1220.
+    events = next_events(server, file, position, 1)
+    found = int(str(events[0]["Pos"])) if events else file_bytes
+    if found != position:
+        raise no_event(server.name, file, position)
+    event_type = str(events[0]["Event_type"]) if events else ""
+    if event_type and not (event_type in _BETWEEN_TRANSACTIONS or event_type.startswith("Gtid")):
+        raise SourceRefused(
+            source_start.INSIDE_TRANSACTION,
+            server=server.name,
+            file=file,
+            position=position,
+            event=event_type,
+        )
+    if server.identity.flavour == "mariadb":
+        return mariadb_point(server, file, position)
+    gtids = _gtids_before(server, file, position) if server.identity.gtid else None
+    return StartPoint("mysql", gtids, file, position)
+
+
+def _gtids_before(server: MysqlServer, file: str, position: int) -> GtidSet:
+    """Return every transaction before a position of MySQL's log, from the events of that file."""
+    gtids = GtidSet()
+    for row in listed_events(server, file):
+        event_type, info = str(row["Event_type"]), str(row["Info"])
+        # It comes after position 4, and holds there, too.
+        if event_type == "Previous_gtids":
+            gtids = GtidSet.parse(info)
+        elif not event_type.startswith("Gtid"):
+            continue
+        elif int(str(row["Pos"])) >= position:
+            break
+        elif match := _GTID_NEXT.search(info):
+            for gtid in GtidSet.parse(match[1]):
+                gtids.add(gtid)
+    return gtids

@@ -1,0 +1,1 @@
+"""How servers decide what a statement leaves in the binary log: rules without I/O."""

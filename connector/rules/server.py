@@ -1,0 +1,144 @@
+"""The server and session whose rules are asked for: version, storage engines, session settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+from typing import Final
+
+# Of each series the first release whose log leaves generated columns out; of later series, all do.
+_WITHOUT_GENERATED: Final = {
+    number[:2]: number for number in ((10, 6, 28), (10, 11, 19), (11, 4, 13), (11, 8, 9))
+}
+
+
+class Product(Enum):
+    """The two families of servers; their rules differ since MariaDB 5.5."""
+
+    MYSQL = "MySQL"
+    MARIADB = "MariaDB"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerVersion:
+    """One server, by product and version number."""
+
+    product: Product
+    number: tuple[int, int, int]
+
+    @property
+    def is_mariadb(self) -> bool:
+        """Whether the rules of MariaDB are in force."""
+        return self.product is Product.MARIADB
+
+    @property
+    def leaves_out_generated(self) -> bool:
+        """Whether rows of UPDATE and DELETE are logged without generated columns.
+
+        This is so in each `binlog_row_image`; rows of INSERT have them.
+        """
+        first = _WITHOUT_GENERATED.get(self.number[:2], max(_WITHOUT_GENERATED.values()))
+        return self.is_mariadb and self.number >= first
+
+    def mysql_since(self, major: int, minor: int, patch: int = 0) -> bool:
+        """Return whether this is MySQL of that version or a later one."""
+        return not self.is_mariadb and self.number >= (major, minor, patch)
+
+    def __str__(self) -> str:
+        """Return the server as people write it: `MySQL 8.0.31`."""
+        return f"{self.product.value} {'.'.join(map(str, self.number))}"
+
+
+class BinlogFormat(Enum):
+    """The values of `binlog_format`."""
+
+    STATEMENT = "STATEMENT"
+    MIXED = "MIXED"
+    ROW = "ROW"
+
+
+class Isolation(IntEnum):
+    """The isolation levels, the weakest first."""
+
+    READ_UNCOMMITTED = 0
+    READ_COMMITTED = 1
+    REPEATABLE_READ = 2
+    SERIALIZABLE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """The session at the start of a statement."""
+
+    binlog_format: BinlogFormat = BinlogFormat.ROW
+    isolation: Isolation = Isolation.REPEATABLE_READ
+    in_transaction: bool = False
+    in_xa: bool = False
+    # The transaction cache is not empty.
+    logged_in_transaction: bool = False
+    direct_non_transactional_updates: bool = False
+    enforce_gtid_consistency: bool = False
+    # MIXED went over to row format for an earlier statement, and has not gone back: it does not
+    # until the end of a CALL, nor, before MySQL 8.0.4 and on MariaDB, while temporary tables exist.
+    row_format_stays: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What an engine can log, and whether ROLLBACK undoes its changes.
+
+    A table is a T-table if its engine is transactional, and an N-table if not (D-T-table,
+    D-N-table).
+    """
+
+    name: str
+    transactional: bool = False
+    row_capable: bool = True
+    statement_capable: bool = True
+    self_logging: bool = False
+    # The engine takes part in the commit, so the group ends with an XID event.
+    commits: bool = False
+    # It can change a JSON document in its place.
+    changes_documents: bool = False
+    # A weak isolation level takes away the ability to log statements.
+    needs_repeatable_read: bool = False
+
+
+_INNODB: Final = Engine(
+    "InnoDB",
+    transactional=True,
+    commits=True,
+    changes_documents=True,
+    needs_repeatable_read=True,
+)
+# Nothing is stored, but the engine does not say that it lacks transactions.
+_BLACKHOLE: Final = Engine("BLACKHOLE", transactional=True)
+
+ENGINES: Final = {
+    engine.name.upper(): engine
+    for engine in (
+        _INNODB,
+        _BLACKHOLE,
+        Engine("MyISAM"),
+        Engine("MEMORY"),
+        Engine("CSV"),
+        Engine("ARCHIVE"),
+        Engine("MRG_MyISAM"),
+        Engine("FEDERATED"),
+        Engine("Aria"),
+        # For tests of the servers.
+        Engine("EXAMPLE", row_capable=False),
+        Engine("ndbcluster", transactional=True, statement_capable=False, self_logging=True),
+        Engine("ROCKSDB", transactional=True, statement_capable=False, commits=True),
+    )
+}
+# On MariaDB, BLACKHOLE is a plugin, and an N-table.
+_MARIADB: Final = {"BLACKHOLE": Engine("BLACKHOLE")}
+
+
+def engine_of(name: str, server: ServerVersion) -> Engine | None:
+    """Return the engine of that name, or None for one whose abilities are not known."""
+    upper = name.upper()
+    if server.is_mariadb and upper in _MARIADB:
+        return _MARIADB[upper]
+    return ENGINES.get(upper)

@@ -1,1 +1,0 @@
-"""I/O out: where records are written."""

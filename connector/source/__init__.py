@@ -1,1 +1,0 @@
-"""I/O in: the servers that the connector reads."""

@@ -1,1 +1,0 @@
-"""Settings and grants that a source must have."""

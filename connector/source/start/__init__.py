@@ -1,1 +1,0 @@
-"""The start of a stream, and whether a server has everything after it."""

@@ -1,1 +1,0 @@
-"""A dump: the request, its events, and searches in the log."""

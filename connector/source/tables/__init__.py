@@ -1,1 +1,0 @@
-"""The definitions of tables, as the server shows them."""

@@ -1,1 +1,0 @@
-"""Counts of what binary logs hold."""

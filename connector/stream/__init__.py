@@ -1,0 +1,1 @@
+"""The daemon: changes of a server become records in Kafka, each exactly once."""

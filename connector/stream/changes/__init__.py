@@ -1,0 +1,1 @@
+"""Events become transactions of followed tables, without I/O."""

@@ -1,0 +1,43 @@
+"""The table of signals: users ask the pipeline by INSERT.
+
+The first three columns are an id, the type and the data of a signal, whatever their names.
+https://debezium.io/documentation/reference/stable/configuration/signalling.html
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from connector.binlog.events.rows_header import INSERT
+
+if TYPE_CHECKING:
+    from connector.binlog.events.rows import RowsEvent
+
+_COLUMNS: Final = 3
+
+
+@final
+class SignalTable:
+    """Keeps the signals of the stream until they are done."""
+
+    def __init__(self, database: str, table: str) -> None:
+        """Take the new rows of a table."""
+        self._database = database
+        self._table = table
+        # Id, type and data of each signal; what is no text is "".
+        self.seen: list[tuple[str, str, str]] = []
+
+    def take(self, rows: RowsEvent) -> None:
+        """Keep the signals of an event; raises EventError for a row that cannot be read."""
+        table_map = rows.table_map
+        if (
+            rows.kind is not INSERT
+            or table_map.table != self._table
+            or table_map.schema != self._database
+        ):
+            return
+        for row in rows.rows():
+            values = row.after or []
+            texts = [value if isinstance(value, str) else "" for value in values]
+            if len(texts) >= _COLUMNS:
+                self.seen.append((texts[0], texts[1], texts[2]))

@@ -1,0 +1,1 @@
+"""What users ask of a running pipeline: requests, and signals of Debezium."""

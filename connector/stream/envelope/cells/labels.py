@@ -1,0 +1,108 @@
+"""Labels of ENUM and SET: in keys, where two must not look alike, and on servers that print `?`.
+
+Servers take `ENUM('', 'a')`, which prints its first label as its error value, and without strict
+mode labels that are equal, `ENUM('a', 'a')`. They tell rows with such keys by the number, and
+records have the text: two rows would have one key, and consumers would lose one of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from connector.binlog.columns.integers import EnumReader
+from connector.foundation.errors import UnsupportedChange, table_rows
+from connector.stream.envelope.cells.image_cells import CellWriter
+from connector.stream.envelope.cells.select_cells import SelectCell
+
+if TYPE_CHECKING:
+    from librt.strings import BytesWriter
+    from mypy_extensions import i64
+
+    from connector.binlog.columns.integers import SetReader
+    from connector.binlog.payload_reader import PayloadReader
+    from connector.foundation.contract import SchemaColumn
+
+
+def ambiguous_labels(column: SchemaColumn) -> frozenset[int]:
+    """Return the numbers of ENUM, or the bits of SET, whose text may be that of another one.
+
+    The error value of an ENUM is one if there is an empty label, as it is the rarer of the two.
+    Empty if the column is not in the key, or has other labels.
+    """
+    labels = column.get("labels", [])
+    if not column["key"] or (len(set(labels)) == len(labels) and "" not in labels):
+        return frozenset()
+    is_enum = column["type"] == "enum"
+    found = {0} if is_enum and "" in labels else set()
+    for place, label in enumerate(labels):
+        if label in labels[:place] or (not label and not is_enum):
+            found.add(place + 1 if is_enum else 1 << place)
+    return frozenset(found)
+
+
+def require_unambiguous(column: SchemaColumn, numbers: frozenset[int], stored: int) -> None:
+    """Raise UnsupportedChange if the `stored` number is one of `numbers`, or has such a bit."""
+    is_indistinct = stored in numbers
+    if column["type"] == "set":
+        is_indistinct = any(stored & bit for bit in numbers)
+    if is_indistinct:
+        raise UnsupportedChange(table_rows.SAME_KEY, column=column["name"], number=stored)
+
+
+@final
+class KeyLabelWriter(CellWriter):
+    """Labels of a key in a row image; refuses those that stand for another key, too."""
+
+    __slots__ = ("_column", "_numbers", "_reader", "_written")
+
+    def __init__(
+        self,
+        column: SchemaColumn,
+        numbers: frozenset[int],
+        reader: EnumReader | SetReader,
+        written: CellWriter,
+    ) -> None:
+        """Write as `written`, except the `numbers` of `indistinct`."""
+        self._column = column
+        self._numbers = numbers
+        self._reader = reader
+        self._written = written
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        """Append what `written` does, or raise UnsupportedChange."""
+        start: i64 = image.offset
+        reader = self._reader
+        stored: int
+        if isinstance(reader, EnumReader):
+            stored = int(reader.read_index(image))
+        else:
+            stored = reader.read_mask(image)
+        require_unambiguous(self._column, self._numbers, stored)
+        image.offset = start
+        self._written.put(image, out)
+
+
+@final
+class KeyLabelCell(SelectCell):
+    """Labels of a key of a SELECT, sent as their number, with the same refusal."""
+
+    __slots__ = ("_column", "_numbers", "_written")
+
+    def __init__(self, column: SchemaColumn, numbers: frozenset[int], written: SelectCell) -> None:
+        """Write as `written`, except the `numbers` of `indistinct`."""
+        self._column = column
+        self._numbers = numbers
+        self._written = written
+
+    def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
+        """Append what `written` does, or raise UnsupportedChange."""
+        require_unambiguous(self._column, self._numbers, int(data[start:end]))
+        self._written.put(out, data, start, end)
+
+
+def has_uncertain_labels(column: SchemaColumn) -> bool:
+    """Return whether two labels may look the same: servers show some characters as `?`.
+
+    The cells of such an ENUM or SET are labels, as UTF-8, instead of numbers.
+    """
+    return any("?" in label for label in column.get("labels", ()))

@@ -1,0 +1,216 @@
+"""The rows of one SELECT become records or outbox events, once their sequences are known.
+
+A chunk holds its rows in the form of the records: the value up to the end of the row, and the key.
+The parts that all records share, and their sequences, are added when it is published.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, final
+
+from librt.strings import read_i64_le
+
+from connector.foundation.contract import OP_READ
+from connector.foundation.errors import ConnectorError, RecordTooLarge, UnsupportedChange
+from connector.stream.envelope.copies.chunk_frame import COPIED, CopiedHeaders, copied_parts
+from connector.stream.envelope.record_frame import NO_BEFORE, RecordFrame
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from mypy_extensions import i64
+
+    from connector.foundation.kafka_records import RecordTarget
+    from connector.stream.envelope.copies.chunk_frame import CopyPosition
+    from connector.stream.envelope.options import EnvelopeOptions
+    from connector.stream.envelope.outbox_events import OutboxEvents
+    from connector.stream.envelope.schemas.table_schema import TableSchema
+
+
+# A compiled dataclass looks the types of its fields up.
+
+
+# Before each row: bytes of the value, and of the key.
+LENGTHS: Final = 16
+NO_KEY: Final = -1
+
+_READ: Final = ord(OP_READ)
+_US_PER_MS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedRow:
+    """A row that cannot become a record."""
+
+    key: bytes | None  # of its record; None if the key cannot be written
+    # The row of the SELECT's answer; if the record is too large, its value.
+    data: bytes
+    error: ConnectorError
+
+
+@final
+class Chunk:
+    """The rows of one SELECT.
+
+    `count` rows, which take `size` bytes of memory; those in `refused` are among them. `last_key`
+    has the cells of the key's columns of the last row, in key order, as the server sent them; empty
+    without rows, or without a key.
+    """
+
+    __slots__ = ("_data", "_row_keys", "count", "last_key", "refused", "schema", "size")
+
+    def __init__(
+        self,
+        schema: TableSchema,
+        data: bytes,
+        count: i64,
+        last_key: list[bytes],
+        refused: list[RefusedRow],
+        row_keys: list[bytes],
+    ) -> None:
+        """Hold the rows in `data`, each after the lengths of its value and of its key.
+
+        `row_keys` has the keys of the rows if those of their records are others, else nothing.
+        """
+        self._row_keys = row_keys
+        self.schema = schema
+        self.count: i64 = count
+        self.size: i64 = len(data)
+        for row in refused:
+            self.size += len(row.data)
+        self.last_key = last_key
+        self.refused = refused
+        self._data = data
+
+    def publish(
+        self,
+        target: RecordTarget,
+        options: EnvelopeOptions,
+        read_at: CopyPosition,
+        touched: AbstractSet[bytes],
+        now_us: i64,
+    ) -> i64:
+        """Give `target` the record of each row whose key is not in `touched`.
+
+        `now_us` is the time of encoding. Returns how many records there were. A row whose record is
+        too large, or that its form cannot express, joins those that are `refused`.
+        """
+        schema = self.schema
+        topic = options.topics.of(schema.database, schema.table)
+        form = RecordFrame(options, schema)
+        is_flat = options.debezium is not None and options.debezium.is_flat
+        # A row without an envelope is taken out of one, without its last brace.
+        head, end_of_value = copied_parts(options, form, schema, read_at, _READ, now_us)
+        skipped: i64 = len(NO_BEFORE) if is_flat else 0
+        dropped: i64 = 1 if is_flat else 0
+        headers = CopiedHeaders(read_at, schema, options)
+        timestamp_ms: i64 = read_at.read_us // _US_PER_MS
+        some_touched = len(touched) > 0
+        is_marked = read_at.is_marked
+        data = self._data
+        size: i64 = len(data)
+        row: i64 = read_at.first_row
+        row_keys = self._row_keys
+        number: i64 = 0
+        written: i64 = 0
+        at: i64 = 0
+        while at < size:
+            value_length = read_i64_le(data, at)
+            key_length = read_i64_le(data, at + 8)
+            start = at + LENGTHS
+            value_end = start + value_length
+            key: bytes | None = None
+            at = value_end
+            if key_length != NO_KEY:
+                at = value_end + key_length
+                key = data[value_end:at]
+            row_key = row_keys[number] if row_keys else key
+            number += 1
+            if some_touched and row_key in touched:
+                continue
+            value = data[start + skipped : value_end - dropped]
+            mark = COPIED
+            if is_marked:
+                mark = read_at.mark(is_first=number == 1, is_last=at == size)
+            if mark == COPIED:
+                value = head + value + end_of_value if head else value + end_of_value
+            else:
+                before, after = copied_parts(options, form, schema, read_at, _READ, now_us, mark)
+                value = before + value + after
+            row_headers = headers.encode(_READ, row)
+            try:
+                target.take(topic, form.key(key), form.value(value), row_headers, timestamp_ms)
+            except (RecordTooLarge, UnsupportedChange) as error:
+                self.refused.append(RefusedRow(row_key, value, error))
+                continue
+            row += 1
+            written += 1
+        return written
+
+    def keys(self) -> set[bytes]:
+        """Return the keys of the rows, also of those that are refused; they have keys."""
+        found: set[bytes] = set(self._row_keys)
+        data = self._data
+        size: i64 = 0 if found else len(data)
+        at: i64 = 0
+        while at < size:
+            key_length = read_i64_le(data, at + 8)
+            start = at + LENGTHS + read_i64_le(data, at)
+            at = start + key_length
+            found.add(data[start:at])
+        for row in self.refused:
+            # A key that cannot be written is not the key of a record.
+            if row.key is not None:
+                found.add(row.key)
+        return found
+
+    def values(self) -> list[bytes]:
+        """Return the rows as values of records, which end after the row: without a source."""
+        return [NO_BEFORE + row + b"}" for _, row in self.rows()]
+
+    def rows(self) -> list[tuple[bytes | None, bytes]]:
+        """Return the key and the JSON object of each row that is not refused."""
+        found: list[tuple[bytes | None, bytes]] = []
+        data = self._data
+        size: i64 = len(data)
+        at: i64 = 0
+        while at < size:
+            key_length = read_i64_le(data, at + 8)
+            start = at + LENGTHS
+            at = start + read_i64_le(data, at)
+            row = data[start + len(NO_BEFORE) : at]
+            key: bytes | None = None
+            if key_length != NO_KEY:
+                key = data[at : at + key_length]
+                at += key_length
+            found.append((self._row_keys[len(found)] if self._row_keys else key, row))
+        return found
+
+
+def publish_events(
+    chunk: Chunk,
+    events: OutboxEvents,
+    target: RecordTarget,
+    options: EnvelopeOptions,
+    read_at: CopyPosition,
+    touched: AbstractSet[bytes],
+) -> int:
+    """Give `target` the event of each row whose key is not in `touched`; return their number.
+
+    A row that cannot be an event, or whose record is too large, joins those that are `refused`.
+    """
+    headers = CopiedHeaders(read_at, chunk.schema, options)
+    number = read_at.first_row
+    for row_key, row in chunk.rows():
+        if row_key in touched:
+            continue
+        try:
+            made = events.event(row)
+            encoded = headers.encode_more(_READ, number, made.headers)
+            target.take(made.topic, made.key, made.value, encoded, read_at.read_us // _US_PER_MS)
+        except (RecordTooLarge, UnsupportedChange) as error:
+            chunk.refused.append(RefusedRow(row_key, row, error))
+            continue
+        number += 1
+    return number - read_at.first_row

@@ -1,0 +1,155 @@
+"""Records of copies that take rows back: a truncate before a copy, and deletes of single keys.
+
+*Truncate.* The record that begins a copy says that all earlier rows of the table are gone. It
+equals the record of a TRUNCATE, with a sequence between two source transactions.
+
+*Deletes* are for rows that consumers have, and the source has not. Their `before` is the key,
+because nobody knows the other values::
+
+    {"before":{"id":1},"after":null,"source":{…,"snapshot":"true",…},…,"op":"d",…}
+
+With schemas, `before` is NULL, because a row needs its other values. Without an envelope, the
+record is that of a delete; one that would have the row has only its key, and no value at all with
+schemas.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from librt.strings import BytesWriter
+
+from connector.foundation.contract import OP_DELETE, OP_TRUNCATE
+from connector.stream.envelope.copies.chunk_frame import CopiedHeaders, copied_parts
+from connector.stream.envelope.record_frame import BEFORE, RecordFrame
+from connector.stream.envelope.record_headers import RecordHeaders, TableHeaders
+from connector.stream.envelope.source_block import SourceBlock, SourceTable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mypy_extensions import i64
+
+    from connector.foundation.kafka_records import RecordTarget
+    from connector.stream.envelope.copies.chunk_frame import CopyPosition
+    from connector.stream.envelope.options import EnvelopeOptions
+    from connector.stream.envelope.schemas.table_schema import TableSchema
+    from connector.stream.progress.sequences import GapSequence
+
+
+_TRUNCATE: Final = ord(OP_TRUNCATE)
+_US_PER_MS: Final = 1000
+
+
+def put_truncate(
+    target: RecordTarget,
+    options: EnvelopeOptions,
+    database: str,
+    table: str,
+    schema_id: str,
+    file: str,
+    sequence: GapSequence,
+    time_us: int,
+    now_us: int,
+) -> None:
+    """Give `target` the record with `sequence`, in log file `file`.
+
+    The source was at its position at `time_us`. `schema_id` is that of the column list written
+    last. In the profile `debezium` there is no such record. Raises the target's errors.
+    """
+    if options.debezium is not None:
+        return
+    position = sequence.position + 1
+    source = SourceBlock(options)
+    source.begin_copy(file, position, time_us, SourceTable(database, table, "true"), now_us)
+    out = BytesWriter()
+    out.write(b'{"before":null,"after":null')
+    source.put(out, _TRUNCATE, 0)
+    headers = RecordHeaders()
+    headers.begin(
+        sequence.epoch,
+        sequence.file,
+        sequence.position,
+        sequence.event,
+        TableHeaders(schema_id),
+        f"{file}:{position}".encode(),
+    )
+    target.take(
+        options.topics.of(database, table),
+        None,
+        out.getvalue(),
+        headers.encode(_TRUNCATE, sequence.row),
+        # Kafka keeps the record from now on.
+        now_us // _US_PER_MS,
+    )
+
+
+_DELETE: Final = ord(OP_DELETE)
+
+
+def put_deletes(
+    target: RecordTarget,
+    options: EnvelopeOptions,
+    schema: TableSchema,
+    keys: Sequence[bytes],
+    read_at: CopyPosition,
+    now_us: i64,
+) -> None:
+    """Give `target` the delete of each row whose record has one of `keys`.
+
+    The column list `schema` was written before. Raises the target's errors.
+    """
+    form = RecordFrame(options, schema)
+    values = _DeleteValues(options, form, schema, read_at, now_us)
+    if values.are_dropped:
+        return
+    topic = options.topics.of(schema.database, schema.table)
+    headers = CopiedHeaders(read_at, schema, options)
+    timestamp_ms = read_at.read_us // _US_PER_MS
+    for number, key in enumerate(keys, read_at.first_row):
+        encoded = headers.encode(_DELETE, number)
+        record_key = form.key(key)
+        value = values.of(key)
+        target.take(topic, record_key, value, encoded, timestamp_ms)
+        if values.have_tombstones and value is not None:
+            target.take(topic, record_key, None, encoded, timestamp_ms)
+
+
+@final
+class _DeleteValues:
+    """The values of the records of one table."""
+
+    def __init__(
+        self,
+        options: EnvelopeOptions,
+        form: RecordFrame,
+        schema: TableSchema,
+        read_at: CopyPosition,
+        now_us: i64,
+    ) -> None:
+        self._form = form
+        self.have_tombstones = options.tombstones
+        chosen = options.debezium
+        self._has_schema = chosen is not None and chosen.value_has_schema
+        self._deletes = chosen.flat_deletes if chosen is not None and chosen.is_flat else ""
+        if self._deletes:
+            self.have_tombstones &= self._deletes == "rewrite-with-tombstone"
+        parts = copied_parts(options, form, schema, read_at, _DELETE, now_us)
+        self._head, self._end = parts
+
+    @property
+    def are_dropped(self) -> bool:
+        """Whether deletes have no records."""
+        return self._deletes == "drop"
+
+    def of(self, key: bytes) -> bytes | None:
+        """Return the value of the record of `key`."""
+        if not self._deletes:
+            before = b"null" if self._has_schema else key
+            text = self._head + BEFORE + before + b',"after":null' + self._end
+            return self._form.value(text)
+        if self._deletes == "tombstone":
+            return self._form.gone
+        if self._has_schema or self._deletes == "delete-to-tombstone":
+            return None
+        return key[:-1] + self._end

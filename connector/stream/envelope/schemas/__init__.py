@@ -1,0 +1,1 @@
+"""The columns of tables, as consumers see them: types, keys, masks, defaults, schema records."""

@@ -1,0 +1,176 @@
+"""The rules of the settings for columns: which ones records have, and what is masked in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Final
+
+from connector.foundation.errors import UnsupportedChange, table_columns
+from connector.stream.envelope.schemas.column_masks import (
+    TextHash,
+    TextMask,
+    TextTransform,
+    TextTruncation,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from connector.foundation.contract import SchemaColumn
+
+MASK: Final = "mask"
+TRUNCATE: Final = "truncate"
+HASH: Final = "hash"
+
+_STRINGS: Final = frozenset({"char", "varchar", "text"})
+_LABELS: Final = frozenset({"enum", "set"})
+_ANY: Final = frozenset("*?[")
+# Bytes that a character takes at most; 1 in other character sets.
+_CHARACTER_BYTES: Final = {
+    "utf8mb4": 4, "utf8mb3": 3, "utf16": 4, "utf16le": 4, "utf32": 4, "ucs2": 2, "big5": 2,
+    "sjis": 2, "cp932": 2, "euckr": 2, "gb2312": 2, "gbk": 2, "gb18030": 4, "ujis": 3, "eucjpms": 3,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPattern:
+    """`database.table.column`, with `*`, `?` and `[...]` in each part."""
+
+    text: str
+    database: str
+    table: str
+    column: str  # in lower case, as names of columns have none
+
+    @classmethod
+    def parse(cls, text: str) -> ColumnPattern:
+        """Return the pattern of a text that has its three parts."""
+        database, table, column = text.split(".", 2)
+        return cls(text, database, table, column.lower())
+
+    def names_table(self, database: str, table: str) -> bool:
+        """Return whether it can match columns of a table."""
+        return fnmatchcase(database, self.database) and fnmatchcase(table, self.table)
+
+    def matches(self, column: str) -> bool:
+        """Return whether it matches a column of a table that it names."""
+        return fnmatchcase(column.lower(), self.column)
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it is the name of one column."""
+        return _ANY.isdisjoint(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRule:
+    """A change of the text in some columns."""
+
+    patterns: tuple[ColumnPattern, ...]
+    kind: str  # MASK, TRUNCATE or HASH
+    length: int  # of a mask, or of what is kept
+    algorithm: str = ""
+    salt: str = ""
+    version: int = 2
+
+    def change(self, column: SchemaColumn) -> TextTransform:
+        """Return the change for a column."""
+        if self.kind == MASK:
+            return TextMask(self.length)
+        if self.kind == TRUNCATE:
+            return TextTruncation(self.length)
+        return TextHash(self.algorithm, self.salt, self.version, characters(column))
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumnRules:
+    """What is chosen for one column list."""
+
+    left_out: frozenset[str]
+    changes: dict[str, TextTransform]
+
+
+class ColumnRules:
+    """What is chosen for the columns of all tables."""
+
+    def __init__(
+        self,
+        include: Sequence[ColumnPattern],
+        exclude: Sequence[ColumnPattern],
+        rules: Sequence[ColumnRule],
+    ) -> None:
+        """Keep the columns of `include` in tables that it names, and leave out those of `exclude`.
+
+        Of several `rules` for a column, the first one counts.
+        """
+        self._include = include
+        self._exclude = exclude
+        self._rules = rules
+
+    @property
+    def patterns(self) -> list[ColumnPattern]:
+        """All patterns."""
+        masked = [pattern for rule in self._rules for pattern in rule.patterns]
+        return [*self._include, *self._exclude, *masked]
+
+    def hides(self, database: str, table: str) -> bool:
+        """Return whether a table may have values that must not leave the process."""
+        return any(pattern.names_table(database, table) for pattern in self.patterns)
+
+    def of(self, database: str, table: str, columns: Sequence[SchemaColumn]) -> TableColumnRules:
+        """Return what is chosen for a table with `columns`.
+
+        Raises UnsupportedChange if a masked column has another name or type now, if the key would
+        be left out or masked, or if no column would be left.
+        """
+        name = f"{database}.{table}"
+        included = [each for each in self._include if each.names_table(database, table)]
+        excluded = [each for each in self._exclude if each.names_table(database, table)]
+        left_out = frozenset(
+            column["name"]
+            for column in columns
+            if _matched(excluded, column)
+            or (included and not column["key"] and not _matched(included, column))
+        )
+        changes: dict[str, TextTransform] = {}
+        for rule in self._rules:
+            patterns = [each for each in rule.patterns if each.names_table(database, table)]
+            for pattern in patterns:
+                if pattern.is_name and not any(pattern.matches(each["name"]) for each in columns):
+                    raise UnsupportedChange(table_columns.MASKED_GONE, column=pattern.text)
+            for column in columns:
+                if column["name"] not in changes and _matched(patterns, column):
+                    _require_text(name, column, rule.kind)
+                    changes[column["name"]] = rule.change(column)
+        for column in columns:
+            if column["key"] and (column["name"] in left_out or column["name"] in changes):
+                raise UnsupportedChange(table_columns.IN_KEY, column=f"{name}.{column['name']}")
+        if len(left_out) == len(columns):
+            raise UnsupportedChange(table_columns.NONE_LEFT, table=name)
+        return TableColumnRules(left_out, changes)
+
+
+def _matched(patterns: Sequence[ColumnPattern], column: SchemaColumn) -> bool:
+    return any(pattern.matches(column["name"]) for pattern in patterns)
+
+
+def _require_text(table: str, column: SchemaColumn, kind: str) -> None:
+    allowed = _STRINGS if kind == TRUNCATE else _STRINGS | _LABELS
+    if column["type"] not in allowed:
+        raise UnsupportedChange(
+            table_columns.NOT_MASKABLE,
+            column=f"{table}.{column['name']}",
+            type=column["type"].upper(),
+            types=sorted(each.upper() for each in allowed),
+        )
+
+
+def characters(column: SchemaColumn) -> int:
+    """Return the characters that Debezium takes for the length of a text; 0 if it has none."""
+    labels = column.get("labels")
+    if column["type"] == "enum":
+        return 1
+    if labels is not None:
+        return max(0, 2 * len(labels) - 1)
+    length = column.get("length", 0) if column["type"] != "text" else 0
+    return length // _CHARACTER_BYTES.get(column.get("charset", ""), 1)

@@ -1,0 +1,211 @@
+"""The schema that Kafka Connect has for a column, in the form of its JsonConverter.
+
+On request, it has parameters that tell the type of the column at the source::
+
+    "parameters":{"__debezium.source.column.type":"DECIMAL UNSIGNED",
+                  "__debezium.source.column.length":"10","__debezium.source.column.scale":"2",
+                  "__debezium.source.column.name":"price"}
+
+Debezium takes them from SHOW CREATE TABLE, or from the words of DDL; here they are those of the
+log.
+
+https://debezium.io/documentation/reference/stable/connectors/mysql.html#mysql-data-types
+https://debezium.io/documentation/reference/stable/connectors/mysql.html#mysql-property-column-propagate-source-type
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from connector.stream.envelope.debezium.column_cells import BINARY
+from connector.stream.envelope.debezium.registry_schemas import field
+from connector.stream.envelope.schemas.column_masks import TextTruncation
+from connector.stream.envelope.schemas.column_rules import ColumnPattern, characters
+
+if TYPE_CHECKING:
+    from connector.foundation.contract import SchemaColumn
+    from connector.stream.envelope.debezium.profile import DebeziumProfile
+    from connector.stream.envelope.debezium.registry_schemas import ConnectSchema
+    from connector.stream.envelope.schemas.column_masks import TextTransform
+    from connector.stream.envelope.schemas.table_schema import TableSchema
+
+
+_PARAMETER: Final = "__debezium.source.column."
+
+
+def source_type(column: SchemaColumn, schema: TableSchema, form: DebeziumProfile) -> dict[str, str]:
+    """Return the parameters of a column; {} for one that the settings do not choose."""
+    if not (form.source_types or form.source_types_by_type):
+        return {}
+    name, length = _name(column, schema), _length(column, schema)
+    if not (
+        _matches(form.source_types, schema, column["name"])
+        or _matches(form.source_types_by_type, schema, name)
+    ):
+        return {}
+    found = {"type": name}
+    if length:
+        found["length"] = str(length)
+    if "scale" in column:
+        found["scale"] = str(column["scale"])
+    found["name"] = column["name"]
+    return {f"{_PARAMETER}{key}": value for key, value in found.items()}
+
+
+def _matches(patterns: tuple[str, ...], schema: TableSchema, name: str) -> bool:
+    return any(
+        pattern.names_table(schema.database, schema.table) and pattern.matches(name)
+        for pattern in map(ColumnPattern.parse, patterns)
+    )
+
+
+def _name(column: SchemaColumn, schema: TableSchema) -> str:
+    kind = schema.kinds.get(column["name"], column["type"]).partition("(")[0]
+    return f"{kind} UNSIGNED".upper() if column.get("unsigned") else kind.upper()
+
+
+def _length(column: SchemaColumn, schema: TableSchema) -> int:
+    """Return the length that SHOW CREATE TABLE has in parentheses; 0 without one."""
+    kind = column["type"]
+    if kind == "vector":
+        return int(schema.kinds[column["name"]].removeprefix("vector(").rstrip(")"))
+    if kind in ("binary", "varbinary", "bit"):
+        return column.get("length", 0)
+    return column.get("precision", 0) or column.get("fraction", 0) or characters(column)
+
+
+# Without and with UNSIGNED.
+_INTEGERS: Final = {
+    "tinyint": ("int16", "int16"),
+    "smallint": ("int16", "int32"),
+    "mediumint": ("int32", "int32"),
+    "int": ("int32", "int64"),
+    "bigint": ("int64", "int64"),
+}
+# Members before `optional`.
+_FIRST: Final = ("type", "fields", "items")
+_BOOLEAN: Final = {"type": "boolean"}
+_UNSIGNED_DIGITS: Final = 20
+_MILLIS_DIGITS: Final = 3
+# What each form of times makes of DATE, DATETIME and TIME; without a name, the fraction decides.
+_TIMES: Final = {
+    "adaptive_time_microseconds": ("Date", "", "MicroTime"),
+    "microseconds": ("Date", "MicroTimestamp", "MicroTime"),
+    "nanoseconds": ("Date", "NanoTimestamp", "NanoTime"),
+    "isostring": ("IsoDate", "IsoTimestamp", "IsoTime"),
+}
+_INT32_TIMES: Final = ("Date",)
+
+
+def column_field(
+    name: str, column: SchemaColumn, schema: TableSchema, form: DebeziumProfile
+) -> ConnectSchema:
+    """Return the field `name` for `column` of a table."""
+    described = {**_described(column, form, point=column["name"] in schema.points)}
+    found: ConnectSchema = {}
+    for key in _FIRST:
+        if key in described:
+            found[key] = described.pop(key)
+    found["optional"] = column["nullable"]
+    parameters = {**described.pop("parameters", {}), **_of_mapping(schema, column, form)}
+    found.update(described)
+    if parameters:
+        found["parameters"] = parameters
+    found["field"] = name
+    return found
+
+
+def _of_mapping(schema: TableSchema, column: SchemaColumn, form: DebeziumProfile) -> dict[str, str]:
+    """Return what Debezium tells about a text that is another one, or else of the source's type."""
+    change: TextTransform | None = schema.changes.get(column["name"])
+    if change is None:
+        return source_type(column, schema, form)
+    if isinstance(change, TextTruncation):
+        return {"truncateLength": str(change.length)}
+    return {"masked": "true"}
+
+
+def _described(column: SchemaColumn, form: DebeziumProfile, *, point: bool) -> ConnectSchema:
+    """Return the schema without what each field has."""
+    kind = column["type"]
+    if kind in _INTEGERS:
+        if kind == "bigint" and column.get("unsigned") and form.unsigned_bigints == "precise":
+            return _decimal(0, _UNSIGNED_DIGITS)
+        return {"type": _INTEGERS[kind][column.get("unsigned", False)]}
+    if kind == "decimal":
+        if form.decimals == "precise":
+            return _decimal(column["scale"], column["precision"])
+        return {"type": form.decimals}
+    if kind in ("float", "double"):
+        return {"type": kind}
+    if kind in BINARY:
+        return {"type": "bytes" if form.binary == "bytes" else "string"}
+    if kind in ("enum", "set"):
+        name = "Enum" if kind == "enum" else "EnumSet"
+        labels = [label.replace(",", "\\,") for label in column.get("labels", ())]
+        return _named("string", f"data.{name}", allowed=",".join(labels))
+    if kind in ("date", "datetime", "time"):
+        return _time(column, form)
+    return _rare(column, point=point)
+
+
+def _rare(column: SchemaColumn, *, point: bool) -> ConnectSchema:
+    kind = column["type"]
+    if kind == "bit":
+        length = column.get("length", 1)
+        return _named("bytes", "data.Bits", length=str(length)) if length > 1 else _BOOLEAN
+    if kind == "year":
+        return _named("int32", "time.Year")
+    if kind == "timestamp":
+        return _named("string", "time.ZonedTimestamp")
+    if kind == "json":
+        return _named("string", "data.Json")
+    if kind == "vector":
+        items = {"type": "float", "optional": False}
+        return {"items": items, **_named("array", "data.FloatVector")}
+    if kind == "geometry":
+        return _shape(point=point)
+    return {"type": "string"}
+
+
+def _time(column: SchemaColumn, form: DebeziumProfile) -> ConnectSchema:
+    place = ("date", "datetime", "time").index(column["type"])
+    if form.times == "connect":
+        name = ("Date", "Timestamp", "Time")[place]
+        kind = "int64" if name == "Timestamp" else "int32"
+        return {"type": kind, "name": f"org.apache.kafka.connect.data.{name}", "version": 1}
+    name = _TIMES[form.times][place]
+    if not name:
+        is_short = column.get("fraction", 0) <= _MILLIS_DIGITS
+        name = "Timestamp" if is_short else "MicroTimestamp"
+    if form.times == "isostring":
+        return _named("string", f"time.{name}")
+    return _named("int32" if name in _INT32_TIMES else "int64", f"time.{name}")
+
+
+def _decimal(scale: int, precision: int) -> ConnectSchema:
+    return {
+        "type": "bytes",
+        "name": "org.apache.kafka.connect.data.Decimal",
+        "version": 1,
+        "parameters": {"scale": str(scale), "connect.decimal.precision": str(precision)},
+    }
+
+
+def _shape(*, point: bool) -> ConnectSchema:
+    coordinates = [field("x", "double", optional=False), field("y", "double", optional=False)]
+    fields = [
+        *(coordinates if point else ()),
+        field("wkb", "bytes", optional=point),
+        field("srid", "int32", optional=True),
+    ]
+    name = "Point" if point else "Geometry"
+    doc = "Geometry (POINT)" if point else "Geometry"
+    return {"fields": fields, **_named("struct", f"data.geometry.{name}"), "doc": doc}
+
+
+def _named(kind: str, name: str, **parameters: str) -> ConnectSchema:
+    found: ConnectSchema = {"type": kind, "name": f"io.debezium.{name}", "version": 1}
+    if parameters:
+        found["parameters"] = parameters
+    return found

@@ -1,0 +1,285 @@
+"""The tables of one stream that have had rows: for each table map its topic, schema and row writer.
+
+`TableRegistry` finds the `PublishedTable` of a table map. That holds what all records of one
+column list share, and chooses how the rows of an event are written: from their bytes, or from
+decoded values.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, final
+
+from connector.binlog.columns.row_images import all_set
+from connector.foundation.errors import DecodeError, UnsupportedChange, table_columns, table_rows
+from connector.stream.changes.receiver import StreamListener
+from connector.stream.envelope.options import TopicClaims
+from connector.stream.envelope.outbox_events import OutboxEvents
+from connector.stream.envelope.record_frame import RecordFrame
+from connector.stream.envelope.record_headers import TableHeaders
+from connector.stream.envelope.row_encoder import RowEncoder
+from connector.stream.envelope.row_images import DecodedImages, FilteredImages, RowImages
+from connector.stream.envelope.row_writer import RowWriter
+from connector.stream.envelope.schemas.server_schemas import hidden_names
+from connector.stream.envelope.schemas.table_schema import TableSchema
+from connector.stream.envelope.source_block import SourceTable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mypy_extensions import i64
+
+    from connector.binlog.event import Event
+    from connector.binlog.events.rows import RowsEvent
+    from connector.binlog.events.table_map import TableMapEvent
+    from connector.stream.envelope.debezium.row_filter import RowFilter
+    from connector.stream.envelope.key_windows import KeyWindows, TableWindows
+    from connector.stream.envelope.options import EnvelopeOptions
+    from connector.stream.envelope.row_images import FilterGate
+    from connector.stream.envelope.schemas.server_schemas import UnloggedColumns
+
+
+@final
+class TableParts:
+    """The parts that all records of one column list share."""
+
+    __slots__ = ("form", "headers", "outbox", "source", "topic", "watched")
+
+    def __init__(
+        self,
+        database: str,
+        table: str,
+        schema_id: str,
+        topic: str,
+        watched: TableWindows,
+        form: RecordFrame,
+        owner: str,
+    ) -> None:
+        """Compose the parts; `schema_id` and `owner` as in `TableHeaders`."""
+        self.form = form
+        # What makes events of rows; None for other tables than those of an outbox.
+        self.outbox: OutboxEvents | None = None
+        self.topic = topic
+        self.watched = watched
+        self.source = SourceTable(database, table)
+        self.headers = TableHeaders(schema_id, owner)
+
+
+@final
+class PublishedTable:
+    """One table map, and the writer of its rows."""
+
+    __slots__ = (
+        "_debezium",
+        "_encoder",
+        "_filter",
+        "_writer",
+        "announced",
+        "parts",
+        "schema",
+        "table_map",
+    )
+
+    def __init__(
+        self,
+        table_map: TableMapEvent,
+        schema: TableSchema,
+        topic: str,
+        watched: TableWindows,
+        options: EnvelopeOptions,
+    ) -> None:
+        """Compose the parts that all records share.
+
+        Raises UnsupportedChange for a column that the envelope cannot hold, and as
+        `RowFilters.of`.
+        """
+        self.table_map = table_map
+        self.schema = schema
+        self.parts = TableParts(
+            schema.database,
+            schema.table,
+            schema.schema_id,
+            topic,
+            watched,
+            RecordFrame(options, schema),
+            options.owner(schema.database, schema.table),
+        )
+        self.announced = False  # whether its schema record has been written
+        self._debezium = options.debezium
+        self._encoder = RowEncoder(schema, options.debezium)
+        self._writer: RowWriter | None = None
+        self._filter: RowFilter | None = None
+        if options.debezium is not None and options.debezium.filters is not None:
+            self._filter = options.debezium.filters.of(schema.for_filters)
+
+    def images(self, rows: RowsEvent) -> RowImages:
+        """Return the images of an event, written directly from their bytes if possible.
+
+        Raises EventError for a column that cannot be read.
+        """
+        columns: i64 = len(self.table_map.columns)
+        if (
+            rows.partial
+            or rows.refused is not None
+            or not columns
+            or _leaves_out(rows.before_columns_present, columns)
+            or _leaves_out(rows.after_columns_present, columns)
+        ):
+            return DecodedImages(rows, self._encoder)
+        writer = self._writer
+        if writer is None:
+            try:
+                writer = self._writer = RowWriter(self.table_map, self.schema, self._debezium)
+            except DecodeError as error:
+                raise rows.unreadable(error) from error
+        writer.begin(rows)
+        return writer
+
+    def lacks_values(self, rows: RowsEvent) -> bool:
+        """Return whether an image of an event leaves out a column that records have."""
+        places = self.schema.places
+        return _lacks(rows.before_columns_present, places) or _lacks(
+            rows.after_columns_present, places
+        )
+
+    def judged_images(self, rows: RowsEvent, gate: FilterGate) -> RowImages:
+        """Return the images of an event, and tell `gate` which of its rows have records.
+
+        Raises as `images` does.
+        """
+        images = self.images(rows)
+        if self._filter is None:
+            gate.open()
+            return images
+        return FilteredImages(images, rows, self._filter, gate)
+
+
+def _lacks(columns_present: bytes | None, places: list[int]) -> bool:
+    """Return whether an image lacks one of the columns; None stands for no image at all."""
+    if columns_present is None:
+        return False
+    return any(not columns_present[place >> 3] >> (place & 7) & 1 for place in places)
+
+
+def _leaves_out(columns_present: bytes | None, columns: i64) -> bool:
+    """Return whether an image lacks a column; None stands for no image at all."""
+    return columns_present is not None and not all_set(columns_present, columns)
+
+
+# Table maps are small and few. The limit is for tables that are altered all the time.
+_TABLES_MAX: Final = 10_000
+
+
+@final
+class TableRegistry:
+    """The tables of one stream that have had rows."""
+
+    def __init__(self, options: EnvelopeOptions, watch: KeyWindows) -> None:
+        """Tell `watch` which tables have rows."""
+        self._options = options
+        self._claims = TopicClaims(options.topics)
+        # Only new ones are added, so any thread may look one up.
+        self.names = self._claims.names
+        self._chosen = options.columns
+        self._watch = watch
+        self._tables: dict[int, PublishedTable] = {}
+        self._last: PublishedTable | None = None  # the table of the last event
+        # The column lists of rows that are kept back: a server may have to be asked for one.
+        self._kept: dict[int, tuple[TableMapEvent, str]] = {}
+        # Columns of the log that records leave out; None if they have all.
+        self.unlogged: UnloggedColumns | None = None
+        # Hears of updates of outbox tables.
+        self.listener = StreamListener()
+
+    def of(self, table_map: TableMapEvent, event: Event) -> PublishedTable:
+        """Return the table for the rows in `event`, always the same one for the same table map.
+
+        Raises UnsupportedChange for a table that cannot be published, and the errors of `unlogged`.
+        """
+        last = self._last
+        if last is not None and last.table_map is table_map:
+            return last
+        table = self._tables.get(id(table_map))
+        if table is None:
+            schema = self._schema(table_map, event)
+            if len(self._tables) >= _TABLES_MAX:
+                self._tables.clear()
+            topic = self.topic(schema.database, schema.table)
+            watched = self._watch.table(schema.name)
+            try:
+                table = PublishedTable(table_map, schema, topic, watched, self._options)
+                table.parts.outbox = self.outbox_events(schema)
+            except UnsupportedChange as error:
+                raise with_event_position(event, schema.name, error) from error
+            self._tables[id(table_map)] = table
+            self._watch.published.add((schema.database, schema.table))
+        self._last = table
+        return table
+
+    def _schema(self, table_map: TableMapEvent, event: Event) -> TableSchema:
+        database, table = table_map.schema, table_map.table
+        unlogged: frozenset[str] = frozenset()
+        if self.unlogged is not None and table_map.named:
+            unlogged = self.unlogged.of(database, table, hidden_names(table_map))
+        position = f"{event.file}:{event.position}"
+        try:
+            return TableSchema.from_table_map(table_map, position, unlogged, self._chosen)
+        except UnsupportedChange as error:
+            if error.code in table_columns.CODES:
+                raise with_event_position(event, f"{database}.{table}", error) from error
+            raise
+
+    def outbox_events(self, schema: TableSchema) -> OutboxEvents | None:
+        """Return what makes events of an outbox table's rows; None for other tables.
+
+        Raises UnsupportedChange for a column that records do not have, or that no event can have.
+        """
+        form = self._options.outbox
+        if form is None or not form.takes(schema.database, schema.table):
+            return None
+        return OutboxEvents(self._options, schema, self.names, self.listener)
+
+    def parts(
+        self, database: str, table: str, schema_id: str, schema: TableSchema | None
+    ) -> TableParts:
+        """Return the shared parts of a table's records that belong to no row.
+
+        `schema_id` names its newest column list; `schema` is that, if its records tell it. Raises
+        as `topic` does.
+        """
+        topic = self.topic(database, table)
+        watched = self._watch.table(f"{database}.{table}")
+        form = RecordFrame(self._options, schema)
+        owner = self._options.owner(database, table)
+        return TableParts(database, table, schema_id, topic, watched, form, owner)
+
+    def topic(self, database: str, table: str) -> str:
+        """Return the topic of a table's rows; raises as `TopicClaims.of` does."""
+        return self._claims.of(database, table)
+
+    def claim(self, tables: Iterable[tuple[str, str]]) -> None:
+        """Note the topics of tables that have had records, the oldest first."""
+        for database, table in tables:
+            with suppress(UnsupportedChange):
+                # A younger one that was refused.
+                self.topic(database, table)
+
+    def schema_id(self, table_map: TableMapEvent, event: Event) -> str:
+        """Return the id of a column list; raises as `of` does, except for the table's topic."""
+        last = self._last
+        if last is not None and last.table_map is table_map:
+            return last.schema.schema_id
+        kept = self._kept.get(id(table_map))
+        if kept is None:
+            kept = table_map, self._schema(table_map, event).schema_id
+            if len(self._kept) >= _TABLES_MAX:
+                self._kept.clear()
+            self._kept[id(table_map)] = kept
+        return kept[1]
+
+
+def with_event_position(event: Event, table: str, error: UnsupportedChange) -> UnsupportedChange:
+    """Return `error` with the position of its event and its table."""
+    return UnsupportedChange(
+        table_rows.IN_EVENT, log_position=f"{event.file}:{event.position}", table=table, why=error
+    )

@@ -1,0 +1,163 @@
+"""Watches Kafka beside the stream, in a thread and a connection of its own.
+
+An idle stream has nothing to commit, and a busy one waits for a commit as long as Kafka may take.
+Neither notices soon that no broker answers. Each second, the watch asks the leader of the progress
+topic for the topic's end: a small request to the broker that also takes commits.
+
+Nor do they notice a deleted topic: clients wait for a topic that they do not find, as it may be a
+new one, and write into one that somebody has created again. So the watch also asks which topics
+there are, by their ids.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+from kafka.errors import KafkaError, UnknownTopicOrPartitionError
+
+from connector.foundation.contract import (
+    FENCES_TOPIC_SUFFIX,
+    PROGRESS_TOPIC_SUFFIX,
+    QUARANTINE_TOPIC_SUFFIX,
+    control_topic,
+)
+from connector.foundation.errors import ConfigError, SinkRefused, SinkUnavailable, kafka
+from connector.stream.progress.progress_record import progress_topic
+from connector.stream.sink import attempts
+from connector.stream.sink.connection import (
+    client_settings,
+    connector_error,
+    consumer_settings,
+    servers_of,
+)
+
+if TYPE_CHECKING:
+    from connector.foundation.errors import ConnectorError
+    from connector.foundation.settings.sections import KafkaSettings
+    from connector.stream.metrics.pipeline_metrics import PipelineMetrics
+
+_PAUSE_SECONDS = 1.0
+# With the pause before it, a loss is known within 5 seconds.
+_ANSWER_MS = 2500
+_FETCH_WAIT_MS = 500
+# Between two looks at the topics, and more if there are many of them.
+_TOPICS_SECONDS = 2.0
+_TOPICS_PER_SECOND = 100
+# Without them, nobody knows where the stream goes on.
+_POSITION = PROGRESS_TOPIC_SUFFIX
+_KEPT_BACK = (QUARANTINE_TOPIC_SUFFIX, FENCES_TOPIC_SUFFIX)
+
+
+class KafkaWatch:
+    """Updates `figures.kafka` until it is closed."""
+
+    def __init__(self, settings: KafkaSettings, figures: PipelineMetrics) -> None:
+        """Ask the brokers of `settings`; the progress topic must exist."""
+        self._settings = settings
+        self._figures = figures
+        self._place = TopicPartition(progress_topic(settings.topic_prefix), 0)
+        # The id of each topic, and those that were missing at the last look: brokers hear of a new
+        # topic one after the other.
+        self._ids: dict[str, object] = {}
+        self._missing: set[str] = set()
+        self._look_at = 0.0
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="kafka-watch", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop the thread; it may wait for a response, so it is not joined."""
+        self._closed.set()
+
+    def _watch(self) -> None:
+        while not self._closed.is_set():
+            try:
+                with ExitStack() as opened:
+                    consumer = self._open(KafkaConsumer, self._consumer_settings())
+                    opened.callback(consumer.close, timeout_ms=0)
+                    admin = self._open(KafkaAdminClient, client_settings(self._settings))
+                    opened.callback(admin.close)
+                    while not self._closed.is_set():
+                        self._look_at_topics(admin)
+                        consumer.end_offsets([self._place], timeout_ms=_ANSWER_MS)
+                        self._figures.kafka.answer()
+                        self._closed.wait(_PAUSE_SECONDS)
+            except (KafkaError, OSError, ConfigError) as error:
+                self._take(error)
+                self._closed.wait(_PAUSE_SECONDS)
+
+    def _consumer_settings(self) -> dict[str, Any]:
+        waits_ms = min(_FETCH_WAIT_MS, self._answer_ms // 2)
+        return consumer_settings(self._settings) | {
+            "fetch_max_wait_ms": waits_ms,
+            "metrics_enabled": False,
+        }
+
+    @property
+    def _answer_ms(self) -> int:
+        return min(_ANSWER_MS, int(self._settings.request_timeout_seconds * 1000))
+
+    def _open(self, kind: Any, settings: dict[str, Any]) -> Any:
+        answer_ms = self._answer_ms
+        return kind(
+            **settings | {"request_timeout_ms": answer_ms, "bootstrap_timeout_ms": answer_ms}
+        )
+
+    def _look_at_topics(self, admin: Any) -> None:
+        """Look whether each topic in use is the one that it was."""
+        if time.monotonic() < self._look_at:
+            return
+        names = self._figures.topics()
+        self._look_at = time.monotonic() + max(_TOPICS_SECONDS, len(names) / _TOPICS_PER_SECOND)
+        missing = set()
+        for found in admin.describe_topics([*names]) if names else ():
+            name = found["name"]
+            if found["error_code"] == UnknownTopicOrPartitionError.errno:
+                missing.add(name)
+                is_lost = name in self._missing
+            elif found["error_code"]:
+                continue
+            else:
+                topic_id = found.get("topic_id")
+                is_lost = self._ids.setdefault(name, topic_id) != topic_id
+            if is_lost:
+                self._ids.pop(name, None)
+                self._figures.lose_topic(name, self._lost(name))
+        if missing - self._missing:
+            # Look once more before the usual time.
+            self._look_at = 0.0
+        self._missing = missing
+
+    def _lost(self, topic: str) -> ConnectorError:
+        """Return what the loss of a topic means for the stream."""
+        prefix, servers = self._settings.topic_prefix, servers_of(self._settings)
+        standing = self._figures.standing
+        if topic == control_topic(prefix, _POSITION) and standing is not None:
+            progress = standing.progress
+            position = f"{progress.file}:{progress.position}"
+            if progress.gtid_set is not None:
+                position = f"{position}, GTIDs {progress.gtid_set}"
+            return SinkRefused(
+                kafka.POSITION_DELETED, servers=servers, topic=topic, position=position
+            )
+        kept_back = [control_topic(prefix, suffix) for suffix in _KEPT_BACK]
+        if topic in kept_back and self._figures.fences():
+            return SinkRefused(kafka.KEPT_BACK_DELETED, servers=servers, topic=topic)
+        return SinkUnavailable(kafka.TOPIC_DELETED, servers=servers, topic=topic)
+
+    def _take(self, error: KafkaError | OSError | ConfigError) -> None:
+        if self._closed.is_set():
+            return
+        lost: ConnectorError
+        if isinstance(error, ConfigError):
+            lost = error
+        else:
+            lost = connector_error(self._settings, attempts.reading(self._place.topic), error)
+            if isinstance(lost, SinkUnavailable) and not lost.answered:
+                servers = servers_of(self._settings)
+                lost = SinkUnavailable(kafka.NO_ANSWER, answered=False, servers=servers)
+        self._figures.lose(self._figures.kafka, lost)

@@ -1,0 +1,330 @@
+"""The metrics of one process: the pipeline's thread counts, and other threads read.
+
+Every attribute is one number, or an object that is replaced and never changed, so none of them
+needs a lock. The state of a peer, source or Kafka, says whether it answers; a log line says when
+one is lost, and when it is back.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+import structlog
+
+from connector.foundation.errors import fields
+from connector.foundation.metrics import Histogram
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from connector.foundation.errors import ConnectorError, SourceRefused, SourceUnavailable
+    from connector.stream.progress.progress_record import Progress
+
+
+class PeerState:
+    """The state of one peer; any thread may change it."""
+
+    def __init__(self, name: str) -> None:
+        """Use `name` for the peer in log lines and error texts."""
+        self.name = name
+        self._lock = threading.Lock()
+        self._up: bool | None = None  # None before the first attempt
+        self._error: ConnectorError | None = None
+        self._since = time.monotonic()
+
+    @property
+    def up(self) -> bool:
+        """Whether the last attempt succeeded; False before the first."""
+        return self._up is True
+
+    @property
+    def lost(self) -> bool:
+        """Whether the last attempt failed; False before the first."""
+        return self._up is False
+
+    @property
+    def error(self) -> ConnectorError | None:
+        """Why the peer does not answer; None if it answers."""
+        return self._error
+
+    @property
+    def away_seconds(self) -> float:
+        """For how many seconds the peer has not answered; 0 if it answers."""
+        return time.monotonic() - self._since if self.lost else 0.0
+
+    def lose(self, error: ConnectorError) -> bool:
+        """Note that the peer failed with `error`; return whether it answered before."""
+        with self._lock:
+            before, self._up = self._up, False
+            self._error = error
+            if before is False:
+                return False
+            self._since = time.monotonic()
+        event = "cannot be reached" if before is None else "was lost"
+        structlog.get_logger().warning(f"{self.name} {event}", **fields(error))
+        return before is True
+
+    def answer(self) -> None:
+        """Note that the peer answers."""
+        if self._up:
+            return
+        with self._lock:
+            before, self._up = self._up, True
+            self._error = None
+            away, self._since = time.monotonic() - self._since, time.monotonic()
+        if before is False:
+            structlog.get_logger().info(f"{self.name} is back", away_seconds=round(away, 1))
+
+    def words(self) -> str:
+        """Return the state as one line of text."""
+        if self._up is None:
+            return f"{self.name} has not been reached yet"
+        if self._up:
+            return f"{self.name} answers"
+        return f"{self.name} has not answered for {self.away_seconds:.0f} s: {self._error}"
+
+
+# An idle stream gets three heartbeats in this time.
+SILENT_SECONDS = 4.0
+_MS = 1000
+# Buckets of the time from a commit at the source to the commit in Kafka.
+_LATENCIES = Histogram.of(
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedPosition:
+    """The position of the stream after the last commit, or at its start."""
+
+    progress: Progress
+    # When the source committed the last delivered transaction, microseconds since the epoch; 0
+    # before the first.
+    committed_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """The lag of the stream to the end of the source's log; None for an unknown figure."""
+
+    bytes: int | None
+    transactions: int | None
+    seconds: float
+    # Until the server may purge logs that were not read; infinite if it never purges.
+    to_purge_seconds: float
+    retention_seconds: int = 0  # for how long it keeps a log file; 0 is for ever
+    # Until nothing is left, at the speed of the last minute; None while the rest does not shrink.
+    catch_up_seconds: float | None = None
+
+
+@dataclass(slots=True)
+class TableMetrics:
+    """The committed records of a table."""
+
+    records: int = 0
+    bytes: int = 0  # of the records in batches, before compression
+    latest_ms: int = 0  # when the source committed the latest change
+
+
+@dataclass(frozen=True, slots=True)
+class FencedTable:
+    """What quarantine holds of a table; of a whole database, the table's name is `*`."""
+
+    whole: bool  # whether the whole table is fenced
+    keys: int  # fenced keys
+    rows: int  # changes that are held
+    since: float  # seconds since the epoch
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotMetrics:
+    """How far the copy of a table is."""
+
+    rows: int
+    estimated_rows: int
+    rows_per_second: float
+    eta_seconds: float | None
+    # Why the table cannot be read now, and for how long it could not.
+    waits_for: ConnectorError | None = None
+    waiting_seconds: float | None = None
+
+
+class Watch(Protocol):
+    """A thread that updates figures until it is closed."""
+
+    def close(self) -> None:
+        """Stop updating."""
+        ...
+
+
+class BatchListener(Protocol):
+    """Is told of each batch."""
+
+    def delivered(
+        self, seconds: float, progress: Progress, records: int, transactions: int, size: int
+    ) -> None:
+        """Take a batch that is committed now, `seconds` after it began."""
+        ...
+
+
+@dataclass(slots=True)
+class PipelineMetrics:
+    """All figures; counters rise from the start of the process."""
+
+    pipeline: str
+    watched: bool = False  # whether a server publishes them
+    started_at: float = 0.0  # seconds since the epoch
+    streaming: bool = False  # whether a run is open
+    paused: bool = False  # whether somebody wants the stream to wait
+    source: PeerState = field(default_factory=lambda: PeerState("the source"))
+    kafka: PeerState = field(default_factory=lambda: PeerState("Kafka"))
+    # When the main loop last turned, on the monotonic clock, and how long a turn may take.
+    turned_at: float = field(default_factory=time.monotonic)
+    turn_seconds_max: float = 0.0
+    # The last transient error; None while a run is open.
+    interrupted_by: ConnectorError | None = None
+    # Servers that refused to go on, by HOST:PORT.
+    refused: Mapping[str, SourceRefused] = field(default_factory=dict)
+    # When the stream and the watch last heard of the source, on the monotonic clock.
+    heard_at: float = 0.0
+    watched_at: float = 0.0
+    silent: bool = False  # whether the stream receives nothing although it should
+    records: int = 0
+    transactions: int = 0
+    bytes: int = 0
+    commits: int = 0
+    interruptions: int = 0
+    latencies: Histogram = _LATENCIES
+    standing: CommittedPosition | None = None
+    lag: Lag | None = None
+    # A sign that the source's log is not the one that was read; None without one.
+    doubt: SourceUnavailable | None = None
+    # By "database.table"; tables are only added.
+    tables: dict[str, TableMetrics] = field(default_factory=dict)
+    # Running copies by "database.table", the errors of failed ones, and the numbers of fenced keys
+    # and tables.
+    copies: Callable[[], Mapping[str, SnapshotMetrics]] = field(default=dict)
+    failed_copies: Callable[[], Mapping[str, str]] = field(default=dict)
+    fences: Callable[[], int] = field(default=int)
+    fenced_tables: Callable[[], Mapping[str, FencedTable]] = field(default=dict)
+    batches: BatchListener | None = None
+    # The topics that the pipeline uses; those of them that were deleted or created again, until the
+    # next run has dealt with it; and what interrupts the current run for that.
+    topics: Callable[[], Sequence[str]] = field(default=tuple)
+    lost_topics: set[str] = field(default_factory=set)
+    lost_topic: ConnectorError | None = None
+    interrupt: Callable[[ConnectorError], None] = field(default=lambda _: None)
+    # For how many seconds rows that foreign keys have changed wait for their copies to begin, by
+    # "database.table".
+    cascaded_tables: Callable[[], Mapping[str, float]] = field(default=dict)
+    _watch: Watch | None = field(default=None, init=False, repr=False)
+    _kafka_watch: Watch | None = field(default=None, init=False, repr=False)
+
+    @property
+    def connected(self) -> bool:
+        """Whether the stream is open, and both peers answer."""
+        return self.streaming and self.source.up and self.kafka.up
+
+    def turn(self) -> None:
+        """Note that the main loop turns."""
+        self.turned_at = time.monotonic()
+
+    def opened(self) -> None:
+        """Note that a run is open."""
+        self.streaming = True
+        self.hear()
+        self.interrupted_by = None
+
+    def lose(self, peer: PeerState, error: ConnectorError) -> None:
+        """Note that `error` cost a peer; for an open stream, count an interruption."""
+        if peer.lose(error) and self.streaming:
+            self.interruptions += 1
+
+    def hear(self) -> None:
+        """Note that the stream received something."""
+        self.heard_at = time.monotonic()
+        self.silent = False
+        self.source.answer()
+
+    def miss(self, error: ConnectorError) -> None:
+        """Note that the stream received nothing in time."""
+        self.silent = True
+        self.lose(self.source, error)
+
+    def source_answered(self) -> None:
+        """Note that the source answered in another session than the stream's."""
+        self.watched_at = time.monotonic()
+        if not (self.streaming and self.silent):
+            self.source.answer()
+
+    def source_unanswered(self, error: ConnectorError) -> None:
+        """Note that another session got no answer; what the stream knows has priority."""
+        if not self.streaming or time.monotonic() - self.heard_at > SILENT_SECONDS:
+            self.lose(self.source, error)
+
+    def lose_topic(self, topic: str, error: ConnectorError) -> None:
+        """Note that a topic in use was deleted, and end the run with `error`."""
+        self.lost_topics.add(topic)
+        self.lost_topic = error
+        self.interrupt(error)
+
+    def watch_kafka_by(self, open_watch: Callable[[], Watch]) -> None:
+        """Let `open_watch` open the watch of `kafka`, once for all runs."""
+        if self._kafka_watch is None:
+            self._kafka_watch = open_watch()
+
+    def watch_by(self, open_watch: Callable[[], Watch]) -> None:
+        """Let `open_watch` open the watch of `lag`; it replaces the one before.
+
+        The watch outlives a run of the pipeline, so lag and time to purge are also known while
+        Kafka is away.
+        """
+        self._close_watch()
+        # It was about the server as it was; the new run has checked it.
+        self.doubt = None
+        self._watch = open_watch()
+
+    def close(self) -> None:
+        """Stop the watches of `lag` and of both peers."""
+        self._close_watch()
+        if self._kafka_watch is not None:
+            self._kafka_watch.close()
+            self._kafka_watch = None
+
+    def _close_watch(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+
+    def committed(
+        self, progress: Progress, committed_us: int, records: int, transactions: int, size: int
+    ) -> None:
+        """Count a commit, and note its position."""
+        self.standing = CommittedPosition(progress, committed_us)
+        self.commits += 1
+        self.records += records
+        self.transactions += transactions
+        self.bytes += size
+
+    def count_rows(self, name: str, records: int, size: int, latest_ms: int) -> None:
+        """Count committed records of the table `name`."""
+        table = self.tables.get(name)
+        if table is None:
+            table = self.tables[name] = TableMetrics()
+        table.records += records
+        table.bytes += size
+        table.latest_ms = max(table.latest_ms, latest_ms)
+
+    def delivered(self, times_ms: Iterable[tuple[int, int]], now_ms: int) -> None:
+        """Count how long transactions took that have just become visible.
+
+        `times_ms` are commits at the source with their counts, in milliseconds since the epoch.
+        A commit after `now_ms`, by the clock of the source, took no time.
+        """
+        self.latencies = self.latencies.plus(
+            (max(0, now_ms - time_ms) / _MS, count) for time_ms, count in times_ms
+        )

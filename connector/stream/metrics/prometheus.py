@@ -1,0 +1,204 @@
+"""Metrics in Prometheus' text format, and the endpoints /metrics, /healthz and /readyz.
+
+https://prometheus.io/docs/instrumenting/exposition_formats/
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from connector.foundation import http_server
+from connector.foundation.http_server import Endpoints, turning
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from prometheus_client.core import Metric
+
+    from connector.foundation.http_server import Page, PostRequest, PostResponse
+    from connector.stream.metrics.pipeline_metrics import PipelineMetrics, SnapshotMetrics
+
+
+_PREFIX = "binlog_connector_"
+_US = 1_000_000
+
+# Name and help text of each figure of the process.
+_COUNTERS: tuple[tuple[str, str, Callable[[PipelineMetrics], float]], ...] = (
+    ("records", "Records of all topics that were committed to Kafka", lambda f: f.records),
+    ("transactions", "Source transactions that were delivered", lambda f: f.transactions),
+    ("bytes", "Bytes of keys, values and headers that were committed", lambda f: f.bytes),
+    ("commits", "Kafka transactions that were committed", lambda f: f.commits),
+    ("interruptions", "Losses of a peer, and transient errors", lambda f: f.interruptions),
+)
+
+_COPIES: tuple[tuple[str, str, Callable[[SnapshotMetrics], float | None]], ...] = (
+    ("snapshot_rows", "Rows of a table that were copied", lambda c: c.rows),
+    ("snapshot_estimated_rows", "Rows that the table has", lambda c: c.estimated_rows),
+    ("snapshot_rows_per_second", "Speed of the copy", lambda c: c.rows_per_second),
+    ("snapshot_eta_seconds", "Until the copy is complete", lambda c: c.eta_seconds),
+    (
+        "snapshot_waiting_seconds",
+        "For how long the table could not be read, because others have locked it",
+        lambda c: c.waiting_seconds,
+    ),
+)
+
+
+class MetricsCollector(Collector):
+    """Reads the figures at each scrape."""
+
+    def __init__(self, figures: PipelineMetrics) -> None:
+        """Read `figures`."""
+        self._figures = figures
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield every figure that has a value now."""
+        figures = self._figures
+        for name, text, value in _COUNTERS:
+            yield self._counter(name, text, value(figures))
+        yield figures.latencies.family(
+            _PREFIX + "latency_seconds",
+            "From the commit of a transaction at the source to its commit in Kafka",
+            {"pipeline": figures.pipeline},
+        )
+        yield self._gauge("start_time_seconds", "When the process began", figures.started_at)
+        yield self._gauge(
+            "connected",
+            "1 while the stream is open, and source and Kafka answer",
+            float(figures.connected),
+        )
+        yield self._gauge("paused", "1 while somebody lets the stream wait", float(figures.paused))
+        yield self._gauge("source_up", "1 while the source answers", float(figures.source.up))
+        yield self._gauge("kafka_up", "1 while Kafka answers", float(figures.kafka.up))
+        yield self._gauge("fences", "Keys and tables that are held back", figures.fences())
+        yield self._gauge(
+            "cascaded_tables",
+            "Tables with rows that foreign keys changed, until their copies begin",
+            len(figures.cascaded_tables()),
+        )
+        yield from self._standing()
+        yield from self._lag()
+        yield from self._copies()
+        yield from self._of_tables()
+
+    def _standing(self) -> Iterator[Metric]:
+        standing = self._figures.standing
+        if standing is None:
+            return
+        progress = standing.progress
+        yield self._gauge("epoch", "Epoch of the order of changes", progress.epoch)
+        yield self._gauge(
+            "position", "Position in the source's log file", progress.position, file=progress.file
+        )
+        yield self._gauge(
+            "last_commit_age_seconds",
+            "Since the last commit to Kafka",
+            max(0.0, time.time() - progress.committed_at_ms / 1000),
+        )
+        if standing.committed_us:
+            yield self._gauge(
+                "last_transaction_timestamp_seconds",
+                "When the source committed the last transaction that was delivered",
+                standing.committed_us / _US,
+            )
+
+    def _lag(self) -> Iterator[Metric]:
+        lag = self._figures.lag
+        if lag is None:
+            return
+        yield self._gauge("lag_seconds", "How long the stream is behind", lag.seconds)
+        if lag.bytes is not None:
+            yield self._gauge("lag_bytes", "Bytes of the log not delivered", lag.bytes)
+        if lag.transactions is not None:
+            yield self._gauge("lag_transactions", "Transactions not delivered", lag.transactions)
+        if lag.catch_up_seconds is not None:
+            text = "Until everything is delivered, at the speed of the last minute"
+            yield self._gauge("catch_up_seconds", text, lag.catch_up_seconds)
+        yield self._gauge(
+            "time_to_purge_seconds",
+            "Until the source may drop log files that were not read",
+            lag.to_purge_seconds,
+        )
+
+    def _of_tables(self) -> Iterator[Metric]:
+        failed, held = self._figures.failed_copies(), self._figures.fenced_tables()
+        counts = {name: each.rows for name, each in held.items()}
+        yield self._by_table("failed_copies", "1 for a failed copy", dict.fromkeys(failed, 1))
+        yield self._by_table("quarantine_changes", "Changes that quarantine holds", counts)
+
+    def _by_table(self, name: str, text: str, values: Mapping[str, int]) -> Metric:
+        family = GaugeMetricFamily(_PREFIX + name, text, labels=["pipeline", "table"])
+        for table, value in values.items():
+            family.add_metric([self._figures.pipeline, table], value)
+        return family
+
+    def _copies(self) -> Iterator[Metric]:
+        copies = self._figures.copies()
+        for name, text, value in _COPIES:
+            family = GaugeMetricFamily(_PREFIX + name, text, labels=["pipeline", "table"])
+            for table, copy in copies.items():
+                figure = value(copy)
+                if figure is not None:
+                    family.add_metric([self._figures.pipeline, table], figure)
+            yield family
+
+    def _counter(self, name: str, text: str, value: float) -> Metric:
+        family = CounterMetricFamily(_PREFIX + name, text, labels=["pipeline"])
+        family.add_metric([self._figures.pipeline], value)
+        return family
+
+    def _gauge(self, name: str, text: str, value: float, **labels: str) -> Metric:
+        family = GaugeMetricFamily(_PREFIX + name, text, labels=["pipeline", *labels])
+        family.add_metric([self._figures.pipeline, *labels.values()], value)
+        return family
+
+
+def healthz(figures: PipelineMetrics) -> tuple[bool, str]:
+    """Return whether the main loop turns, and the reason."""
+    return turning(figures.turned_at, figures.turn_seconds_max)
+
+
+def readyz(figures: PipelineMetrics) -> tuple[bool, str]:
+    """Return whether the stream is open and both peers answer, and the reason."""
+    lines = [figures.source.words(), figures.kafka.words()]
+    if figures.paused:
+        lines.append("the stream is paused, because somebody asked for it")
+    elif figures.streaming:
+        lines.append("the stream is open")
+    elif figures.interrupted_by is not None:
+        lines.append(f"the stream is not open: {figures.interrupted_by}")
+    else:
+        lines.append("the stream is not open yet")
+    ready = figures.connected
+    return ready, "\n".join(["ready" if ready else "not ready", *lines])
+
+
+@contextmanager
+def serving(
+    figures: PipelineMetrics,
+    listen: str | None,
+    pages: Mapping[str, Callable[[], Page]],
+    actions: Mapping[str, Callable[[PostRequest], PostResponse]],
+) -> Iterator[None]:
+    """Serve at http://`listen` in a thread; None serves nothing.
+
+    `pages` and `actions` are found by their paths.
+
+    Raises ConfigError if the address cannot be used.
+    """
+    served = Endpoints(
+        MetricsCollector(figures),
+        partial(healthz, figures),
+        partial(readyz, figures),
+        pages,
+        actions,
+    )
+    with http_server.serving(served, listen):
+        figures.watched = listen is not None
+        yield

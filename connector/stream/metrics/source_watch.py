@@ -1,0 +1,358 @@
+"""Watches the end of the source's log, and computes the lag and the time to purge.
+
+The watch has a thread and a session of its own. So the metrics also change while the source is
+idle and while the stream stands still; a log line then reports the standstill. If the source does
+not answer here, the stream reports it; the watch tries again.
+
+*Seconds.* A stream that has everything has no lag, however old the last change is. Otherwise,
+the lag counts from the commit of the last delivered transaction, or from when the stream had
+everything, whichever is later: the missing transactions came after both.
+
+*Purge.* A server purges a log file once it is older than the retention, but never the file that it
+writes. The current file is at least as new as the last transaction that was read from it. If GTIDs
+say that everything was read, the next transaction is in the file that the server writes, however
+old the current one is. If the server also limits the size of all logs, the rate of their growth
+says when the current file will be the oldest one above the limit.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+from math import inf, isinf
+from typing import TYPE_CHECKING
+
+import structlog
+
+from connector.binlog.gtid import GtidSet, MariadbGtidSet
+from connector.binlog.header import file_number
+from connector.foundation.errors import (
+    ConnectorError,
+    SourceUnavailable,
+    fields,
+    kafka_limits,
+    line,
+    stream_positions,
+)
+from connector.foundation.metrics import CatchUpEstimate
+from connector.replication.server.mysql_server import MysqlServer, name_of
+from connector.replication.server.replication_status import (
+    RDS_RETENTION,
+    binary_log_status,
+    binary_logs,
+    retention,
+    set_rds_retention,
+)
+from connector.replication.server.server_errors import REFUSED_LOGINS
+from connector.stream.metrics.pipeline_metrics import Lag
+
+if TYPE_CHECKING:
+    from connector.foundation.settings.sections import SourceSettings
+    from connector.stream.metrics.pipeline_metrics import CommittedPosition, PipelineMetrics
+    from connector.stream.progress.progress_record import Progress
+
+
+_US = 1_000_000
+# The end of a file and the header of the next one hold no transaction. If their exact size is
+# unknown, less than this counts as nothing.
+_HEAD_BYTES = 512
+# Of a stream that lacks something, by whatever clocks: 0 means that it has everything.
+_LATE_SECONDS_MIN = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLog:
+    """The source's log at one time."""
+
+    server_uuid: str
+    files: dict[str, int]  # name to bytes, oldest first
+    gtid_set: GtidSet | MariadbGtidSet | None
+    retention_seconds: int  # 0 is for ever
+    bytes_max: int  # limit of all files; 0 is without a limit
+    now: float  # on the server's clock, seconds since the epoch
+    retention_setting: str = "binlog_expire_logs_seconds"  # where the retention comes from
+
+    @property
+    def end(self) -> tuple[int, int]:
+        """Number and size of the newest file."""
+        name, size = next(reversed(self.files.items()))
+        return file_number(name), size
+
+    @property
+    def end_text(self) -> str:
+        """The end as FILE:POSITION."""
+        name, size = next(reversed(self.files.items()))
+        return f"{name}:{size}"
+
+
+def read_source_log(server: MysqlServer) -> SourceLog:
+    """Ask the server; raises SourceUnavailable or SourceRefused."""
+    (clock,) = server.query("SELECT UNIX_TIMESTAMP(NOW(6)) AS now")
+    status = binary_log_status(server) or {}
+    gtids: GtidSet | MariadbGtidSet | None = None
+    if server.identity.flavour == "mariadb":
+        gtids = MariadbGtidSet.parse(server.global_value("gtid_binlog_pos") or "")
+    elif server.identity.gtid:
+        gtids = GtidSet.parse(str(status.get("Executed_Gtid_Set", "")))
+    retention_setting, retention_seconds = retention(server)
+    return SourceLog(
+        server_uuid=server.identity.server_uuid,
+        files=binary_logs(server),
+        gtid_set=gtids,
+        retention_seconds=retention_seconds,
+        retention_setting=retention_setting,
+        # MariaDB 11.4, and Percona's name for the same.
+        bytes_max=int(
+            server.variable("max_binlog_total_size") or server.variable("binlog_space_limit") or 0
+        ),
+        now=float(str(clock["now"])),
+    )
+
+
+def lag_of(
+    log: SourceLog, standing: CommittedPosition, caught_up_at: float, bytes_per_second: float
+) -> Lag | None:
+    """Return the lag of `standing` to `log`; None if `standing` belongs to another server.
+
+    `caught_up_at` is when the stream last had everything, on the server's clock. The log grows by
+    `bytes_per_second`.
+    """
+    progress = standing.progress
+    if progress.server_uuid != log.server_uuid:
+        return None
+    behind = _bytes_behind(log, progress.file, progress.position)
+    transactions = _transactions_behind(log, progress.gtid_set)
+    has_everything = (
+        transactions == 0
+        if transactions is not None
+        else behind is not None and behind <= _HEAD_BYTES
+    )
+    committed_at = standing.committed_us / _US
+    late = max(_LATE_SECONDS_MIN, log.now - max(committed_at, caught_up_at))
+    seconds = 0.0 if has_everything else late
+    if transactions == 0:
+        to_purge_seconds = log.retention_seconds or inf
+    else:
+        to_purge_seconds = _seconds_to_purge(log, progress.file, committed_at, bytes_per_second)
+    return Lag(
+        bytes=behind,
+        transactions=transactions,
+        seconds=seconds,
+        to_purge_seconds=to_purge_seconds,
+        retention_seconds=log.retention_seconds,
+    )
+
+
+def _bytes_behind(log: SourceLog, file: str, position: int) -> int | None:
+    names = list(log.files)
+    if file not in log.files:
+        return None
+    later = names[names.index(file) :]
+    return max(0, sum(log.files[name] for name in later) - position)
+
+
+def _transactions_behind(log: SourceLog, gtid_set: str | None) -> int | None:
+    if gtid_set is None or log.gtid_set is None:
+        return None
+    if isinstance(log.gtid_set, GtidSet):
+        return (log.gtid_set - GtidSet.parse(gtid_set)).count
+    last = {gtid.domain_id: gtid.sequence for gtid in MariadbGtidSet.parse(gtid_set)}
+    return sum(max(0, gtid.sequence - last.get(gtid.domain_id, 0)) for gtid in log.gtid_set)
+
+
+def _seconds_to_purge(
+    log: SourceLog, file: str, committed_at: float, bytes_per_second: float
+) -> float:
+    names = list(log.files)
+    if not file:
+        # Unknown before the first event: nothing came since the stream moved to this server.
+        return inf
+    if file not in log.files:
+        return 0.0
+    writing = file == names[-1]
+    seconds = inf
+    if log.retention_seconds:
+        age = 0.0 if writing or not committed_at else log.now - committed_at
+        seconds = max(0.0, log.retention_seconds - age)
+    if log.bytes_max and not writing and bytes_per_second > 0:
+        kept = sum(log.files[name] for name in names[names.index(file) :])
+        seconds = min(seconds, max(0, log.bytes_max - kept) / bytes_per_second)
+    return seconds
+
+
+# Between two heartbeats.
+_PING_SECONDS = 1.0
+# With the pause before it, a loss is known within 5 seconds.
+_ANSWER_SECONDS = 3.0
+# So many heartbeats between two looks at the log.
+_WATCHED_PINGS = 5
+# If nobody reads the figures: often enough to notice a reset, and to warn of a purge in time.
+_UNWATCHED_PINGS = 10
+# If the logs' size is limited, warn of a purge within this time.
+_NEAR_SECONDS = 60.0
+# The stream stands still if it commits nothing for so long although the source has more.
+_STILL_SECONDS = 60.0
+# Warn of a purge if less than this part of the retention is left.
+_WARN_PART = 0.25
+
+
+class SourceWatch:
+    """Updates `figures.lag` until it is closed."""
+
+    def __init__(self, settings: SourceSettings, figures: PipelineMetrics) -> None:
+        """Ask the server of `settings`, often if somebody reads the figures."""
+        self._settings = settings
+        self._figures = figures
+        self._pings = _WATCHED_PINGS if figures.watched else _UNWATCHED_PINGS
+        self._caught_up_at = 0.0
+        self._catch_up = CatchUpEstimate()
+        self._first: SourceLog | None = None
+        self._warned = False
+        # As of the last look, so before the current one.
+        self._looked_at: SourceLog | None = None
+        self._committed: Progress | None = None
+        # Since when the end is the same, on the server's clock, or when that was last reported.
+        self._standing: CommittedPosition | None = None
+        self._still_since = 0.0
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="source-watch", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop the thread; it may wait for a response, so it is not joined."""
+        self._closed.set()
+        self._figures.lag = None
+
+    def _watch(self) -> None:
+        while not self._closed.is_set():
+            try:
+                with MysqlServer.connect(self._settings) as server:
+                    while not self._closed.is_set():
+                        self.look(read_source_log(server))
+                        self._wait(server)
+            except ConnectorError as error:
+                if self._closed.is_set():
+                    return
+                structlog.get_logger().debug("the source's log cannot be watched", **fields(error))
+                # The old figures would look like a stream that keeps up.
+                self._figures.lag = None
+                if error.code in REFUSED_LOGINS:
+                    # Why the stream is not open, it says itself.
+                    self._figures.source_answered()
+                elif isinstance(error, SourceUnavailable) and not error.answered:
+                    self._figures.source_unanswered(error)
+                self._closed.wait(_PING_SECONDS)
+
+    def _wait(self, server: MysqlServer) -> None:
+        """Wait for the next look, and check meanwhile whether the server answers."""
+        for _ in range(self._pings):
+            if self._closed.is_set():
+                return
+            self._figures.source_answered()
+            self._closed.wait(_PING_SECONDS)
+            server.ping(_ANSWER_SECONDS)
+
+    def look(self, log: SourceLog) -> None:
+        """Ask the source for its log, and update the figures."""
+        standing = self._figures.standing
+        if standing is None or self._closed.is_set():
+            return
+        if self._first is None or self._first.server_uuid != log.server_uuid:
+            self._first = log
+        self._figures.doubt = self._figures.doubt or self._doubt(log)
+        self._looked_at, self._committed = log, standing.progress
+        since = self._caught_up_at
+        if not (standing.committed_us or since):
+            # Before the first transaction, the lag counts from the first look.
+            since = self._first.now
+        now = lag_of(log, standing, since, self._bytes_per_second(log))
+        if now is not None and now.seconds == 0:
+            self._caught_up_at = log.now
+        if now is not None and now.bytes is not None:
+            left = now.bytes if now.seconds else 0
+            now = replace(now, catch_up_seconds=self._catch_up.note(log.now, left))
+        self._figures.lag = now
+        if self._closed.is_set():
+            # It changes while the source is asked.
+            self._figures.lag = None
+        elif now is not None:
+            self._warn(log, now)
+            self._tell_of_standstill(log, now, standing)
+
+    def _doubt(self, log: SourceLog) -> SourceUnavailable | None:
+        """Return a sign that the logs were reset, else None; the next run checks it.
+
+        A server whose logs are reset does not tell an open stream: it sends heartbeats, and
+        continues with the file that it begins next.
+        """
+        before, progress = self._looked_at, self._committed
+        if before is not None and before.server_uuid == log.server_uuid and log.end < before.end:
+            return SourceUnavailable(
+                stream_positions.LOG_WENT_BACK,
+                answered=True,
+                server=name_of(self._settings),
+                end=log.end_text,
+                before=before.end_text,
+            )
+        if progress is not None and progress.server_uuid == log.server_uuid:
+            size = log.files.get(progress.file)
+            if size is not None and size < progress.position:
+                return SourceUnavailable(
+                    stream_positions.FILE_SHRANK,
+                    answered=True,
+                    server=name_of(self._settings),
+                    file=progress.file,
+                    size=size,
+                    position=progress.position,
+                )
+        return None
+
+    def _bytes_per_second(self, log: SourceLog) -> float:
+        """Return how fast the log has grown; files that were purged meanwhile do not count."""
+        first = self._first
+        if first is None or log.now <= first.now:
+            return 0.0
+        grown = sum(size - first.files.get(name, 0) for name, size in log.files.items())
+        return max(0, grown) / (log.now - first.now)
+
+    def _warn(self, log: SourceLog, now: Lag) -> None:
+        if isinf(now.to_purge_seconds) or not log.retention_seconds:
+            near = not isinf(now.to_purge_seconds) and now.to_purge_seconds < _NEAR_SECONDS
+        else:
+            near = now.to_purge_seconds < _WARN_PART * log.retention_seconds
+        if near and not self._warned:
+            structlog.get_logger().warning(
+                "the source will soon drop log files that were not read",
+                time_to_purge_seconds=round(now.to_purge_seconds),
+                lag_bytes=now.bytes,
+                fix=f"keep logs longer: {_keeping(log)}",
+            )
+        self._warned = near
+
+    def _tell_of_standstill(self, log: SourceLog, now: Lag, standing: CommittedPosition) -> None:
+        """Report, once a minute, that nothing is committed although the source has more."""
+        if now.seconds == 0 or standing is not self._standing:
+            self._standing, self._still_since = standing, log.now
+        elif log.now - self._still_since >= _STILL_SECONDS:
+            self._still_since = log.now
+            if self._figures.kafka.lost:
+                structlog.get_logger().warning(
+                    "Kafka is still away, and the source has more",
+                    away_seconds=round(self._figures.kafka.away_seconds),
+                    lag_seconds=round(now.seconds),
+                    lag_bytes=now.bytes,
+                    lag_transactions=now.transactions,
+                )
+                return
+            structlog.get_logger().warning(
+                **line(kafka_limits.STANDSTILL),
+                lag_seconds=round(now.seconds),
+                lag_bytes=now.bytes,
+                lag_transactions=now.transactions,
+            )
+
+
+def _keeping(log: SourceLog) -> str:
+    if log.retention_setting == RDS_RETENTION:
+        return set_rds_retention("hours")
+    return "binlog_expire_logs_seconds, or expire_logs_days"

@@ -1,0 +1,195 @@
+"""The configuration that grows from the properties of a connector, and its text.
+
+Each property has one line of a comment: above the key that it became, or in a list at the end.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from connector.foundation.errors import ConfigError
+from connector.foundation.errors import migration as codes
+from connector.foundation.errors.message import Message
+from connector.foundation.errors.visible import visible
+from connector.stream.migration.connect_files import REFERENCE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from connector.stream.migration.connect_files import ConnectorFile
+
+_T = TypeVar("_T")
+
+# Properties whose values are secrets.
+_SECRET: Final = ("password", "jaas", "secret", "token", "credential", "basic.auth")
+# Connect takes no greater ones than those of 64 bits.
+_NUMBER: Final = re.compile(r"[0-9]{1,19}")
+FLAGS: Final = {"true": True, "false": False}
+_SECTIONS: Final = (
+    "",
+    "source",
+    "source.tls",
+    "kafka",
+    "envelope",
+    "envelope.outbox",
+    "registry",
+    "delivery",
+    "snapshot",
+    "signals",
+    "notifications",
+)
+
+
+class Draft:
+    """The properties that are left, the keys that were made, and what is to be said of both."""
+
+    def __init__(self, connector: ConnectorFile) -> None:
+        """Begin with all properties of the connector."""
+        self.connector = connector
+        self.left = dict(connector.properties)
+        self.warnings: list[Message] = []
+        self._keys: dict[str, object] = {}
+        self._said: dict[str, list[str]] = {}
+        self._lists: dict[str, list[str]] = {}
+
+    def pop(self, name: str, *older: str) -> str | None:
+        """Take a property, or one of its older names; None if there is none or it is empty.
+
+        Raises ConfigError for a reference that only Connect can look up.
+        """
+        for each in (name, *older):
+            value = self.left.pop(each, None)
+            if value is not None and REFERENCE.search(value):
+                raise ConfigError(codes.REFERENCE, path=self.connector.path, name=each, value=value)
+            if value:
+                return value
+        return None
+
+    def require(self, name: str, value: str | None, advice: str) -> str:
+        """Return the value; raise ConfigError if there is none."""
+        if value is None:
+            raise ConfigError(codes.NO_PROPERTY, path=self.connector.path, name=name, advice=advice)
+        return value
+
+    def set(self, key: str, value: object, *said: str) -> None:
+        """Set a key such as `source.host`, with lines of a comment above it."""
+        self._keys[key] = value
+        self.say(key, *said)
+
+    def take(self, name: str, key: str, value: object, text: str | None = None) -> None:
+        """Set a key that a property became; `text` is the value of the property."""
+        self.set(key, value, f"{name} = {value if text is None else text}")
+
+    def say(self, key: str, *said: str) -> None:
+        """Write lines of a comment where the key is, or would be."""
+        # What a file of others says stays in its comment: a line of its own would be a key.
+        self._said.setdefault(key, []).extend(map(visible, said))
+
+    def value(self, key: str) -> object:
+        """Return the value of a key; None if it is not set."""
+        return self._keys.get(key)
+
+    def mapped(self, name: str, key: str, values: dict[str, str]) -> None:
+        """Set a key to what the value of a property is called here.
+
+        Raises ConfigError for a value without a counterpart.
+        """
+        text = self.pop(name)
+        if text is not None:
+            self.take(name, key, self.one_of(name, text, values), text)
+
+    def number(self, name: str, key: str, divisor: int = 1) -> None:
+        """Set a key to the number that a property has, divided; raise ConfigError without one."""
+        text = self.pop(name)
+        if text is None:
+            return
+        if not _NUMBER.fullmatch(text):
+            raise ConfigError(
+                codes.VALUE, path=self.connector.path, name=name, value=text, known=["a number"]
+            )
+        number = int(text)
+        self.take(name, key, number if divisor == 1 else number / divisor, text)
+
+    def flag(self, name: str, key: str) -> None:
+        """Set a key to whether a property is true."""
+        text = self.pop(name)
+        if text is not None:
+            self.take(name, key, self.one_of(name, text, FLAGS), text)
+
+    def one_of(self, name: str, text: str, values: Mapping[str, _T]) -> _T:
+        """Return what a value is called here; raise ConfigError if it has no counterpart."""
+        if text.lower() not in values:
+            raise ConfigError(
+                codes.VALUE,
+                path=self.connector.path,
+                name=name,
+                value=text,
+                known=list(values),
+            )
+        return values[text.lower()]
+
+    def not_needed(self, name: str, why: str) -> None:
+        """Say that a property has no effect here."""
+        self._list("Not needed", name, why)
+
+    def no_counterpart(self, name: str, meaning: str) -> None:
+        """Say, and warn, that something will be otherwise."""
+        self._list("Without a counterpart", name, meaning)
+        self.warnings.append(Message(codes.NO_COUNTERPART, {"name": name, "meaning": meaning}))
+
+    def unknown(self, name: str) -> None:
+        """Say, and warn, that a property is unknown."""
+        self._list("Unknown here", name, "it was left out")
+        self.warnings.append(Message(codes.UNKNOWN_PROPERTY, {"name": name}))
+
+    def _list(self, title: str, name: str, text: str) -> None:
+        value = self.connector.properties.get(name)
+        shown = "" if value is None else f" = {_shown(name, value)}"
+        self._lists.setdefault(title, []).append(visible(f"{name}{shown}: {text}"))
+        self.left.pop(name, None)
+
+    def text(self) -> str:
+        """Return the TOML file."""
+        name = visible(self.connector.name)
+        lines = [
+            f"# From connector {name}, by `binlog-connector import-debezium`.",
+            "# Above each key: the property that it comes from. At the end: all other properties.",
+        ]
+        for section in _SECTIONS:
+            keys = [key for key in {**self._said, **self._keys} if _section(key) == section]
+            if section and keys:
+                lines += ["", f"[{section}]"]
+            for key in keys:
+                lines += [f"# {said}" for said in self._said.get(key, ())]
+                if key in self._keys:
+                    lines.append(f"{key.rpartition('.')[2]} = {_toml(self._keys[key])}")
+        for title, said in self._lists.items():
+            lines += ["", f"# {title}:", *(f"#   {line}" for line in said)]
+        return "\n".join(lines) + "\n"
+
+
+def _section(key: str) -> str:
+    return key.rpartition(".")[0]
+
+
+def _shown(name: str, value: str) -> str:
+    if any(word in name.lower() for word in _SECRET) and not REFERENCE.fullmatch(value):
+        return "(not shown)"
+    return " ".join(value.split())
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, dict):
+        members = ", ".join(f"{key} = {_toml(each)}" for key, each in value.items())
+        return f"{{ {members} }}"
+    if isinstance(value, list | tuple):
+        return _listed([_toml(each) for each in value])
+    # TOML has the escapes of JSON, and wants one for DEL.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _listed(values: Iterable[str]) -> str:
+    joined = ", ".join(values)
+    return f"[{joined}]"

@@ -1,0 +1,1 @@
+"""How far a stream has been delivered: position, sequences, and the record that keeps them."""

@@ -1,0 +1,8 @@
+"""Changes that cannot be published: kept as log bytes until they can.
+
+Guards set fences, and keep back the changes and the copied rows behind them. A replay writes the
+kept changes again, and lifts the fences. All of that does no I/O; only `attendant` and `topics`
+talk to Kafka.
+"""
+
+from __future__ import annotations

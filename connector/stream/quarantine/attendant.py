@@ -1,0 +1,204 @@
+"""The attendant of the quarantine: it writes the counts of fences, and replays on request.
+
+`open_quarantine` builds it and the guards from the settings and the fences that earlier runs
+committed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from connector.foundation.contract import QUARANTINE_TOPIC_SUFFIX, control_topic
+from connector.foundation.errors import RequestRefused, quarantine, requests
+from connector.stream.commands.requests import arguments_of, table_name
+from connector.stream.envelope.event_encoder import US_PER_MS
+from connector.stream.quarantine.copy_guard import CopyGuard
+from connector.stream.quarantine.fences import Fences
+from connector.stream.quarantine.guard import STOP, Guard
+from connector.stream.quarantine.replay import Replay
+from connector.stream.quarantine.store import QuarantineStore
+from connector.stream.quarantine.topics import QuarantineLog
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from connector.binlog.decoder import EventDecoder
+    from connector.foundation.operating_system import Clock
+    from connector.foundation.settings.sections import KafkaSettings, Settings
+    from connector.stream.changes.receiver import StreamListener
+    from connector.stream.envelope.options import EnvelopeOptions
+    from connector.stream.envelope.record_encoder import RecordEncoder
+    from connector.stream.progress.stream_position import StreamPosition
+    from connector.stream.quarantine.fences import Fence
+    from connector.stream.sink.clients import KafkaClients
+    from connector.stream.sink.kafka_sink import KafkaSink
+
+
+# The command in a request.
+REPLAY = "replay"
+
+_PATIENCE_SECONDS = 0.2
+# Between two turns of a replay.
+_REPLAY_PATIENCE_SECONDS = 0.01
+_NS_PER_US = 1000
+
+
+class QuarantineAttendant:
+    """Writes the counts of fences, and runs replays: an `Attendant`."""
+
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        pipeline: str,
+        fences: Fences,
+        encoder: RecordEncoder,
+        standing: StreamPosition,
+        clients: KafkaClients,
+        clock: Clock,
+    ) -> None:
+        """Continue the replays that an earlier run began."""
+        self._settings = settings
+        self._pipeline = pipeline
+        self._fences = fences
+        self._encoder = encoder
+        self._standing = standing
+        self._clients = clients
+        self._clock = clock
+        self._replay: Replay | None = None
+        # Tables with fences to replay, in the order of the requests.
+        self._requested: list[tuple[str, str]] = []
+        for fence in fences:
+            if fence.replay is not None and (fence.database, fence.table) not in self._requested:
+                self._requested.append((fence.database, fence.table))
+        self._log = structlog.get_logger()
+
+    @property
+    def wants_turn(self) -> bool:
+        """Whether there is something to write."""
+        return self._replay is not None or bool(self._requested)
+
+    @property
+    def patience_seconds(self) -> float:
+        """How long the stream may wait for the source before the next turn."""
+        return _REPLAY_PATIENCE_SECONDS if self.wants_turn else _PATIENCE_SECONDS
+
+    def count(self) -> int:
+        """The number of fences; any thread may ask."""
+        return self._fences.count
+
+    def held(self) -> list[Fence]:
+        """Return the fences; any thread may ask."""
+        return self._fences.all()
+
+    def fences(self, database: str, table: str) -> bool:
+        """Return whether a table, or a key of it, is fenced."""
+        fences = self._fences
+        return (
+            fences.of(database, table) is not None
+            or fences.of_database(database, table) is not None
+        )
+
+    def request(self, number: int, arguments: Mapping[str, Any]) -> None:
+        """Replay what is kept back of a `table` of a `database`, or of one `key` of it.
+
+        Without such a fence, nothing happens. Raises RequestRefused for a request of another form.
+        """
+        asked = arguments_of(arguments, "database", "table", "key")
+        database, table = table_name(asked.get("database"), asked.get("table"))
+        key = asked.get("key")
+        if key is not None and not isinstance(key, str):
+            raise RequestRefused(requests.KEY_NOT_TEXT)
+        fenced = self._fences.of(database, table)
+        if fenced is None:
+            return
+        request = str(number)
+        wanted = [fence for fence in fenced if key is None or key == fence.key]
+        for fence in wanted:
+            fence.replay = request
+            if key is not None and fenced.whole is not None:
+                fence.answered, fence.replay = request, None
+                fence.reason = str(RequestRefused(quarantine.REPLAY_WHOLE))
+            self._fences.change(fence)
+        if any(fence.replay == request for fence in wanted):
+            self._requested.append((database, table))
+        # The position after the request, in case that this is committed next.
+        self._fences.flush(self._clock.time_ns() // _NS_PER_US // US_PER_MS)
+
+    def lift(self, database: str, table: str) -> None:
+        """Lift the fences of a table whose rows are all copied again."""
+        now_ms = self._clock.time_ns() // _NS_PER_US // US_PER_MS
+        lifted = self._fences.lift(database, table, now_ms)
+        # Together with the copy that follows, in case that this is committed next.
+        self._fences.flush(now_ms)
+        if lifted:
+            self._log.info("fences are lifted: the table is copied", table=f"{database}.{table}")
+
+    def step(self) -> None:
+        """Write counts of fences, and the next piece of a replay."""
+        now_us = self._clock.time_ns() // _NS_PER_US
+        if self._replay is None and self._requested:
+            self._begin()
+        replay = self._replay
+        if replay is not None:
+            replay.step(now_us)
+            if replay.done:
+                replay.close()
+                self._replay = None
+                self._log.info("a replay has ended", fences_left=self._fences.count)
+        self._fences.flush(now_us // US_PER_MS)
+
+    def close(self) -> None:
+        """Close the connections of replays."""
+        if self._replay is not None:
+            self._replay.close()
+
+    def _begin(self) -> None:
+        name = self._requested.pop(0)
+        wanted: list[Fence] = [
+            fence for fence in self._fences.of(*name) or () if fence.replay is not None
+        ]
+        if not wanted:
+            return
+        self._log.info("replaying what is in quarantine", table=wanted[0].name, fences=len(wanted))
+        self._replay = Replay(
+            self._pipeline,
+            wanted,
+            self._fences,
+            self._encoder,
+            self._standing,
+            QuarantineLog(self._settings, min(fence.since_ms for fence in wanted), self._clients),
+            self._clock.monotonic,
+        )
+
+
+def open_quarantine(
+    settings: Settings,
+    recovered: Mapping[str, bytes],
+    options: EnvelopeOptions,
+    encoder: RecordEncoder,
+    decoder: EventDecoder,
+    standing: StreamPosition,
+    sink: KafkaSink,
+    clock: Clock,
+    listener: StreamListener,
+) -> tuple[Guard | None, CopyGuard, QuarantineAttendant]:
+    """Return the guard of changes, that of copied rows, and the keeper.
+
+    There is no guard if no setting asks for fences, and no fence exists. `listener` gets new
+    fences. Raises DecodeError for a fence of another version.
+    """
+    fences = Fences(options.prefix, settings.name, sink.target, recovered, listener)
+    keeper = QuarantineAttendant(
+        settings.kafka, settings.name, fences, encoder, standing, sink.clients, clock
+    )
+    policy = settings.quarantine.policy
+    topic = control_topic(options.prefix, QUARANTINE_TOPIC_SUFFIX)
+    record_bytes_max = min(settings.kafka.record_bytes_max, sink.bytes_max(topic))
+    store = QuarantineStore(options, settings.name, encoder, decoder, sink.target, record_bytes_max)
+    copied = CopyGuard(policy, fences, store)
+    fences_rewritten = settings.schema.on_rewrite == "fence"
+    if policy == STOP and not fences_rewritten and not fences.any:
+        return None, copied, keeper
+    return Guard(policy, encoder, fences, store), copied, keeper

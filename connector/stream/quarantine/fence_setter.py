@@ -1,0 +1,161 @@
+"""Sets fences for what is kept back, and counts what each fence keeps back.
+
+Changes of the log and rows of copies follow the same rules. They differ in their position and
+sequence, which their `Origin` knows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from connector.stream.envelope.event_encoder import US_PER_MS
+from connector.stream.envelope.row_encoder import key_columns
+from connector.stream.quarantine.fences import Fence
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+    from connector.stream.changes.transaction import RowsChange, StatementChange
+    from connector.stream.envelope.copies.chunk_frame import CopyPosition
+    from connector.stream.envelope.record_encoder import RecordEncoder
+    from connector.stream.envelope.schemas.table_schema import TableSchema
+    from connector.stream.quarantine.fences import Fences
+
+# If a table has more, the whole table is fenced: keys are kept in memory.
+KEYS_MAX: Final = 10_000
+
+
+class Origin:
+    """The position and the sequence of what is kept back."""
+
+    def position(self) -> str:
+        """Return the position in the log, as `file:position`."""
+        raise NotImplementedError
+
+    def sequence(self) -> str:
+        """Return the 38 digits of `cdc.seq`."""
+        raise NotImplementedError
+
+
+@final
+class OriginOfChange(Origin):
+    """Position and sequence of row `number` of a change, or of a statement."""
+
+    def __init__(
+        self, encoder: RecordEncoder, change: RowsChange | StatementChange, number: i64
+    ) -> None:
+        """Take the sequence from `encoder`."""
+        self._encoder = encoder
+        self._change = change
+        self._number: i64 = number
+
+    def position(self) -> str:
+        """Return the position of the event."""
+        event = self._change.event
+        return f"{event.file}:{event.position}"
+
+    def sequence(self) -> str:
+        """Return the sequence of row `number`."""
+        change = self._change
+        return str(self._encoder.sequence(change.transaction, change.event_number, self._number))
+
+
+@final
+class OriginOfCopy(Origin):
+    """Position and sequence of the rows of a copy."""
+
+    def __init__(self, read_at: CopyPosition, sequence: str) -> None:
+        """Take both from the copy."""
+        self._read_at = read_at
+        self._sequence = sequence
+
+    def position(self) -> str:
+        """Return the position between two transactions."""
+        return f"{self._read_at.file}:{self._read_at.position}"
+
+    def sequence(self) -> str:
+        """Return the sequence of the copied rows."""
+        return self._sequence
+
+
+@final
+class FenceSetter:
+    """Sets the fences of one stream and of its copies."""
+
+    def __init__(self, fences: Fences, *, of_keys: bool) -> None:
+        """Add to `fences`; with `of_keys`, fence only keys if possible."""
+        self._fences = fences
+        self._of_keys = of_keys
+
+    def can_fence_keys(self, schema: TableSchema) -> bool:
+        """Return whether single keys of the table may be fenced."""
+        if not self._of_keys:
+            return False
+        fenced = self._fences.of(schema.database, schema.table)
+        return fenced is None or (fenced.whole is None and len(fenced.keys) < KEYS_MAX)
+
+    def table(self, origin: Origin, database: str, table: str, reason: str, now_us: i64) -> None:
+        """Fence a whole table unless it is fenced already, and count what is kept back."""
+        fenced = self._fences.of(database, table)
+        fence = None if fenced is None else fenced.whole
+        if fence is None:
+            fence = self._set(origin, database, table, None, [], reason, now_us)
+        self.count(fence)
+
+    def keys(
+        self, origin: Origin, schema: TableSchema, keys: list[bytes], reason: str, now_us: i64
+    ) -> None:
+        """Fence all keys of a kept row unless they are fenced already, and count the row."""
+        for key in keys:
+            fenced = self._fences.of(schema.database, schema.table)
+            fence = None if fenced is None else fenced.keys.get(key)
+            if fence is None:
+                fence = self._set(
+                    origin,
+                    schema.database,
+                    schema.table,
+                    key.decode(),
+                    key_columns(schema),
+                    reason,
+                    now_us,
+                )
+            self.count(fence)
+
+    def count(self, fence: Fence) -> None:
+        """Count one more row or statement that `fence` keeps back."""
+        fence.rows += 1
+        self._fences.change(fence)
+
+    def followed(self, schema: TableSchema, keys: list[bytes]) -> Fence | None:
+        """Return the fence of one of the keys; None if none is fenced."""
+        fenced = self._fences.of(schema.database, schema.table)
+        if fenced is not None:
+            for key in keys:
+                fence = fenced.keys.get(key)
+                if fence is not None:
+                    return fence
+        return None
+
+    def has_other_key(self, schema: TableSchema) -> bool:
+        """Return whether the table's fences are of another key than its current one."""
+        fenced = self._fences.of(schema.database, schema.table)
+        if fenced is None or not fenced.keys:
+            return False
+        return next(iter(fenced.keys.values())).key_columns != key_columns(schema)
+
+    def _set(
+        self,
+        origin: Origin,
+        database: str,
+        table: str,
+        key: str | None,
+        columns: list[str],
+        reason: str,
+        now_us: i64,
+    ) -> Fence:
+        now_ms = now_us // US_PER_MS
+        fence = Fence(
+            database, table, key, columns, origin.position(), origin.sequence(), now_ms, reason
+        )
+        self._fences.set(fence, now_ms)
+        return fence

@@ -1,0 +1,244 @@
+"""Writes kept changes again, in order, and lifts their fences.
+
+A replay writes piece by piece between transactions of the stream. Its records, its progress and the
+end of the fence are committed with the stream. So it continues after a restart, and writes nothing
+twice. New changes of the table are kept back meanwhile; the fence counts them, and is lifted when
+nothing is left. If a row still cannot be written, it stays in quarantine with all changes that must
+not overtake it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from connector.foundation.errors import (
+    DecodeError,
+    EventError,
+    RecordTooLarge,
+    UnsupportedChange,
+    quarantine,
+)
+from connector.stream.envelope.event_encoder import HALVES, US_PER_MS
+from connector.stream.quarantine.fences import fence_reason
+from connector.stream.quarantine.records import (
+    COPIED,
+    GONE,
+    ROWS,
+    WITHHELD,
+    ChangeReader,
+    quarantined_rows,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from connector.foundation.contract import QuarantinedRow, QuarantineRecord
+    from connector.stream.envelope.record_encoder import RecordEncoder
+    from connector.stream.progress.stream_position import StreamPosition
+    from connector.stream.quarantine.fences import Fence, Fences
+
+# Bytes of events that are written in one turn, before the stream has its turn.
+_TURN_BYTES = 4 * 1024 * 1024
+# How long to wait for kept changes that were committed but not read yet.
+_PATIENCE_SECONDS = 60.0
+_ROW_DIGITS = 8
+# Why rows cannot be written again that are not kept as the log has them.
+_UNREADABLE = {COPIED: quarantine.REPLAY_COPIED, WITHHELD: quarantine.REPLAY_WITHHELD}
+
+
+class QuarantineReader(Protocol):
+    """The records of the quarantine from some time on; `log` reads them from Kafka."""
+
+    def read(self) -> Iterator[tuple[int, bytes, QuarantineRecord, bytes]]:
+        """Yield offset, key, record and event of each record that was received."""
+        ...
+
+    def close(self) -> None:
+        """Stop reading."""
+        ...
+
+
+class Replay:
+    """Writes what fences of one table keep back."""
+
+    def __init__(
+        self,
+        pipeline: str,
+        fences: list[Fence],
+        all_fences: Fences,
+        encoder: RecordEncoder,
+        standing: StreamPosition,
+        log: QuarantineReader,
+        monotonic: Callable[[], float],
+    ) -> None:
+        """Read from `log` what `fences` of one table keep back."""
+        self._left = {id(fence): fence for fence in fences}
+        self._database, self._table = fences[0].database, fences[0].table
+        self._key = f"{pipeline}/{fences[0].name}".encode()
+        self._fences = all_fences
+        self._encoder = encoder
+        self._standing = standing
+        self._log = log
+        self._changes = ChangeReader()
+        self._monotonic = monotonic
+        self._waiting_since = monotonic()
+        self._turn_bytes = 0
+
+    @property
+    def done(self) -> bool:
+        """Whether every fence was lifted, or has to stay."""
+        return not self._left
+
+    def step(self, now_us: int) -> None:
+        """Write the next piece.
+
+        Raises the target's errors, and SinkUnavailable or SinkRefused if the topic cannot be read.
+        """
+        self._turn_bytes = 0
+        now_ms = now_us // US_PER_MS
+        for _, key, record, event in self._log.read():
+            self._waiting_since = self._monotonic()
+            if key == self._key:
+                self._write(record, event, now_us)
+                self._turn_bytes += len(event)
+            if self.done or self._turn_bytes >= _TURN_BYTES:
+                break
+        for fence in list(self._left.values()):
+            if not self._is_set(fence):
+                # Lifted meanwhile, because the table is copied again.
+                del self._left[id(fence)]
+            elif not fence.rows:
+                del self._left[id(fence)]
+                self._fences.lift_one(fence, now_ms)
+            elif self._monotonic() - self._waiting_since > _PATIENCE_SECONDS:
+                missing = UnsupportedChange(
+                    quarantine.REPLAY_MISSING, rows=fence.rows, table=fence.name
+                )
+                self._fail([fence], str(missing))
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._log.close()
+
+    def _is_set(self, fence: Fence) -> bool:
+        return any(fence is each for each in self._fences.of(self._database, self._table) or ())
+
+    def _write(self, record: QuarantineRecord, event: bytes, now_us: int) -> None:
+        if record["kind"] not in (ROWS, *_UNREADABLE):
+            self._write_statement(record, event, now_us)
+            return
+        concerned = self._concerned(record)
+        if not concerned:
+            return
+        code = _UNREADABLE.get(record["kind"])
+        if code is not None:
+            name = f"{record['database']}.{record['table']}"
+            self._fail(concerned, str(UnsupportedChange(code, table=name)))
+            return
+        try:
+            change = self._changes.rows(record, event)
+            count = change.rows.count()
+            wanted = {each["row"]: each for each in quarantined_rows(record, count)}
+            number = -1
+            for row in change.rows.split():
+                number += 1
+                kept = wanted.get(number)
+                fences = [] if kept is None else self._pending(record, kept)
+                if not fences:
+                    continue
+                sequence = self._standing.between(HALVES)
+                try:
+                    self._encoder.repeat(change, row, number, sequence, now_us)
+                except (UnsupportedChange, EventError, RecordTooLarge) as error:
+                    self._fail(fences, fence_reason(error, self._database, self._table))
+                    continue
+                for fence in fences:
+                    fence.replayed_seq = _sequence(record, number)
+                    if kept is not None and kept["keys"]:
+                        fence.rows -= 1
+                    self._fences.change(fence)
+        except DecodeError as error:
+            self._fail(concerned, str(error))
+            return
+        self._count_event(record)
+
+    def _write_statement(self, record: QuarantineRecord, event: bytes, now_us: int) -> None:
+        fences = self._pending(record, {"row": 0, "keys": [], "error": None})
+        if not fences:
+            return
+        if record["kind"] != GONE:
+            name = f"{record['database']}.{record['table']}"
+            self._fail(fences, str(UnsupportedChange(quarantine.REPLAY_STATEMENT, table=name)))
+            return
+        try:
+            change = self._changes.gone(record, event)
+            self._encoder.repeat_gone(change, self._standing.between(HALVES), now_us)
+        except (UnsupportedChange, DecodeError) as error:
+            self._fail(fences, fence_reason(error, self._database, self._table))
+            return
+        self._count_event(record)
+
+    def _count_event(self, record: QuarantineRecord) -> None:
+        """Subtract an event that is kept back as a whole, once all of it was written."""
+        fences = self._fences.of(self._database, self._table)
+        whole = None if fences is None else fences.whole
+        to_its_end = record["kind"] != ROWS or record["rest"] is not None
+        if whole is None or not to_its_end or id(whole) not in self._left:
+            return
+        end = record["seq"][:-_ROW_DIGITS] + "9" * _ROW_DIGITS
+        if whole.since_seq <= end and whole.replayed_seq < end:
+            whole.replayed_seq = end
+            whole.rows -= 1
+            self._fences.change(whole)
+
+    def _concerned(self, record: QuarantineRecord) -> list[Fence]:
+        """Return the fences that keep back rows of a record."""
+        found: dict[int, Fence] = {}
+        for kept in record["rows"]:
+            for fence in self._pending(record, kept):
+                found[id(fence)] = fence
+        if record["rest"] is not None:
+            end: QuarantinedRow = {"row": 10**_ROW_DIGITS // HALVES - 1, "keys": [], "error": None}
+            for fence in self._pending(record, end):
+                found[id(fence)] = fence
+        return list(found.values())
+
+    def _pending(self, record: QuarantineRecord, kept: QuarantinedRow) -> list[Fence]:
+        """Return the fences that keep back a row, if all of them are being replayed."""
+        fenced = self._fences.of(self._database, self._table)
+        if fenced is None:
+            return []
+        sequence = _sequence(record, kept["row"])
+        if kept["keys"]:
+            found = [
+                fence
+                for key in kept["keys"]
+                if (fence := fenced.keys.get(key.encode())) is not None
+                and fence.since_seq <= sequence
+                and fence.replayed_seq < sequence
+            ]
+        else:
+            whole = fenced.whole
+            found = []
+            if whole is not None and whole.since_seq <= sequence and whole.replayed_seq < sequence:
+                found = [whole]
+        waiting = [fence for fence in found if id(fence) in self._left]
+        if len(waiting) < len(found) and waiting:
+            # It must not overtake what the other fences keep back.
+            self._fail(waiting, str(UnsupportedChange(quarantine.REPLAY_OTHER_KEY)))
+            return []
+        return waiting
+
+    def _fail(self, fences: list[Fence], reason: str) -> None:
+        """Let fences stay; if the whole table is fenced, all of them, so that nothing overtakes."""
+        if any(fence.key is None for fence in self._left.values()):
+            fences = list(self._left.values())
+        for fence in fences:
+            self._left.pop(id(fence), None)
+            fence.reason = reason
+            fence.answered, fence.replay = fence.replay, None
+            self._fences.change(fence)
+
+
+def _sequence(record: QuarantineRecord, row: int) -> str:
+    return f"{record['seq'][:-_ROW_DIGITS]}{row * HALVES:0{_ROW_DIGITS}d}"

@@ -1,0 +1,211 @@
+"""Writes kept changes to `<prefix>.quarantine`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from connector.foundation.contract import QUARANTINE_TOPIC_SUFFIX, control_topic
+from connector.foundation.kafka_records import NO_HEADERS
+from connector.stream.envelope.event_encoder import US_PER_MS
+from connector.stream.quarantine.records import (
+    COPIED,
+    GONE,
+    ROWS,
+    STATEMENT,
+    base64_text,
+    event_bytes,
+    has_room,
+    new_record,
+    record_values,
+    without_rows,
+)
+
+if TYPE_CHECKING:
+    from connector.binlog.decoder import EventDecoder
+    from connector.binlog.event import Event
+    from connector.foundation.contract import QuarantinedRow, QuarantineRecord
+    from connector.foundation.kafka_records import RecordTarget
+    from connector.stream.changes.transaction import RowsChange, SourceTransaction, StatementChange
+    from connector.stream.envelope.copies.chunk import RefusedRow
+    from connector.stream.envelope.copies.chunk_frame import CopyPosition
+    from connector.stream.envelope.options import EnvelopeOptions
+    from connector.stream.envelope.record_encoder import RecordEncoder
+    from connector.stream.envelope.schemas.table_schema import TableSchema
+
+# The most that Kafka adds to a record's key and value.
+_OVERHEAD_BYTES = 256
+
+
+@final
+class QuarantineStore:
+    """Writes the quarantine records of one pipeline."""
+
+    def __init__(
+        self,
+        options: EnvelopeOptions,
+        pipeline: str,
+        encoder: RecordEncoder,
+        decoder: EventDecoder,
+        target: RecordTarget,
+        record_bytes_max: int,
+    ) -> None:
+        """Take sequences from `encoder`; `decoder` knows the format of the log."""
+        self._topic = control_topic(options.prefix, QUARANTINE_TOPIC_SUFFIX)
+        self._flavour = options.connector
+        self._chosen = options.columns
+        self._pipeline = pipeline
+        self._encoder = encoder
+        self._decoder = decoder
+        self._target = target
+        self._record_bytes_max = record_bytes_max
+
+    def rows(
+        self,
+        change: RowsChange,
+        kept: list[QuarantinedRow],
+        rest: int | None,
+        error: str,
+        schema_id: str,
+        now_us: int,
+    ) -> None:
+        """Write a rows event: the rows in `kept`, and all from number `rest` on.
+
+        Raises RecordTooLarge if that is impossible, and the target's errors.
+        """
+        table_map = change.rows.table_map
+        first = kept[0]["row"] if kept else rest or 0
+        event, checksummed = event_bytes(change.event, change.rows)
+        self._write(
+            change.transaction,
+            change.event,
+            change.event_number,
+            first,
+            event,
+            now_us,
+            kind=ROWS,
+            database=table_map.schema,
+            table=table_map.table,
+            rows=kept,
+            rest=rest,
+            error=error,
+            schema_id=schema_id,
+            table_map=base64_text(table_map.raw),
+            checksummed=checksummed,
+            query="",
+        )
+
+    def statement(self, change: StatementChange, kind: str, error: str, now_us: int) -> None:
+        """Write a statement; raises as `rows` does."""
+        event, checksummed = event_bytes(change.event, None)
+        self._write(
+            change.transaction,
+            change.event,
+            change.event_number,
+            0,
+            event,
+            now_us,
+            kind=kind,
+            database=change.database,
+            table=change.table,
+            rows=[],
+            rest=None,
+            error=error,
+            schema_id="",
+            table_map="",
+            checksummed=checksummed,
+            query=change.query,
+        )
+
+    def copied(
+        self,
+        schema: TableSchema,
+        row: RefusedRow,
+        key: str | None,
+        read_at: CopyPosition,
+        seq: str,
+        now_us: int,
+    ) -> None:
+        """Write a row that a copy has read at the position `read_at`.
+
+        It is kept because of its `key`, or without one because of the whole table. Raises as `rows`
+        does.
+        """
+        kept: list[QuarantinedRow] = []
+        if key is not None:
+            kept.append({"row": 0, "keys": [key], "error": str(row.error)})
+        record = new_record(
+            kind=COPIED,
+            seq=seq,
+            pipeline=self._pipeline,
+            database=schema.database,
+            table=schema.table,
+            rows=kept,
+            rest=None if kept else 0,
+            error=str(row.error),
+            file=read_at.file,
+            position=read_at.position,
+            event_number=0,
+            flavour=self._flavour,
+            transaction=f"{read_at.file}:{read_at.position}",
+            transaction_file=read_at.file,
+            transaction_position=read_at.position,
+            gtid=None,
+            committed_us=read_at.time_us,
+            server_id=0,
+            thread_id=None,
+            schema_id=schema.schema_id,
+            format_description="",
+            table_map="",
+            checksummed=False,
+            query="",
+            quarantined_at_ms=now_us // US_PER_MS,
+        )
+        self._take(record, row.data, now_us)
+
+    def _hides(self, record: QuarantineRecord) -> bool:
+        """Return whether a change may have values that must not leave the process."""
+        chosen = self._chosen
+        if chosen is None or record["kind"] == GONE:
+            return False
+        # A statement may name values of any table.
+        if record["kind"] == STATEMENT:
+            return bool(chosen.patterns)
+        return chosen.hides(record["database"], record["table"])
+
+    def _write(
+        self,
+        transaction: SourceTransaction,
+        event: Event,
+        event_number: int,
+        first: int,
+        data: bytes,
+        now_us: int,
+        **values: object,
+    ) -> None:
+        record: QuarantineRecord = new_record(
+            seq=str(self._encoder.sequence(transaction, event_number, first)),
+            pipeline=self._pipeline,
+            file=event.file,
+            position=event.position,
+            event_number=event_number,
+            flavour=self._flavour,
+            transaction=transaction.id,
+            transaction_file=transaction.file,
+            transaction_position=transaction.position,
+            gtid=None if transaction.gtid is None else str(transaction.gtid),
+            committed_us=transaction.committed_us,
+            server_id=transaction.server_id,
+            thread_id=transaction.thread_id,
+            format_description=base64_text(self._decoder.format_data),
+            quarantined_at_ms=now_us // US_PER_MS,
+            **values,
+        )
+        self._take(record, data, now_us)
+
+    def _take(self, record: QuarantineRecord, data: bytes, now_us: int) -> None:
+        key = f"{self._pipeline}/{record['database']}.{record['table']}".encode()
+        bytes_max = self._record_bytes_max - len(key) - _OVERHEAD_BYTES
+        if self._hides(record) or not has_room(record, bytes_max):
+            record, data = without_rows(record), b""
+        for value in record_values(record, data, bytes_max):
+            self._target.take(self._topic, key, value, NO_HEADERS, now_us // US_PER_MS)

@@ -1,0 +1,294 @@
+"""Builds the parts of a pipeline from settings, recovered state and a checked source.
+
+The parts are the delivery of the stream, and attendants, which write between two transactions:
+copies, quarantine, heartbeats and requests.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+import structlog
+
+from connector.binlog.decoder import EventDecoder
+from connector.binlog.table_filter import TableFilter
+from connector.foundation.errors import line
+from connector.foundation.operating_system import TemporaryFolder
+from connector.stream.changes.cascades import CascadedRows, Cascades
+from connector.stream.changes.online_schema_change import OnlineSchemaChanges
+from connector.stream.commands.requests import RequestAttendant
+from connector.stream.commands.signals import (
+    FileSignals,
+    SignalFile,
+    SignalListener,
+    TableSignals,
+    TopicSignals,
+)
+from connector.stream.envelope.metadata_topics import TransactionRecords
+from connector.stream.envelope.record_encoder import RecordEncoder
+from connector.stream.envelope.schemas.server_schemas import ServerSchemas
+from connector.stream.progress.stream_position import StreamPosition, pending_columns
+from connector.stream.quarantine.attendant import REPLAY, open_quarantine
+from connector.stream.run.delivery_stream import DeliveryStream
+from connector.stream.run.heartbeat import Heartbeat, HeartbeatStatement
+from connector.stream.run.logging_listener import LoggingListener
+from connector.stream.snapshot.copy_backlog import CascadeCopies, CopyQueue, LostTopics
+from connector.stream.snapshot.copy_commands import (
+    DISMISSAL,
+    SnapshotSignals,
+    request_copy,
+    request_dismissal,
+    signal_rows,
+)
+from connector.stream.snapshot.copy_output import CopyOutput
+from connector.stream.snapshot.copy_recovery import open_copies
+from connector.stream.snapshot.notifications import NotificationWriter
+from connector.stream.source.foreign_keys import hidden_cascades
+from connector.stream.source.record_options import record_options, require_same_profile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from connector.foundation.kafka_records import RecordTarget
+    from connector.foundation.operating_system import Clock
+    from connector.foundation.settings.sections import Settings
+    from connector.stream.changes.signal_table import SignalTable
+    from connector.stream.envelope.debezium.registry_schemas import SchemaIds
+    from connector.stream.envelope.options import EnvelopeOptions
+    from connector.stream.progress.progress_record import Progress
+    from connector.stream.quarantine.attendant import QuarantineAttendant
+    from connector.stream.run.peers import Peers
+    from connector.stream.sink.kafka_sink import KafkaSink
+    from connector.stream.sink.recovery import RecoveredState
+    from connector.stream.snapshot.copies import Copies
+    from connector.stream.source.server_selection import CheckedSource
+
+
+def open_cascades(
+    settings: Settings, source: CheckedSource, tables: TableFilter, last: Progress | None
+) -> tuple[CascadedRows, Cascades | None]:
+    """Return the rows that cascades have changed, and what finds more of them.
+
+    With `schema.on_cascade = "warn"`, there are no rows, and nothing finds any. Raises
+    SourceUnavailable or SourceRefused.
+    """
+    copies = settings.schema.on_cascade == "copy"
+    rows = CascadedRows.of_record(last.cascaded_rows if copies and last is not None else {})
+    for database, table in rows.tables:
+        if not tables.follows(database, table):
+            rows.forget(database, table)
+    cascades = Cascades(tables, source.foreign_keys(), rows)
+    hidden = cascades.hidden_children
+    if hidden:
+        problem = hidden_cascades(hidden, copies=copies)
+        structlog.get_logger().warning(**line(problem.code, **problem.facts))
+    if copies:
+        return rows, cascades
+    tables.parents = frozenset()
+    return rows, None
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineParts:
+    """The stream's delivery, and the attendants."""
+
+    delivery: DeliveryStream
+    quarantine: QuarantineAttendant
+    copies: Copies
+    cascaded: CascadedRows
+    names: Mapping[str, str]  # of the tables that have had rows, by their topics
+    # Quarantine, copies and the others, in the order of their turns.
+    attendants: tuple[Attendant, ...]
+
+    def close(self) -> None:
+        """Close connections and threads, and drop what waits."""
+        for attendant in self.attendants:
+            attendant.close()
+        self.delivery.close()
+
+
+def assemble(
+    settings: Settings,
+    recovered: RecoveredState,
+    source: CheckedSource,
+    sink: KafkaSink,
+    peers: Peers,
+    rolled_back: frozenset[str],
+    schema_ids: SchemaIds | None,
+    lost: frozenset[str] = frozenset(),
+) -> PipelineParts:
+    """Return the parts that continue after `recovered`, read from `source` and write to `sink`.
+
+    `rolled_back` as in `TransactionAssembler`, `schema_ids` as in `record_options`, `lost` are
+    topics that were deleted or created again since the last run of this process. The first
+    commit includes what is written here. Raises TransientError or DefiniteError; then nothing stays
+    open.
+    """
+    require_same_profile(settings, recovered.schemas)
+    last, target, clock = recovered.progress, sink.target, peers.clock
+    identity, point = source.identity, source.point
+    mariadb = identity.flavour == "mariadb"
+    standing = StreamPosition(
+        identity, point, last, source=source.address, first_epoch=recovered.first_epoch
+    )
+    options = record_options(settings, identity.flavour, schema_ids)
+    transactions = None
+    if settings.delivery.transaction_records:
+        transactions = TransactionRecords(settings.kafka.topic_prefix, target)
+    wanted = CopyQueue()
+    notices = LoggingListener(wanted)
+    encoder = _record_encoder(options, standing, transactions or target, recovered)
+    encoder.anchored = _anchored_tables(settings, recovered, source, notices)
+    encoder.tables.unlogged = source.unlogged_columns()
+    encoder.tables.listener = notices
+    tables = TableFilter(
+        settings.source.tables,
+        settings.source.exclude_tables,
+        notices,
+        ignores_case=source.ignores_case,
+    )
+    signals = signal_rows(settings, tables)
+    cascaded, cascades = open_cascades(settings, source, tables, last)
+    decoder = EventDecoder(file=point.file, position=point.position, mariadb=mariadb)
+    guard, copied_rows, quarantine = open_quarantine(
+        settings, recovered.fences, options, encoder, decoder, standing, sink, clock, notices
+    )
+    delivery = DeliveryStream(
+        decoder,
+        tables,
+        encoder,
+        target,
+        standing,
+        TemporaryFolder(),
+        lower_case_names=source.lower_case_names,
+        online=OnlineSchemaChanges.of_record(
+            last.online_changes if last is not None else {},
+            keeps_rows=settings.schema.on_cut_over == "keep",
+        ),
+        rolled_back=rolled_back,
+        guard=guard,
+        transactions=transactions,
+        listener=notices,
+        on_rewrite=settings.schema.on_rewrite,
+        cascades=cascades,
+        signals=signals,
+    )
+    copies = open_copies(
+        settings,
+        source,
+        recovered.snapshots,
+        tables,
+        CopyOutput(settings.name, options, encoder, target, copied_rows, standing, decoder, clock),
+        peers.copying,
+        quarantine.lift,
+        wanted,
+        CascadeCopies(cascaded, settings.schema.cascade_seconds, quarantine.fences),
+        NotificationWriter(settings, target, clock),
+        LostTopics(options, recovered.schemas, sink.has_topic, lost),
+    )
+    attendants: list[Attendant] = [quarantine, copies, *_heartbeat(settings, source, target, clock)]
+    attendants += _listeners(settings, peers, standing, tables, quarantine, copies, signals)
+    names = encoder.tables.names
+    return PipelineParts(delivery, quarantine, copies, cascaded, names, tuple(attendants))
+
+
+def _heartbeat(
+    settings: Settings, source: CheckedSource, target: RecordTarget, clock: Clock
+) -> Iterator[Heartbeat]:
+    interval = settings.delivery.heartbeat_interval_seconds
+    if interval:
+        has_statement = bool(source.settings.heartbeat_statement)
+        statement = HeartbeatStatement(source.settings) if has_statement else None
+        yield Heartbeat(settings.kafka.topic_prefix, interval, target, clock, statement)
+
+
+def _listeners(
+    settings: Settings,
+    peers: Peers,
+    standing: StreamPosition,
+    tables: TableFilter,
+    quarantine: QuarantineAttendant,
+    copies: Copies,
+    signals: SignalTable | None,
+) -> list[Attendant]:
+    """Return the attendants that take requests and signals."""
+    attendants: list[Attendant] = []
+    handlers = SnapshotSignals(copies, tables).handlers
+    if signals is not None:
+        attendants.append(TableSignals(signals, handlers))
+    if settings.signals.file is not None:
+        file = SignalFile(settings.signals.file, standing.signals_file)
+        attendants.append(FileSignals(file, standing, handlers))
+    topic = settings.signals.kafka_topic
+    if topic is not None:
+        listener = SignalListener(settings.kafka, topic, standing.signals_offset)
+        attendants.append(TopicSignals(listener, standing, handlers))
+    # The last: it opens a connection, and no later step can fail.
+    commands = RequestAttendant(
+        peers.listen(settings.kafka, settings.name, standing.commands_offset),
+        standing,
+        {
+            "snapshot": partial(request_copy, copies, tables),
+            DISMISSAL: partial(request_dismissal, copies),
+            REPLAY: quarantine.request,
+        },
+    )
+    return [*attendants, commands]
+
+
+def _record_encoder(
+    options: EnvelopeOptions,
+    standing: StreamPosition,
+    target: RecordTarget,
+    recovered: RecoveredState,
+) -> RecordEncoder:
+    last = recovered.progress
+    awaited = pending_columns(last) if last is not None else {}
+    current = last.current_schemas if last is not None else {}
+    # Without progress, statements may have changed the tables since the records were written.
+    names = [key.rpartition("/")[0] for key in recovered.schemas]
+    stated = last.stated_schemas if last is not None else dict.fromkeys(names, "")
+    return RecordEncoder(
+        options, standing.order, target, recovered.schemas, awaited, current, stated
+    )
+
+
+def _anchored_tables(
+    settings: Settings, recovered: RecoveredState, source: CheckedSource, notices: LoggingListener
+) -> ServerSchemas:
+    last = recovered.progress
+    return ServerSchemas(
+        source.definitions(),
+        settings.name,
+        notices,
+        mariadb=source.identity.flavour == "mariadb",
+        schemas=recovered.schemas if last is not None else {},
+        changed=last.changed_tables if last is not None else (),
+    )
+
+
+class Attendant(Protocol):
+    """Has its turn between two source transactions; its records are committed with the stream's.
+
+    Every method may raise TransientError or DefiniteError, which ends the run.
+    """
+
+    @property
+    def wants_turn(self) -> bool:
+        """Whether there is something to write; if so, the stream stops after its transaction."""
+        ...
+
+    @property
+    def patience_seconds(self) -> float:
+        """How long the stream may wait for the source before the attendant's next turn."""
+        ...
+
+    def step(self) -> None:
+        """Write what is ready; the stream is between two transactions."""
+        ...
+
+    def close(self) -> None:
+        """Close connections and threads."""
+        ...

@@ -1,0 +1,87 @@
+"""Commits of the stream: when the next one is due, and the batch of one that is on its way.
+
+A single change does not wait. Changes that arrive during a commit are committed next, so batches
+grow with the load. If a source sends nearly as fast as its changes are delivered, the stream needs
+many commits to catch up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from connector.foundation.operating_system import Clock
+    from connector.stream.metrics.pipeline_metrics import PipelineMetrics
+    from connector.stream.progress.progress_record import Progress
+    from connector.stream.sink.kafka_sink import SentToTopic
+
+
+# Transactions of unfollowed tables only move the position; it is at most this old.
+_POSITION_SECONDS = 5.0
+
+
+class CommitSchedule:
+    """Times the commits of one stream; all times are seconds of one monotonic clock.
+
+    `records` says whether the batch has records; without, it has only transactions of unfollowed
+    tables.
+    """
+
+    def __init__(self, interval_seconds: float, now: float) -> None:
+        """Commit complete transactions within `interval_seconds`; a commit has just ended."""
+        self._interval_seconds = interval_seconds
+        self._batch_started = now
+        self._committed_at = now
+
+    def started(self, now: float) -> None:
+        """Note that a batch gets its first record now."""
+        self._batch_started = now
+
+    def committed(self, now: float) -> None:
+        """Note that a commit has ended now."""
+        self._committed_at = now
+
+    def due(self, *, records: bool) -> float:
+        """Return when to commit if the source has nothing more to send."""
+        return self._committed_at if records else self._committed_at + _POSITION_SECONDS
+
+    def overdue(self, *, records: bool) -> float:
+        """Return when to commit even if the source sends more."""
+        return self._batch_started + self._interval_seconds if records else self.due(records=False)
+
+
+_NS_PER_MS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class PendingCommit:
+    """What it holds; it counts only after its commit has ended."""
+
+    started: float  # in seconds of the monotonic clock
+    progress: Progress
+    committed_us: int  # as in CommittedPosition
+    records: int
+    bytes: int
+    transactions: int
+    times_ms: Iterable[tuple[int, int]]  # as Figures.delivered takes them
+    topics: Mapping[str, SentToTopic]
+
+    def count(self, figures: PipelineMetrics, names: Mapping[str, str], clock: Clock) -> None:
+        """Add it to `figures`; `names` are those of tables, by topic. Its records are visible."""
+        figures.committed(
+            self.progress, self.committed_us, self.records, self.transactions, self.bytes
+        )
+        figures.delivered(self.times_ms, clock.time_ns() // _NS_PER_MS)
+        for topic, sent in self.topics.items():
+            name = names.get(topic)
+            # The connector's own topics have no table.
+            if name is not None:
+                figures.count_rows(name, sent.records, sent.bytes, sent.latest_ms)
+        if figures.batches is not None:
+            seconds = clock.monotonic() - self.started
+            figures.batches.delivered(
+                seconds, self.progress, self.records, self.transactions, self.bytes
+            )

@@ -1,0 +1,437 @@
+"""Events become records for Kafka: this compiled module holds all work per event.
+
+::
+
+    EventSource ──▶ EventDecoder ──▶ TransactionAssembler ──▶ RecordEncoder ──▶ BatchingTarget
+
+The pipeline gives it received bytes and decides when to commit. Only the target waits for a peer,
+and nothing reads a clock.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from connector.binlog.events.control import RotateEvent
+from connector.binlog.events.mariadb import MariadbGtidListEvent
+from connector.binlog.events.rows_header import INSERT
+from connector.binlog.events.transaction import PreviousGtidsEvent
+from connector.binlog.gtid import MariadbGtidSet
+from connector.binlog.header import (
+    FORMAT_DESCRIPTION,
+    GTID_LIST,
+    PREVIOUS_GTIDS,
+    ROTATE,
+    file_number,
+)
+from connector.binlog.statement import StatementKind
+from connector.foundation.errors import UnsupportedChange, table_statements
+from connector.foundation.errors.code import Scope
+from connector.stream.changes.assembler import TransactionAssembler
+from connector.stream.changes.online_schema_change import OnlineSchemaChanges
+from connector.stream.changes.receiver import ChangeReceiver, StreamListener
+from connector.stream.changes.statement_reader import unsupported_change
+from connector.stream.run.transaction_metrics import CommitTimes
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+    from connector.binlog.decoder import EventDecoder
+    from connector.binlog.event import Event
+    from connector.binlog.header import EventSource
+    from connector.binlog.statement import Statement
+    from connector.binlog.table_filter import TableFilter
+    from connector.foundation.record_batch import BatchingTarget
+    from connector.stream.changes.cascades import Cascades
+    from connector.stream.changes.receiver import TransactionEnd
+    from connector.stream.changes.row_buffer import SpoolFolder
+    from connector.stream.changes.signal_table import SignalTable
+    from connector.stream.changes.transaction import RowsChange, SourceTransaction, StatementChange
+    from connector.stream.envelope.metadata_topics import TransactionRecords
+    from connector.stream.envelope.record_encoder import RecordEncoder
+    from connector.stream.progress.progress_record import Progress
+    from connector.stream.progress.stream_position import Instance, StreamPosition
+    from connector.stream.quarantine.guard import Guard
+
+# A transaction gets a log line if it has so many records, or so many bytes of them.
+LARGE_RECORDS: Final = 100_000
+LARGE_BYTES: Final = 67_108_864
+_US: Final = 1_000_000
+# For so long a server is not asked again for columns that it has refused to show: each time is a
+# login, and other tables wait.
+_REFUSED_US: Final = 10_000_000
+
+# What to do after an ALTER TABLE that is not proven to keep the rows.
+COPY_REWRITTEN: Final = "copy"
+FENCE_REWRITTEN: Final = "fence"
+STOP_REWRITTEN: Final = "stop"
+# Other statements that need a copy bring other rows to a name.
+_REWRITING: Final = (StatementKind.ALTER_TABLE, StatementKind.INDEX)
+
+
+@final
+class DeliveryStream(ChangeReceiver):
+    """Delivers the events of one stream in order, and keeps the stream's position."""
+
+    def __init__(
+        self,
+        decoder: EventDecoder,
+        tables: TableFilter,
+        encoder: RecordEncoder,
+        target: BatchingTarget,
+        standing: StreamPosition,
+        folder: SpoolFolder,
+        *,
+        lower_case_names: bool = False,
+        online: OnlineSchemaChanges | None = None,
+        rolled_back: frozenset[str] = frozenset(),
+        guard: Guard | None = None,
+        transactions: TransactionRecords | None = None,
+        listener: StreamListener | None = None,
+        on_rewrite: str = COPY_REWRITTEN,
+        cascades: Cascades | None = None,
+        signals: SignalTable | None = None,
+    ) -> None:
+        """Deliver changes of `tables`; `encoder` writes to `target`, in the order of `standing`.
+
+        Waiting rows may go to a file in `folder`. Changes that cannot be published go to `guard`;
+        without one they are an error. `transactions` gets the transaction of the next records,
+        `listener` all other facts. `on_rewrite` says what to do if the log does not hold the rows
+        after ALTER TABLE; a fence needs a guard. `cascades` gets the changes of tables that foreign
+        keys refer to; without it, what they cascade stays unknown. `signals` gets all rows.
+        `lower_case_names`, `online` and `rolled_back` as in `TransactionAssembler`.
+        """
+        self._decoder = decoder
+        self._encoder = encoder
+        self._guard = guard
+        self._on_rewrite = on_rewrite
+        self._cascades = cascades
+        self._signals = signals
+        self._transactions = transactions
+        self._target = target
+        self._standing = standing
+        self._online = OnlineSchemaChanges() if online is None else online
+        self._assembler = TransactionAssembler(
+            tables,
+            self,
+            folder,
+            lower_case_names=lower_case_names,
+            online=self._online,
+            columns=encoder.schemas,
+            prepared=standing.prepared_xa.without_rows(),
+            reread=standing.reread(),
+            rolled_back=rolled_back,
+        )
+        self._now_us: i64 = 0
+        # The latest transaction that has records.
+        self._published: SourceTransaction | None = None
+        # When the source committed the latest transaction, microseconds since the epoch.
+        self.committed_us: i64 = 0
+        # Complete source transactions that are not committed yet.
+        self.waiting: i64 = 0
+        # When the source committed those that have rows.
+        self.times = CommitTimes()
+        self._listener = StreamListener() if listener is None else listener
+        # By table, why the server has not shown its columns, and when it is asked again.
+        self._refused: dict[tuple[str, str], tuple[UnsupportedChange, int]] = {}
+        # The transaction of the latest rows, when they began, and the counts before them.
+        self._measured: SourceTransaction | None = None
+        self._began_us: i64 = 0
+        self._records_before: i64 = 0
+        self._bytes_before: i64 = 0
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a source transaction has begun and not ended."""
+        return self._assembler.in_transaction
+
+    @property
+    def latest_id(self) -> str:
+        """Id of the current transaction, else of the latest one with records; "" without one."""
+        latest = self._assembler.transaction or self._published
+        return "" if latest is None else latest.id
+
+    def passing(self, refused: UnsupportedChange) -> UnsupportedChange:
+        """Return `refused` with one more fix: `source.start` after its transaction, or a fence."""
+        transaction = self._assembler.transaction
+        if not refused.code.passable or transaction is None:
+            if refused.code.scope is Scope.PROCESS:
+                return refused
+            return UnsupportedChange(table_statements.ASIDE, why=refused)
+        start = self._standing.start_after(transaction)
+        if start:
+            return UnsupportedChange(table_statements.CONTINUE_BY_GTID, why=refused, start=start)
+        return UnsupportedChange(
+            table_statements.CONTINUE_BY_POSITION,
+            why=refused,
+            file=transaction.file,
+            position=transaction.position,
+        )
+
+    def close(self) -> None:
+        """Drop what waits for the end of its transaction."""
+        self._assembler.close()
+
+    def run(self, events: EventSource, batch_bytes_max: i64, now_us: i64) -> bool:
+        """Deliver the received events; return whether all of them were delivered.
+
+        It stops early, and returns False, at the end of a source transaction if the batch has
+        `batch_bytes_max` bytes of records. `now_us` is the time of encoding, microseconds since the
+        epoch. Raises ProtocolError, EventError, LogRefused or UnsupportedChange; RolledBack if
+        records must be taken back; TransientError without room for what waits; and the target's
+        errors.
+        """
+        self._now_us = now_us
+        decoder = self._decoder
+        assembler = self._assembler
+        target = self._target
+        while True:
+            data = events.next_event()
+            if data is None:
+                return True
+            event = decoder.open(data)
+            type_code = event.type_code
+            if type_code == FORMAT_DESCRIPTION:
+                self._standing.opened(event.file, event.header.timestamp)
+            elif type_code in (ROTATE, PREVIOUS_GTIDS, GTID_LIST) and not event.header.artificial:
+                self._next_file(event)
+            assembler.receive(event)
+            if target.bytes >= batch_bytes_max and self.waiting and not assembler.in_transaction:
+                return False
+
+    def _next_file(self, event: Event) -> None:
+        """Note the end of a file, or what was before it."""
+        body = event.body
+        if isinstance(body, RotateEvent):
+            self._standing.ended(body.next_file)
+        elif isinstance(body, PreviousGtidsEvent):
+            self._standing.opened_after(event.file, body.gtid_set)
+        elif isinstance(body, MariadbGtidListEvent):
+            self._standing.opened_after(event.file, MariadbGtidSet.of(body.gtids))
+
+    @property
+    def has_news(self) -> bool:
+        """Whether the next progress record differs from the last one."""
+        return self.waiting > 0 or self._standing.is_changed
+
+    def progress(self, instance: Instance, now_ms: int) -> Progress:
+        """Return the progress record for the current position, which is between transactions."""
+        published = self._published
+        seq = "" if published is None else str(self._encoder.sequence(published))
+        progress = self._standing.progress(
+            instance, seq, self._encoder.schemas.added_columns, now_ms
+        )
+        progress.online_changes = self._online.to_record()
+        progress.current_schemas = dict(self._encoder.schemas.current)
+        progress.stated_schemas = dict(self._encoder.schemas.stated)
+        anchored = self._encoder.anchored
+        if anchored is not None:
+            progress.changed_tables = sorted(anchored.changed)
+        if self._cascades is not None:
+            progress.cascaded_rows = self._cascades.rows.to_record()
+        return progress
+
+    def rows(self, change: RowsChange) -> None:
+        """Encode changed rows; rows that cannot be published go to the guard, if there is one."""
+        first: i64 = 0
+        if self._standing.has_begun:
+            first = self._standing.begun_rows(change.event_number)
+            if first < 0:
+                return
+        cascades = self._cascades
+        publishes = cascades is None or cascades.publishes(change.rows.table_map)
+        named = not publishes or change.rows.table_map.named or self._has_names(change)
+        if cascades is not None:
+            cascades.take(change.rows)
+        if not publishes or not named or not self._has_values(change):
+            return
+        if self._signals is not None:
+            self._signals.take(change.rows)
+        if self._measured is not change.transaction:
+            self._measured = change.transaction
+            self._began_us = self._now_us
+            self._records_before = self._target.records
+            self._bytes_before = self._target.bytes
+        if self._transactions is not None:
+            table_map = change.rows.table_map
+            self._transactions.enter(change.transaction, table_map.schema, table_map.table)
+        guard = self._guard
+        if first:
+            self._rest(change, first)
+        elif guard is None:
+            self._encoder.rows(change, self._now_us)
+        else:
+            guard.rows(change, self._now_us)
+
+    def _rest(self, change: RowsChange, first: i64) -> None:
+        """Encode the rows from number `first` on; the others were delivered before this stream."""
+        guard = self._guard
+        if guard is None:
+            self._encoder.rest(change, first, self._now_us)
+        else:
+            guard.rest(change, first, self._now_us)
+
+    def any_statement(self, statement: Statement, query: str, event: Event) -> None:
+        """Note what a statement may do to foreign keys."""
+        if self._cascades is not None:
+            number = file_number(event.file)
+            self._cascades.statement(statement, query, number, event.position)
+
+    def ddl(self, changes: list[StatementChange]) -> None:
+        """Deliver the text of a statement."""
+        anchored = self._encoder.anchored
+        if anchored is not None:
+            for change in changes:
+                anchored.forget(change.database, change.table)
+                self._refused.pop((change.database, change.table), None)
+        self._encoder.ddl(changes, self._now_us)
+
+    def _has_names(self, change: RowsChange) -> bool:
+        """Get the column names that the log lacks; False if the server lacks them too."""
+        anchored = self._encoder.anchored
+        if anchored is None:
+            # The encoder decides what to do then.
+            return True
+        table_map = change.rows.table_map
+        table = table_map.schema, table_map.table
+        refused = self._refused.get(table)
+        if refused is not None and self._now_us < refused[1]:
+            self._keep_unnamed(change, refused[0])
+            return False
+        try:
+            completed = anchored.completed(change)
+        except UnsupportedChange as error:
+            self._refused[table] = error, self._now_us + _REFUSED_US
+            self._keep_unnamed(change, error)
+            return False
+        if completed is None:
+            return False
+        change.rows.table_map = completed
+        return True
+
+    def _has_values(self, change: RowsChange) -> bool:
+        """Return whether the rows are published; False if their table is copied instead."""
+        encoder = self._encoder
+        anchored = encoder.anchored
+        if anchored is None:
+            return True
+        if anchored.has_lost and anchored.is_lost(change):
+            return False
+        unlogged = encoder.tables.unlogged
+        if change.rows.kind is INSERT or unlogged is None or not unlogged.leaves_out_generated:
+            return True
+        try:
+            return not encoder.lacks_values(change) or not anchored.lose(change)
+        except UnsupportedChange as error:
+            self._keep_unnamed(change, error)
+            return False
+
+    def _keep_unnamed(self, change: RowsChange, error: UnsupportedChange) -> None:
+        """Put rows of a table whose columns the server does not give into quarantine, or raise."""
+        if self._guard is None:
+            raise error
+        self._guard.unnamed(change, error, self._now_us)
+
+    def statement(self, change: StatementChange) -> None:
+        """Deliver the records that DDL causes: rows that are gone.
+
+        Raises UnsupportedChange if an ALTER TABLE that may have changed rows ends the run.
+        """
+        self._encoder.watch.changed(change.kind, change.database, change.table)
+        rewritten = change.resync != "" and change.kind in _REWRITING
+        if rewritten and self._on_rewrite != COPY_REWRITTEN:
+            self._refuse_rewritten(change)
+            return
+        listener = self._listener
+        listener.statement_seen(change)
+        if self._guard is None:
+            self._encoder.statement(change, self._now_us)
+        else:
+            self._guard.statement(change, self._now_us)
+        if change.resync:
+            listener.resync_wanted(change.database, change.table, change.resync)
+        elif change.kind.ends_tables:
+            listener.table_ended(change.database, change.table)
+            if self._cascades is not None:
+                self._cascades.rows.forget(change.database, change.table)
+
+    def _refuse_rewritten(self, change: StatementChange) -> None:
+        """Fence the table of an ALTER TABLE that may have changed rows, or raise."""
+        refusal = unsupported_change(
+            table_statements.REWRITTEN,
+            change.transaction,
+            change.event,
+            change.database,
+            change.table,
+            reason=change.resync,
+        )
+        if self._guard is None or self._on_rewrite == STOP_REWRITTEN:
+            raise refusal
+        self._guard.rewritten(change, refusal, self._now_us)
+
+    def _doubted(self, transaction: SourceTransaction) -> None:
+        """Have the tables copied whose rows in `transaction` show that consumers have wrong ones.
+
+        Raises UnsupportedChange if that ends the run.
+        """
+        for database, table, reason in self._encoder.doubts:
+            if self._on_rewrite == STOP_REWRITTEN:
+                raise UnsupportedChange(
+                    table_statements.REWRITTEN,
+                    log_position=f"{transaction.file}:{transaction.position}",
+                    transaction=transaction.id,
+                    database=database,
+                    table=table,
+                    reason=reason,
+                )
+            self._listener.resync_wanted(database, table, reason)
+        self._encoder.doubts.clear()
+
+    def committed(self, committed: TransactionEnd) -> None:
+        """Move the position after a transaction.
+
+        Raises UnsupportedChange as `statement` does, and the errors of reading foreign keys.
+        """
+        transaction = committed.transaction
+        if self._encoder.doubts:
+            self._doubted(transaction)
+        if self._encoder.has_published(transaction):
+            self._published = transaction
+            self.times.add(transaction.committed_us)
+        if self._transactions is not None:
+            self._transactions.leave(transaction)
+        self.committed_us = transaction.committed_us
+        if self._measured is transaction:
+            self._measure(committed)
+        self._standing.advance(committed)
+        self.waiting += 1
+        cascades = self._cascades
+        if cascades is not None and cascades.outdated:
+            cascades.learn()
+            self._assembler.forget_table()
+
+    def _measure(self, committed: TransactionEnd) -> None:
+        """Report a large transaction to the listener."""
+        records: i64 = self._target.records - self._records_before
+        size: i64 = self._target.bytes - self._bytes_before
+        if records >= LARGE_RECORDS or size >= LARGE_BYTES:
+            seconds = (self._now_us - self._began_us) / _US
+            end = f"{committed.file}:{committed.next_position}"
+            self._listener.large_transaction(committed.transaction, end, records, size, seconds)
+        self._measured = None
+
+    def refused(
+        self,
+        refusal: UnsupportedChange,
+        transaction: SourceTransaction,
+        event_number: i64,
+        event: Event,
+    ) -> None:
+        """Put a refused statement into quarantine, or raise."""
+        if self._guard is None:
+            raise refusal
+        self._guard.refused(refusal, transaction, event_number, event, self._now_us)
+
+    def skipped(self, event: Event) -> None:
+        """Report the event to the listener."""
+        self._listener.event_skipped(event)

@@ -1,0 +1,128 @@
+"""The peers of a pipeline, Kafka and a source: how to connect, and what an error or silence means.
+
+A simulation replaces both. A source that sends nothing is idle, or the connection is dead. And
+another instance of the pipeline that took over shows only as an error of source or Kafka. It reads
+under the same server id, so the source disconnects the older reader: it blames the id, or closes
+the connection silently. Kafka fences the older producer before the new instance has named itself.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from connector.foundation.errors import (
+    ConnectorError,
+    SinkUnavailable,
+    SourceUnavailable,
+    source_dump,
+    stream_positions,
+)
+from connector.foundation.operating_system import CLOCK, Clock
+from connector.stream.commands.requests import RequestListener
+from connector.stream.metrics.kafka_watch import KafkaWatch
+from connector.stream.metrics.pipeline_metrics import SILENT_SECONDS
+from connector.stream.metrics.source_watch import SourceWatch
+from connector.stream.sink.checks import check_limits
+from connector.stream.sink.kafka_sink import KafkaSink, superseded_by
+from connector.stream.sink.recovery import read_progress
+from connector.stream.snapshot.copy_recovery import COPY_PEERS
+from connector.stream.source.server_selection import choose_source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from connector.foundation.errors import SourceRefused
+    from connector.foundation.settings.sections import KafkaSettings, Settings, SourceSettings
+    from connector.stream.commands.listener import Listener
+    from connector.stream.metrics.pipeline_metrics import PipelineMetrics, Watch
+    from connector.stream.progress.progress_record import Progress
+    from connector.stream.progress.stream_position import Instance
+    from connector.stream.snapshot.copy_recovery import CopyPeers
+    from connector.stream.source.server_selection import CheckedSource
+
+
+@dataclass(frozen=True, slots=True)
+class Peers:
+    """The functions that open connections to both."""
+
+    open_sink: Callable[[Settings, Instance], KafkaSink]
+    # Skips the servers that refused to continue, by their HOST:PORT.
+    choose_source: Callable[
+        [SourceSettings, Progress | None, Mapping[str, SourceRefused]], CheckedSource
+    ]
+    # Watches the log of the chosen server until it is closed.
+    watch_source: Callable[[SourceSettings, PipelineMetrics], Watch]
+    # Watches Kafka from the first run on.
+    watch_kafka: Callable[[KafkaSettings, PipelineMetrics], Watch]
+    clock: Clock = CLOCK
+    copying: CopyPeers = COPY_PEERS
+    listen: Callable[[KafkaSettings, str, int], Listener] = RequestListener
+
+
+def _open_sink(settings: Settings, instance: Instance) -> KafkaSink:
+    if not instance.claimed:
+        check_limits(settings.kafka)
+    else:
+        # First look whether another instance has taken over; if so, do not fence it.
+        last = read_progress(settings.kafka, settings.name)
+        if last is not None and last.instance != instance.id:
+            raise superseded_by(settings.name, last)
+    return KafkaSink(
+        settings.kafka,
+        settings.name,
+        instance.id,
+        settings.delivery.in_flight_bytes_max,
+        notifications=settings.notifications.kafka_topic,
+    )
+
+
+PEERS = Peers(_open_sink, choose_source, SourceWatch, KafkaWatch)
+
+
+def check_silence(silent_seconds: float, figures: PipelineMetrics, address: str) -> None:
+    """Note in `figures` that the source at `address` is silent for too long.
+
+    Raises SourceUnavailable if other sessions hear it, so that only this connection is dead.
+    """
+    if silent_seconds <= SILENT_SECONDS:
+        return
+    if figures.watched_at > figures.heard_at + SILENT_SECONDS:
+        raise SourceUnavailable(stream_positions.DEAD, address=address, seconds=silent_seconds)
+    figures.miss(SourceUnavailable(stream_positions.QUIET, address=address, seconds=silent_seconds))
+
+
+# How long to wait until an instance that took over has named itself. It does so before it reads
+# from the source. After it has fenced this one in Kafka, it first checks progress and source; this
+# one can write nothing meanwhile.
+_COLLISION_SECONDS = 3.0
+_FENCE_SECONDS = 20.0
+# If Kafka has probably aborted a transaction that took too long. Should another instance have taken
+# over as well, one of the two ends later.
+_OUTLASTED_SECONDS = 5.0
+
+
+def raise_if_superseded(
+    error: ConnectorError,
+    sink: KafkaSink,
+    instance: Instance,
+    figures: PipelineMetrics,
+    *,
+    outlasted: bool = False,
+) -> None:
+    """Raise Superseded if `error` came because another instance took over from `instance`.
+
+    `outlasted` says that a transaction was open for longer than Kafka allows.
+    """
+    if error.code is source_dump.SAME_SERVER_ID:
+        patience_seconds = _COLLISION_SECONDS
+    elif isinstance(error, SinkUnavailable) and error.superseded:
+        patience_seconds = _OUTLASTED_SECONDS if outlasted else _FENCE_SECONDS
+    elif isinstance(error, SourceUnavailable) and not error.answered:
+        patience_seconds = 0.0
+    else:
+        return
+    if instance.claimed and not figures.kafka.lost:
+        with suppress(SinkUnavailable):
+            sink.require_sole(patience_seconds)

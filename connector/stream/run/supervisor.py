@@ -1,0 +1,354 @@
+"""Runs pipelines: a transient error leads to a new one, a definite error ends the process.
+
+Some definite errors may pass: a name server that does not know a name for a moment, a password that
+is being changed. After them, new pipelines are tried for `retry.refused_seconds`.
+
+This is the only retry loop of the program. A new pipeline always starts from committed progress, so
+a retry is safe after any error.
+
+A transaction that cannot be published must not hold back the transactions before it in the same
+batch. They are read once more and committed one by one; then the error comes again and ends the
+process. If a transaction rolls back rows that were already delivered, it is read once more without
+them.
+
+If a server refuses to continue with its log (the log is damaged, for example), the next pipeline
+asks the others. A refusal is valid for the position of the stream. Once another server has brought
+the stream further, all servers are asked again.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import time
+import uuid
+from contextlib import closing
+from functools import partial
+from typing import TYPE_CHECKING
+
+import structlog
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry_if_exception,
+    stop_after_attempt,
+    stop_never,
+    wait_exponential_jitter,
+)
+
+from connector.foundation.errors import (
+    ConnectorError,
+    DecodeError,
+    DefiniteError,
+    RolledBack,
+    SinkRefused,
+    SinkUnavailable,
+    SourceRefused,
+    SourceUnavailable,
+    TransactionOutlasted,
+    TransientError,
+    UnsupportedChange,
+    fields,
+    kafka,
+    kafka_limits,
+    source_login,
+)
+from connector.foundation.operating_system import StopSignals
+from connector.replication.server.addresses import candidates
+from connector.stream.metrics.pipeline_metrics import PipelineMetrics
+from connector.stream.progress.stream_position import Instance
+from connector.stream.run.monitoring import otlp_export, systemd_notifications
+from connector.stream.run.peers import PEERS, Peers
+from connector.stream.run.pipeline import Pipeline
+from connector.stream.run.retry_state import RetryState
+from connector.stream.sink.connection import servers_of
+from connector.stream.sink.schema_registry import open_registry
+from connector.stream.status.formatting import abbreviated
+from connector.stream.status.server import serving
+from connector.stream.status.status_log import RecentEvents
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from connector.foundation.operating_system import Clock
+    from connector.foundation.settings.sections import RetrySettings, Settings, SourceSettings
+
+# A turn of the main loop may take as long as a Kafka transaction, plus this.
+_TURN_SECONDS = 60.0
+# Between two looks whether a paused stream is resumed.
+_PAUSED_SECONDS = 0.5
+# A name or a login that is refused at the start is most likely wrong.
+_START_SECONDS_MAX = 10.0
+# More doublings are too large for a float.
+_DOUBLINGS_MAX = 64
+
+
+def supervise(
+    settings: Settings,
+    peers: Peers = PEERS,
+    signals: StopSignals | None = None,
+    events: RecentEvents | None = None,
+) -> None:
+    """Stream between `peers` until `signals`, SIGTERM and SIGINT, request a stop.
+
+    The status page shows `events`, the lines of the log. Raises DefiniteError, or TransientError
+    after `retry.attempts_max` attempts.
+    """
+    instance = Instance(id=uuid.uuid4().hex, host=socket.gethostname(), pid=os.getpid())
+    figures = PipelineMetrics(settings.name, started_at=time.time())
+    figures.turn_seconds_max = _TURN_SECONDS + max(
+        settings.kafka.transaction_timeout_seconds, settings.retry.max_seconds
+    )
+
+    refusals = _Refusals(settings.source, figures)
+    following = RetryState()
+    # For all runs: a schema whose id is known needs no registry.
+    schema_ids = open_registry(settings)
+
+    def open_pipeline() -> Pipeline:
+        return Pipeline(
+            settings,
+            instance,
+            figures,
+            following.single_transactions,
+            following.rolled_back,
+            peers,
+            refusals.standing(),
+            schema_ids,
+        )
+
+    opening = partial(refusals.passed_over, open_pipeline)
+
+    with (
+        closing(figures),
+        serving(settings, instance, figures, events or RecentEvents()),
+        systemd_notifications(figures),
+        otlp_export(figures, settings.metrics, instance),
+        signals or StopSignals() as stop,
+    ):
+        runs = _Runs(settings.retry, figures, peers.clock)
+        while not stop.requested:
+            _wait_for_resume(figures, stop)
+            pipeline = _open(opening, runs, stop)
+            if pipeline is None:
+                break
+            runs.begin()
+            try:
+                pipeline.run(stop)
+            except RolledBack as error:
+                structlog.get_logger().info("reading again without its rows", **fields(error))
+                following.leave_out_rows(error.transaction_id)
+            except TransientError as error:
+                _follow(error, following, pipeline, settings)
+                pause = runs.pause_after(error)
+                _interrupted(figures, error, pause)
+                stop.sleep(pause)
+            except DefiniteError as error:
+                if runs.outlasts(error):
+                    following.start_over()
+                    pause = runs.pause_after(error)
+                    _interrupted(figures, error, pause)
+                    stop.sleep(pause)
+                elif isinstance(error, SourceRefused):
+                    refusals.add(error)
+                    following.start_over()
+                elif not _saves_complete(error, following, pipeline):
+                    raise
+            finally:
+                pipeline.close()
+        stop.tell()
+        _tell_end(figures)
+
+
+def _wait_for_resume(figures: PipelineMetrics, stop: StopSignals) -> None:
+    """Wait while the stream is paused; no connection to Kafka or for the stream is open then."""
+    was_paused = False
+    while figures.paused and not stop.requested:
+        if not was_paused:
+            was_paused = True
+            structlog.get_logger().info("paused", position=_position(figures))
+        figures.turn()
+        stop.sleep(_PAUSED_SECONDS)
+    if was_paused and not stop.requested:
+        structlog.get_logger().info("resumed", position=_position(figures))
+
+
+class _Refusals:
+    """Refusals of servers, valid as long as the stream is at the same position.
+
+    A server that refused is not asked again there, so this ends: each refusal leaves one server
+    less.
+    """
+
+    def __init__(self, settings: SourceSettings, figures: PipelineMetrics) -> None:
+        self._are_several = len(candidates(settings)) > 1
+        self._figures = figures
+        self._by_address: dict[str, SourceRefused] = {}
+        self._delivered = 0  # transactions when the last one was added
+
+    def standing(self) -> Mapping[str, SourceRefused]:
+        """Return the refusals by the HOST:PORT of their server."""
+        if self._figures.transactions > self._delivered:
+            self._by_address.clear()
+            self._figures.refused = {}
+        return self._by_address
+
+    def passed_over(self, open_pipeline: Callable[[], Pipeline]) -> Pipeline:
+        """Open a pipeline on the first server that does not refuse at once."""
+        while True:
+            try:
+                return open_pipeline()
+            except SourceRefused as error:
+                self.add(error)
+
+    def add(self, error: SourceRefused) -> None:
+        """Skip the server that `error` came from; raises `error` if no other server is left."""
+        if not (self._are_several and error.address):
+            raise error
+        self.standing()
+        self._delivered = self._figures.transactions
+        self._by_address[error.address] = error
+        self._figures.refused = dict(self._by_address)
+        _interrupted(self._figures, error, 0.0)
+
+
+def _saves_complete(error: DefiniteError, following: RetryState, pipeline: Pipeline) -> bool:
+    """Return whether the next run commits what came before a change that cannot be published."""
+    kinds = (DecodeError, UnsupportedChange, SinkRefused)
+    if error.code in (kafka.POSITION_DELETED, kafka.KEPT_BACK_DELETED):
+        # A next run would begin without what was deleted.
+        return False
+    return isinstance(error, kinds) and following.save_complete(pipeline.waiting_transactions)
+
+
+class _Runs:
+    """Counts how many pipelines in a row broke before they delivered anything.
+
+    A pipeline that opens and breaks at once counts like one that cannot be opened.
+    """
+
+    def __init__(self, settings: RetrySettings, figures: PipelineMetrics, clock: Clock) -> None:
+        self.settings = settings
+        self.figures = figures
+        self._clock = clock
+        self._in_vain = 0
+        self._commits = 0
+        self._began = 0.0
+        self._has_streamed = False
+        # When the refusals that may pass began.
+        self._refused_since: float | None = None
+
+    def begin(self) -> None:
+        """Note that a pipeline is open."""
+        self._commits, self._began = self.figures.commits, self._clock.monotonic()
+        self._has_streamed = True
+        self._refused_since = None
+
+    def outlasts(self, error: BaseException) -> bool:
+        """Return whether a new attempt may succeed after `error`, and there is time for it."""
+        if isinstance(error, TransientError):
+            self._refused_since = None
+            return True
+        if not (isinstance(error, DefiniteError) and error.may_pass):
+            return False
+        now = self._clock.monotonic()
+        if self._refused_since is None:
+            self._refused_since = now
+        seconds_max = self.settings.refused_seconds
+        if not self._has_streamed:
+            seconds_max = min(seconds_max, _START_SECONDS_MAX)
+        return now - self._refused_since < seconds_max
+
+    def pause_after(self, error: ConnectorError) -> float:
+        """Return how many seconds to wait after a run that `error` ended.
+
+        Raises `error` after the last attempt.
+        """
+        settings = self.settings
+        seconds = self._clock.monotonic() - self._began
+        if self.figures.commits > self._commits or seconds > settings.max_seconds:
+            self._in_vain = 0
+        self._in_vain += 1
+        if self._in_vain == settings.attempts_max:
+            raise error
+        doublings = min(self._in_vain - 1, _DOUBLINGS_MAX)
+        jitter = random.uniform(0.0, settings.initial_seconds)  # noqa: S311 - not a secret
+        return min(settings.initial_seconds * 2.0**doublings + jitter, settings.max_seconds)
+
+
+def _open(open_pipeline: Callable[[], Pipeline], runs: _Runs, stop: StopSignals) -> Pipeline | None:
+    """Return an open pipeline, or None if a stop was requested meanwhile."""
+    settings = runs.settings
+
+    def attempt() -> Pipeline | None:
+        return None if stop.requested else open_pipeline()
+
+    def interrupted(state: RetryCallState) -> None:
+        error = state.outcome.exception() if state.outcome is not None else None
+        pause = state.next_action.sleep if state.next_action is not None else 0.0
+        assert isinstance(error, ConnectorError)  # nothing else is tried again
+        _interrupted(runs.figures, error, pause)
+
+    retrying = Retrying(
+        retry=retry_if_exception(runs.outlasts),
+        stop=stop_after_attempt(settings.attempts_max) if settings.attempts_max else stop_never,
+        wait=wait_exponential_jitter(multiplier=settings.initial_seconds, max=settings.max_seconds),
+        sleep=stop.sleep,
+        before_sleep=interrupted,
+        reraise=True,
+    )
+    return retrying(attempt)
+
+
+def _follow(
+    error: TransientError, following: RetryState, pipeline: Pipeline, settings: Settings
+) -> None:
+    """Prepare the next run; raises SinkRefused if a transaction took too long twice."""
+    if not isinstance(error, TransactionOutlasted):
+        following.start_over()
+        return
+    if following.spare_others(error.transaction_id, pipeline.waiting_transactions):
+        return
+    kafka = settings.kafka
+    raise SinkRefused(
+        kafka_limits.OUTLASTED_TWICE,
+        servers=servers_of(kafka),
+        transaction=error.transaction_id,
+        seconds=error.seconds,
+        timeout=kafka.transaction_timeout_seconds,
+    ) from error
+
+
+def _position(figures: PipelineMetrics) -> str | None:
+    standing = figures.standing
+    return None if standing is None else f"{standing.progress.file}:{standing.progress.position}"
+
+
+def _tell_end(figures: PipelineMetrics) -> None:
+    standing = figures.standing
+    progress = None if standing is None else standing.progress
+    structlog.get_logger().info(
+        "stopped",
+        position=_position(figures),
+        gtid_set=None if progress is None else abbreviated(progress.gtid_set),
+        records=figures.records,
+        transactions=figures.transactions,
+        interruptions=figures.interruptions,
+    )
+
+
+def _interrupted(figures: PipelineMetrics, error: ConnectorError, pause_seconds: float) -> None:
+    figures.turn()
+    figures.streaming = False
+    figures.interruptions += 1
+    figures.interrupted_by = error
+    unresolved = error.code is source_login.NAME_UNKNOWN
+    if unresolved or (isinstance(error, SourceUnavailable) and not error.answered):
+        figures.source.lose(error)
+    elif isinstance(error, SinkUnavailable) and not error.answered and not figures.kafka.up:
+        # Kafka has no watch before it was first reached.
+        figures.kafka.lose(error)
+    structlog.get_logger().warning(
+        "interrupted", **fields(error), retry_in_seconds=round(pause_seconds, 1)
+    )

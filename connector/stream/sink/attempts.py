@@ -1,0 +1,88 @@
+"""Attempts at Kafka: how error texts name them, and the errors by which we end one early.
+
+The errors are errors of the client, too, so the handlers of its errors also catch ours.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafka.errors import KafkaError, KafkaTimeoutError
+
+from connector.foundation.errors import kafka, kafka_attempts
+from connector.foundation.errors.message import Message
+
+if TYPE_CHECKING:
+    from kafka import TopicPartition
+
+    from connector.foundation.errors import ConnectorError
+    from connector.foundation.errors.code import ErrorCode
+
+
+class TimedOut(KafkaTimeoutError):  # type: ignore[misc]  # the library has no types
+    """Something takes longer than Kafka or the settings allow."""
+
+    def __init__(self, code: ErrorCode, **facts: object) -> None:
+        """Raise TypeError unless `facts` are what the templates of `code` name."""
+        self.message = Message(code, facts)
+        super().__init__(self.message.text)
+
+
+def open_transaction_timeout(consumer: Any, partition: TopicPartition, end: int) -> TimedOut:
+    """Return that a transaction hides a partition from the position of `consumer` to `end`."""
+    return TimedOut(
+        kafka.OPEN_TRANSACTION,
+        topic=partition.topic,
+        partition=partition.partition,
+        start=consumer.position(partition),
+        end=end,
+    )
+
+
+class Interrupted(KafkaError):  # type: ignore[misc]  # the library has no types
+    """A thread beside the producer knows why its wait is in vain."""
+
+    def __init__(self, error: ConnectorError) -> None:
+        """`error` is the reason."""
+        self.error = error
+        super().__init__(str(error))
+
+
+def creating(*topics: str) -> Message:
+    """Return the name of the attempt to create topics."""
+    return Message(kafka_attempts.CREATE_TOPICS, {"topics": topics})
+
+
+def creating_tables() -> Message:
+    """Return the name of the check whether topics of tables can be created."""
+    return Message(kafka_attempts.CREATE_TABLES, {})
+
+
+def reading(*topics: str) -> Message:
+    """Return the name of the attempt to read topics."""
+    return Message(kafka_attempts.READ_TOPICS, {"topics": topics})
+
+
+def writing(topic: str) -> Message:
+    """Return the name of the attempt to send a record."""
+    return Message(kafka_attempts.WRITE_TOPIC, {"topic": topic})
+
+
+def taking_over(transactional_id: str) -> Message:
+    """Return the name of the attempt to fence older instances."""
+    return Message(kafka_attempts.TAKE_OVER, {"id": transactional_id})
+
+
+def committing() -> Message:
+    """Return the name of the attempt to commit a transaction."""
+    return Message(kafka_attempts.COMMIT, {})
+
+
+def aborting() -> Message:
+    """Return the name of the attempt to abort a transaction."""
+    return Message(kafka_attempts.ABORT, {})
+
+
+def looking_at_limits() -> Message:
+    """Return the name of the comparison of settings and brokers."""
+    return Message(kafka_attempts.LOOK_AT_LIMITS, {})

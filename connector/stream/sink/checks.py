@@ -1,0 +1,265 @@
+"""Checks of Kafka before a run writes: committed state, rights, limits of brokers, newest keys.
+
+Nothing here creates, writes or fences.
+
+If a request is too large for a broker, the broker closes the connection silently, and the client
+would retry for ever. So the settings are compared with the limits before. A record that is too
+large for its topic is refused by name when it comes. The newest keys of topics show in which form
+earlier runs wrote them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import structlog
+from kafka import TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.errors import (
+    ClusterAuthorizationFailedError,
+    IncompatibleBrokerVersion,
+    InvalidReplicationFactorError,
+    KafkaError,
+    TopicAuthorizationFailedError,
+    TransactionalIdAuthorizationFailedError,
+)
+from kafka.protocol.admin import DescribeTransactionsRequest
+
+from connector.foundation.errors import SinkRefused, kafka_limits, line
+from connector.stream.sink import attempts
+from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
+from connector.stream.sink.connection import (
+    client_settings,
+    connector_error,
+    consumer_settings,
+    servers_of,
+)
+from connector.stream.sink.kafka_sink import topics_at_start, transactional_id
+from connector.stream.sink.recovery import RecoveredState, TopicLog, recover
+from connector.stream.sink.topic_limits import (
+    NOT_ALLOWED,
+    smaller_topics,
+    topic_limits,
+    topics_of_prefix,
+)
+from connector.stream.sink.topics import Brokers, TopicCreator
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from connector.foundation.settings.sections import KafkaSettings
+
+
+_WRITE = "WRITE"
+
+
+def inspect(
+    settings: KafkaSettings, name: str, clients: KafkaClients = KAFKA_CLIENTS
+) -> RecoveredState:
+    """Return the state that pipeline `name` would continue from.
+
+    The pipeline may be running: its transactions are neither waited for nor aborted. Raises the
+    errors of opening a KafkaSink, and DecodeError for progress of another version.
+    """
+    topics = topics_at_start(settings)
+    missing = TopicCreator(settings, clients).missing(*topics)
+    _check_rights(settings, name, [topic for topic in topics if topic not in missing], clients)
+    return recover(settings, name, clients, missing=missing, to_the_last=False)
+
+
+def _check_rights(
+    settings: KafkaSettings, name: str, topics: list[str], clients: KafkaClients
+) -> None:
+    """Check the rights to write `topics` and to use the transactional id."""
+    own_id = transactional_id(settings, name)
+    doing = attempts.taking_over(own_id)
+    try:
+        admin = clients.open_admin(**client_settings(settings))
+        try:
+            if not _may_use(admin, own_id):
+                raise TransactionalIdAuthorizationFailedError
+            for topic in admin.describe_topics(topics) if topics else ():
+                doing = attempts.writing(topic["name"])
+                # A broker that does not report rights lists none.
+                rights = topic["authorized_operations"]
+                if rights and _WRITE not in rights:
+                    raise TopicAuthorizationFailedError
+        finally:
+            admin.close()
+    except (KafkaError, OSError) as error:
+        raise connector_error(settings, doing, error) from error
+
+
+def _may_use(admin: Any, own_id: str) -> bool:
+    """Return whether a transactional id may be used, as far as the cluster reports it.
+
+    The client's own function looks for the coordinator. In a cluster without transactions, that
+    creates the internal topic of transactions.
+    """
+    request = DescribeTransactionsRequest(transactional_ids=[own_id])
+    manager = admin._manager  # noqa: SLF001
+    try:
+        answer = manager.run(manager.send, request)
+    except IncompatibleBrokerVersion:
+        # Kafka before 3.0 does not report it.
+        return True
+    refusal = TransactionalIdAuthorizationFailedError.errno
+    return all(state.error_code != refusal for state in answer.transaction_states)
+
+
+_BROKER_LIMIT = "socket.request.max.bytes"
+_TRANSACTION_LIMIT = "transaction.max.timeout.ms"
+_MS = 1000
+# A request holds more than the bytes of a record: names of topics, headers.
+_REQUEST_OVERHEAD_BYTES = 64 * 1024
+_TOPICS_SHOWN_MAX = 5
+
+
+def check_limits(settings: KafkaSettings, clients: KafkaClients = KAFKA_CLIENTS) -> None:
+    """Raise SinkRefused if topics, records or transactions of the settings exceed the limits.
+
+    A log line reports what may stop the stream later, and limits that cannot be read. Raises
+    SinkUnavailable.
+    """
+    try:
+        admin = clients.open_admin(**client_settings(settings))
+        try:
+            up = _check_topics(admin, settings)
+            _check_sizes(admin, settings, up)
+        finally:
+            admin.close()
+    except NOT_ALLOWED as error:
+        structlog.get_logger().info(**line(kafka_limits.NO_LIMITS), error=str(error))
+    except (KafkaError, OSError) as error:
+        raise connector_error(settings, attempts.looking_at_limits(), error) from error
+
+
+def _check_topics(admin: Any, settings: KafkaSettings) -> list[str]:
+    """Check whether topics of new tables can be created; return the ids of running brokers."""
+    brokers = Brokers.asked(admin)
+    up = sorted(map(str, brokers.up))
+    lack = brokers.lack(settings)
+    if isinstance(lack, SinkRefused):
+        raise lack
+    try:
+        TopicCreator(settings).require_tables(admin)
+    except InvalidReplicationFactorError:
+        # Existing topics work; the stream stops only when it needs a new one.
+        structlog.get_logger().warning(
+            **line(kafka_limits.NO_TOPICS_NOW),
+            brokers_up=len(brokers.up),
+            brokers=len(brokers.known),
+            replication_factor=settings.replication_factor,
+        )
+    except TopicAuthorizationFailedError:
+        structlog.get_logger().warning(**line(kafka_limits.NO_RIGHT_TO_CREATE))
+    return up
+
+
+def _check_sizes(admin: Any, settings: KafkaSettings, brokers: list[str]) -> None:
+    """Compare sizes and timeouts."""
+    requests_max = _smallest(admin, brokers, _BROKER_LIMIT)
+    transactions_max = _smallest(admin, brokers, _TRANSACTION_LIMIT)
+    small = _smaller_topics(admin, settings)
+    servers = servers_of(settings)
+    if requests_max < settings.record_bytes_max + _REQUEST_OVERHEAD_BYTES:
+        raise SinkRefused(
+            kafka_limits.REQUEST_SIZE,
+            servers=servers,
+            record=settings.record_bytes_max,
+            request=requests_max,
+            overhead=_REQUEST_OVERHEAD_BYTES,
+        )
+    if transactions_max < settings.transaction_timeout_seconds * _MS:
+        raise SinkRefused(
+            kafka_limits.TIMEOUT_LIMIT,
+            servers=servers,
+            timeout=settings.transaction_timeout_seconds,
+            limit=transactions_max,
+        )
+    if small:
+        structlog.get_logger().warning(
+            **line(kafka_limits.SMALL_TOPICS),
+            topics=", ".join(small[:_TOPICS_SHOWN_MAX]),
+            count=len(small),
+        )
+
+
+def _smaller_topics(admin: Any, settings: KafkaSettings) -> list[str]:
+    """Return the prefix's topics that take smaller records, with their limit in bytes."""
+    topics = topics_of_prefix(admin, settings.topic_prefix)
+    found = topic_limits(admin, topics)
+    if len(found) < len(topics):
+        message = "the user may not see the limits of topics"
+        raise ClusterAuthorizationFailedError(message)
+    return smaller_topics(found, settings.record_bytes_max)
+
+
+def _smallest(admin: Any, brokers: list[str], setting: str) -> int:
+    """Return the smallest value of a setting of brokers."""
+    asked = [ConfigResource(ConfigResourceType.BROKER, name, {setting: None}) for name in brokers]
+    (found,) = admin.describe_configs(asked, config_filter="all").values()
+    if any(setting not in found[name] for name in brokers):
+        # The client drops the error of a broker, which then has no settings at all.
+        message = f"the user may not see {setting}"
+        raise ClusterAuthorizationFailedError(message)
+    return min(int(found[name][setting]["value"]) for name in brokers)
+
+
+# After the last record of a partition come the marks of transactions, mostly one.
+_TAIL_OFFSETS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class NewestKey:
+    """The key of the newest record of a topic that has one."""
+
+    topic: str
+    record: str  # topic[partition]@offset
+    key: bytes
+
+
+def newest_keys(
+    settings: KafkaSettings,
+    topics: Collection[str],
+    topics_max: int,
+    clients: KafkaClients = KAFKA_CLIENTS,
+) -> list[NewestKey]:
+    """Return the newest key of each of `topics` that exists; of `topics_max` of them at most.
+
+    A topic without a key among the last records of its partitions has none here. Open transactions
+    are not waited for. Raises SinkUnavailable or SinkRefused.
+    """
+    found: list[NewestKey] = []
+    doing = attempts.reading(*topics)
+    try:
+        consumer = clients.open_consumer(**consumer_settings(settings))
+        try:
+            for topic in sorted(consumer.topics().intersection(topics))[:topics_max]:
+                doing = attempts.reading(topic)
+                found += _newest(consumer, topic)
+        finally:
+            consumer.close()
+    except (KafkaError, OSError) as error:
+        raise connector_error(settings, doing, error) from error
+    return found
+
+
+def _newest(consumer: Any, topic: str) -> Iterator[NewestKey]:
+    """Yield the newest key of a topic, if there is one."""
+    partitions = [
+        TopicPartition(topic, each) for each in consumer.partitions_for_topic(topic) or ()
+    ]
+    begins, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
+    keyed = [
+        record
+        for each in partitions
+        for record in TopicLog(consumer, each, begins[each], ends[each]).read(
+            max(begins[each], ends[each] - _TAIL_OFFSETS), ends[each]
+        )
+        if record.key is not None
+    ]
+    if keyed:
+        last = max(keyed, key=lambda record: (record.timestamp, record.offset))
+        yield NewestKey(topic, f"{topic}[{last.partition}]@{last.offset}", last.key)

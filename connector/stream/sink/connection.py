@@ -1,0 +1,176 @@
+"""The `[kafka]` settings become arguments of kafka-python's clients, and its errors become ours."""
+
+from __future__ import annotations
+
+import ssl
+from typing import TYPE_CHECKING, Any
+
+from kafka import errors
+
+from connector.foundation.errors import (
+    ConfigError,
+    ConnectorError,
+    SinkRefused,
+    SinkUnavailable,
+    kafka,
+    kafka_network,
+    pipeline_settings,
+)
+from connector.stream.sink.attempts import Interrupted, TimedOut
+from connector.stream.sink.network_client import BrokersUnreachable, network_client
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from connector.foundation.errors.code import ErrorCode
+    from connector.foundation.errors.message import Message
+    from connector.foundation.settings.sections import KafkaSettings
+
+# A retry cannot help with these.
+_REFUSALS: dict[type[errors.KafkaError], ErrorCode] = {
+    errors.TopicAuthorizationFailedError: kafka.TOPIC_RIGHTS,
+    errors.ClusterAuthorizationFailedError: kafka.CLUSTER_RIGHTS,
+    errors.TransactionalIdAuthorizationFailedError: kafka.TRANSACTIONAL_RIGHTS,
+    errors.SaslAuthenticationFailedError: kafka.LOGIN,
+    errors.UnsupportedSaslMechanismError: kafka.MECHANISM,
+    errors.InvalidTransactionTimeoutError: kafka.TIMEOUT,
+    errors.InvalidPartitionsError: kafka.PARTITIONS,
+    errors.PolicyViolationError: kafka.POLICY,
+    errors.InvalidTopicError: kafka.TOPIC_NAME,
+    errors.MessageSizeTooLargeError: kafka.RECORD_SIZE,
+    errors.RecordListTooLargeError: kafka.RECORD_SIZE,
+    errors.UnsupportedVersionError: kafka.VERSION,
+}
+
+
+def client_settings(settings: KafkaSettings) -> dict[str, Any]:
+    """Return the arguments that producer, consumer and admin client share.
+
+    Raises ConfigError for a file that cannot be used, and what a command for the password raises.
+    """
+    arguments: dict[str, Any] = {
+        "bootstrap_servers": settings.bootstrap_servers,
+        "client_id": "binlog-connector",
+        "request_timeout_ms": int(settings.request_timeout_seconds * 1000),
+        "bootstrap_timeout_ms": int(settings.request_timeout_seconds * 1000),
+        # The default backs off up to 30 s, and a broker's restart would take that long.
+        "reconnect_backoff_max_ms": 1000,
+        "kafka_client": network_client,
+    }
+    arguments |= settings.login_arguments()
+    files = {
+        "ssl_ca": settings.ssl_ca,
+        "ssl_certificate": settings.ssl_certificate,
+        "ssl_key": settings.ssl_key,
+    }
+    for key, path in files.items():
+        if path is not None:
+            _require_file(key, path)
+    _require_certificates(settings)
+    return arguments
+
+
+def consumer_settings(settings: KafkaSettings) -> dict[str, Any]:
+    """Return the arguments of a consumer of committed records, without a group.
+
+    Raises ConfigError for a file that cannot be used.
+    """
+    return client_settings(settings) | {
+        "enable_auto_commit": False,
+        "group_id": None,
+        "isolation_level": "read_committed",
+    }
+
+
+def _require_file(key: str, path: Path) -> None:
+    """Raise ConfigError for a file that cannot be read; the client would report a dead broker."""
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        raise _unusable(path, key, error.strerror) from error
+
+
+def _require_certificates(settings: KafkaSettings) -> None:
+    """Raise ConfigError for files without certificates; the client would report a dead broker."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if settings.ssl_ca is not None:
+        try:
+            context.load_verify_locations(settings.ssl_ca)
+        except ssl.SSLError as error:
+            raise _unusable(settings.ssl_ca, "ssl_ca", error.reason) from error
+    if settings.ssl_certificate is not None:
+        try:
+            context.load_cert_chain(settings.ssl_certificate, settings.ssl_key, password="")
+        except ssl.SSLError as error:
+            raise _unusable(settings.ssl_certificate, "ssl_certificate", error.reason) from error
+
+
+def _unusable(path: Path, key: str, why: str | None) -> ConfigError:
+    if not why:
+        return ConfigError(pipeline_settings.KAFKA_FILE_NOT_PEM, key=key, path=path)
+    return ConfigError(pipeline_settings.KAFKA_FILE, key=key, path=path, why=why)
+
+
+# Errors of the client itself: no broker has answered.
+_NO_ANSWER = (errors.KafkaTimeoutError, errors.KafkaConnectionError, errors.NodeNotReadyError)
+
+
+# Kafka's errors for a producer whose transactional id another producer has taken over, or whose
+# transaction it has aborted because of the timeout.
+_SUPERSEDED = (errors.ProducerFencedError, errors.InvalidProducerEpochError)
+
+
+def is_superseded(error: Exception) -> bool:
+    """Return whether Kafka says with `error` that another producer has taken over.
+
+    While the coordinator is fencing a producer, it may also answer UNKNOWN_SERVER_ERROR.
+    """
+    return any(_is(error, kind) for kind in _SUPERSEDED)
+
+
+def servers_of(settings: KafkaSettings) -> str:
+    """Return the brokers' addresses for error texts."""
+    return ",".join(settings.bootstrap_servers)
+
+
+def connector_error(
+    settings: KafkaSettings, doing: Message, error: errors.KafkaError | OSError
+) -> ConnectorError:
+    """Return our error for an error of kafka-python; `doing` names the attempt."""
+    if isinstance(error, Interrupted):
+        return error.error
+    if isinstance(error, TimedOut) and error.message.code is kafka.OPEN_TRANSACTION:
+        # Kafka answers, and its settings are right.
+        facts: dict[str, Any] = error.message.facts
+        return SinkUnavailable(kafka.OPEN_TRANSACTION, answered=False, **facts)
+    servers = servers_of(settings)
+    # A password of a command may be a newer one at the next attempt.
+    renewed = bool(settings.sasl_password_command)
+    if isinstance(error, BrokersUnreachable):
+        if error.definite and not (renewed and error.message.code is kafka_network.LOGIN_REFUSED):
+            return SinkRefused(kafka_network.WAY, servers=servers, why=error.message)
+        return SinkUnavailable(
+            kafka_network.WAY, answered=False, servers=servers, why=error.message
+        )
+    for kind, code in _REFUSALS.items():
+        if _is(error, kind):
+            if renewed and code is kafka.LOGIN:
+                return SinkUnavailable(code, answered=False, servers=servers, doing=doing)
+            return SinkRefused(code, servers=servers, doing=doing)
+    answered = isinstance(error, errors.KafkaError) and not any(
+        _is(error, kind) for kind in _NO_ANSWER
+    )
+    why = error.message if isinstance(error, TimedOut) else str(error)
+    return SinkUnavailable(
+        kafka.UNAVAILABLE,
+        answered=answered,
+        superseded=_is(error, errors.UnknownError),
+        servers=servers,
+        doing=doing,
+        why=why,
+    )
+
+
+def _is(error: Exception, kind: type[errors.KafkaError]) -> bool:
+    """Return whether `error` is of `kind`; in the transaction manager's errors, by its name."""
+    return isinstance(error, kind) or kind.__name__ in str(error)

@@ -1,0 +1,399 @@
+"""Writes records to Kafka in transactions; each ends with a progress record.
+
+*Exactly once.* At the opening, the sink initialises the pipeline's transactional id. Kafka then
+aborts the open transaction of an older process and refuses what that process still sends. Only
+then does the sink read the last committed progress, so nobody else can commit after it.
+
+*Fencing.* kafka-python reports a fenced producer by several errors, which may also mean a
+timed-out transaction. The progress record decides: it names the instance that wrote it, and each
+instance writes one before it streams. Until then it names the instance before, so a fenced
+instance waits for it. If an instance has written one and then finds another name, the other
+instance has fenced it, and it stops.
+
+*Commits.* A transaction that is complete before any of it was sent goes to Kafka in the caller's
+thread. Another thread writes and commits a larger one, while the caller fills the next one;
+`settle` waits for the commit. After any error of these two (`transaction_writer`), kafka-python's
+own thread goes on with the transaction.
+
+*Memory.* Records are collected in batches, one open batch for each partition. The sink counts the
+bytes of open batches and of those that Kafka has not acknowledged. At the limit, the caller waits.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kafka.errors import KafkaError
+
+from connector.foundation.contract import (
+    COMMANDS_TOPIC_SUFFIX,
+    FENCES_TOPIC_SUFFIX,
+    PROGRESS_TOPIC_SUFFIX,
+    SCHEMA_TOPIC_SUFFIX,
+    SNAPSHOT_TOPIC_SUFFIX,
+    control_topic,
+)
+from connector.foundation.errors import (
+    ConnectorError,
+    RecordTooLarge,
+    SinkRefused,
+    SinkUnavailable,
+    Superseded,
+    TopicRefused,
+    kafka,
+    kafka_limits,
+)
+from connector.foundation.errors.code import Scope
+from connector.foundation.kafka_records import NO_HEADERS
+from connector.foundation.record_batch import HEADER_BYTES, BatchingTarget, BatchReceiver
+from connector.stream.sink import attempts
+from connector.stream.sink.attempts import Interrupted
+from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
+from connector.stream.sink.connection import (
+    client_settings,
+    connector_error,
+    is_superseded,
+    servers_of,
+)
+from connector.stream.sink.network_client import producers_client
+from connector.stream.sink.recovery import (
+    RecoveredState,
+    no_position,
+    read_successor,
+    recover,
+    require_position,
+)
+from connector.stream.sink.topic_limits import TopicLimits
+from connector.stream.sink.topics import TopicCreator
+
+if TYPE_CHECKING:
+    from connector.foundation.errors.message import Message
+    from connector.foundation.record_batch import RecordBatch
+    from connector.foundation.settings.sections import KafkaSettings
+    from connector.stream.progress.progress_record import Progress
+    from connector.stream.sink.clients import Producer
+
+# For back-to-back commits, the coordinator must first finish the commit before; the default of 100
+# ms delays each commit by 110 ms.
+_RETRY_BACKOFF_MS = 2
+# Each batch costs the client's thread the same, whatever its size; a broker takes 1 MiB by default.
+_BATCH_BYTES = 960 * 1024
+# The client gets complete batches.
+_LINGER_MS = 0
+# The most that Kafka adds to a record's key, value and headers.
+_RECORD_OVERHEAD_BYTES = 1024
+# Open batches may hold this part of the bytes in flight: one in so many.
+_OPEN_PART = 4
+
+# Topics that every run reads before it begins.
+_TOPICS_AT_START = (
+    PROGRESS_TOPIC_SUFFIX,
+    SCHEMA_TOPIC_SUFFIX,
+    SNAPSHOT_TOPIC_SUFFIX,
+    FENCES_TOPIC_SUFFIX,
+    COMMANDS_TOPIC_SUFFIX,
+)
+
+
+@dataclass(slots=True)
+class SentToTopic:
+    """The records given to Kafka for one topic."""
+
+    records: int = 0
+    bytes: int = 0  # before compression
+    latest_ms: int = 0  # the newest time of the records
+
+
+class KafkaSink(BatchReceiver):
+    """The transactional producer of one pipeline.
+
+    Records go to `target`, which returns them to the sink in batches. `take` and all methods that
+    send raise Superseded, SinkRefused or SinkUnavailable.
+    """
+
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        name: str,
+        instance: str,
+        in_flight_bytes_max: int,
+        clients: KafkaClients = KAFKA_CLIENTS,
+        notifications: str | None = None,
+    ) -> None:
+        """Take over pipeline `name` as process `instance`; `clients` open every connection.
+
+        `notifications` is the topic of these.
+
+        Raises SinkUnavailable or SinkRefused.
+        """
+        self._settings = settings
+        self._name = name
+        self._instance = instance
+        self.clients = clients
+        self._topics_sent: dict[str, SentToTopic] = {}
+        # The instance that wrote the recovered progress.
+        self._before: str | None = None
+        open_bytes_max = in_flight_bytes_max // _OPEN_PART
+        self._sent_bytes_max = in_flight_bytes_max - open_bytes_max
+        self._in_transaction = False
+        # Whether the last batches of a transaction are given to the client.
+        self._flushing = False
+        self._topics = TopicCreator(settings, clients, notifications)
+        self._topics.ensure(*topics_at_start(settings))
+        self._limits = TopicLimits(settings, clients)
+        self._producer = self._start_producer()
+        self.target = BatchingTarget(
+            self,
+            min(_BATCH_BYTES, settings.record_bytes_max),
+            open_bytes_max,
+            settings.record_bytes_max,
+        )
+
+    @property
+    def transactional_id(self) -> str:
+        """The id by which Kafka fences older instances."""
+        return transactional_id(self._settings, self._name)
+
+    @property
+    def in_flight_bytes(self) -> int:
+        """Bytes of records that Kafka has not acknowledged yet."""
+        return self._producer.in_flight_bytes + self.target.open_bytes
+
+    def recover(self, *, claimed: bool = False) -> RecoveredState:
+        """Return what earlier runs committed.
+
+        `claimed` says that this instance has already committed, by another sink. Then Superseded is
+        raised if another instance has committed since.
+        """
+        recovered = recover(self._settings, self._name, self.clients)
+        last = recovered.progress
+        if last is None and claimed:
+            raise no_position(self._settings, self._name)
+        require_position(self._settings, self._name, recovered)
+        if last is not None:
+            if claimed and last.instance != self._instance:
+                raise superseded_by(self._name, last)
+            self._before = last.instance
+        return recovered
+
+    @property
+    def used_topics(self) -> list[str]:
+        """The topics that the pipeline uses and that exist; any thread may ask."""
+        return self._topics.used
+
+    def has_topic(self, topic: str) -> bool:
+        """Return whether a topic existed at the opening; if so, it is one of `used_topics`."""
+        return self._topics.has(topic)
+
+    def interrupt(self, error: ConnectorError) -> None:
+        """Have what waits for Kafka end with `error`; any thread may call it."""
+        self._producer.interrupt(Interrupted(error))
+
+    @property
+    def is_committing(self) -> bool:
+        """Whether `settle` has to wait for a commit."""
+        return self._producer.is_committing
+
+    def start_commit(self, progress: Progress) -> None:
+        """Begin to make all records since the last commit visible, together with `progress`.
+
+        A small commit is done at the return, else `is_committing`. The counts of `target` restart.
+        Raises Superseded, SinkRefused or SinkUnavailable; then either all or nothing is visible.
+        """
+        self.settle()
+        record = progress.encode(self._settings.topic_prefix, self._name)
+        self._flushing = True
+        self.target.take(record.topic, record.key, record.value, NO_HEADERS, record.timestamp_ms)
+        self.target.flush()
+        try:
+            self._producer.start_commit()
+        except (KafkaError, OSError) as error:
+            raise self._failure(attempts.committing(), error) from error
+        self._in_transaction = self._flushing = False
+        self.target.restart_counts()
+
+    def settle(self) -> None:
+        """Wait for the end of a commit; raises as `start_commit` does."""
+        try:
+            self._producer.finish_commit()
+        except (KafkaError, OSError) as error:
+            # There may be something to abort.
+            self._in_transaction = True
+            raise self._failure(attempts.committing(), error) from error
+
+    def abort(self) -> None:
+        """Drop what was not given to a commit; the counts of `target` restart.
+
+        After an error of `take` or `start_commit`, the sink cannot be used any more, even if this
+        succeeds: the client's transaction may still hold the failed batch. Raises Superseded,
+        SinkRefused or SinkUnavailable; then Kafka aborts after the transaction timeout.
+        """
+        self.settle()
+        self.target.drop()
+        self._topics_sent = {}
+        self._flushing = False
+        if not self._in_transaction:
+            return
+        self._in_transaction = False
+        try:
+            self._producer.abort_transaction()
+        except (KafkaError, OSError) as error:
+            raise self._failure(attempts.aborting(), error) from error
+
+    def abandon(self) -> None:
+        """Abort what was not committed; if that fails, Kafka aborts after the transaction timeout.
+
+        The sink cannot be used any more.
+        """
+        if self._in_transaction or self._producer.is_committing:
+            self._in_transaction = False
+            with suppress(KafkaError, OSError):
+                self._producer.abort_transaction()
+
+    def partition_count(self, topic: str) -> int:
+        """Return the number of partitions of a topic; a missing topic is created.
+
+        Raises TopicRefused if Kafka refuses that, as for a name that it takes for another topic's.
+        """
+        try:
+            self._topics.ensure(topic)
+        except SinkRefused as error:
+            if error.code.scope is Scope.PLACE:
+                raise TopicRefused(error.code, **error.message.facts) from error
+            raise
+        try:
+            return len(self._producer.partitions_for(topic))
+        except (KafkaError, OSError) as error:
+            raise self._failure(attempts.writing(topic), error) from error
+
+    def receive(self, batch: RecordBatch) -> None:
+        """Send a batch in the open transaction, or in a new one."""
+        size = len(batch.data) - HEADER_BYTES
+        try:
+            self._in_transaction = True
+            self._producer.deliver(batch, self._sent_bytes_max)
+            # The batches of a commit leave together, in fewer requests.
+            if not self._flushing:
+                self._producer.wake()
+        except (KafkaError, OSError) as error:
+            raise self._failure(attempts.writing(batch.topic), error) from error
+        sent = self._topics_sent.get(batch.topic)
+        if sent is None:
+            sent = self._topics_sent[batch.topic] = SentToTopic()
+        sent.records += batch.count
+        sent.bytes += size
+        sent.latest_ms = max(sent.latest_ms, batch.max_timestamp_ms)
+
+    def take_topics_sent(self) -> dict[str, SentToTopic]:
+        """Return what was given to Kafka by topic, and restart from 0."""
+        sent, self._topics_sent = self._topics_sent, {}
+        return sent
+
+    def bytes_max(self, topic: str) -> int:
+        """Return how many bytes of records a topic takes, whether or not they are compressed."""
+        return self._limits.uncompressed(topic)
+
+    def has_room(self, batch: RecordBatch) -> bool:
+        """Return whether a topic takes a batch once it is compressed."""
+        return self._limits.take(batch)
+
+    def too_large(self, topic: str) -> ConnectorError:
+        """Return the error for a record above `kafka.record_bytes_max`, or its topic's limit."""
+        return RecordTooLarge(
+            kafka.RECORD_SIZE, servers=servers_of(self._settings), doing=attempts.writing(topic)
+        )
+
+    def require_sole(self, patience_seconds: float) -> None:
+        """Raise Superseded if another instance has taken over, or does within the time to wait.
+
+        Raises SinkUnavailable if Kafka does not answer.
+        """
+        successor = self._successor(patience_seconds)
+        if successor is not None:
+            raise superseded_by(self._name, successor)
+
+    def close(self) -> None:
+        """Close the connections; Kafka aborts what was not committed."""
+        self._producer.close_now()
+
+    def _start_producer(self) -> Producer:
+        settings = self._settings
+        timeout_ms = int(settings.request_timeout_seconds * 1000)
+        arguments: dict[str, Any] = client_settings(settings) | {
+            "kafka_client": producers_client,
+            "transactional_id": self.transactional_id,
+            "transaction_timeout_ms": int(settings.transaction_timeout_seconds * 1000),
+            "delivery_timeout_ms": max(
+                int(settings.transaction_timeout_seconds * 1000), timeout_ms + _LINGER_MS
+            ),
+            "acks": "all",
+            "enable_idempotence": True,
+            "compression_type": None if settings.compression == "none" else settings.compression,
+            "batch_size": _BATCH_BYTES,
+            "linger_ms": _LINGER_MS,
+            "max_request_size": settings.record_bytes_max + _RECORD_OVERHEAD_BYTES,
+            "max_block_ms": timeout_ms,
+            "retry_backoff_ms": _RETRY_BACKOFF_MS,
+            # Nobody reads these figures, and they are an eighth of the work of a small commit.
+            "metrics_enabled": False,
+        }
+        try:
+            return self.clients.open_producer(settings.transaction_timeout_seconds, **arguments)
+        except (KafkaError, OSError) as error:
+            doing = attempts.taking_over(self.transactional_id)
+            raise connector_error(settings, doing, error) from error
+
+    def _failure(self, doing: Message, error: KafkaError | OSError) -> ConnectorError:
+        mapped = connector_error(self._settings, doing, error)
+        if mapped.code is kafka.RECORD_SIZE and (changed := self._limits.changed()):
+            servers = servers_of(self._settings)
+            return SinkUnavailable(kafka_limits.CHANGED_LIMITS, servers=servers, topics=changed)
+        if isinstance(mapped, SinkRefused) or isinstance(error, Interrupted):
+            return mapped
+        try:
+            successor = self._successor(0.0)
+        except SinkUnavailable as unreadable:
+            return unreadable
+        if successor is not None:
+            return superseded_by(self._name, successor)
+        if is_superseded(error):
+            return SinkUnavailable(
+                kafka.SUPERSEDED,
+                superseded=True,
+                servers=servers_of(self._settings),
+                doing=doing,
+                id=self.transactional_id,
+            )
+        return mapped
+
+    def _successor(self, patience_seconds: float) -> Progress | None:
+        return read_successor(
+            self._settings,
+            self._name,
+            (self._instance, self._before),
+            patience_seconds,
+            self.clients,
+        )
+
+
+def topics_at_start(settings: KafkaSettings) -> list[str]:
+    """Return the topics that every run creates if they are missing."""
+    return [control_topic(settings.topic_prefix, suffix) for suffix in _TOPICS_AT_START]
+
+
+def transactional_id(settings: KafkaSettings, name: str) -> str:
+    """Return the id by which Kafka fences pipeline `name`."""
+    return f"binlog-connector.{settings.topic_prefix}.{name}"
+
+
+def superseded_by(name: str, successor: Progress) -> Superseded:
+    """Return the error for an instance of pipeline `name` that another one has replaced."""
+    return Superseded(
+        kafka.INSTANCE_SUPERSEDED,
+        pipeline=name,
+        pid=successor.pid,
+        host=successor.host,
+        instance=successor.instance,
+    )

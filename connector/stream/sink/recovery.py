@@ -1,0 +1,324 @@
+"""Reads what earlier runs committed: the last progress record and the compacted topics.
+
+`TopicLog` has the committed records of a topic with one partition, up to the end that the topic
+had when it was opened.
+
+Pipelines with one `topic_prefix` share these topics. While one of them has a transaction open,
+consumers cannot read what others committed after its first record. So a reader that continues
+from these topics waits for the end of that transaction; otherwise it would start too early.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kafka import TopicPartition
+from kafka.errors import KafkaError
+
+from connector.foundation.contract import FENCES_TOPIC_SUFFIX, SNAPSHOT_TOPIC_SUFFIX, control_topic
+from connector.foundation.errors import SinkRefused, kafka
+from connector.stream.envelope.schemas.table_schema import schema_topic
+from connector.stream.progress.progress_record import Progress, progress_topic
+from connector.stream.sink import attempts
+from connector.stream.sink.attempts import open_transaction_timeout
+from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
+from connector.stream.sink.connection import connector_error, consumer_settings, servers_of
+from connector.stream.sink.topics import TopicCreator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Container, Iterator, Sequence
+
+    from connector.foundation.settings.sections import KafkaSettings
+
+
+_POLL_MS = 500
+# Give up after so many polls without records, although the end is not reached.
+_IDLE_POLLS_MAX = 60
+
+
+@dataclass(frozen=True, slots=True)
+class TopicLog:
+    """The committed records of a partition; one log of a consumer is read at a time."""
+
+    consumer: Any
+    partition: TopicPartition
+    begin: int
+    end: int
+
+    def offset_at(self, time_ms: int) -> int:
+        """Return the first offset that is not older than a time; the end if all are."""
+        wanted = {self.partition: max(time_ms, 0)}
+        found = self.consumer.offsets_for_times(wanted)[self.partition]
+        return self.end if found is None else max(self.begin, int(found.offset))
+
+    def follow(self, patience_seconds: float) -> Iterator[Any]:
+        """Yield committed records after the end as they arrive, until the timeout."""
+        self.consumer.assign([self.partition])
+        self.consumer.seek(self.partition, self.end)
+        # Both limits: in simulated time, polls take no time.
+        polls = int(patience_seconds * 1000 / _POLL_MS)
+        until = time.monotonic() + patience_seconds
+        while polls and time.monotonic() < until:
+            batch = self.consumer.poll(timeout_ms=_POLL_MS).get(self.partition, ())
+            yield from batch
+            polls -= not batch
+
+    def read(self, start: int, end: int) -> Iterator[Any]:
+        """Yield the committed records with start <= offset < end."""
+        if start >= end:
+            return
+        consumer, partition = self.consumer, self.partition
+        consumer.assign([partition])
+        consumer.seek(partition, start)
+        idle_polls = 0
+        while (position := consumer.position(partition)) < end:
+            batch = consumer.poll(timeout_ms=_POLL_MS)
+            for record in batch.get(partition, ()):
+                if record.offset < end:
+                    yield record
+            # Markers and aborted records move the position, but are not returned.
+            moved = consumer.position(partition) > position
+            idle_polls = 0 if moved else idle_polls + 1
+            if idle_polls > _IDLE_POLLS_MAX:
+                raise open_transaction_timeout(consumer, partition, end)
+
+
+@contextmanager
+def opened_logs(
+    settings: KafkaSettings,
+    topics: Sequence[str],
+    clients: KafkaClients,
+    *,
+    to_the_last: bool = False,
+) -> Iterator[dict[str, TopicLog]]:
+    """Yield the logs of topics with one partition, by topic.
+
+    A log ends at the first open transaction; with `to_the_last`, at its last record, and then
+    reading waits for the end of open transactions. Raises SinkUnavailable or SinkRefused.
+    """
+    partitions = [TopicPartition(topic, 0) for topic in topics]
+    try:
+        consumer = clients.open_consumer(**_consumer_settings(settings))
+        try:
+            begins = consumer.beginning_offsets(partitions)
+            if to_the_last:
+                ends = last_offsets(settings, partitions, clients)
+            else:
+                ends = consumer.end_offsets(partitions)
+            yield {
+                partition.topic: TopicLog(consumer, partition, begins[partition], ends[partition])
+                for partition in partitions
+            }
+        finally:
+            consumer.close()
+    except (KafkaError, OSError) as error:
+        raise connector_error(settings, attempts.reading(*topics), error) from error
+
+
+def last_offsets(
+    settings: KafkaSettings, partitions: list[TopicPartition], clients: KafkaClients
+) -> dict[TopicPartition, int]:
+    """Return the end offsets of partitions, including uncommitted records; raises KafkaError."""
+    uncommitted = _consumer_settings(settings) | {"isolation_level": "read_uncommitted"}
+    consumer = clients.open_consumer(**uncommitted)
+    try:
+        ends: dict[TopicPartition, int] = consumer.end_offsets(partitions)
+        return ends
+    finally:
+        consumer.close()
+
+
+def _consumer_settings(settings: KafkaSettings) -> dict[str, Any]:
+    return consumer_settings(settings) | {"check_crcs": True}
+
+
+# The last progress record of a pipeline is nearly always among these last offsets; each further try
+# looks back ten times as far.
+_TAIL_OFFSETS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveredState:
+    """A pipeline's progress, and the last value of each key of its compacted topics."""
+
+    progress: Progress | None
+    schemas: dict[str, bytes]  # by `database.table/schema_id`, the oldest first
+    snapshots: dict[str, bytes]  # by `database.table`
+    fences: dict[str, bytes]  # by the part after `pipeline/`
+    # For a pipeline without progress: above the epochs of all others that have written here.
+    first_epoch: int = 1
+
+
+def recover(
+    settings: KafkaSettings,
+    name: str,
+    clients: KafkaClients = KAFKA_CLIENTS,
+    *,
+    missing: Collection[str] = (),
+    to_the_last: bool = True,
+) -> RecoveredState:
+    """Read the state that pipeline `name` continues from, except topics that are `missing`.
+
+    With `to_the_last` false, open transactions are not waited for. Raises SinkUnavailable or
+    SinkRefused, and DecodeError for progress of another version.
+    """
+    prefix = settings.topic_prefix
+    progress, schemas, snapshots, fences = topics = (
+        progress_topic(prefix),
+        schema_topic(prefix),
+        control_topic(prefix, SNAPSHOT_TOPIC_SUFFIX),
+        control_topic(prefix, FENCES_TOPIC_SUFFIX),
+    )
+    found = [topic for topic in topics if topic not in missing]
+    with opened_logs(settings, found, clients, to_the_last=to_the_last) as logs:
+        own, others = _last_progress(logs[progress], name) if progress in logs else (None, [])
+        return RecoveredState(
+            own,
+            _last_values(logs.get(schemas), ""),
+            _last_values(logs.get(snapshots), f"{name}/"),
+            _last_values(logs.get(fences), f"{name}/"),
+            1 if own is not None else 1 + max((other.epoch for other in others), default=0),
+        )
+
+
+def require_position(settings: KafkaSettings, name: str, recovered: RecoveredState) -> None:
+    """Raise SinkRefused if a position must have been committed, and is gone.
+
+    States of copies are committed together with one.
+    """
+    if recovered.progress is None and recovered.snapshots:
+        raise no_position(settings, name)
+
+
+def no_position(settings: KafkaSettings, name: str) -> SinkRefused:
+    """Return the error for a pipeline whose position was deleted."""
+    prefix = settings.topic_prefix
+    return SinkRefused(
+        kafka.NO_POSITION,
+        servers=servers_of(settings),
+        topic=progress_topic(prefix),
+        pipeline=name,
+        states=control_topic(prefix, SNAPSHOT_TOPIC_SUFFIX),
+    )
+
+
+def read_progress(
+    settings: KafkaSettings, name: str, clients: KafkaClients = KAFKA_CLIENTS
+) -> Progress | None:
+    """Return the last committed progress of pipeline `name`; None if it has none.
+
+    Raises SinkUnavailable or SinkRefused, and DecodeError for a record of another version.
+    """
+    topic = progress_topic(settings.topic_prefix)
+    with opened_logs(settings, (topic,), clients) as logs:
+        return _last_progress(logs[topic], name)[0]
+
+
+def read_successor(
+    settings: KafkaSettings,
+    name: str,
+    known: Container[str | None],
+    patience_seconds: float,
+    clients: KafkaClients = KAFKA_CLIENTS,
+) -> Progress | None:
+    """Return the progress that an instance other than the `known` ones commits for pipeline `name`.
+
+    It waits for such a record; None if none comes in time. Raises as `read_progress` does.
+    """
+    topic = progress_topic(settings.topic_prefix)
+    with opened_logs(settings, (topic,), clients) as logs:
+        log = logs[topic]
+        last = _last_progress(log, name)[0]
+        if last is not None and last.instance not in known:
+            return last
+        for record in log.follow(patience_seconds):
+            if record.key == name.encode() and record.value is not None:
+                progress = _progress(log, record)
+                if progress.instance not in known:
+                    return progress
+    return None
+
+
+def read_latest(
+    settings: KafkaSettings, suffix: str, name: str, clients: KafkaClients = KAFKA_CLIENTS
+) -> dict[str, bytes]:
+    """Return the last value of each key of pipeline `name` in a compacted control topic.
+
+    The keys are without the pipeline's name. A missing topic is created. Raises SinkUnavailable or
+    SinkRefused.
+    """
+    topic = control_topic(settings.topic_prefix, suffix)
+    TopicCreator(settings, clients).ensure(topic)
+    with opened_logs(settings, (topic,), clients) as logs:
+        return _last_values(logs[topic], f"{name}/")
+
+
+@contextmanager
+def open_records(
+    settings: KafkaSettings, topic: str, clients: KafkaClients = KAFKA_CLIENTS
+) -> Iterator[tuple[int, Iterator[Any]]]:
+    """Yield the first offset and all committed records of a topic with one partition.
+
+    It waits for transactions that are open now. Raises SinkUnavailable or SinkRefused.
+    """
+    with opened_logs(settings, (topic,), clients, to_the_last=True) as logs:
+        log = logs[topic]
+        yield log.begin, log.read(log.begin, log.end)
+
+
+@contextmanager
+def open_records_since(
+    settings: KafkaSettings, topic: str, clients: KafkaClients = KAFKA_CLIENTS
+) -> Iterator[Callable[[int], tuple[bool, Iterator[Any]]]]:
+    """Yield a function that returns the committed records of a topic with one partition.
+
+    It takes a time in milliseconds, and returns all records from the first one on that is not
+    older; and whether the topic may have lost such records. It waits for transactions that are
+    open now. Raises SinkUnavailable or SinkRefused.
+    """
+    with opened_logs(settings, (topic,), clients, to_the_last=True) as logs:
+        log = logs[topic]
+
+        def read(since_ms: int) -> tuple[bool, Iterator[Any]]:
+            start = log.offset_at(since_ms)
+            return start == log.begin > 0, log.read(start, log.end)
+
+        yield read
+
+
+def _last_progress(log: TopicLog, name: str) -> tuple[Progress | None, list[Progress]]:
+    """Return the progress of pipeline `name`; without one, that of all other pipelines."""
+    key = name.encode()
+    latest: dict[bytes, Any] = {}
+    start, length = log.end, _TAIL_OFFSETS
+    while start > log.begin:
+        upper, start = start, max(log.begin, log.end - length)
+        length *= 10
+        latest = {record.key: record for record in log.read(start, upper)} | latest
+        # A record without a value removes the progress.
+        if key in latest and latest[key].value is not None:
+            return _progress(log, latest[key]), []
+    return None, [_progress(log, other) for other in latest.values() if other.value is not None]
+
+
+def _progress(log: TopicLog, record: Any) -> Progress:
+    return Progress.decode(record.value, f"{log.partition.topic}[0]@{record.offset}")
+
+
+def _last_values(log: TopicLog | None, key_prefix: str) -> dict[str, bytes]:
+    """Return the last value of each key that begins with `key_prefix`, without this prefix."""
+    values: dict[str, bytes] = {}
+    if log is None:
+        return values
+    for record in log.read(log.begin, log.end):
+        key = record.key.decode()
+        if not key.startswith(key_prefix):
+            continue
+        key = key.removeprefix(key_prefix)
+        values.pop(key, None)
+        if record.value is not None:
+            values[key] = record.value
+    return values

@@ -1,0 +1,174 @@
+"""A schema registry with Confluent's interface, such as Confluent's, Apicurio's or Karapace.
+
+https://docs.confluent.io/platform/current/schema-registry/develop/api.html
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+from base64 import b64encode
+from http import HTTPStatus
+from http.client import HTTPException
+from typing import TYPE_CHECKING, Any, Final, final
+from urllib.error import HTTPError
+from urllib.parse import quote
+from urllib.request import HTTPSHandler, OpenerDirector, Request, build_opener
+
+from connector.foundation.contract.record_formats import REGISTERED
+from connector.foundation.errors import (
+    ConfigError,
+    SinkRefused,
+    SinkUnavailable,
+    UnsupportedChange,
+    schema_registry,
+    table_columns,
+)
+from connector.foundation.errors import settings_choices as codes
+from connector.stream.envelope.debezium.registry_schemas import SchemaIds
+
+if TYPE_CHECKING:
+    from connector.foundation.settings.sections import RegistrySettings, Settings
+    from connector.stream.envelope.debezium.registry_schemas import SchemaType
+
+_MEDIA_TYPE: Final = "application/vnd.schemaregistry.v1+json"
+# An answer has an id, or a text for people.
+_ANSWER_BYTES_MAX: Final = 1024 * 1024
+_REFUSED: Final = (HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY)
+_LOGIN: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+# Those that another attempt may change.
+_LATER: Final = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
+# The registry's codes for what it does not have: a subject, a version, a schema.
+_UNKNOWN: Final = (40401, 40402, 40403)
+
+
+@final
+class SchemaRegistry(SchemaIds):
+    """Registers schemas, and remembers their ids."""
+
+    def __init__(self, settings: RegistrySettings) -> None:
+        """Nothing is asked before the first id; raises ConfigError for an unreadable file."""
+        self._urls = settings.urls
+        self._registers = settings.auto_register
+        self._seconds = settings.timeout_seconds
+        self._opener = _opener(settings)
+        self._headers = {"Content-Type": _MEDIA_TYPE, "Accept": _MEDIA_TYPE}
+        if settings.username is not None:
+            login = f"{settings.username}:{settings.read_password()}".encode()
+            self._headers["Authorization"] = f"Basic {b64encode(login).decode()}"
+        self._ids: dict[tuple[str, str], int] = {}
+
+    def id_of(self, subject: str, schema_type: SchemaType, schema: str) -> int:
+        """Return the id of `schema`, as `SchemaIds` says."""
+        known = self._ids.get((subject, schema))
+        if known is None:
+            known = self._asked(subject, schema_type, schema)
+            self._ids[subject, schema] = known
+        return known
+
+    def check(self) -> str:
+        """Return the URL of the registry that answers.
+
+        Raises what `id_of` raises if none does, or if it refuses the login.
+        """
+        url, status, answer = self._ask("/subjects")
+        if status != HTTPStatus.OK or not isinstance(answer, list):
+            raise _refusal(url, status, answer)
+        return url
+
+    def _asked(self, subject: str, schema_type: SchemaType, schema: str) -> int:
+        path = f"/subjects/{quote(subject, safe='')}"
+        if self._registers:
+            path += "/versions"
+        body: dict[str, str] = {"schema": schema}
+        if schema_type != "AVRO":
+            # A registry that knows only Avro does not know the field.
+            body["schemaType"] = schema_type
+        url, status, answer = self._ask(path, json.dumps(body).encode())
+        facts = answer if isinstance(answer, dict) else {}
+        found = facts.get("id")
+        if status == HTTPStatus.OK and isinstance(found, int) and 0 <= found < 2**31:
+            return found
+        if status in _REFUSED:
+            why = _reason(status, answer)
+            raise UnsupportedChange(table_columns.SCHEMA_REFUSED, url=url, subject=subject, why=why)
+        if facts.get("error_code") in _UNKNOWN and not self._registers:
+            raise UnsupportedChange(table_columns.SCHEMA_UNKNOWN, url=url, subject=subject)
+        raise _refusal(url, status, answer)
+
+    def _ask(self, path: str, body: bytes | None = None) -> tuple[str, int, Any]:
+        """Return the URL that answered, the status, and the parsed answer; None for no JSON."""
+        why = ""
+        for url in self._urls:
+            request = Request(url + path, body, self._headers)  # noqa: S310 - the setting is checked
+            try:
+                with self._opener.open(request, timeout=self._seconds) as response:
+                    return url, response.status, _parsed(response.read(_ANSWER_BYTES_MAX))
+            except HTTPError as error:
+                with error:
+                    return url, error.code, _read_error(error)
+            except (OSError, HTTPException) as error:
+                reason = getattr(error, "reason", None) or error
+                why = str(reason) or type(reason).__name__
+        raise SinkUnavailable(
+            schema_registry.AWAY,
+            answered=False,
+            urls=self._urls,
+            why=why,
+        )
+
+
+def _opener(settings: RegistrySettings) -> OpenerDirector:
+    if not any(url.startswith("https:") for url in settings.urls):
+        return build_opener()
+    try:
+        context = ssl.create_default_context(
+            cafile=None if settings.ca is None else str(settings.ca)
+        )
+        if settings.certificate is not None:
+            context.load_cert_chain(settings.certificate, settings.key)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(codes.REGISTRY_FILES, said=error.strerror or str(error)) from error
+    return build_opener(HTTPSHandler(context=context))
+
+
+def _read_error(error: HTTPError) -> Any:
+    try:
+        return _parsed(error.read(_ANSWER_BYTES_MAX))
+    except (OSError, HTTPException):
+        # The status is known, and says enough.
+        return None
+
+
+def _parsed(text: bytes) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _reason(status: int, answer: Any) -> str:
+    """Return what the registry says, and its own code."""
+    if isinstance(answer, dict) and isinstance(answer.get("message"), str):
+        return f"{answer['message']} ({answer.get('error_code', status)})"
+    try:
+        return f"HTTP {status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return f"HTTP {status}"
+
+
+def _refusal(url: str, status: int, answer: Any) -> SinkRefused | SinkUnavailable:
+    why = _reason(status, answer)
+    if status in _LOGIN:
+        return SinkRefused(schema_registry.LOGIN, url=url, why=why)
+    if status in _LATER or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return SinkUnavailable(schema_registry.FAILED, url=url, why=why)
+    return SinkRefused(schema_registry.NO_REGISTRY, url=url, why=why)
+
+
+def open_registry(settings: Settings) -> SchemaRegistry | None:
+    """Return the registry, if records have a format that needs one; raises ConfigError."""
+    formats = settings.envelope.key_format, settings.envelope.value_format
+    if not any(each in REGISTERED for each in formats):
+        return None
+    return SchemaRegistry(settings.registry)

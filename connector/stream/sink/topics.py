@@ -1,0 +1,282 @@
+"""Creates topics when they are first needed, with settings that fit their records.
+
+A topic cannot have more replicas than there are brokers; `Brokers` knows how many there are.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kafka import TopicPartition
+from kafka.admin import OffsetSpec
+from kafka.errors import (
+    InvalidReplicationFactorError,
+    KafkaError,
+    LeaderNotAvailableError,
+    TopicAlreadyExistsError,
+    TopicAuthorizationFailedError,
+    UnknownTopicOrPartitionError,
+    UnsupportedVersionError,
+)
+
+from connector.foundation.contract import (
+    COMMANDS_TOPIC_SUFFIX,
+    FENCES_TOPIC_SUFFIX,
+    HEARTBEAT_TOPIC_SUFFIX,
+    PROGRESS_TOPIC_SUFFIX,
+    QUARANTINE_TOPIC_SUFFIX,
+    SCHEMA_TOPIC_SUFFIX,
+    SNAPSHOT_TOPIC_SUFFIX,
+    TRANSACTION_TOPIC_SUFFIX,
+    control_topic,
+    row_topic,
+)
+from connector.foundation.errors import SinkRefused, SinkUnavailable, kafka_limits
+from connector.stream.sink import attempts
+from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
+from connector.stream.sink.connection import client_settings, connector_error
+from connector.stream.sink.topic_limits import limit_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from connector.foundation.settings.sections import KafkaSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Brokers:
+    """The ids of a cluster's brokers."""
+
+    up: frozenset[int]
+    known: frozenset[int]  # including those that are down
+
+    @classmethod
+    def asked(cls, admin: Any) -> Brokers:
+        """Ask the cluster; raises KafkaError.
+
+        A cluster before Kafka 4.0 does not list brokers that are down, but its replicas name them.
+        """
+        described = admin.describe_cluster()["brokers"]
+        up = {broker["broker_id"] for broker in described if not broker.get("is_fenced")}
+        replicas = {
+            replica
+            for topic in admin.describe_topics()
+            for partition in topic["partitions"]
+            for replica in partition["replica_nodes"]
+        }
+        known = up | replicas | {broker["broker_id"] for broker in described}
+        return cls(frozenset(up), frozenset(known))
+
+    def lack(self, settings: KafkaSettings) -> SinkRefused | SinkUnavailable | None:
+        """Return the error if a topic cannot get `replication_factor` replicas, else None.
+
+        Brokers that are down may come back, so the error is definite only if all brokers are too
+        few. KRaft gives replicas to brokers that are down, too; ZooKeeper did not.
+        """
+        servers, factor = ",".join(settings.bootstrap_servers), settings.replication_factor
+        if factor > len(self.known):
+            return SinkRefused(
+                kafka_limits.REPLICAS, servers=servers, factor=factor, brokers=len(self.known)
+            )
+        if factor > len(self.up):
+            return SinkUnavailable(
+                kafka_limits.BROKERS_DOWN,
+                servers=servers,
+                up=len(self.up),
+                brokers=len(self.known),
+                factor=factor,
+            )
+        return None
+
+
+_HOUR_MS = 3_600_000
+_LEADER_PAUSE_SECONDS = 0.02
+# These are read from the start: Kafka keeps the last record of each key for ever, and compacts
+# soon.
+_COMPACTED = {
+    "cleanup.policy": "compact",
+    "min.cleanable.dirty.ratio": "0.1",
+    "segment.ms": str(24 * _HOUR_MS),
+}
+_KEPT_FOR_EVER = {"cleanup.policy": "delete", "retention.ms": "-1"}
+_KEPT_A_WEEK = {"cleanup.policy": "delete", "retention.ms": str(7 * 24 * _HOUR_MS)}
+# Topics with one partition, because all their records have one order.
+_CONTROL_TOPICS = {
+    SCHEMA_TOPIC_SUFFIX: _COMPACTED,
+    PROGRESS_TOPIC_SUFFIX: _COMPACTED,
+    SNAPSHOT_TOPIC_SUFFIX: _COMPACTED,
+    FENCES_TOPIC_SUFFIX: _COMPACTED,
+    QUARANTINE_TOPIC_SUFFIX: _KEPT_FOR_EVER,
+    COMMANDS_TOPIC_SUFFIX: _KEPT_A_WEEK,
+    TRANSACTION_TOPIC_SUFFIX: _KEPT_A_WEEK,
+    HEARTBEAT_TOPIC_SUFFIX: _KEPT_A_WEEK,
+}
+
+
+class TopicCreator:
+    """Creates missing topics; asks the cluster only about topics that it has not seen yet."""
+
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        clients: KafkaClients = KAFKA_CLIENTS,
+        notifications: str | None = None,
+    ) -> None:
+        """Create topics in the cluster of `settings`; `notifications` is the topic of these."""
+        self._settings = settings
+        self._clients = clients
+        self._known: set[str] = set()
+        # Those that the pipeline uses.
+        self._used: set[str] = set()
+        prefix = settings.topic_prefix
+        self._control = {
+            control_topic(prefix, suffix): config for suffix, config in _CONTROL_TOPICS.items()
+        } | {prefix: _KEPT_FOR_EVER}
+        if notifications is not None:
+            self._control[notifications] = _KEPT_A_WEEK
+
+    def ensure(self, *topics: str) -> None:
+        """Create the missing ones of `topics`; raises SinkRefused or SinkUnavailable."""
+        unknown = [topic for topic in topics if topic not in self._known]
+        if unknown:
+            self._create(unknown, validate_only=False)
+            self._known.update(unknown)
+        self._used.update(topics)
+
+    @property
+    def used(self) -> list[str]:
+        """The topics that were asked for and exist; any thread may ask."""
+        return list(self._used)
+
+    def has(self, topic: str) -> bool:
+        """Return whether a topic exists that was not created by this process.
+
+        It is looked for among the topics that there were at the first `ensure`; from now on, it
+        counts as `used`.
+        """
+        if topic not in self._known:
+            return False
+        self._used.add(topic)
+        return True
+
+    def missing(self, *topics: str) -> list[str]:
+        """Return the missing ones of `topics` without creating them.
+
+        Raises the errors of `ensure` if they cannot be created.
+        """
+        return self._create(topics, validate_only=True)
+
+    def require_tables(self, admin: Any) -> None:
+        """Check whether topics of tables can be created and described, without creating any.
+
+        Raises SinkRefused or SinkUnavailable. TopicAuthorizationFailedError and
+        InvalidReplicationFactorError do not matter for topics that exist.
+        """
+        topic = row_topic(self._settings.topic_prefix, "database", "table")
+        try:
+            admin.create_topics({topic: self._description(topic)}, validate_only=True)
+            _require_describable(admin, [topic])
+        except TopicAlreadyExistsError:
+            pass
+        except (
+            InvalidReplicationFactorError,
+            TopicAuthorizationFailedError,
+            UnsupportedVersionError,
+        ):
+            raise
+        except KafkaError as error:
+            raise connector_error(self._settings, attempts.creating_tables(), error) from error
+
+    def _create(self, topics: Sequence[str], *, validate_only: bool) -> list[str]:
+        """Create the missing topics, or check whether that is possible; return their names."""
+        missing = list(topics)
+        try:
+            admin = self._clients.open_admin(**client_settings(self._settings))
+            try:
+                self._known.update(self._existing(admin, topics))
+                missing = [topic for topic in topics if topic not in self._known]
+                wanted = {topic: self._description(topic) for topic in missing}
+                if wanted and validate_only:
+                    admin.create_topics(wanted, validate_only=True)
+                    _require_describable(admin, missing)
+                elif wanted:
+                    admin.create_topics(wanted, wait_for_metadata=True)
+                    _await_leaders(admin, wanted, self._settings.request_timeout_seconds)
+            except InvalidReplicationFactorError as error:
+                lack = Brokers.asked(admin).lack(self._settings)
+                if lack is None:
+                    # A broker has come back meanwhile.
+                    raise
+                raise lack from error
+            finally:
+                admin.close()
+        except TopicAlreadyExistsError:
+            # Another process has created it.
+            pass
+        except (KafkaError, OSError) as error:
+            raise connector_error(self._settings, attempts.creating(*topics), error) from error
+        return missing
+
+    def _existing(self, admin: Any, topics: Sequence[str]) -> Iterable[str]:
+        """Return which of `topics` exist, and at first which others do.
+
+        After a restart, most topics that will be needed exist. A cluster may have thousands, so
+        this is asked once.
+        """
+        if not self._known:
+            names: list[str] = admin.list_topics()
+            return names
+        found = admin.describe_topics([*topics])
+        return [topic["name"] for topic in found if not topic["error_code"]]
+
+    def _description(self, topic: str) -> dict[str, Any]:
+        settings = self._settings
+        size = {"max.message.bytes": str(limit_for(settings.record_bytes_max))}
+        if topic in self._control:
+            return {
+                "num_partitions": 1,
+                "replication_factor": settings.replication_factor,
+                "configs": self._control[topic] | size,
+            }
+        retention = -1 if settings.retention_hours < 0 else settings.retention_hours * _HOUR_MS
+        return {
+            "num_partitions": settings.partitions,
+            "replication_factor": settings.replication_factor,
+            "configs": {"cleanup.policy": "delete", "retention.ms": str(retention)} | size,
+        }
+
+
+def _await_leaders(admin: Any, created: dict[str, dict[str, Any]], timeout_seconds: float) -> None:
+    """Wait until the leaders of new topics know that they lead, a moment after all others do.
+
+    Until then they refuse what is written, and the first transaction would take longer. A broker
+    that is asked before it has heard of a topic answers that there is no such topic.
+    """
+    deadline = time.monotonic() + timeout_seconds
+    latest = {
+        TopicPartition(topic, partition): OffsetSpec.LATEST
+        for topic, description in created.items()
+        for partition in range(description["num_partitions"])
+    }
+    while True:
+        try:
+            admin.list_partition_offsets(latest)
+        except (UnknownTopicOrPartitionError, LeaderNotAvailableError):
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_LEADER_PAUSE_SECONDS)
+        else:
+            return
+
+
+def _require_describable(admin: Any, topics: Sequence[str]) -> None:
+    """Raise TopicAuthorizationFailedError if the user may not describe one of `topics`.
+
+    The right to create a topic does not include this one, and writing needs it. The broker looks at
+    the right before it looks for the topic.
+    """
+    for found in admin.describe_topics([*topics]):
+        if found["error_code"] == TopicAuthorizationFailedError.errno:
+            raise TopicAuthorizationFailedError(found["name"])

@@ -1,0 +1,411 @@
+"""The copies of one pipeline: which tables to copy, and the results."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from connector.binlog.statement import StatementKind
+from connector.foundation.errors import DefiniteError, SourceRefused, fields
+from connector.foundation.errors import copies as codes
+from connector.foundation.errors.code import Scope
+from connector.stream.quarantine.copy_guard import TableFenced
+from connector.stream.snapshot.copy_scheduler import CopyScheduler
+from connector.stream.snapshot.notifications import FAILED, SKIPPED, SnapshotNotifications
+from connector.stream.snapshot.table_copy import TableCopy
+from connector.stream.snapshot.table_state import AT_START, NO_REQUEST, TableState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from connector.foundation.errors import ConnectorError
+    from connector.foundation.settings.sections import SnapshotSettings
+    from connector.stream.metrics.pipeline_metrics import SnapshotMetrics
+    from connector.stream.snapshot.copy_backlog import CascadeCopies, CopyQueue
+    from connector.stream.snapshot.copy_output import CopyOutput
+    from connector.stream.snapshot.notifications import NotificationWriter
+    from connector.stream.snapshot.reader_jobs import ChunkRead
+    from connector.stream.snapshot.reader_pool import ReaderPool
+
+# While rows are read, and while there is nothing to do.
+_BUSY_PATIENCE_SECONDS = 0.005
+_IDLE_PATIENCE_SECONDS = 0.2
+_REPORT_SECONDS = 30.0
+_MS = 1000
+
+
+class Copies:
+    """Copies tables; an `Attendant`."""
+
+    def __init__(
+        self,
+        output: CopyOutput,
+        open_readers: Callable[[], ReaderPool],
+        lift_fences: Callable[[str, str], None],
+        wanted: CopyQueue,
+        cascaded: CascadeCopies,
+        notifications: NotificationWriter,
+        settings: SnapshotSettings,
+        states: Iterable[TableState],
+        *,
+        keeps_new_tables: bool,
+        goes_on_without: bool,
+    ) -> None:
+        """Continue `states`; `lift_fences` is called with a table whose rows are all copied again.
+
+        `wanted` has the tables that the stream wants copied again, `cascaded` those with rows that
+        foreign keys have changed. `notifications` tell how the copies go. With `keeps_new_tables`,
+        a table that the stream sees created needs no copy, and its state says so. With
+        `goes_on_without`, a table whose rows have no form in the envelope fails alone.
+        """
+        self._log = structlog.get_logger()
+        self._output = output
+        self._lift_fences = lift_fences
+        self._wanted = wanted
+        self._cascaded = cascaded
+        self._settings = settings
+        self._keeps_new_tables = keeps_new_tables
+        self._goes_on_without = goes_on_without
+        self._states = {state.key_part: state for state in states}
+        self.told = SnapshotNotifications(notifications, self._states)
+        self._copying = CopyScheduler(
+            output,
+            open_readers,
+            settings,
+            self._take_back,
+            self._begin,
+            self._go_on,
+            self._complete,
+            self._fail,
+            self._end_without_table,
+        )
+        self._copying.copies += [
+            self._copy(state) for state in self._states.values() if state.under_way
+        ]
+        self._last_report = output.seconds
+
+    @property
+    def wants_turn(self) -> bool:
+        """Whether there is something to write now."""
+        return self._copying.wants_turn
+
+    @property
+    def holds_stream(self) -> bool:
+        """Whether the stream must stop at its current position."""
+        return self._copying.holds_stream
+
+    @property
+    def patience_seconds(self) -> float:
+        """For how many seconds the copies can wait for the stream."""
+        return _BUSY_PATIENCE_SECONDS if self._copying.copies else _IDLE_PATIENCE_SECONDS
+
+    def state(self, database: str, table: str) -> TableState | None:
+        """Return the state of the copy of all rows of a table; None if there is none."""
+        return self._states.get(f"{database}.{table}")
+
+    def figures(self) -> Mapping[str, SnapshotMetrics]:
+        """Return the figures of the running copies, by table."""
+        now = self._output.seconds
+        return {copy.state.name: copy.figures(now) for copy in list(self._copying.copies)}
+
+    def cascaded(self) -> Mapping[str, float]:
+        """Return for how many seconds rows that foreign keys have changed wait, by table.
+
+        Their copies have not begun. Any thread may ask.
+        """
+        now = self._output.seconds
+        waiting = self._cascaded.waiting()
+        return {f"{database}.{table}": now - since for (database, table), since in waiting.items()}
+
+    def failed(self) -> Mapping[str, str]:
+        """Return the errors of the copies that failed, by table; any thread may ask."""
+        return {
+            state.name: state.error
+            for state in list(self._states.values())
+            if state.phase == "failed"
+        }
+
+    def copy(
+        self,
+        database: str,
+        table: str,
+        reason: str,
+        *,
+        request: int = NO_REQUEST,
+        where: str = "",
+        keys: Sequence[str] = (),
+        snapshot: str | None = None,
+        surrogate_key: str = "",
+        together: str = "",
+    ) -> None:
+        """Copy a table from the beginning; consumers drop the rows that they have of it.
+
+        If a user asked for the copy, they drop them when the table was found. With `where`, only
+        rows that meet it are copied, over those of the consumers; then they drop the rows with
+        `keys` that the table does not have. The copy belongs to `snapshot`, an id of `told`; with
+        None, it is one of its own. The rows are read in the order of `surrogate_key`, if there is
+        one, else in that of the key; those of tables with the same text `together` are read at one
+        position, where the stream waits.
+        """
+        if snapshot is None:
+            snapshot = self.told.start([(database, table)], initial=False)
+        fresh = TableState(
+            database, table, reason=reason, request=request, where=where, keys=list(keys)
+        )
+        fresh.snapshot, fresh.surrogate_key = snapshot, surrogate_key
+        fresh.together = together
+        known = self._states.get(fresh.key_part)
+        if request == NO_REQUEST:
+            # The rows of consumers are taken back at once.
+            fresh.before = "failed"
+        elif known is not None:
+            fresh.replace(known)
+        if known is not None:
+            self._end(known)
+            if known.under_way:
+                # The user of that request still waits.
+                fresh.request = max(request, known.request)
+                self.told.end(known, SKIPPED)
+        self._states[fresh.key_part] = fresh
+        copy = self._copy(fresh)
+        # The user of an earlier request asked for a copy that had not begun either.
+        copy.takes_back = request != NO_REQUEST and not where
+        self._copying.copies.append(copy)
+        if not where and not copy.takes_back:
+            self._take_back(fresh)
+        self._output.put_state(fresh)
+        self._log.info("a table is to be copied", table=fresh.name, reason=reason)
+
+    def copy_all(self, tables: Sequence[tuple[str, str]], reason: str) -> None:
+        """Copy tables as one snapshot."""
+        snapshot = self.told.start(tables, initial=reason == AT_START)
+        for database, table in tables:
+            self.copy(database, table, reason, snapshot=snapshot)
+        self.told.settle()
+
+    def refuse(self, state: TableState, error: ConnectorError, status: str) -> None:
+        """Write that `error` ended a copy before it began; `status` is what is told."""
+        self._log.error("a copy failed", table=state.name, **fields(error))
+        self._output.put_state(state)
+        self.told.end(state, status)
+        known = self._states.get(state.key_part)
+        if known is None:
+            self._output.forget_state(state)
+        else:
+            self._output.put_state(known)
+
+    def stop(self, tables: Sequence[tuple[str, str]]) -> None:
+        """End the running copies of `tables`, or of all tables if there are none; they fail."""
+        stopped = [
+            copy
+            for copy in self._copying.copies
+            if not tables or (copy.state.database, copy.state.table) in tables
+        ]
+        for copy in stopped:
+            self._end_failed(copy, SourceRefused(codes.STOPPED))
+        self.told.abort([copy.state for copy in stopped], some=bool(tables))
+
+    def dismiss(self, database: str, table: str) -> None:
+        """Let a failed copy count as complete: somebody knows that consumers lack its rows."""
+        state = self.state(database, table)
+        if state is None or state.phase != "failed":
+            return
+        state.phase = "complete"
+        self._output.put_state(state)
+        self._log.info("a failed copy is dismissed", table=state.name, error=state.error)
+
+    def pause(self, *, paused: bool) -> None:
+        """Read no more rows while `paused`; what was read before is written."""
+        if paused != self._copying.paused:
+            self._copying.paused = paused
+            self._log.info("copying pauses" if paused else "copying goes on")
+            self.told.pause(paused=paused)
+
+    def forget(self, state: TableState) -> None:
+        """Drop the state of a table, and its copy."""
+        self._end(state)
+        if state.under_way:
+            self.told.end(state, SKIPPED)
+        self._states.pop(state.key_part, None)
+        self._output.forget_state(state)
+
+    def step(self) -> None:
+        """Handle what the stream did to tables, then copy."""
+        self._take_statements()
+        self._take_published()
+        for database, table, reason in self._wanted.take():
+            self.copy(database, table, reason)
+        if not self._cascaded.idle:
+            copying = _tables(self._copying.copies)
+            for database, table, where in self._cascaded.due(self._output.seconds, copying):
+                self.copy(database, table, "foreign keys have changed rows", where=where)
+        self._copying.step()
+        self.told.settle()
+        if self._output.seconds - self._last_report >= _REPORT_SECONDS:
+            self._report()
+
+    def close(self) -> None:
+        """Drop the chunks that were read, and close the connections."""
+        self._copying.stop_reading()
+
+    def _take_back(self, state: TableState) -> None:
+        """Write that all earlier rows of a table are gone, because all of it is copied again."""
+        self._output.put_rows_gone(state.database, state.table)
+        self._lift_fences(state.database, state.table)
+
+    def _begin(self, state: TableState) -> None:
+        """Drop the wish for rows that foreign keys changed before the copy of all rows began."""
+        self.told.begin(state)
+        table = state.database, state.table
+        others = [copy for copy in self._copying.copies if copy.state is not state]
+        if state.where or table in _tables(others):
+            return
+        if self._cascaded.met(table):
+            # Consumers have got rows from the stream that are gone since.
+            self._output.put_rows_gone(state.database, state.table)
+
+    def _go_on(self, copy: TableCopy, read: ChunkRead) -> None:
+        """Tell that a chunk of a table was written."""
+        if self.told.wanted:
+            self.told.go_on(copy.state, copy.told_keys(read))
+
+    def _copy(self, state: TableState) -> TableCopy:
+        return TableCopy(state, self._output.watch.table(state.name), self._settings)
+
+    def _end(self, state: TableState) -> None:
+        """Drop the running copy of the state, if there is one."""
+        for copy in self._copying.copies:
+            if copy.state is state:
+                self._copying.drop(copy)
+                self._copying.copies.remove(copy)
+                return
+
+    def _take_statements(self) -> None:
+        """Tell the copies what statements have done to tables."""
+        watch = self._output.watch
+        if not watch.statements:
+            return
+        statements, watch.statements = watch.statements, {}
+        for (database, table), kind in statements.items():
+            if kind is StatementKind.DROP_DATABASE:
+                gone = [state for state in self._states.values() if state.database == database]
+                watch.published -= {name for name in watch.published if name[0] == database}
+            elif kind.ends_tables:
+                watch.published.discard((database, table))
+                gone = [
+                    state
+                    for state in self._states.values()
+                    if (state.database, state.table) == (database, table)
+                ]
+            else:
+                gone = []
+                if kind is StatementKind.CREATE_TABLE and self._keeps_new_tables:
+                    self._keep_new(database, table)
+            for state in gone:
+                if state.under_way:
+                    self._log.info("the copy ends: the table is gone", table=state.name)
+                self.forget(state)
+
+    def _take_published(self) -> None:
+        """Copy tables that were hidden; if the account may not read them, the copy fails."""
+        published = self._output.watch.published
+        if self._keeps_new_tables:
+            for database, table in sorted(published):
+                if self.state(database, table) is None:
+                    self.copy(database, table, "rows of it came, but it was not to be seen")
+        published.clear()
+
+    def _keep_new(self, database: str, table: str) -> None:
+        if self.state(database, table) is None:
+            now = self._output.now_ms
+            state = TableState(database, table, "complete", "created", ended_at_ms=now)
+            self._states[state.key_part] = state
+            self._output.put_state(state)
+
+    def _fail(self, copy: TableCopy, error: Exception) -> None:
+        state = copy.state
+        kept_back = isinstance(error, TableFenced) or (
+            isinstance(error, DefiniteError)
+            and error.code.scope is not Scope.PROCESS
+            and self._goes_on_without
+        )
+        asked_for = state.request != NO_REQUEST
+        if state.where and not asked_for and isinstance(error, DefiniteError):
+            self._log.warning(
+                "rows cannot be copied by a condition; all rows of the table are copied",
+                table=state.name,
+                **fields(error),
+            )
+            self.forget(state)
+            self._cascaded.want_all(state.database, state.table)
+            return
+        if not isinstance(error, DefiniteError) or not (kept_back or asked_for):
+            raise error
+        self._end_failed(copy, error)
+        self.told.end(state, FAILED)
+
+    def _end_without_table(self, copy: TableCopy) -> None:
+        """End a copy whose name holds no table, and no statement in the log has dropped one."""
+        state = copy.state
+        self._log.info("the copy ends: the name holds no table", table=state.name)
+        self._output.put_rows_gone(state.database, state.table)
+        self.forget(state)
+
+    def _end_failed(self, copy: TableCopy, error: DefiniteError) -> None:
+        """Write that a copy has failed: for good, if consumers lack rows by that.
+
+        A request that has taken nothing back is over: who asked reads how it ended, and the copy
+        before it counts again.
+        """
+        state = copy.state
+        self._log.error("a copy failed", table=state.name, **fields(error))
+        self._end(state)
+        is_harmless = state.request != NO_REQUEST and (bool(state.where) or copy.takes_back)
+        state.phase = "failed"
+        state.keys = []
+        state.error = str(error)
+        state.ended_at_ms = self._output.now_ms
+        self._output.put_state(state)
+        if not is_harmless:
+            return
+        earlier = state.replaced(state.error)
+        if earlier is None:
+            self._states.pop(state.key_part, None)
+            self._output.forget_state(state)
+        else:
+            self._states[state.key_part] = earlier
+            self._output.put_state(earlier)
+
+    def _complete(self, copy: TableCopy) -> None:
+        state = copy.state
+        self._end(state)
+        self._cascaded.note_cost((state.database, state.table), copy.cost_seconds)
+        state.phase = "complete"
+        state.ended_at_ms = self._output.now_ms
+        state.ranges = []
+        self.told.end(state)
+        self._log.info(
+            "copied",
+            table=state.name,
+            rows=state.rows,
+            seconds=round((state.ended_at_ms - state.started_at_ms) / _MS, 1),
+        )
+
+    def _report(self) -> None:
+        self._last_report = self._output.seconds
+        for name, figures in self.figures().items():
+            if figures.rows:
+                self._log.info(
+                    "copying",
+                    table=name,
+                    rows=figures.rows,
+                    estimated_rows=figures.estimated_rows,
+                    rows_per_second=round(figures.rows_per_second),
+                    eta_seconds=None if figures.eta_seconds is None else round(figures.eta_seconds),
+                )
+
+
+def _tables(copies: Iterable[TableCopy]) -> set[tuple[str, str]]:
+    """Return the tables that are being copied."""
+    return {(copy.state.database, copy.state.table) for copy in copies}

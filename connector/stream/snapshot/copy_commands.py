@@ -1,0 +1,333 @@
+"""What a user asks for becomes copies: by `binlog-connector snapshot`, or by a signal of Debezium.
+
+The handlers of requests and of signals run in the pipeline. `execute-snapshot` with its
+`additional-conditions` does what `binlog-connector snapshot` asks for.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+
+from connector.foundation.errors import (
+    ConfigError,
+    RequestRefused,
+    SourceRefused,
+    pipeline_settings,
+    requests,
+    table_rows,
+)
+from connector.foundation.errors import copies as codes
+from connector.stream.changes.signal_table import SignalTable
+from connector.stream.commands.requests import arguments_of, short_text, table_name
+from connector.stream.snapshot.keyset import KEYS_CHARACTERS_MAX, KEYS_MAX
+from connector.stream.snapshot.notifications import FAILED, UNKNOWN
+from connector.stream.snapshot.table_plan import require_condition
+from connector.stream.snapshot.table_state import TableState
+from connector.stream.source.condition_limits import CHARACTERS_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from connector.binlog.table_filter import TableFilter
+    from connector.foundation.errors import DefiniteError
+    from connector.foundation.settings.sections import Settings
+    from connector.stream.commands.signals import Signal, SignalHandler
+    from connector.stream.snapshot.copies import Copies
+
+
+# The command that says that nobody waits for the rows of failed copies.
+DISMISSAL: Final = "dismiss-copies"
+
+# Halves of surrogate pairs cannot be stored.
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class CopyCommand:
+    """Tables to copy in the same way: each once, rows that meet `where`, and without `keys`."""
+
+    tables: list[tuple[str, str]]
+    where: str
+    keys: list[str]
+    surrogate_key: str = ""  # the column to read by; "" means the key
+
+    @classmethod
+    def read(cls, request: Mapping[str, Any]) -> CopyCommand:
+        """Read `{"tables": [[database, table], …], "where": …, "keys": […]}`.
+
+        If one of the tables is no name, nothing is done. Raises RequestRefused for another form.
+        """
+        arguments = arguments_of(request, "tables", "where", "keys")
+        where = arguments.get("where", "")
+        listed = arguments.get("tables")
+        if not isinstance(where, str) or len(where) > CHARACTERS_MAX or _SURROGATE.search(where):
+            raise RequestRefused(requests.WHERE_NOT_TEXT, limit=CHARACTERS_MAX)
+        tables = table_names(listed)
+        keys = _keys(arguments.get("keys", []))
+        if keys and (not where or len(tables) != 1):
+            raise RequestRefused(requests.KEYS_ALONE)
+        return cls(tables, where, keys)
+
+    def refusal(self) -> ConfigError | None:
+        """Return why the condition is none for any table; None if it may be one."""
+        try:
+            if self.where:
+                require_condition(self.where)
+        except ConfigError as error:
+            return error
+        return None
+
+
+def request_copy(
+    copies: Copies, tables: TableFilter, offset: int, request: Mapping[str, Any]
+) -> None:
+    """Carry out a request; raises RequestRefused for one of another form."""
+    start_copies(copies, tables, offset, [CopyCommand.read(request)], "request")
+
+
+def request_dismissal(copies: Copies, offset: int, request: Mapping[str, Any]) -> None:
+    """Dismiss the failed copies of tables; raises RequestRefused for another form."""
+    del offset
+    for database, table in table_names(arguments_of(request, "tables").get("tables")):
+        copies.dismiss(database, table)
+
+
+def start_copies(
+    copies: Copies,
+    tables: TableFilter,
+    offset: int,
+    orders: Sequence[CopyCommand],
+    noun: str,
+    id_: str = "",
+    *,
+    together: bool = False,
+) -> None:
+    """Copy the tables of `orders` as one snapshot, for which the notifications have `id_`.
+
+    The copy of a table that is not in the followed `tables` fails: they may have changed since the
+    request. If the condition is none, all copies fail. `noun` is what the log calls the request.
+    With `together`, the stream waits while all tables are copied at one position.
+    """
+    asked = f"{noun} {offset}"
+    tables_of = [table for each in orders for table in each.tables]
+    snapshot = copies.told.start(tables_of, id_, initial=together)
+    group = uuid.uuid4().hex if together else ""
+    for order in orders:
+        refused = order.refusal()
+        for database, table in order.tables:
+            name, where = f"{database}.{table}", order.where
+            failed: DefiniteError
+            if not tables.follows(database, table):
+                failed, status = SourceRefused(codes.COPY_NOT_FOLLOWED, table=name), UNKNOWN
+            elif refused is not None:
+                failed, status = ConfigError(table_rows.IN_COPY, table=name, why=refused), FAILED
+            else:
+                copies.copy(
+                    database,
+                    table,
+                    asked,
+                    request=offset,
+                    where=where,
+                    keys=order.keys,
+                    snapshot=snapshot,
+                    surrogate_key=order.surrogate_key,
+                    together=group,
+                )
+                continue
+            state = TableState(database, table, "failed", asked, offset, where, error=str(failed))
+            state.snapshot, state.together = snapshot, group
+            copies.refuse(state, failed, status)
+    copies.told.settle()
+
+
+def table_names(listed: object) -> list[tuple[str, str]]:
+    """Return the tables of a list of pairs, each once; raises RequestRefused for another form."""
+    if not isinstance(listed, list) or not all(
+        isinstance(names, list) and len(names) == len(("database", "table")) for names in listed
+    ):
+        raise RequestRefused(requests.TABLES_NOT_PAIRS)
+    return list(dict.fromkeys(table_name(*names) for names in listed))
+
+
+def _keys(listed: object) -> list[str]:
+    """Return the keys of a request; raises RequestRefused for another list, or a long one.
+
+    Only the table says later whether a text is a key.
+    """
+    if isinstance(listed, list) and len(listed) <= KEYS_MAX:
+        texts = [each for each in listed if isinstance(each, str)]
+        is_short = sum(map(len, texts)) <= KEYS_CHARACTERS_MAX
+        if len(texts) == len(listed) and is_short and not _SURROGATE.search("".join(texts)):
+            return texts
+    raise RequestRefused(requests.KEYS_NOT_TEXTS, keys=KEYS_MAX, characters=KEYS_CHARACTERS_MAX)
+
+
+_TABLES = "data-collections"
+_CONDITIONS = "additional-conditions"
+_SURROGATE_KEY = "surrogate-key"
+_INCREMENTAL = "INCREMENTAL"
+_BLOCKING = "BLOCKING"
+_COLUMN_CHARACTERS_MAX = 64
+# Characters of regular expressions that names of tables hardly have.
+_EXPRESSION = re.compile(r"[\[\]*+?()|^\\{}]")
+
+
+def signal_rows(settings: Settings, tables: TableFilter) -> SignalTable | None:
+    """Return what takes signals from a table; raises ConfigError if the table is not followed."""
+    name = settings.signals.table
+    if name is None:
+        return None
+    database, _, table = name.partition(".")
+    if not tables.follows(database, table):
+        raise ConfigError(pipeline_settings.SIGNALS_NOT_FOLLOWED, table=name)
+    return SignalTable(database, table)
+
+
+class SnapshotSignals:
+    """Starts, ends and pauses the copies of a pipeline."""
+
+    def __init__(self, copies: Copies, tables: TableFilter) -> None:
+        """Copy followed `tables` by `copies`."""
+        self._copies = copies
+        self._tables = tables
+
+    @property
+    def handlers(self) -> dict[str, SignalHandler]:
+        """What does each signal; all raise RequestRefused for data that they cannot mean."""
+        return {
+            "execute-snapshot": self.execute,
+            "stop-snapshot": self.stop,
+            "pause-snapshot": self.pause,
+            "resume-snapshot": self.resume,
+            "log": self.log,
+        }
+
+    def execute(self, signal: Signal) -> None:
+        """Copy the tables of a signal."""
+        orders = copy_commands(signal.data)
+        together = _type(signal.data) == _BLOCKING
+        start_copies(
+            self._copies,
+            self._tables,
+            signal.offset,
+            orders,
+            "signal",
+            signal.id,
+            together=together,
+        )
+
+    def stop(self, signal: Signal) -> None:
+        """End the copies of the tables of a signal; of all tables if it names none."""
+        self._copies.stop(stopped_tables(signal.data))
+
+    def pause(self, signal: Signal) -> None:
+        """Read no more rows until `resume`, or a restart."""
+        _arguments(signal.data)
+        self._copies.pause(paused=True)
+
+    def resume(self, signal: Signal) -> None:
+        """Go on reading rows."""
+        _arguments(signal.data)
+        self._copies.pause(paused=False)
+
+    def log(self, signal: Signal) -> None:
+        """Write the message of a signal to the log; `{}` stands for the signal's offset."""
+        structlog.get_logger().info("a message", said=message_of(signal.data, signal.offset))
+
+
+def message_of(data: Mapping[str, Any], offset: int) -> str:
+    """Return the message of `log` as one short line; raises RequestRefused without one."""
+    message = arguments_of(data, "message").get("message")
+    if not isinstance(message, str):
+        raise RequestRefused(requests.NO_MESSAGE)
+    return short_text(message.replace("{}", str(offset)))
+
+
+def copy_commands(data: Mapping[str, Any]) -> list[CopyCommand]:
+    """Return the orders of `execute-snapshot`, one for each way to copy its tables.
+
+    Raises RequestRefused for data that it cannot mean.
+    """
+    arguments = _arguments(
+        data, _TABLES, _CONDITIONS, _SURROGATE_KEY, types=(_INCREMENTAL, _BLOCKING)
+    )
+    tables = _names(arguments.get(_TABLES))
+    if not tables:
+        raise RequestRefused(requests.DATA_COLLECTIONS)
+    every = _column(arguments.get(_SURROGATE_KEY))
+    conditions = _conditions(arguments.get(_CONDITIONS) or [])
+    ways: dict[tuple[str, str], list[list[str]]] = {}
+    for table in tables:
+        where, key = conditions.get(table, ("", ""))
+        ways.setdefault((where, key or every), []).append([*table])
+    return [
+        replace(CopyCommand.read({"tables": listed, "where": where}), surrogate_key=key)
+        for (where, key), listed in ways.items()
+    ]
+
+
+def stopped_tables(data: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the tables of `stop-snapshot`, none for all; raises as `copy_orders`."""
+    return _names(_arguments(data, _TABLES).get(_TABLES) or [])
+
+
+def _arguments(
+    data: Mapping[str, Any], *known: str, types: tuple[str, ...] = (_INCREMENTAL,)
+) -> dict[str, Any]:
+    """Return the data of a signal about copies.
+
+    Raises RequestRefused for other keys than `known`, and for copies of other `types`.
+    """
+    arguments = arguments_of(data, "type", *known)
+    if _type(data) not in types:
+        raise RequestRefused(requests.SNAPSHOT_TYPE, type=short_text(data["type"]), known=types)
+    return arguments
+
+
+def _type(data: Mapping[str, Any]) -> str:
+    """Return the type of a snapshot in capitals; "" if it is no text."""
+    kind = data.get("type", _INCREMENTAL)
+    return kind.upper() if isinstance(kind, str) else ""
+
+
+def _names(listed: object) -> list[tuple[str, str]]:
+    """Return the tables of a list of `database.table`, each once."""
+    if not isinstance(listed, list):
+        raise RequestRefused(requests.DATA_COLLECTIONS)
+    return list(dict.fromkeys(map(_name, listed)))
+
+
+def _name(text: object) -> tuple[str, str]:
+    """Return a table of a signal; a dot may be escaped, as in a regular expression."""
+    plain = text.replace("\\.", ".") if isinstance(text, str) else ""
+    database, _, table = plain.partition(".")
+    if not (database and table) or _EXPRESSION.search(plain):
+        raise RequestRefused(requests.DATA_COLLECTIONS)
+    return table_name(database, table)
+
+
+def _conditions(listed: object) -> dict[tuple[str, str], tuple[str, str]]:
+    """Return the filters and the surrogate keys of a signal by their tables."""
+    found: dict[tuple[str, str], tuple[str, str]] = {}
+    if not isinstance(listed, list):
+        raise RequestRefused(requests.ADDITIONAL_CONDITIONS)
+    for each in listed:
+        if not isinstance(each, dict) or not isinstance(each.get("filter"), str):
+            raise RequestRefused(requests.ADDITIONAL_CONDITIONS)
+        arguments_of(each, "data-collection", "filter", _SURROGATE_KEY)
+        table = _name(each.get("data-collection"))
+        found[table] = (each["filter"], _column(each.get(_SURROGATE_KEY)))
+    return found
+
+
+def _column(name: object) -> str:
+    """Return the name of a column, "" without one."""
+    text = "" if name is None else name
+    if not isinstance(text, str) or len(text) > _COLUMN_CHARACTERS_MAX or not text.isprintable():
+        raise RequestRefused(requests.SURROGATE_KEY)
+    return text

@@ -1,0 +1,132 @@
+"""At the start of a pipeline, its copies: states of earlier runs, and tables of the source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from connector.foundation.errors import copies as codes
+from connector.foundation.errors import kafka, line
+from connector.stream.snapshot.copies import Copies
+from connector.stream.snapshot.reader_pool import ReaderPool
+from connector.stream.snapshot.table_plan import followed_tables
+from connector.stream.snapshot.table_state import AT_START, TableState, snapshot_topic
+from connector.stream.source.select_session import SelectSession
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from connector.binlog.table_filter import TableFilter
+    from connector.foundation.settings.sections import Settings, SnapshotSettings, SourceSettings
+    from connector.replication.start_point import ServerIdentity
+    from connector.stream.envelope.debezium.profile import DebeziumProfile
+    from connector.stream.snapshot.copy_backlog import CascadeCopies, CopyQueue, LostTopics
+    from connector.stream.snapshot.copy_output import CopyOutput
+    from connector.stream.snapshot.notifications import NotificationWriter
+    from connector.stream.source.server_selection import CheckedSource
+
+_START = "snapshot"
+_STOP = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyPeers:
+    """The functions that read the source for copies."""
+
+    select: Callable[[SourceSettings], SelectSession]
+    read: Callable[
+        [SourceSettings, SnapshotSettings, ServerIdentity, DebeziumProfile | None], ReaderPool
+    ]
+
+
+COPY_PEERS = CopyPeers(SelectSession, ReaderPool)
+
+
+def open_copies(
+    settings: Settings,
+    source: CheckedSource,
+    recovered: Mapping[str, bytes],
+    tables: TableFilter,
+    output: CopyOutput,
+    peers: CopyPeers,
+    lift_fences: Callable[[str, str], None],
+    wanted: CopyQueue,
+    cascaded: CascadeCopies,
+    notifications: NotificationWriter,
+    topics: LostTopics,
+) -> Copies:
+    """Return the copies of a pipeline, which continue after `recovered` on `source`.
+
+    `lift_fences` is called with a table whose rows are all copied again; `wanted` has the tables
+    that the stream wants copied again, `cascaded` those with rows that foreign keys have changed.
+    `notifications` tell how the copies go.
+
+    With `source.start = "snapshot"`, tables without a state are copied, too, and in any case those
+    whose rows are gone from their `topics`. The records that this function writes are part of the
+    first commit. Raises SourceUnavailable or SourceRefused,
+    DecodeError for states of another version, and the errors of writing.
+    """
+    log = structlog.get_logger()
+    states = copy_states(settings, recovered)
+    over = [
+        state
+        for state in states
+        if not tables.follows(state.database, state.table) or (state.where and not state.under_way)
+    ]
+    for state in over:
+        # If the table were followed again later, changes in between would be missing.
+        output.forget_state(state)
+    kept = [state for state in states if state not in over]
+    for state in kept:
+        if state.phase == "failed":
+            log.error("the copy of a table has failed", table=state.name, error=state.error)
+    copies = Copies(
+        output,
+        lambda: peers.read(source.settings, settings.snapshot, source.identity, output.debezium),
+        lift_fences,
+        wanted,
+        cascaded,
+        notifications,
+        settings.snapshot,
+        kept,
+        keeps_new_tables=settings.source.start == _START,
+        goes_on_without=settings.quarantine.policy != _STOP,
+    )
+    begins = settings.source.start == _START
+    found: list[tuple[str, str]] = []
+    if begins or topics.any_lost(tables):
+        with peers.select(source.settings) as session:
+            found = followed_tables(session, tables)
+    if begins and not found:
+        log.warning(**line(codes.NONE_FOLLOWED_YET), tables=settings.source.tables)
+    elif begins:
+        for pattern in tables.unmatched_names(found):
+            log.warning(**line(codes.NAME_MATCHES_NONE, pattern=pattern))
+    fresh = [name for name in found if begins and copies.state(*name) is None]
+    _copy_lost(copies, topics, [name for name in found if name not in fresh])
+    if fresh:
+        copies.copy_all(fresh, AT_START)
+    else:
+        copies.told.skip()
+    return copies
+
+
+def _copy_lost(copies: Copies, topics: LostTopics, tables: Iterable[tuple[str, str]]) -> None:
+    """Copy the tables whose rows are gone from their topics."""
+    for name in tables:
+        topic = topics.lost_topic(*name)
+        if topic:
+            facts = {"topic": topic, "table": ".".join(name)}
+            structlog.get_logger().warning(**line(kafka.ROWS_DELETED, **facts))
+            copies.copy(*name, "its topic was deleted")
+
+
+def copy_states(settings: Settings, recovered: Mapping[str, bytes]) -> list[TableState]:
+    """Return the states in `recovered`; raises DecodeError for other versions."""
+    topic = snapshot_topic(settings.kafka.topic_prefix)
+    return [
+        TableState.decode(value, f"{topic}, key {settings.name}/{key},")
+        for key, value in recovered.items()
+    ]

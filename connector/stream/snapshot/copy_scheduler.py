@@ -1,0 +1,400 @@
+"""The schedule of copies: which rows to read next, and which of the read rows to write.
+
+In its turns, between two source transactions, it opens windows, gives chunks to readers, and writes
+those that the stream has caught up with. If both have work to do, it shares the time with the
+stream.
+"""
+
+from __future__ import annotations
+
+from queue import Empty
+from typing import TYPE_CHECKING
+
+import structlog
+
+from connector.foundation.errors import (
+    RecordTooLarge,
+    SourceRefused,
+    TopicRefused,
+    UnsupportedChange,
+    copies,
+    fields,
+)
+from connector.stream.envelope.key_windows import KEYS_MAX
+from connector.stream.snapshot.keyset import listed_keys
+from connector.stream.snapshot.reader_jobs import (
+    ChunkJob,
+    ChunkRead,
+    JobFailure,
+    KeysJob,
+    KeysRead,
+    PassChunk,
+    PassJob,
+    PassOpened,
+    PassReady,
+    PlanJob,
+    TableBusy,
+    TableChanged,
+    TablePlan,
+)
+from connector.stream.snapshot.table_copy import TablePass
+from connector.stream.snapshot.table_state import NO_REQUEST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from connector.foundation.errors import ConnectorError
+    from connector.foundation.settings.sections import SnapshotSettings
+    from connector.stream.snapshot.copy_output import CopyOutput
+    from connector.stream.snapshot.reader_jobs import Result
+    from connector.stream.snapshot.reader_pool import ReaderPool
+    from connector.stream.snapshot.table_copy import TableCopy
+    from connector.stream.snapshot.table_state import TableState
+    from connector.stream.snapshot.watermark import LogPosition
+
+# How many times in a row a table may differ from what the log says.
+_CHANGES_MAX = 5
+
+
+class CopyScheduler:
+    """The running copies: the first of `copies` are worked on."""
+
+    def __init__(
+        self,
+        output: CopyOutput,
+        open_readers: Callable[[], ReaderPool],
+        settings: SnapshotSettings,
+        take_back: Callable[[TableState], None],
+        begins: Callable[[TableState], None],
+        goes_on: Callable[[TableCopy, ChunkRead], None],
+        completed: Callable[[TableCopy], None],
+        failed: Callable[[TableCopy, Exception], None],
+        without_table: Callable[[TableCopy], None],
+    ) -> None:
+        """Write to `output`; `completed` and `failed` are called to end a copy.
+
+        `without_table` ends a copy that no user asked for, if no table has its name.
+
+        `take_back` is called before the rows of a copy that replaces all earlier rows, `begins`
+        before a copy reads the first of its rows, `goes_on` when a chunk with rows was written.
+        """
+        self.copies: list[TableCopy] = []
+        # Whether readers get no more jobs.
+        self.paused = False
+        self._log = structlog.get_logger()
+        self._output = output
+        self._open_readers = open_readers
+        self._settings = settings
+        self._take_back = take_back
+        self._begins = begins
+        self._goes_on = goes_on
+        self._completed = completed
+        self._failed = failed
+        self._without_table = without_table
+        self._readers: ReaderPool | None = None
+        self._read: list[ChunkRead | KeysRead] = []
+        self._unread = 0
+        self._pass: TablePass | None = None
+        self._not_before = 0.0  # the stream has its turn until then
+        self._seen: LogPosition | None = None
+
+    @property
+    def wants_turn(self) -> bool:
+        """Whether there is something to write now."""
+        if self._pass is not None and self._pass.is_approaching:
+            return True
+        if not self._read or self._output.seconds < self._not_before:
+            return False
+        position = self._output.position
+        return position is not None and any(result.end <= position for result in self._read)
+
+    @property
+    def holds_stream(self) -> bool:
+        """Whether the stream must stop at its current position."""
+        return self._pass is not None and self._pass.holds_stream
+
+    def step(self) -> None:
+        """Write the chunks that may be written, and ask for more."""
+        if not self.copies:
+            self.stop_reading()
+            return
+        self._take_results()
+        self._write()
+        self._step_pass()
+        self._ask()
+
+    def drop(self, copy: TableCopy) -> None:
+        """Drop the chunks of a copy that are being read or not yet written.
+
+        Tables that are read at once with it are read again with it, too.
+        """
+        dropped = [copy]
+        if self._pass is not None and copy in self._pass.copies:
+            dropped = self._pass.copies
+            self._pass.give_up()
+            self._pass = None
+        numbers = {each.number for each in dropped}
+        self._read = [result for result in self._read if result.job.copy not in numbers]
+        for each in dropped:
+            if self._readers is not None:
+                self._readers.cancel(each.number)
+            each.drop()
+
+    def stop_reading(self) -> None:
+        """Give up what was read, and end the connections."""
+        readers, self._readers = self._readers, None
+        if readers is not None:
+            readers.close()
+        self._read.clear()
+        self._unread = 0
+        self._pass = None
+
+    def _take_results(self) -> None:
+        readers = self._readers
+        if readers is None:
+            return
+        while True:
+            try:
+                result = readers.results.get_nowait()
+            except Empty:
+                return
+            if isinstance(result.job, (ChunkJob, KeysJob)):
+                self._unread -= 1
+            copy = next((copy for copy in self.copies if copy.number == result.job.copy), None)
+            if copy is not None:
+                if isinstance(result, (ChunkRead, KeysRead, PassOpened)):
+                    for each in self._together(copy):
+                        each.go_on()
+                self._take(copy, result)
+            elif isinstance(result, (PassReady, PassChunk)):
+                readers.go_on()
+
+    def _take(self, copy: TableCopy, result: Result) -> None:
+        if isinstance(result, ChunkRead):
+            copy.read(result)
+            self._read.append(result)
+        elif isinstance(result, KeysRead):
+            self._read.append(result)
+        elif isinstance(result, TablePlan):
+            self._take_plan(copy, result)
+        elif isinstance(result, TableChanged):
+            self._take_change(copy, result)
+        elif isinstance(result, JobFailure):
+            for each in self._together(copy) if isinstance(result.job, PassJob) else [copy]:
+                self._failed(each, result.error)
+        elif isinstance(result, TableBusy):
+            self._put_off(copy, result.error)
+        elif self._pass is not None and copy in self._pass.copies:
+            self._pass.take(result)
+
+    def _put_off(self, copy: TableCopy, error: ConnectorError) -> None:
+        """Go on with other tables, and try again later."""
+        together = [copy]
+        if self._pass is not None and copy in self._pass.copies:
+            together = self._pass.copies
+        self.drop(copy)
+        for each in together:
+            self._log.warning(
+                "a table cannot be read now; trying again",
+                table=each.state.name,
+                **fields(error),
+                retry_in_seconds=round(each.put_off(error, self._output.seconds)),
+            )
+
+    def _take_plan(self, copy: TableCopy, planned: TablePlan) -> None:
+        state = copy.state
+        if state.where and not planned.table.key_columns:
+            self._failed(copy, SourceRefused(copies.NO_KEY, table=state.name))
+            return
+        try:
+            if state.keys:
+                copy.listed = listed_keys(planned.table, state.keys, self._output.debezium)
+        except SourceRefused as error:
+            self._failed(copy, error)
+            return
+        if copy.takes_back:
+            copy.takes_back = False
+            try:
+                self._take_back(state)
+            except UnsupportedChange as error:
+                self._failed(copy, error)
+                return
+        key = [column.declared for column in planned.table.order_columns] if planned.ranges else []
+        if state.phase != "copying" or not key or state.key != key:
+            if state.rows and not state.where:
+                # The written rows have other keys, or were read in another order of them.
+                self._output.put_rows_gone(state.database, state.table)
+            self._begins(state)
+            state.phase = "copying"
+            state.key = key
+            state.ranges = planned.ranges
+            state.rows = state.kept_back = 0
+            state.started_at_ms = self._output.now_ms
+        # The number of rows that a condition selects is not known before they are read.
+        state.estimated_rows = 0 if state.where else planned.estimated_rows
+        copy.plan(planned)
+        self._output.put_state(state)
+
+    def _take_change(self, copy: TableCopy, changed: TableChanged) -> None:
+        self.drop(copy)
+        copy.changed += 1
+        if changed.is_gone:
+            copy.gone_at, copy.gone_error = changed.end, changed.error
+            copy.is_absent = changed.is_absent
+        elif copy.changed > _CHANGES_MAX:
+            changes = SourceRefused(copies.CHANGES, table=copy.state.name, why=changed.error)
+            self._failed(copy, changes)
+
+    def _write(self) -> None:
+        """Write the chunks that the stream has caught up with, in its share of the time."""
+        output = self._output
+        position = output.position
+        started = output.seconds
+        moved, self._seen = position != self._seen, position
+        if position is None or (moved and started < self._not_before):
+            return
+        for result in [result for result in self._read if result.end <= position]:
+            copy = next((copy for copy in self.copies if copy.number == result.job.copy), None)
+            if copy is None:
+                # Dropped in this turn, with a chunk before it.
+                continue
+            self._read.remove(result)
+            if copy.watched.changes != result.job.changes:
+                self.drop(copy)
+                continue
+            try:
+                self._put(copy, result)
+            except (UnsupportedChange, RecordTooLarge, TopicRefused) as error:
+                self._failed(copy, error)
+                continue
+            if copy.is_over:
+                self._completed(copy)
+            output.put_state(copy.state)
+        ended = output.seconds
+        self._not_before = ended + (ended - started)
+
+    def _put(self, copy: TableCopy, result: ChunkRead | KeysRead) -> None:
+        """Write the rows of a chunk, or take back those that are gone.
+
+        What the stream has written since the window opened is left out. Raises as
+        `CopyOutput.put_chunk` does.
+        """
+        output = self._output
+        touched = copy.watched.touched_since(result.job.window)
+        if isinstance(result, ChunkRead):
+            started = output.seconds
+            rows, kept_back = output.put_chunk(result.chunk, touched, result.read_us)
+            copy.written(result, rows, kept_back, output.seconds)
+            copy.cost_seconds += result.seconds + output.seconds - started
+            if result.chunk.count:
+                self._goes_on(copy, result)
+            return
+        keys = dict.fromkeys(key.record_key for key in result.job.keys)
+        gone = [key for key in keys if key not in result.found and key not in touched]
+        rows = output.put_taken_back(result.job.table.schema, gone, result.read_us)
+        copy.taken_back(result)
+        self._log.info("rows were taken back", table=copy.state.name, rows=rows, keys=len(keys))
+
+    def _step_pass(self) -> None:
+        table_pass = self._pass
+        if table_pass is None:
+            return
+        try:
+            outcome = table_pass.step()
+        except (UnsupportedChange, RecordTooLarge, TopicRefused) as error:
+            for copy in table_pass.copies:
+                self._failed(copy, error)
+            return
+        if outcome == "in vain":
+            self.drop(table_pass.copies[0])
+        elif outcome == "complete":
+            self._pass = None
+            for copy in table_pass.copies:
+                copy.cost_seconds += self._output.seconds - table_pass.opened_at
+                self._completed(copy)
+                self._output.put_state(copy.state)
+
+    def _ask(self) -> None:
+        """Give the readers their next jobs."""
+        if self.paused:
+            return
+        output = self._output
+        if self._readers is None and self.copies:
+            self._readers = self._open_readers()
+        readers = self._readers
+        position = output.position
+        for copy in self._worked_on():
+            assert readers is not None
+            planned = copy.planned
+            if copy.gone_at is not None:
+                if position is None or position < copy.gone_at:
+                    continue
+                self._look_again(copy)
+            elif planned is None:
+                if not copy.is_asked:
+                    copy.is_asked = True
+                    copy.asked_at = copy.watched.changes
+                    state = copy.state
+                    job = PlanJob(
+                        copy.number,
+                        state.database,
+                        state.table,
+                        state.where,
+                        where_is_own=state.request == NO_REQUEST,
+                        with_maximum=bool(state.snapshot),
+                        surrogate_key=state.surrogate_key,
+                        at_once=bool(state.together),
+                    )
+                    readers.submit(job)
+            elif position is not None and position >= planned.end:
+                # Before that position, a window would collect the keys of everything that the
+                # stream has to catch up with.
+                # catch up with.
+                self._ask_for_rows(copy, readers)
+
+    def _look_again(self, copy: TableCopy) -> None:
+        """Go on after the log up to the moment at which the server showed no such table."""
+        if copy.watched.changes != copy.asked_at:
+            # It was dropped and created again since.
+            copy.gone_at = None
+        elif copy.is_absent and copy.state.request == NO_REQUEST:
+            self._without_table(copy)
+        else:
+            # No statement has dropped it: it exists, but the account does not see it, or somebody
+            # asked for what is no table.
+            assert copy.gone_error is not None
+            self._failed(copy, copy.gone_error)
+
+    def _together(self, copy: TableCopy) -> list[TableCopy]:
+        """Return the copies that are made at one position with this one, which is among them."""
+        name = copy.state.together
+        return [
+            each for each in self.copies if each is copy or (name and each.state.together == name)
+        ]
+
+    def _worked_on(self) -> list[TableCopy]:
+        """Return the first copies that need not wait, and those made together with them."""
+        found: dict[int, TableCopy] = {}
+        ready = [copy for copy in self.copies if copy.not_before <= self._output.seconds]
+        for copy in ready[: self._settings.connections + 1]:
+            found |= {each.number: each for each in self._together(copy) if each in ready}
+        return list(found.values())
+
+    def _ask_for_rows(self, copy: TableCopy, readers: ReaderPool) -> None:
+        if copy.watched.key_count > KEYS_MAX:
+            self.drop(copy)
+        elif not copy.state.ranges:
+            position, copies = self._output.position, self._together(copy)
+            are_planned = position is not None and all(
+                each.planned is not None and position >= each.planned.end for each in copies
+            )
+            if are_planned and self._pass is None:
+                bytes_max = self._settings.chunk_bytes_max
+                self._pass = TablePass(copies, self._output, readers, bytes_max)
+        else:
+            while self._unread + len(self._read) <= self._settings.connections:
+                job = copy.next_job(self._output)
+                if job is None:
+                    break
+                readers.submit(job)
+                self._unread += 1

@@ -1,0 +1,101 @@
+"""Reads tables at one position of the log, each by one SELECT.
+
+Tables without an order of rows need it, and a user may ask for it (BLOCKING). Their rows can be
+written only while the stream is at that position: without a key, consumers could not know which
+rows are outdated. So the stream waits there until they are all written.
+
+*MariaDB* says which position its snapshot has. *MySQL* does not, so tables are locked against
+writers for a moment, in which the snapshot is taken and the log's end is read. *Engines without
+snapshots*: the lock stays as long as the rows are read.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from connector.foundation.errors import SourceUnavailable, copies
+from connector.replication.server.server_errors import LOCK_WAIT_TIMEOUT
+from connector.stream.snapshot.keyset import select_rows
+from connector.stream.snapshot.reader_jobs import (
+    PassChunk,
+    PassJob,
+    PassOpened,
+    PassReady,
+    Result,
+    TableBusy,
+)
+from connector.stream.snapshot.watermark import LogPosition, log_end, open_snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+    from threading import Event
+
+    from connector.stream.envelope.debezium.profile import DebeziumProfile
+    from connector.stream.source.select_session import SelectSession
+
+# While the stream and Kafka are busy, the server waits with the rows.
+_WRITE_SECONDS = 7 * 24 * 3600
+_NS_PER_US = 1000
+
+
+def read_pass(
+    session: SelectSession,
+    open_session: Callable[[], AbstractContextManager[SelectSession]],
+    job: PassJob,
+    closing: Event,
+    debezium: DebeziumProfile | None = None,
+) -> Iterator[Result]:
+    """Yield `PassReady`, then `PassOpened` and each `PassChunk`, or `TableBusy`.
+
+    After `PassReady` the stream stands still, until `PassOpened` or `TableBusy`. Unless all rows
+    are taken, the session cannot be used again. The rows have the form `debezium`, if there is one.
+    Raises the errors of the session.
+    """
+    session.query(f"SET SESSION net_write_timeout = {_WRITE_SECONDS}")
+    mariadb = session.identity.flavour == "mariadb"
+    if mariadb:
+        # Between two tables, the transaction waits until the rows are written.
+        session.query("SET SESSION idle_transaction_timeout = 0")
+    yield PassReady(job)
+    read_us = time.time_ns() // _NS_PER_US
+    if not all(part.transactional for part in job.parts):
+        if not _lock(session, job):
+            yield TableBusy(job, SourceUnavailable(copies.NOT_LOCKED, table=job.names))
+            return
+        position = log_end(session)
+    elif mariadb:
+        position = open_snapshot(session, log_end(session), closing)
+    else:
+        with open_session() as locking:
+            if not _lock(locking, job):
+                yield TableBusy(job, SourceUnavailable(copies.NOT_LOCKED, table=job.names))
+                return
+            position = _snapshot_at(session, locking)
+    yield PassOpened(job, position, read_us)
+    for part in job.parts:
+        writer = part.table.writer(debezium)
+        sql = select_rows(part.table, (), part.where)
+        for chunk, is_last in session.read_chunks(sql, writer, job.bytes_max):
+            yield PassChunk(job, part, chunk, is_last)
+    session.query("COMMIT")
+    session.query("UNLOCK TABLES")
+
+
+def _snapshot_at(session: SelectSession, locking: SelectSession) -> LogPosition:
+    """Take a snapshot while no session writes; return its position in the log."""
+    session.query("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+    return log_end(locking)
+
+
+def _lock(session: SelectSession, job: PassJob) -> bool:
+    """Lock the tables against writers; return whether that succeeded in time."""
+    try:
+        names = ", ".join(f"{part.table.quoted_name} READ" for part in job.parts)
+        session.query(f"LOCK TABLES {names}")
+    except SourceUnavailable as error:
+        if error.number != LOCK_WAIT_TIMEOUT:
+            raise
+        return False
+    return True

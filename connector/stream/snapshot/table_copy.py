@@ -1,0 +1,382 @@
+"""The copy of one table, chunk by chunk, and the pass over tables that are read at once.
+
+A `TableCopy` knows which rows to read next, and which were written. Tables without an order of
+rows, and tables of a BLOCKING snapshot, are read in a `TablePass`: the stream waits at the
+position of their rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+from typing import TYPE_CHECKING, Literal
+
+from connector.stream.envelope.copies.chunk_frame import COPIED
+from connector.stream.metrics.pipeline_metrics import SnapshotMetrics
+from connector.stream.snapshot.reader_jobs import (
+    ChunkJob,
+    KeysJob,
+    PassJob,
+    PassOpened,
+    PassPart,
+    PassReady,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from connector.foundation.errors import ConnectorError
+    from connector.foundation.settings.sections import SnapshotSettings
+    from connector.stream.envelope.key_windows import TableWindows
+    from connector.stream.snapshot.copy_output import CopyOutput
+    from connector.stream.snapshot.keyset import ListedKey
+    from connector.stream.snapshot.reader_jobs import (
+        ChunkRead,
+        KeysRead,
+        PassChunk,
+        PassResult,
+        TablePlan,
+    )
+    from connector.stream.snapshot.reader_pool import ReaderPool
+    from connector.stream.snapshot.table_state import TableState
+    from connector.stream.snapshot.watermark import LogPosition
+
+
+# A record is so many times larger than the row in the table, until a chunk shows the real size.
+_RECORD_FACTOR = 3
+_RECORD_BYTES = 64
+# A chunk should use only a part of its bytes, because rows differ in size.
+_FILLED_PART = 0.75
+_GROWTH = 2
+# The pause before a table that cannot be read is tried again: as long as it has waited, but not
+# shorter or longer than this.
+_PAUSE_SECONDS = 3.0
+_PAUSE_SECONDS_MAX = 60.0
+
+_numbers = count(1)
+
+
+class TableCopy:
+    """The state of a table, and its chunks that are read but not yet in the state.
+
+    `number` distinguishes the answers to current jobs from those to dropped ones.
+    """
+
+    def __init__(
+        self, state: TableState, watched: TableWindows, settings: SnapshotSettings
+    ) -> None:
+        """Continue after `state`."""
+        self.state = state
+        self.watched = watched
+        self.number = next(_numbers)
+        self.planned: TablePlan | None = None
+        self.takes_back = state.takes_back
+        self.is_asked = False  # a plan was asked for
+        self.gone_at: LogPosition | None = None  # end of the log when the table did not exist
+        self.gone_error: ConnectorError | None = None
+        self.is_absent = False  # and the account would have seen it
+        self.asked_at = 0  # changes of the watched table when the plan was asked for
+        self.changed = 0  # how often the table was different since rows were written
+        self.listed: list[ListedKey] = []  # the keys of the state
+        self.cost_seconds = 0.0  # spent on reading and writing rows, without any waiting
+        self.not_before = 0.0  # the table is read again from then on
+        # Why the table cannot be read now, and since when.
+        self._busy: tuple[ConnectorError, float] | None = None
+        self._settings = settings
+        self._limit = 1
+        # For each part: the key to continue after, and whether the part is read to its end.
+        self._after: list[list[bytes]] = []
+        self._is_read: list[bool] = []
+        self._asked: set[int] = set()
+        self._keys_are_asked = False
+        self._windows: set[int] = set()
+        self._first_written: tuple[float, int] | None = None  # seconds, rows before
+
+    def plan(self, planned: TablePlan) -> None:
+        """Copy by the plan; the ranges of the state have the same key."""
+        settings = self._settings
+        self.planned = planned
+        self.is_asked = False
+        self.watched.schema_id = planned.table.schema.schema_id
+        row_bytes = planned.row_bytes * _RECORD_FACTOR + _RECORD_BYTES
+        self._limit = max(1, min(settings.chunk_rows, settings.chunk_bytes_max // row_bytes))
+        self._after = [part.last_key for part in self.state.ranges]
+        self._is_read = [part.done for part in self.state.ranges]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all rows are written, and those that are gone are taken back."""
+        return not self.state.keys and all(part.done for part in self.state.ranges)
+
+    def next_job(self, output: CopyOutput) -> ChunkJob | KeysJob | None:
+        """Return what to read next and open its window; None if there is nothing now."""
+        planned = self.planned
+        if planned is None:
+            return None
+        if self.listed:
+            return self._keys_job(planned, output)
+        for part, key_range in enumerate(self.state.ranges):
+            if part in self._asked or self._is_read[part]:
+                continue
+            self._asked.add(part)
+            window = self.watched.open_window()
+            self._windows.add(window)
+            return ChunkJob(
+                self.number,
+                planned.table,
+                planned.transactional,
+                part,
+                key_range,
+                self._after[part],
+                planned.condition,
+                self._limit,
+                self._settings.chunk_bytes_max,
+                output.delivered,
+                window,
+                self.watched.changes,
+            )
+        return None
+
+    def _keys_job(self, planned: TablePlan, output: CopyOutput) -> KeysJob | None:
+        """Return the job that looks for listed keys: it comes before the first chunk."""
+        if self._keys_are_asked:
+            return None
+        self._keys_are_asked = True
+        window = self.watched.open_window()
+        self._windows.add(window)
+        return KeysJob(
+            self.number,
+            planned.table,
+            planned.transactional,
+            self.listed,
+            self._settings.chunk_bytes_max,
+            output.delivered,
+            window,
+            self.watched.changes,
+        )
+
+    def put_off(self, error: ConnectorError, seconds: float) -> float:
+        """Read the table later, because of `error`; return after how many seconds."""
+        since = seconds if self._busy is None else self._busy[1]
+        self._busy = error, since
+        pause = min(max(_PAUSE_SECONDS, seconds - since), _PAUSE_SECONDS_MAX)
+        self.not_before = seconds + pause
+        return pause
+
+    def go_on(self) -> None:
+        """Note that the table can be read again."""
+        self._busy = None
+
+    def pass_part(self) -> PassPart:
+        """Return what a pass reads of the table."""
+        planned = self.planned
+        assert planned is not None
+        return PassPart(self.number, planned.table, planned.transactional, planned.condition)
+
+    def read(self, result: ChunkRead) -> None:
+        """Record that a chunk was read: the next one follows it."""
+        part, chunk = result.job.part, result.chunk
+        self._asked.discard(part)
+        self._is_read[part] = result.is_last
+        limit = result.limit
+        if chunk.count:
+            self._after[part] = chunk.last_key
+            row_bytes = max(1, chunk.size // chunk.count)
+            fitting = int(self._settings.chunk_bytes_max * _FILLED_PART) // row_bytes
+            limit = min(limit * _GROWTH, fitting)
+        self._limit = max(1, min(limit, self._settings.chunk_rows))
+
+    def written(self, result: ChunkRead, rows: int, kept_back: int, seconds: float) -> None:
+        """Record that a chunk was written, with `rows` of its rows; the others were kept back."""
+        job, chunk = result.job, result.chunk
+        self.watched.close_window(job.window)
+        self._windows.discard(job.window)
+        part = self.state.ranges[job.part]
+        if chunk.count:
+            part.last = [cell.hex() for cell in chunk.last_key]
+        part.done = result.is_last
+        self.changed = 0
+        self.count_rows(rows, kept_back, seconds)
+
+    def taken_back(self, result: KeysRead) -> None:
+        """Record that the rows with listed keys are taken back that the table does not have."""
+        self.watched.close_window(result.job.window)
+        self._windows.discard(result.job.window)
+        self.changed = 0
+        self.state.keys = []
+        self.listed = []
+
+    def told_keys(self, result: ChunkRead) -> dict[str, str]:
+        """Return the greatest key of the table and the last one of a chunk, as text."""
+        columns = result.job.table.order_columns
+        assert self.planned is not None
+        keys = {"maximum_key": self.planned.maximum, "last_processed_key": result.chunk.last_key}
+        return {
+            name: ",".join(column.shown(cell) for column, cell in zip(columns, key, strict=True))
+            for name, key in keys.items()
+            if key
+        }
+
+    def count_rows(self, rows: int, kept_back: int, seconds: float) -> None:
+        """Count rows that were written at a time, and those that went into quarantine."""
+        if self._first_written is None:
+            self._first_written = (seconds, self.state.rows)
+        self.state.rows += rows
+        self.state.kept_back += kept_back
+
+    def drop(self) -> None:
+        """Drop the unwritten chunks; they are read again, after the last row that was written."""
+        self.number = next(_numbers)
+        for window in self._windows:
+            self.watched.close_window(window)
+        self._windows.clear()
+        self._asked.clear()
+        self._keys_are_asked = False
+        self._after = [part.last_key for part in self.state.ranges]
+        self._is_read = [part.done for part in self.state.ranges]
+        self.is_asked = False
+        self.planned = None
+
+    def figures(self, seconds: float) -> SnapshotMetrics:
+        """Return the figures of the copy at a time."""
+        state = self.state
+        per_second = 0.0
+        if self._first_written is not None:
+            since, before = self._first_written
+            per_second = (state.rows - before) / max(seconds - since, 1e-3)
+        # A copy with more rows than the estimate has no known rest.
+        left = state.estimated_rows - state.rows
+        eta = left / per_second if per_second and left > 0 else None
+        estimated_rows = max(state.estimated_rows, state.rows)
+        figures = SnapshotMetrics(state.rows, estimated_rows, per_second, eta)
+        busy = self._busy
+        if busy is None:
+            return figures
+        return replace(figures, waits_for=busy[0], waiting_seconds=seconds - busy[1])
+
+
+class TablePass:
+    """One attempt; if it breaks, the next one begins with the first row.
+
+    The stream stands still while the reader opens its snapshot. The snapshot's position is then at
+    the stream's position or after it.
+    """
+
+    def __init__(
+        self, copies: Sequence[TableCopy], output: CopyOutput, readers: ReaderPool, bytes_max: int
+    ) -> None:
+        """Ask for the rows, table by table."""
+        self.copies = list(copies)
+        self._output = output
+        self._readers = readers
+        self._changes = [copy.watched.changes for copy in copies]
+        self._stage: Literal["asked", "opening", "approaching", "writing"] = "asked"
+        # When the stream first stood still.
+        self.opened_at = output.seconds
+        self._position: LogPosition | None = None
+        self._read_us = 0
+        self._chunks: list[PassChunk] = []
+        self._copies = {copy.number: copy for copy in copies}
+        self._unread = len(copies)
+        # The last chunk with rows, which is written when it is known whether others follow, and the
+        # table of the chunk before it.
+        self._held: PassChunk | None = None
+        self._written: PassPart | None = None
+        readers.submit(PassJob(tuple(copy.pass_part() for copy in copies), bytes_max))
+
+    @property
+    def holds_stream(self) -> bool:
+        """Whether the stream must wait, because it would pass the position of the rows."""
+        return self._stage in ("opening", "writing")
+
+    @property
+    def is_approaching(self) -> bool:
+        """Whether the stream goes on to the position of the rows, transaction by transaction."""
+        return self._stage == "approaching"
+
+    def take(self, result: PassResult) -> None:
+        """Take the next answer of the reader."""
+        if isinstance(result, PassReady):
+            self._stage = "opening"
+            self.opened_at = self._output.seconds
+            self._readers.go_on()
+        elif isinstance(result, PassOpened):
+            self._stage = "approaching"
+            self._position = result.position
+            self._read_us = result.read_us
+        else:
+            self._chunks.append(result)
+
+    def give_up(self) -> None:
+        """Let the reader continue, which waits until a chunk is written."""
+        for _ in self._chunks:
+            self._readers.go_on()
+        self._chunks.clear()
+
+    def step(self) -> Literal["going on", "in vain", "complete"]:
+        """Write the rows that were read, if the stream is at their position.
+
+        Returns "in vain" if a table has changed by then, or the stream has passed the position.
+        Raises as `CopyOutput.put_chunk` does.
+        """
+        output = self._output
+        if self._stage == "approaching":
+            position = output.position
+            if position is None or self._position is None or position < self._position:
+                return "going on"
+            if [copy.watched.changes for copy in self.copies] != self._changes:
+                return "in vain"
+            delivered = output.transaction_end
+            if delivered is not None and delivered > self._position:
+                # The position is the beginning of a file, where no transaction ends.
+                return "in vain"
+            self._stage = "writing"
+            self._drop_earlier_rows()
+        if self._stage == "writing":
+            while self._chunks:
+                chunk = self._chunks.pop(0)
+                # The reader waits for this call also after the last chunk.
+                self._readers.go_on()
+                self._unread -= chunk.is_last
+                if chunk.chunk.count:
+                    self._put_held(chunk)
+                    self._held = chunk
+            if not self._unread:
+                self._put_held(None)
+                return "complete"
+        return "going on"
+
+    def _put_held(self, following: PassChunk | None) -> None:
+        """Write the chunk before `following`; its rows say which are the first and the last."""
+        held = self._held
+        if held is None:
+            return
+        copy = self._copies[held.part.copy]
+        marks = COPIED, COPIED
+        if copy.state.together:
+            marks = _first(self._written, held.part), _last(held.part, following)
+        rows, kept_back = self._output.put_chunk(held.chunk, frozenset(), self._read_us, marks)
+        copy.count_rows(rows, kept_back, self._output.seconds)
+        self._written = held.part
+
+    def _drop_earlier_rows(self) -> None:
+        for copy in self.copies:
+            copy.state.rows = copy.state.kept_back = 0
+            if not copy.state.where:
+                assert copy.planned is not None
+                schema = copy.planned.table.schema
+                self._output.put_rows_gone(schema.database, schema.table, schema)
+
+
+def _first(before: PassPart | None, part: PassPart) -> str:
+    """Return the mark of the first row of a chunk of `part`, which follows one of `before`."""
+    if before is None:
+        return "first"
+    return COPIED if before is part else "first_in_data_collection"
+
+
+def _last(part: PassPart, following: PassChunk | None) -> str:
+    """Return the mark of the last row of a chunk of `part`, which `following` follows."""
+    if following is None:
+        return "last"
+    return COPIED if following.part is part else "last_in_data_collection"

@@ -1,0 +1,368 @@
+"""A job becomes its answers, over one connection.
+
+After an error that passes, the reader tries again on a new connection: the stream does not stop
+because a copy has to wait. If only the table has to wait, the answer says so, and the reader
+takes the next job: other tables do not wait for this one.
+
+`Throttle` pauses readers while the source is busy with other work.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+import structlog
+
+from connector.foundation.errors import (
+    ConfigError,
+    ConnectorError,
+    SourceRefused,
+    SourceUnavailable,
+    copies,
+    fields,
+    pipeline_settings,
+)
+from connector.foundation.errors.message import Message
+from connector.replication.server.server_errors import DEADLOCK, LOCK_WAIT_TIMEOUT
+from connector.stream.snapshot.keyset import select_chunk, select_rows
+from connector.stream.snapshot.pass_reader import read_pass
+from connector.stream.snapshot.reader_jobs import (
+    ChunkJob,
+    ChunkRead,
+    Job,
+    JobFailure,
+    KeysJob,
+    KeysRead,
+    PassJob,
+    PassPart,
+    PlanJob,
+    Result,
+    TableBusy,
+    TableChanged,
+)
+from connector.stream.snapshot.table_plan import is_absent, plan, table_exists
+from connector.stream.snapshot.watermark import log_end, read_after_delivered
+from connector.stream.source.information_schema import TableMissing
+from connector.stream.source.selected_table import SelectedTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+    from contextlib import AbstractContextManager
+    from threading import Event
+
+    from connector.foundation.settings.sections import SnapshotSettings
+    from connector.stream.envelope.copies.chunk import Chunk
+    from connector.stream.envelope.copies.select_rows import SelectRowWriter
+    from connector.stream.envelope.debezium.profile import DebeziumProfile
+    from connector.stream.snapshot.watermark import LogPosition
+    from connector.stream.source.select_session import SelectSession
+
+
+_LOOK_SECONDS = 1.0
+
+
+class Throttle:
+    """Checks `snapshot.threads_running_max` and `snapshot.pause_query`."""
+
+    def __init__(self, settings: SnapshotSettings) -> None:
+        """Query the source before each chunk, if the settings say so."""
+        self._threads_running_max = settings.threads_running_max
+        self._pause_query = settings.pause_query
+
+    def wait(self, session: SelectSession, closing: Event) -> None:
+        """Return when the source is no longer busy, or `closing` is set.
+
+        Raises ConfigError for a query that does not return a number, and the errors of the session.
+        """
+        told = False
+        while (busy := self._busy(session)) is not None:
+            if not told:
+                structlog.get_logger().info("copying pauses", **fields(busy))
+                told = True
+            if closing.wait(_LOOK_SECONDS):
+                return
+
+    def _busy(self, session: SelectSession) -> Message | None:
+        """Return why the source is busy; None if it is not."""
+        if self._threads_running_max:
+            (row,) = session.query("SHOW GLOBAL STATUS LIKE 'Threads_running'")
+            running = int(row["Value"] or 0)
+            if running > self._threads_running_max:
+                return Message(copies.THREADS_RUNNING, {"running": running})
+        if self._pause_query is not None:
+            value = _first_value(session, self._pause_query)
+            if value > 0:
+                return Message(copies.PAUSE_WANTED, {"value": value})
+        return None
+
+
+def _first_value(session: SelectSession, query: str) -> float:
+    rows = session.query(query)
+    value = next(iter(rows[0].values()), None) if rows else None
+    try:
+        return float(value or 0)
+    except ValueError as error:
+        raise ConfigError(pipeline_settings.PAUSE_QUERY, server=session.name) from error
+
+
+_Read = TypeVar("_Read")
+
+_MS = 1000
+_NS_PER_US = 1000
+_PAUSE_SECONDS = 0.5
+_PAUSE_SECONDS_MAX = 30.0
+
+# A SELECT that exceeded its time limit: ER_QUERY_TIMEOUT, ER_STATEMENT_TIMEOUT (MariaDB).
+_TIMEOUTS = frozenset({3024, 1969})
+# The table is gone, or a different one: ER_BAD_DB_ERROR, ER_BAD_FIELD_ERROR, ER_NO_SUCH_TABLE,
+# ER_TABLE_DEF_CHANGED.
+_CHANGED = frozenset({1049, 1054, 1146, 1412})
+_LOCKED = frozenset({LOCK_WAIT_TIMEOUT, DEADLOCK})
+# ER_TABLEACCESS_DENIED_ERROR, ER_COLUMNACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR.
+_DENIED = frozenset({1142, 1143, 1044})
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Comes instead of an answer: the job is tried again after so many seconds."""
+
+    seconds: float
+
+
+class TableReader:
+    """Does one job after the other, on a session that it opens when it needs one."""
+
+    def __init__(
+        self,
+        open_session: Callable[[], AbstractContextManager[SelectSession]],
+        settings: SnapshotSettings,
+        closing: Event,
+        debezium: DebeziumProfile | None = None,
+    ) -> None:
+        """Read by sessions of `open_session`, until `closing` is set.
+
+        The rows are those of the profile `exact`, or in the form `debezium`.
+        """
+        self._debezium = debezium
+        self._open_session = open_session
+        self._settings = settings
+        self._closing = closing
+        self._throttle = Throttle(settings)
+        self._opened = ExitStack()
+        self._session: SelectSession | None = None
+
+    def answers(self, job: Job) -> Generator[Result | Pause]:
+        """Yield the answers to a job.
+
+        After `PassReady` and each `PassChunk`, ask for the next answer when it is wanted; if none
+        is wanted, close the iterator.
+        """
+        pause = _PAUSE_SECONDS
+        while not self._closing.is_set():
+            try:
+                if self._session is None:
+                    self._session = self._opened.enter_context(self._open_session())
+                yield from self._do(self._session, job)
+            except Exception as error:  # noqa: BLE001 - the scheduler raises it again
+                if not (isinstance(error, ConnectorError) and error.may_pass):
+                    yield JobFailure(job, error)
+                    return
+                self.close()
+                if self._closing.is_set():
+                    return
+                busy = _busy(job, error)
+                if busy is not None:
+                    yield busy
+                    return
+                structlog.get_logger().warning(
+                    "reading of a table was interrupted", **fields(error), retry_in_seconds=pause
+                )
+                yield Pause(pause)
+                pause = min(pause * 2, _PAUSE_SECONDS_MAX)
+            else:
+                return
+            finally:
+                if isinstance(job, PassJob):
+                    # Unless the result was read to its end, the session would go on seeing only its
+                    # old view.
+                    self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._session = None
+        self._opened.close()
+
+    def _do(self, session: SelectSession, job: Job) -> Iterator[Result]:
+        self._throttle.wait(session, self._closing)
+        try:
+            if isinstance(job, PlanJob):
+                yield plan(session, job, self._settings)
+            elif isinstance(job, PassJob):
+                yield from self._read_at_once(session, job)
+            elif isinstance(job, KeysJob):
+                yield self._read_keys(session, job)
+            else:
+                yield self._read_chunk(session, job)
+        except SourceRefused as error:
+            part = job.parts[0] if isinstance(job, PassJob) else job
+            database, name = _table_of(part)
+            # A missing table may have been created again since.
+            changed = error.number in _CHANGED or isinstance(error, TableMissing)
+            gone = (changed or not error.number) and not table_exists(session, database, name)
+            if changed or gone:
+                yield _changed_table(session, part, error, gone=gone)
+                return
+            if error.number in _DENIED:
+                rights = ["SELECT", "LOCK TABLES"] if isinstance(job, PassJob) else ["SELECT"]
+                raise SourceRefused(
+                    copies.COPY_DENIED,
+                    server=session.name,
+                    table=f"{database}.{name}",
+                    rights=rights,
+                    database=database,
+                ) from error
+            raise
+
+    def _read_at_once(self, session: SelectSession, job: PassJob) -> Iterator[Result]:
+        for part in job.parts:
+            changed = self._changed(session, part)
+            if changed is not None:
+                yield changed
+                return
+        yield from read_pass(session, self._open_session, job, self._closing, self._debezium)
+
+    def _read_chunk(self, session: SelectSession, job: ChunkJob) -> Result:
+        limit = job.limit
+        started = time.monotonic()
+        writer = job.table.writer(self._debezium)
+        while True:
+            read_us = time.time_ns() // _NS_PER_US
+            answer = self._in_time(session, job, partial(self._select, session, job, writer, limit))
+            if answer is not None:
+                break
+            if limit == 1:
+                raise _too_slow(job.table.name, job.where, self._settings.statement_seconds_max)
+            limit = max(1, limit // 2)
+        (chunk, is_whole), end = answer
+        changed = self._changed(session, job)
+        if changed is not None:
+            return changed
+        is_last = is_whole and chunk.count < limit
+        return ChunkRead(job, chunk, limit, is_last, end, read_us, time.monotonic() - started)
+
+    def _read_keys(self, session: SelectSession, job: KeysJob) -> Result:
+        read_us = time.time_ns() // _NS_PER_US
+        answer = self._in_time(session, job, partial(self._found, session, job))
+        if answer is None:
+            raise _too_slow(job.table.name, "", self._settings.statement_seconds_max)
+        found, end = answer
+        changed = self._changed(session, job)
+        return KeysRead(job, found, end, read_us) if changed is None else changed
+
+    def _in_time(
+        self, session: SelectSession, job: ChunkJob | KeysJob, select: Callable[[str], _Read]
+    ) -> tuple[_Read, LogPosition] | None:
+        """Return what `select` reads after the delivered changes; None if it takes too long."""
+        try:
+            return read_after_delivered(
+                session, job.delivered, select, self._closing, transactional=job.transactional
+            )
+        except (SourceUnavailable, SourceRefused) as error:
+            if error.number not in _TIMEOUTS:
+                raise
+            return None
+
+    def _found(self, session: SelectSession, job: KeysJob, lock: str) -> set[bytes]:
+        """Return the keys of the rows that there are, without keeping the rows."""
+        where = " OR ".join(key.condition for key in job.keys)
+        before, hint = self._limits(session)
+        sql = select_rows(job.table, (), where, hint)
+        writer = job.table.writer(self._debezium)
+        found: set[bytes] = set()
+        for chunk, _ in session.read_chunks(f"{before}{sql}{lock}", writer, job.bytes_max):
+            found |= chunk.keys()
+        return found
+
+    def _select(
+        self,
+        session: SelectSession,
+        job: ChunkJob,
+        writer: SelectRowWriter,
+        limit: int,
+        lock: str,
+    ) -> tuple[Chunk, bool]:
+        """Return the rows, and whether these are all rows of the statement."""
+        before, hint = self._limits(session)
+        sql = select_chunk(job.table, job.range, job.after, job.where, limit, hint)
+        pieces = session.read_chunks(f"{before}{sql}{lock}", writer, job.bytes_max)
+        chunk, is_whole = next(pieces)
+        for _ in pieces:
+            # Rows beyond the bytes of a chunk are read again with the next one.
+            continue
+        return chunk, is_whole
+
+    def _limits(self, session: SelectSession) -> tuple[str, str]:
+        """Return what limits the time of a SELECT: the text before it, and its hint."""
+        seconds = self._settings.statement_seconds_max
+        if session.identity.flavour == "mariadb":
+            return f"SET STATEMENT max_statement_time = {seconds:.3f} FOR ", ""
+        return "", f"/*+ MAX_EXECUTION_TIME({max(1, int(seconds * _MS))}) */ "
+
+    def _changed(
+        self, session: SelectSession, job: ChunkJob | KeysJob | PassPart
+    ) -> TableChanged | None:
+        """Return `TableChanged` if the table is not the planned one, else None."""
+        planned = job.table
+        try:
+            table = SelectedTable.describe(session, *_table_of(job), planned.surrogate_key)
+        except SourceRefused as error:
+            gone = not table_exists(session, *_table_of(job))
+            return _changed_table(session, job, error, gone=gone)
+        if table == planned:
+            return None
+        return TableChanged(job, log_end(session), False, SourceRefused(copies.OTHER_TABLE_NOW))
+
+
+def _busy(job: Job, error: ConnectorError) -> TableBusy | None:
+    """Return that only the table has to wait; None if nothing can be read after `error`."""
+    if isinstance(job, PassJob):
+        # The stream must not stand still during a pause.
+        return TableBusy(job, error)
+    if isinstance(error, SourceUnavailable) and error.number in _LOCKED:
+        name = ".".join(_table_of(job))
+        return TableBusy(job, SourceUnavailable(copies.LOCKED, table=name))
+    return TableBusy(job, error) if error.code is copies.SLOW else None
+
+
+def _changed_table(
+    session: SelectSession,
+    job: ChunkJob | KeysJob | PassPart | PlanJob,
+    error: SourceRefused,
+    *,
+    gone: bool,
+) -> TableChanged:
+    """Return what the log up to its end says more about: the table is another one, or `gone`."""
+    absent = gone and is_absent(session, *_table_of(job))
+    return TableChanged(job, log_end(session), gone, error, absent)
+
+
+def _table_of(job: ChunkJob | KeysJob | PassPart | PlanJob) -> tuple[str, str]:
+    """Return the database and the table."""
+    if isinstance(job, PlanJob):
+        return job.database, job.table
+    return job.table.schema.database, job.table.schema.table
+
+
+def _too_slow(table: str, where: str, seconds: float) -> SourceUnavailable | SourceRefused:
+    """Return the error for a SELECT that cannot be made smaller and took too long.
+
+    A new attempt does not make a condition without an index faster; a busy server may have more
+    time later.
+    """
+    if where:
+        return SourceRefused(copies.SLOW_CONDITION, table=table, seconds=seconds)
+    return SourceUnavailable(copies.SLOW, table=table, seconds=seconds)

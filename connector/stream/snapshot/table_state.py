@@ -1,0 +1,126 @@
+"""The state of the copy of a table, as its record in `<prefix>.snapshot` holds it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from connector.foundation.contract import SNAPSHOT_TOPIC_SUFFIX, control_topic
+from connector.foundation.errors import DecodeError, kafka_records
+
+if TYPE_CHECKING:
+    from connector.foundation.contract import SnapshotRecord
+
+Phase = Literal["waiting", "copying", "complete", "failed"]
+
+NO_REQUEST = -1
+# The reason of the copies at the start of a pipeline.
+AT_START = "start"
+
+
+@dataclass(slots=True)
+class KeyRange:
+    """A part of a table; the fields of `contract.SnapshotRange`."""
+
+    low: str = ""
+    high: str = ""
+    last: list[str] = field(default_factory=list)
+    done: bool = False
+
+    @property
+    def last_key(self) -> list[bytes]:
+        """The cells of the last key that was written; empty before the first."""
+        return [bytes.fromhex(cell) for cell in self.last]
+
+
+@dataclass(slots=True)
+class TableState:
+    """The fields of `contract.SnapshotRecord`."""
+
+    database: str
+    table: str
+    phase: Phase = "waiting"
+    reason: str = ""
+    request: int = NO_REQUEST
+    where: str = ""
+    key: list[str] = field(default_factory=list)
+    ranges: list[KeyRange] = field(default_factory=list)
+    rows: int = 0
+    kept_back: int = 0
+    estimated_rows: int = 0
+    started_at_ms: int = 0
+    ended_at_ms: int = 0
+    error: str = ""
+    keys: list[str] = field(default_factory=list)
+    snapshot: str = ""
+    surrogate_key: str = ""
+    together: str = ""
+    before: Literal["", "complete", "failed"] = ""
+    error_before: str = ""
+
+    @property
+    def name(self) -> str:
+        """`database.table`."""
+        return f"{self.database}.{self.table}"
+
+    @property
+    def key_part(self) -> str:
+        """The part after `pipeline/` in the record's key."""
+        return f"{self.name}/{self.request}" if self.where else self.name
+
+    @property
+    def under_way(self) -> bool:
+        """Whether some rows are still to be copied."""
+        return self.phase in ("waiting", "copying")
+
+    @property
+    def takes_back(self) -> bool:
+        """Whether the rows that consumers have are still to be taken back, because a user asked.
+
+        They are dropped only when the table was seen, because a user may name any table.
+        """
+        return self.phase == "waiting" and self.request != NO_REQUEST and not self.where
+
+    def replace(self, known: TableState) -> None:
+        """Note what a copy was that this one replaces."""
+        if known.takes_back:
+            self.before, self.error_before = known.before, known.error_before
+        elif known.phase == "complete":
+            self.before = "complete"
+        else:
+            # Consumers lack the rows that were not copied yet.
+            self.before, self.error_before = "failed", known.error
+
+    def replaced(self, error: str) -> TableState | None:
+        """Return the copy that counts again, as this one has failed with `error` and done nothing.
+
+        None if there was none.
+        """
+        if self.where or not self.before:
+            return None
+        error = (self.error_before or error) if self.before == "failed" else ""
+        return TableState(self.database, self.table, self.before, self.reason, error=error)
+
+    def encode(self) -> bytes:
+        """Return the value of the record."""
+        value: SnapshotRecord = asdict(self)  # type: ignore[assignment]  # same keys, by the test
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+    @classmethod
+    def decode(cls, value: bytes, record_name: str) -> TableState:
+        """Read the value of a record; `record_name` names it in errors.
+
+        Raises DecodeError for a record of another version.
+        """
+        try:
+            state = cls(**json.loads(value))
+            state.ranges = [KeyRange(**part) for part in state.ranges]  # type: ignore[arg-type]
+        except (ValueError, TypeError) as error:
+            raise DecodeError(kafka_records.COPY, record=record_name, why=str(error)) from error
+        return state
+
+
+def snapshot_topic(prefix: str) -> str:
+    """Return the topic of these records."""
+    return control_topic(prefix, SNAPSHOT_TOPIC_SUFFIX)

@@ -1,0 +1,178 @@
+"""What a check of the source says: findings about settings and grants, and gaps in row logging.
+
+A finding has a name, the value, the wanted value, and what to do. The grants of the account are
+here, because they are findings themselves and name the account in what others advise.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from connector.foundation.errors import source_cloud, source_setup
+from connector.foundation.errors.message import Message
+from connector.replication.server.identity import Cloud
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from connector.foundation.errors.code import ErrorCode
+    from connector.foundation.settings.sections import SourceSettings
+    from connector.replication.server.mysql_server import MysqlServer
+
+
+# SET PERSIST came with 8.0. Before, and in MariaDB, the option file must say it as well.
+_PERSIST_SINCE = (8, 0, 0)
+_ABSENT = "absent"
+_IN_CLOUD = {
+    Cloud.RDS: source_cloud.RDS_PARAMETER,
+    Cloud.AURORA: source_cloud.AURORA_PARAMETER,
+    Cloud.CLOUD_SQL: source_cloud.CLOUD_SQL_FLAG,
+    Cloud.AZURE: source_cloud.AZURE_PARAMETER,
+}
+
+
+class Severity(StrEnum):
+    """The effect of a finding that is not good."""
+
+    ERROR = "error"  # the pipeline does not start
+    WARNING = "warning"  # advice
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One setting or grant: its value, the value it should have, and what to do."""
+
+    name: str
+    value: str
+    wanted: str
+    ok: bool
+    problem: Message  # what to say if it is not `ok`
+    severity: Severity
+
+
+def check_setting(
+    server: MysqlServer,
+    name: str,
+    wanted: str,
+    code: ErrorCode = source_setup.SETTING,
+    *,
+    severity: Severity = Severity.ERROR,
+    absent_is_good: bool = False,
+    **facts: object,
+) -> Finding:
+    """Return whether a setting has the value that is `wanted`, in capital letters.
+
+    If it has another value, `code` says what to do, with `facts` or with the statement that changes
+    it.
+    """
+    value = server.variable(name)
+    shown = _ABSENT if value is None else value or "''"
+    facts |= {"name": name, "value": shown, "wanted": wanted}
+    if "how" in code.facts:
+        facts.setdefault("how", set_global(server, name, wanted))
+    return Finding(
+        name,
+        shown,
+        wanted,
+        absent_is_good if value is None else value.upper() == wanted,
+        Message(code, facts),
+        severity,
+    )
+
+
+def set_global(server: MysqlServer, name: str, value: str) -> str | Message:
+    """Return what gives a setting a value, also after a restart: mostly a statement."""
+    if server.cloud is not None:
+        return Message(_IN_CLOUD[server.cloud], {"name": name, "value": value})
+    word = value if value.isdigit() else f"'{value}'"
+    statement = f"SET {set_verb(server)} {name} = {word}"
+    if _persists(server):
+        return statement
+    facts = {"statement": statement, "name": name, "value": value or word}
+    return Message(source_setup.STATEMENT_AND_FILE, facts)
+
+
+def set_verb(server: MysqlServer) -> str:
+    """Return the word after SET for a setting of the whole server."""
+    return "PERSIST" if _persists(server) else "GLOBAL"
+
+
+def _persists(server: MysqlServer) -> bool:
+    identity = server.identity
+    return identity.flavour == "mysql" and identity.version_number >= _PERSIST_SINCE
+
+
+@dataclass(frozen=True, slots=True)
+class RowLoggingGap:
+    """One rule of a server that leaves changes out of the rows of its log.
+
+    `rule` has a name of docs/logging-rules.md. `places` are tables or programs, each with the
+    statement that fixes it, with more about it, or with "".
+    """
+
+    rule: str
+    problem: Message
+    places: tuple[tuple[str, str], ...] = ()
+
+
+_GLOBAL_GRANT = re.compile(r"GRANT (?P<privileges>.+) ON \*\.\* TO ")
+# With this start point, tables are copied.
+_SNAPSHOT = "snapshot"
+_VISIBLE = """
+    SELECT 1 FROM information_schema.tables
+    WHERE table_schema NOT IN ('information_schema', 'performance_schema', 'mysql', 'sys') LIMIT 1
+"""
+
+
+def check_grants(server: MysqlServer, settings: SourceSettings) -> Iterator[Finding]:
+    """Yield a finding for each right that the account needs."""
+    granted = global_privileges(server)
+    to = account_of(server, settings)
+    # MariaDB renamed REPLICATION CLIENT, and grants the new name when asked for the old one.
+    for names in (("REPLICATION SLAVE",), ("REPLICATION CLIENT", "BINLOG MONITOR", "SUPER")):
+        held = granted.intersection(names) or granted.intersection({"ALL PRIVILEGES"})
+        facts = {"right": names[0], "account": to}
+        yield _grant(source_setup.GRANT, names[0], facts, held=bool(held))
+    if settings.start == _SNAPSHOT:
+        statements = [f"GRANT SELECT ON {tables} TO {to}" for tables in settings.tables]
+        facts = {"statements": "; ".join(statements)}
+        held_select = _may_read_tables(server)
+        yield _grant(source_setup.GRANT_SELECT, "SELECT", facts, held=held_select)
+
+
+def _grant(code: ErrorCode, right: str, facts: dict[str, str], *, held: bool) -> Finding:
+    name, value, wanted = f"grant {right}", "granted" if held else "missing", "granted"
+    problem = Message(code, {"name": name, "value": value, "wanted": wanted, **facts})
+    return Finding(name, value, wanted, held, problem, Severity.ERROR)
+
+
+def _may_read_tables(server: MysqlServer) -> bool:
+    """Return whether the account may read some table.
+
+    A server hides tables that an account has no right to, without an error. If an account may read
+    none, every database looks empty.
+    """
+    grants = [str(text) for row in server.query("SHOW GRANTS") for text in row.values()]
+    if any(name in text for text in grants for name in ("SELECT", "ALL PRIVILEGES")):
+        return True
+    return bool(server.query(_VISIBLE))
+
+
+def account_of(server: MysqlServer, settings: SourceSettings) -> str:
+    """Return the account of the session, as GRANT names it."""
+    account = str(server.query("SELECT CURRENT_USER() AS account")[0]["account"])
+    user, _, host = account.rpartition("@")
+    return f"'{user or settings.user}'@'{host}'"
+
+
+def global_privileges(server: MysqlServer) -> set[str]:
+    """Return the global privileges of the account and of its active roles."""
+    granted: set[str] = set()
+    for row in server.query("SHOW GRANTS"):
+        for text in row.values():
+            if match := _GLOBAL_GRANT.match(str(text)):
+                granted.update(name.strip().upper() for name in match["privileges"].split(","))
+    return granted

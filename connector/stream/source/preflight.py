@@ -1,0 +1,324 @@
+"""A server and its account to findings: each needed setting and grant, and how to fix it.
+
+These checks come before every run. So a pipeline refuses at once, with a text, and does not fail
+later at a row that it cannot read. A setting is an error if changes would be lost or misread, and
+a warning if it only makes operation harder. Clouds have checks of their own, because their
+customers change settings in another way. TLS and the statement of heartbeats are checked, too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from connector.foundation.errors import SourceRefused, source_cloud, source_setup
+from connector.foundation.errors.message import Message
+from connector.foundation.settings.values import is_loopback
+from connector.replication.server.identity import Cloud
+from connector.replication.server.replication_status import (
+    RDS_RETENTION,
+    binary_log_status,
+    replicates,
+    retention,
+    set_rds_retention,
+)
+from connector.stream.source.findings import (
+    Finding,
+    Severity,
+    account_of,
+    check_grants,
+    check_setting,
+    set_global,
+    set_verb,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from connector.foundation.errors.code import ErrorCode
+    from connector.foundation.settings.sections import SourceSettings
+    from connector.replication.server.mysql_server import MysqlServer
+
+
+_NO_LOG_IN_CLOUD = {
+    Cloud.RDS: source_cloud.RDS_LOG_BIN,
+    Cloud.AURORA: source_cloud.AURORA_LOG_BIN,
+    Cloud.CLOUD_SQL: source_cloud.CLOUD_SQL_LOG_BIN,
+}
+
+
+def no_log(cloud: Cloud | None) -> ErrorCode:
+    """Return the code of a server without a binary log."""
+    return (
+        source_setup.LOG_BIN if cloud is None else _NO_LOG_IN_CLOUD.get(cloud, source_setup.LOG_BIN)
+    )
+
+
+def check_reader(server: MysqlServer) -> Iterator[Finding]:
+    """Check that an instance of Aurora is the one that writes: readers have no binary log."""
+    if server.cloud is Cloud.AURORA:
+        name, wanted = "innodb_read_only", "OFF"
+        value = server.variable(name) or wanted
+        problem = Message(
+            source_cloud.AURORA_READER, {"name": name, "value": value, "wanted": wanted}
+        )
+        yield Finding(name, value, wanted, value == wanted, problem, Severity.ERROR)
+
+
+def check_rds_retention(
+    server: MysqlServer, settings: SourceSettings, known: str
+) -> Iterator[Finding]:
+    """Check that it can be read how long RDS keeps the log; `known` is what could be read.
+
+    The variables of the server say nothing about it.
+    """
+    cloud = server.cloud
+    if cloud is not None and cloud.has_rds_settings and known != RDS_RETENTION:
+        name, value, wanted = RDS_RETENTION, "not readable", "24 or more"
+        facts = {"name": name, "value": value, "wanted": wanted}
+        facts |= {"account": account_of(server, settings), "how": set_rds_retention("168")}
+        problem = Message(source_cloud.RDS_RETENTION_HIDDEN, facts)
+        yield Finding(name, value, wanted, ok=False, problem=problem, severity=Severity.WARNING)
+
+
+_WANTED_TLS: Final = "verify_identity"
+_UNPROTECTED_TLS: Final = {
+    "disabled": source_setup.NOT_ENCRYPTED,
+    "preferred": source_setup.PREFERRED_TLS,
+    "required": source_setup.UNVERIFIED_TLS,
+}
+
+
+def check_encryption(settings: SourceSettings) -> Iterator[Finding]:
+    """Yield the finding about `source.tls.mode`; none if the source is on this machine."""
+    if is_loopback(settings.host):
+        return
+    mode = settings.tls.mode
+    code = _UNPROTECTED_TLS.get(mode, source_setup.UNVERIFIED_TLS)
+    problem = Message(code, {"value": mode, "host": settings.host})
+    ok = mode not in _UNPROTECTED_TLS
+    yield Finding("source.tls.mode", mode, _WANTED_TLS, ok, problem, Severity.WARNING)
+
+
+_HEARTBEAT_STATEMENT: Final = "source.heartbeat_statement"
+# ER_UNSUPPORTED_PS: only its execution tells whether the statement succeeds.
+_NOT_PREPARED: Final = 1295
+
+
+def check_heartbeat(server: MysqlServer, settings: SourceSettings) -> Iterator[Finding]:
+    """Yield the findings about `source.heartbeat_statement`; none without one.
+
+    The server prepares the statement: that checks tables and rights, and executes nothing. Raises
+    SourceUnavailable if the connection breaks.
+    """
+    if not settings.heartbeat_statement:
+        return
+    said = _heartbeat_refusal(server, settings.heartbeat_statement)
+    value, wanted = "refused" if said else "accepted", "accepted"
+    facts = {
+        "name": _HEARTBEAT_STATEMENT,
+        "value": value,
+        "wanted": wanted,
+        "said": said,
+        "account": account_of(server, settings),
+    }
+    problem = Message(source_setup.HEARTBEAT_REFUSED, facts)
+    yield Finding(_HEARTBEAT_STATEMENT, value, wanted, not said, problem, Severity.WARNING)
+    code = source_setup.HEARTBEAT_READ_ONLY
+    yield check_setting(server, "read_only", "OFF", code, severity=Severity.WARNING)
+
+
+def _heartbeat_refusal(server: MysqlServer, statement: str) -> str:
+    """Return what the server says against the statement; "" if it would execute it."""
+    try:
+        server.query("PREPARE heartbeat FROM %s", (statement,))
+    except SourceRefused as error:
+        facts = error.message.facts
+        return "" if facts["number"] == _NOT_PREPARED else str(facts["said"])
+    server.query("DEALLOCATE PREPARE heartbeat")
+    return ""
+
+
+_HOUR_SECONDS = 3600
+_DAY_SECONDS = 86_400
+
+
+def check_source(server: MysqlServer, settings: SourceSettings) -> list[Finding]:
+    """Return a finding for each setting and grant that a source needs, also for good ones.
+
+    Raises SourceUnavailable if the connection breaks.
+    """
+    mariadb = server.identity.flavour == "mariadb"
+    grants = list(check_grants(server, settings))
+    return [
+        *_check_server_id(server, settings),
+        *check_encryption(settings),
+        *check_reader(server),
+        *_check_rows(server),
+        *(_check_mariadb(server) if mariadb else _check_mysql(server)),
+        *_check_keeping(server, settings),
+        *grants,
+        *check_heartbeat(server, settings),
+        # Without the grants the query is an error; a finding above already says that they are
+        # missing.
+        *(_check_what_is_logged(server) if all(grant.ok for grant in grants) else ()),
+    ]
+
+
+def require(findings: list[Finding], server_name: str = "source") -> None:
+    """Check that no finding is an error.
+
+    Raises SourceRefused with one line for each error; `server_name` begins the text.
+    """
+    errors = [f for f in findings if not f.ok and f.severity is Severity.ERROR]
+    if errors:
+        problems = [finding.problem for finding in errors]
+        raise SourceRefused(source_setup.NOT_SET_UP, server=server_name, problems=problems)
+
+
+def _check_server_id(server: MysqlServer, settings: SourceSettings) -> Iterator[Finding]:
+    own = server.identity.server_id
+    yield _finding(
+        source_setup.SETTING,
+        "server_id",
+        str(own),
+        "not 0",
+        ok=own != 0,
+        severity=Severity.ERROR,
+        how=set_global(server, "server_id", "1"),
+    )
+    used = settings.server_id
+    yield Finding(
+        "source.server_id",
+        str(used),
+        f"not the server's own, {own}",
+        used != own,
+        Message(source_setup.OWN_SERVER_ID, {"value": used, "own": own}),
+        Severity.ERROR,
+    )
+
+
+def _finding(
+    code: ErrorCode,
+    name: str,
+    value: str,
+    wanted: str,
+    *,
+    ok: bool,
+    severity: Severity = Severity.WARNING,
+    **facts: object,
+) -> Finding:
+    facts |= {"name": name, "value": value, "wanted": wanted}
+    return Finding(name, value, wanted, ok, Message(code, facts), severity)
+
+
+def _check_rows(server: MysqlServer) -> Iterator[Finding]:
+    """Check that the log has every change, as rows, with all columns and their names."""
+    yield check_setting(server, "log_bin", "ON", no_log(server.cloud))
+    yield check_setting(
+        server,
+        "binlog_format",
+        "ROW",
+        source_setup.BINLOG_FORMAT,
+        # A future version will not have it, because rows will be the only format.
+        absent_is_good=True,
+    )
+    yield check_setting(server, "binlog_row_image", "FULL")
+    # Without it, the connector asks the server for the columns: see `envelope.anchored_tables`.
+    metadata, warning = "binlog_row_metadata", Severity.WARNING
+    if server.variable(metadata) is None:
+        version = server.identity.version
+        code = source_setup.NO_ROW_METADATA
+        yield check_setting(server, metadata, "FULL", code, severity=warning, version=version)
+    else:
+        code = source_setup.ROW_METADATA
+        yield check_setting(server, metadata, "FULL", code, severity=warning)
+
+
+def _check_mysql(server: MysqlServer) -> Iterator[Finding]:
+    warning, consistency = Severity.WARNING, "enforce_gtid_consistency"
+    how: str | Message = set_global(server, "gtid_mode", "ON")
+    if server.cloud is None:
+        # A server changes the mode step by step.
+        verb = set_verb(server)
+        modes = ("OFF_PERMISSIVE", "ON_PERMISSIVE", "ON")
+        steps = [f"SET {verb} {consistency} = ON", *(f"SET {verb} gtid_mode = {m}" for m in modes)]
+        how = "; ".join(steps)
+        yield check_setting(server, consistency, "ON", severity=warning, how=steps[0])
+    else:
+        yield check_setting(server, consistency, "ON", severity=warning)
+    yield check_setting(
+        server, "gtid_mode", "ON", source_setup.GTID_MODE, severity=warning, how=how
+    )
+
+
+def _check_mariadb(server: MysqlServer) -> Iterator[Finding]:
+    yield check_setting(server, "gtid_strict_mode", "ON", severity=Severity.WARNING)
+    yield check_setting(
+        server,
+        "mysql56_temporal_format",
+        "ON",
+        source_setup.TEMPORAL_FORMAT,
+        severity=Severity.WARNING,
+    )
+
+
+def _check_what_is_logged(server: MysqlServer) -> Iterator[Finding]:
+    yield from _check_filters(server)
+    yield from _check_replica(server)
+
+
+def _check_replica(server: MysqlServer) -> Iterator[Finding]:
+    """Check that a replica logs what it receives; other servers need not."""
+    # MySQL 8.0.26 renamed log_slave_updates; it is off by default in MariaDB and before 8.0.
+    name = "log_replica_updates"
+    if server.variable(name) is None:
+        name = "log_slave_updates"
+    if replicates(server):
+        yield check_setting(server, name, "ON", source_setup.REPLICA_UPDATES)
+
+
+def _check_keeping(server: MysqlServer, settings: SourceSettings) -> Iterator[Finding]:
+    """Check that events have checksums, and that logs are kept long enough."""
+    yield check_setting(server, "binlog_checksum", "CRC32", severity=Severity.WARNING)
+    name, seconds = retention(server)
+    hidden = list(check_rds_retention(server, settings, name))
+    if hidden:
+        yield from hidden
+        return
+    yield _finding(
+        source_setup.KEEPING,
+        name,
+        "for ever" if not seconds else _kept(name, seconds),
+        f"{_kept(name, _DAY_SECONDS)} or more",
+        ok=not seconds or seconds >= _DAY_SECONDS,
+        how=_longer(server, name),
+    )
+
+
+def _kept(name: str, seconds: int) -> str:
+    """Return for how long logs are kept; RDS sets hours, so they can be compared with its setting.
+
+    Without hours in the setting, RDS keeps them for minutes.
+    """
+    hours, rest = divmod(seconds, _HOUR_SECONDS)
+    if name == RDS_RETENTION and not rest:
+        return f"{hours} hours ({seconds} s)"
+    return f"{seconds} seconds"
+
+
+def _longer(server: MysqlServer, name: str) -> str | Message:
+    """Return the statement that keeps logs for a week."""
+    if name == RDS_RETENTION:
+        return set_rds_retention("168")
+    return set_global(server, name, "7" if name == "expire_logs_days" else "604800")
+
+
+def _check_filters(server: MysqlServer) -> Iterator[Finding]:
+    """Check that no filter leaves the changes of a database out of the log."""
+    status = binary_log_status(server) or {}
+    for option, column in (
+        ("binlog_do_db", "Binlog_Do_DB"),
+        ("binlog_ignore_db", "Binlog_Ignore_DB"),
+    ):
+        value = str(status.get(column, ""))
+        yield _finding(source_setup.FILTER, option, value or "''", "''", ok=not value)

@@ -1,0 +1,143 @@
+"""The settings of a pipeline become the options of its records.
+
+The options are columns, masks, topics, outbox tables and the profile. The envelope is compiled and
+knows no settings; it gets these values.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from connector.foundation.contract import EXACT
+from connector.foundation.errors import ConfigError, pipeline_settings
+from connector.foundation.version import VERSION
+from connector.stream.envelope.debezium.profile import DebeziumProfile
+from connector.stream.envelope.options import EnvelopeOptions, OutboxOptions, Route, Topics
+from connector.stream.envelope.schemas.column_rules import (
+    HASH,
+    MASK,
+    TRUNCATE,
+    ColumnPattern,
+    ColumnRule,
+    ColumnRules,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from connector.foundation.settings.envelope import (
+        EnvelopeSettings,
+        OutboxSettings,
+        RouteSettings,
+    )
+    from connector.foundation.settings.sections import MaskSettings, Settings, SourceSettings
+    from connector.stream.envelope.debezium.registry_schemas import SchemaIds
+
+
+def outbox_form(settings: OutboxSettings) -> OutboxOptions | None:
+    """Return the form of outbox tables; None if there are none."""
+    if not settings.tables:
+        return None
+    return OutboxOptions(
+        tuple(settings.tables),
+        settings.id,
+        settings.key,
+        settings.payload,
+        settings.route_by,
+        settings.topic_name,
+        tuple(map(_outbox_header, settings.headers)),
+        settings.key_format,
+        settings.value_format,
+        stops_at_updates=settings.on_update == "stop",
+        expands_payload=settings.expand_payload,
+    )
+
+
+def _outbox_header(text: str) -> tuple[str, str]:
+    column, _, name = text.partition(":")
+    return column, name or column
+
+
+def column_choice(settings: SourceSettings) -> ColumnRules | None:
+    """Return what is chosen; None if records have all columns as they are."""
+    if not (settings.columns or settings.exclude_columns or settings.masks):
+        return None
+    return ColumnRules(
+        _column_patterns(settings.columns),
+        _column_patterns(settings.exclude_columns),
+        [_column_rule(each) for each in settings.masks],
+    )
+
+
+def _column_patterns(texts: Iterable[str]) -> tuple[ColumnPattern, ...]:
+    return tuple(map(ColumnPattern.parse, texts))
+
+
+def _column_rule(mask: MaskSettings) -> ColumnRule:
+    patterns = _column_patterns(mask.columns)
+    if mask.chars is not None:
+        return ColumnRule(patterns, MASK, mask.chars)
+    if mask.truncate is not None:
+        return ColumnRule(patterns, TRUNCATE, mask.truncate)
+    algorithm = (mask.hash or "").replace("SHA3-", "SHA3_").replace("SHA-", "SHA").lower()
+    salt = mask.salt.get_secret_value()
+    return ColumnRule(patterns, HASH, 0, algorithm, salt, mask.version)
+
+
+def table_topics(settings: Settings) -> Topics:
+    """Return the topics that the settings choose."""
+    return Topics(settings.kafka.topic_prefix, tuple(map(_route, settings.envelope.routes)))
+
+
+def _route(settings: RouteSettings) -> Route:
+    database, _, table = settings.tables.partition(".")
+    return Route(database, table, settings.topic, settings.key_field)
+
+
+def record_options(
+    settings: Settings, flavour: str, schema_ids: SchemaIds | None
+) -> EnvelopeOptions:
+    """Return the options for a source of `flavour`; a format of a registry needs `schema_ids`."""
+    return EnvelopeOptions(
+        prefix=settings.kafka.topic_prefix,
+        connector=flavour,
+        version=VERSION,
+        pipeline=settings.name,
+        tombstones=settings.kafka.tombstones,
+        debezium=debezium_form(settings.envelope),
+        columns=column_choice(settings.source),
+        routes=table_topics(settings).routes,
+        outbox=outbox_form(settings.envelope.outbox),
+        schema_ids=schema_ids,
+        subjects=settings.registry.subject_strategy,
+    )
+
+
+def debezium_form(settings: EnvelopeSettings) -> DebeziumProfile | None:
+    """Return the form with the filters of the settings; None for the profile `exact`.
+
+    Raises ConfigError for a condition that cannot be evaluated here.
+    """
+    form = DebeziumProfile.of_options(settings.of_debezium)
+    if form is None or not settings.filters:
+        return form
+    from connector.stream.source.row_filters import ConditionFilters  # noqa: PLC0415
+
+    return replace(form, filters=ConditionFilters(settings.filters))
+
+
+def require_same_profile(settings: Settings, schemas: Mapping[str, bytes]) -> None:
+    """Raise ConfigError if the topics have records of another profile; `schemas` were recovered."""
+    record = next(iter(schemas.values()), None)
+    if record is None:
+        return
+    before = json.loads(record).get("profile", EXACT)
+    if before != settings.envelope.profile:
+        raise ConfigError(
+            pipeline_settings.PROFILE_CHANGED,
+            now=settings.envelope.profile,
+            before=before,
+            prefix=settings.kafka.topic_prefix,
+        )

@@ -1,0 +1,174 @@
+"""A session for SELECT: PyMySQL logs in, and our own reader takes the rows from its socket.
+
+The session's settings make the values exact: strings come as stored bytes, times in UTC, and no
+sql_mode of the server changes how a value prints.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from connector.foundation.errors import SourceUnavailable, source_stream
+from connector.replication.protocol.result_set import ResultSet, TextRows
+from connector.replication.server.mysql_server import MysqlServer, SharedSocket
+from connector.replication.server.server_errors import server_error
+from connector.stream.source.record_options import column_choice
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from connector.foundation.settings.sections import SourceSettings
+    from connector.replication.protocol.result_set import RowReceiver
+    from connector.replication.start_point import ServerIdentity
+    from connector.stream.envelope.copies.chunk import Chunk
+    from connector.stream.envelope.copies.select_rows import SelectRowWriter
+
+# A piece is encoded at once, and nothing else runs in this process during that time.
+_RECEIVE_BYTES = 256 * 1024
+
+_COM_QUERY = b"\x03"
+
+_SETTINGS = (
+    "SET SESSION character_set_results = NULL, time_zone = '+00:00', sql_mode = '', "
+    "autocommit = 1, sql_select_limit = DEFAULT"
+)
+# Settings that only some servers have.
+_SOME_SETTINGS = {
+    # MySQL 8.0.30: whether keys of sql_generate_invisible_primary_key are shown; the log has them.
+    "show_gipk_in_create_table_and_information_schema": "ON",
+    # MySQL 8.0: for how many seconds row counts are cached, a day by default. 0 asks the engine.
+    "information_schema_stats_expiry": "0",
+}
+# Independent of the server's default: committed rows only, and one view in a transaction.
+_ISOLATION = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
+
+
+class SelectSession:
+    """A session on the source that runs one statement at a time; a context manager closes it.
+
+    One thread queries; any thread may close. Every method raises SourceUnavailable if the
+    connection breaks or was closed, and the error of `server_error` if the server refuses. After
+    any other error than the server's own, the session cannot be used.
+    """
+
+    def __init__(self, settings: SourceSettings, statement_seconds: float = 0.0) -> None:
+        """Log in; the server may be silent for `statement_seconds` beyond the read timeout.
+
+        Raises SourceUnavailable, SourceRefused, and ConfigError for files that cannot be read.
+        """
+        server = MysqlServer.connect(settings)
+        self.identity: ServerIdentity = server.identity
+        self.name = server.name
+        # What records have of a table's columns.
+        self.chosen_columns = column_choice(settings)
+        self._socket = SharedSocket(server.detach())
+        self._timeout_seconds = settings.read_timeout_seconds + statement_seconds
+        try:
+            self.query(_SETTINGS)
+            self.query(_ISOLATION)
+            names = ", ".join(f"'{name}'" for name in _SOME_SETTINGS)
+            for row in self.query(f"SHOW VARIABLES WHERE Variable_name IN ({names})"):
+                name = row["Variable_name"] or ""
+                if row["Value"] != _SOME_SETTINGS[name]:
+                    self.query(f"SET SESSION {name} = {_SOME_SETTINGS[name]}")
+        except BaseException:
+            self.close()
+            raise
+
+    def query(self, sql: str) -> list[dict[str, str | None]]:
+        """Run a statement and return its rows, each by column name; [] if it has none.
+
+        Use it for few rows, of text in UTF-8 or numbers.
+        """
+        rows = TextRows()
+        names = self._run(sql, rows)
+        return [dict(zip(names, row, strict=True)) for row in rows.rows]
+
+    def read_chunks(
+        self, sql: str, writer: SelectRowWriter, bytes_max: int
+    ) -> Generator[tuple[Chunk, bool], None, None]:
+        """Run a SELECT of `SelectedTable.select_list` and yield its rows in chunks.
+
+        Each chunk has little more than `bytes_max` bytes, and comes with a flag that marks the last
+        one. `Chunk.refused` has the rows with a value that the envelope has no form for. The server
+        waits until the next chunk is taken. If it is not wanted, close the session.
+        """
+        result = ResultSet(self.name, writer)
+        try:
+            self._ask(sql)
+            while not result.ended:
+                self._receive(result)
+                if writer.size >= bytes_max and not result.ended:
+                    yield writer.take_chunk(), False
+            if result.error is not None:
+                raise server_error(self.name, result.error.code, result.error.message)
+            yield writer.take_chunk(), True
+        finally:
+            writer.discard()
+            if not result.ended:
+                self.close()
+
+    def close(self) -> None:
+        """End the connection; a running statement raises SourceUnavailable. Idempotent."""
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _run(self, sql: str, taker: RowReceiver) -> list[str]:
+        result = ResultSet(self.name, taker)
+        try:
+            self._exchange(sql, result)
+        except BaseException:
+            # The rest of the answer still comes, and would be read as the answer of the next query.
+            self.close()
+            raise
+        if result.error is not None:
+            raise server_error(self.name, result.error.code, result.error.message)
+        return result.column_names
+
+    def _exchange(self, sql: str, result: ResultSet) -> None:
+        self._ask(sql)
+        while not result.ended:
+            self._receive(result)
+
+    def _ask(self, sql: str) -> None:
+        try:
+            self._socket.send(_query_packet(sql), self._timeout_seconds)
+        except OSError as error:
+            raise self._broken(error) from error
+
+    def _receive(self, result: ResultSet) -> None:
+        try:
+            data = self._socket.receive(_RECEIVE_BYTES, self._timeout_seconds)
+        except OSError as error:
+            raise self._broken(error) from error
+        if not data:
+            raise self._ended()
+        result.feed(data)
+
+    def _ended(self) -> SourceUnavailable:
+        if self._socket.closed:
+            return self._closed_here()
+        return SourceUnavailable(source_stream.SERVER_CLOSED, server=self.name)
+
+    def _broken(self, error: OSError) -> SourceUnavailable:
+        if self._socket.closed:
+            return self._closed_here()
+        if isinstance(error, TimeoutError):
+            return SourceUnavailable(
+                source_stream.NO_ANSWER, server=self.name, seconds=self._timeout_seconds
+            )
+        why = error.strerror or str(error)
+        return SourceUnavailable(source_stream.BROKE, server=self.name, why=why)
+
+    def _closed_here(self) -> SourceUnavailable:
+        return SourceUnavailable(source_stream.SESSION_CLOSED_HERE, server=self.name)
+
+
+def _query_packet(sql: str) -> bytes:
+    payload = _COM_QUERY + sql.encode("utf-8")
+    return len(payload).to_bytes(3, "little") + b"\0" + payload

@@ -1,0 +1,226 @@
+"""The status page: a template that escapes everything, and curves of the last hour as SVG.
+
+Names of databases, tables and columns come from the source, and anybody may have chosen them. So
+the page has a content security policy by which only its own script runs.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from operator import itemgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup, escape
+
+from connector.foundation.errors.visible import visible
+from connector.stream.status import formatting
+from connector.stream.status.formatting import clock, duration, number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from jinja2 import Template
+
+    from connector.stream.status.pipeline_status import PipelineStatus, RatePoint
+
+
+WIDTH = 720
+HEIGHT = 140
+# The curve of a young process would be a short line at the edge of an hour.
+_SPANS_SECONDS = (300, 900, 1800, 3600)
+# A curve of zeros has a top, too.
+_TOP_MIN = 1.0
+# This part of the values is usual; a highest one of so many times as much is a peak, which is cut.
+_USUAL_PART = 0.9
+_PEAK = 4.0
+_HEADROOM = 1.5
+_STEPS = (1, 2, 2.5, 5, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A curve that ends with its newest point, at the right.
+
+    A point comes every quarter of a minute, and until then the curve stays as it is: a browser that
+    draws it again for each step of the clock would do little else.
+    """
+
+    line: str  # the path of the curve; "" without two points
+    area: str  # the same, closed at the bottom
+    top: float  # the value at the upper edge
+    span_seconds: float  # from the left to the right edge
+    words: str  # what the curve shows, for a person who does not see it
+
+
+def rates(points: Sequence[RatePoint], now: float) -> Curve:
+    """Return the curve of records a second; `now` says which of their times are of today."""
+    values = [(point.at, point.records) for point in points]
+    return _curve(values, _top([value for _, value in values]), now, number)
+
+
+def lags(points: Sequence[RatePoint], now: float) -> Curve:
+    """Return the curve of the lag, where it is known."""
+    known = [(point.at, point.lag) for point in points if point.lag is not None]
+    return _curve(known, _round_top(max((lag for _, lag in known), default=0.0)), now, duration)
+
+
+def _curve(
+    points: Sequence[tuple[float, float]], top: float, now: float, said: Callable[[float], str]
+) -> Curve:
+    values = [value for _, value in points]
+    if len(points) < 2:  # noqa: PLR2004  # a line has two ends
+        return Curve("", "", top, _SPANS_SECONDS[0], "the curve begins after half a minute")
+    end = points[-1][0]
+    seconds = end - points[0][0]
+    span = next((one for one in _SPANS_SECONDS if seconds <= one), _SPANS_SECONDS[-1])
+    places = [
+        (WIDTH * (1 - min(1.0, (end - at) / span)), HEIGHT * (1 - min(1.0, value / top)))
+        for at, value in points
+    ]
+    line = "M" + " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+    area = f"{line} L{places[-1][0]:.1f},{HEIGHT} {places[0][0]:.1f},{HEIGHT} Z"
+    at, highest = max(points, key=itemgetter(1))
+    mean = sum(values) / len(values)
+    cut = ", above the upper edge," if highest > top else ""
+    return Curve(
+        line,
+        area,
+        top,
+        span,
+        f"the last {duration(seconds)}: mean {said(mean)}, most {said(highest)}{cut} "
+        f"at {clock(at, now)} UTC",
+    )
+
+
+def _top(values: Sequence[float]) -> float:
+    """Return the value at the upper edge.
+
+    A few high values, such as those of a copy, are cut: else all others would be a flat line. While
+    nothing comes, nothing is usual.
+    """
+    busy = sorted(value for value in values if value)
+    highest = max(busy, default=0.0)
+    usual = busy[int(len(busy) * _USUAL_PART)] if busy else 0.0
+    return _round_top(highest if highest <= usual * _PEAK else usual * _HEADROOM)
+
+
+def _round_top(highest: float) -> float:
+    """Return the next round number: 1, 2, 2.5 or 5 times a power of ten."""
+    power = 1.0
+    while power * 10 < highest:
+        power *= 10
+    for step in _STEPS:
+        if highest <= step * power:
+            return max(_TOP_MIN, step * power)
+    return max(_TOP_MIN, highest)
+
+
+# With more tables, the page would be slow; `/status.json` has all.
+_TABLES_MAX = 100
+
+
+_QUOTED = re.compile(r"`(\S(?:[^`]*[^`\s])?)`")
+
+
+class _Parts(NamedTuple):
+    template: Template
+    style: str
+    script: str
+
+
+def html(facts: PipelineStatus, *, acting: bool = False) -> str:
+    """Return the page; with `acting`, it has forms, which need the token."""
+    parts = _parts()
+    mirrors = [] if facts.mirror is None else facts.mirror.tables
+    return parts.template.render(
+        facts=facts,
+        acting=acting,
+        style=parts.style,
+        script=parts.script,
+        tables=facts.tables[:_TABLES_MAX],
+        noted=any(table.copy or table.kept_back for table in facts.tables),
+        more_tables=max(0, len(facts.tables) - _TABLES_MAX),
+        mirror_tables=mirrors[:_TABLES_MAX],
+        more_mirrors=max(0, len(mirrors) - _TABLES_MAX),
+        curves=_curves(facts),
+        width=WIDTH,
+        height=HEIGHT,
+    )
+
+
+def _curves(facts: PipelineStatus) -> list[tuple[str, str, Curve, Callable[[float], str]]]:
+    """Return id, title, curve, and the words of its scale."""
+    if facts.throughput is None:
+        return []
+    points, now = facts.throughput.hour, facts.at
+    return [
+        ("hour", "Records a second", rates(points, now), formatting.number),
+        ("late", "Lag", lags(points, now), formatting.duration),
+    ]
+
+
+def said(text: str) -> Markup:
+    """Return a sentence in which the words between backticks are code."""
+    escaped = str(escape(visible(text)))
+    return Markup(_QUOTED.sub(r"<code>\1</code>", escaped))  # noqa: S704  # it is escaped
+
+
+def security_headers(*, acting: bool = False) -> tuple[tuple[str, str], ...]:
+    """Return the headers that let the page load nothing but what is in it.
+
+    With `acting`, its forms may be sent to where it came from.
+    """
+    parts = _parts()
+    policy = {
+        "default-src": "'none'",
+        "style-src": _source(parts.style),
+        "script-src": _source(parts.script),
+        "img-src": "data:",
+        "connect-src": "'self'",
+        "base-uri": "'none'",
+        "form-action": "'self'" if acting else "'none'",
+        "frame-ancestors": "'none'",
+    }
+    return (
+        ("Content-Security-Policy", "; ".join(f"{key} {value}" for key, value in policy.items())),
+        ("Referrer-Policy", "no-referrer"),
+        ("Cross-Origin-Opener-Policy", "same-origin"),
+        ("Cross-Origin-Resource-Policy", "same-origin"),
+    )
+
+
+@cache
+def _parts() -> _Parts:
+    folder = files(__package__)
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    for word in (
+        said,
+        formatting.amount,
+        formatting.clock,
+        formatting.duration,
+        formatting.iso,
+        formatting.number,
+        formatting.size,
+        visible,
+        formatting.when,
+    ):
+        environment.filters[word.__name__] = word
+    template = environment.from_string(folder.joinpath("page.html").read_text("utf-8"))
+    return _Parts(
+        template,
+        folder.joinpath("page.css").read_text("utf-8"),
+        folder.joinpath("page.js").read_text("utf-8"),
+    )
+
+
+def _source(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"

@@ -1,0 +1,262 @@
+"""The paths of the status: `/` for people, `/status.json` for programs, `/actions/` for both.
+
+Whoever has the token may copy, replay, pause and resume. Each request has the token itself: there
+is no session that another site could use. Copies and replays are requests in `<prefix>.commands`,
+like those of the command line. A pause is for this process alone, and ends with it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import closing, contextmanager
+from functools import partial
+from hmac import compare_digest
+from http import HTTPStatus
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import structlog
+
+from connector.foundation.errors import ConfigError, ConnectorError, TransientError
+from connector.foundation.http_server import Page, PostResponse
+from connector.stream.commands.requests import page_visitor
+from connector.stream.metrics import prometheus
+from connector.stream.quarantine.topics import request_replay
+from connector.stream.snapshot.copy_requests import request_copies, require_condition
+from connector.stream.status.mirror_status import MirrorWatch
+from connector.stream.status.pipeline_status import to_json
+from connector.stream.status.status_collector import Samples, StatusCollector
+from connector.stream.status.status_log import Summaries, state_reports
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from connector.foundation.http_server import PostRequest
+    from connector.foundation.settings.sections import Settings
+    from connector.stream.metrics.pipeline_metrics import PipelineMetrics
+    from connector.stream.progress.stream_position import Instance
+    from connector.stream.status.pipeline_status import PipelineStatus
+    from connector.stream.status.status_log import RecentEvents
+
+    Action = Callable[[Mapping[str, str]], str]
+
+
+FOLDER = "/actions/"
+_TOKEN = "token"  # noqa: S105 - the name of a field
+_WRONG_TOKEN_SECONDS = 1.0
+_LOGIN = ("WWW-Authenticate", "Bearer")
+
+
+class Actions:
+    """Answers posts to the paths of actions; any thread may call it."""
+
+    def __init__(self, settings: Settings, figures: PipelineMetrics) -> None:
+        """Read the token; raises ConfigError if that fails."""
+        self._settings = settings
+        self._figures = figures
+        self._token = settings.metrics.read_token()
+        self._slowed = Lock()
+
+    @property
+    def allowed(self) -> bool:
+        """Whether there is a token, so that somebody may act."""
+        return self._token is not None
+
+    def by_path(self) -> Mapping[str, Callable[[PostRequest], PostResponse]]:
+        """Return what answers, by the paths."""
+        actions: dict[str, tuple[Action, frozenset[str]]] = {
+            "snapshot": (self._snapshot, frozenset({"table", "where"})),
+            "replay": (self._replay, frozenset({"table"})),
+            "pause": (self._pause, frozenset()),
+            "resume": (self._resume, frozenset()),
+        }
+
+        def answering(name: str) -> Callable[[PostRequest], PostResponse]:
+            action, known = actions[name]
+            return lambda post: self._answer(name, action, known, post)
+
+        return {f"{FOLDER}{name}": answering(name) for name in actions}
+
+    def _answer(
+        self, name: str, action: Action, known: frozenset[str], post: PostRequest
+    ) -> PostResponse:
+        log = structlog.get_logger()
+        form = post.form()
+        refusal = self._refusal(post.bearer, form)
+        if refusal is not None:
+            log.warning("refused on the status page", action=name, by=post.address)
+            return refusal
+        if isinstance(form, PostResponse):
+            return form
+        # The page has one form for all actions, so fields may be empty.
+        arguments = {key: value for key, value in form.items() if value and key != _TOKEN}
+        unknown = sorted(arguments.keys() - known)
+        if unknown:
+            names = ", ".join(sorted({_TOKEN, *known}))
+            return PostResponse(HTTPStatus.BAD_REQUEST, f"the fields of {name} are {names}")
+        log.info("asked on the status page", action=name, by=post.address, **arguments)
+        visitor = page_visitor.set(post.address)
+        try:
+            said = action(arguments)
+        except ConfigError as error:
+            return PostResponse(HTTPStatus.BAD_REQUEST, str(error))
+        except TransientError as error:
+            return PostResponse(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
+        except ConnectorError as error:
+            return PostResponse(HTTPStatus.CONFLICT, str(error))
+        finally:
+            page_visitor.reset(visitor)
+        if post.bearer is not None:
+            return PostResponse(HTTPStatus.ACCEPTED, said)
+        # The browser shows the page again, whose events tell what follows.
+        return PostResponse(HTTPStatus.SEE_OTHER, said, (("Location", "/"),))
+
+    def _refusal(
+        self, bearer: str | None, form: Mapping[str, str] | PostResponse
+    ) -> PostResponse | None:
+        """Refuse who may not act, whatever else is wrong with the request."""
+        if self._token is None:
+            return PostResponse(
+                HTTPStatus.FORBIDDEN, "nobody may act here: metrics.token is not configured"
+            )
+        given = bearer
+        if given is None:
+            # A body that is no form has no token.
+            given = "" if isinstance(form, PostResponse) else form.get(_TOKEN, "")
+        if not compare_digest(given.encode(), self._token.encode()):
+            if not self._slowed.acquire(blocking=False):
+                said = "a wrong token came a moment ago: try again"
+                return PostResponse(HTTPStatus.TOO_MANY_REQUESTS, said, (("Retry-After", "1"),))
+            # So that few tokens can be tried.
+            try:
+                time.sleep(_WRONG_TOKEN_SECONDS)
+            finally:
+                self._slowed.release()
+            return PostResponse(HTTPStatus.UNAUTHORIZED, "this is not the token", (_LOGIN,))
+        return None
+
+    def _snapshot(self, arguments: Mapping[str, str]) -> str:
+        where = arguments.get("where", "")
+        if where:
+            require_condition(where)
+        asked = request_copies(self._settings, [arguments.get("table", "")], where)
+        names = ", ".join(".".join(name) for name in asked.tables)
+        return f"asked for a copy of {names}, request {asked.offset}"
+
+    def _replay(self, arguments: Mapping[str, str]) -> str:
+        name = arguments.get("table", "")
+        asked = request_replay(self._settings, name)
+        return f"asked for a replay of {name}, request {asked.offset}"
+
+    def _pause(self, arguments: Mapping[str, str]) -> str:
+        del arguments
+        self._figures.paused = True
+        return "the stream will pause after the current transaction"
+
+    def _resume(self, arguments: Mapping[str, str]) -> str:
+        del arguments
+        self._figures.paused = False
+        return "the stream goes on"
+
+
+STATUS_PATH = "/status.json"
+# An answer is made once in this time, for all who ask. A browser asks for the page every two
+# seconds (page.js), so each of its pages is a new one.
+_PAGE_SECONDS = 1.9
+_JSON_SECONDS = 0.9
+_NOT_KEPT = ("Cache-Control", "no-store")
+_NO_SNIFFING = ("X-Content-Type-Options", "nosniff")
+
+
+@contextmanager
+def serving(
+    settings: Settings, instance: Instance, figures: PipelineMetrics, events: RecentEvents
+) -> Iterator[None]:
+    """Serve figures, health and status at `metrics.listen`, and report to the log, in threads.
+
+    Raises ConfigError if the address cannot be used or the token cannot be read.
+    """
+    with closing(Samples(figures)) as samples, closing(MirrorWatch(settings.metrics)) as mirror:
+        live = StatusCollector(settings, instance, figures, samples, events, mirror)
+        samples.start()
+        with (
+            closing(Summaries(live.facts)) as summaries,
+            state_reports(live.facts),
+            _listening(settings, figures, live),
+        ):
+            summaries.start()
+            yield
+
+
+@contextmanager
+def _listening(
+    settings: Settings, figures: PipelineMetrics, live: StatusCollector
+) -> Iterator[None]:
+    if settings.metrics.listen is None:
+        yield
+        return
+    actions = Actions(settings, figures)
+    page = _Kept(live.facts, partial(_page, acting=actions.allowed), _PAGE_SECONDS)
+    pages = {"/": page.get, STATUS_PATH: _Kept(live.facts, _json, _JSON_SECONDS).get}
+    by_path = {path: _shown_at_once(act, page) for path, act in actions.by_path().items()}
+    with prometheus.serving(figures, settings.metrics.listen, pages, by_path):
+        yield
+
+
+def _shown_at_once(
+    act: Callable[[PostRequest], PostResponse], page: _Kept
+) -> Callable[[PostRequest], PostResponse]:
+    """Let the page that a browser is sent to show what was asked for."""
+
+    def answer(post: PostRequest) -> PostResponse:
+        said = act(post)
+        if said.status is HTTPStatus.SEE_OTHER:
+            page.forget()
+        return said
+
+    return answer
+
+
+class _Kept:
+    """The last answer, and for how long it is current."""
+
+    def __init__(
+        self,
+        facts: Callable[[], PipelineStatus],
+        shown: Callable[[PipelineStatus], Page],
+        seconds: float,
+    ) -> None:
+        self._facts = facts
+        self._shown = shown
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._page: Page | None = None
+        self._made_at = 0.0
+
+    def get(self) -> Page:
+        """Return the answer; an old one is made again."""
+        with self._lock:
+            now = time.monotonic()
+            if self._page is None or now - self._made_at > self._seconds:
+                self._page = self._shown(self._facts())
+                self._made_at = now
+            return self._page
+
+    def forget(self) -> None:
+        """Make the next answer again."""
+        with self._lock:
+            self._page = None
+
+
+def _json(facts: PipelineStatus) -> Page:
+    return Page("application/json", to_json(facts), (_NOT_KEPT, _NO_SNIFFING))
+
+
+def _page(facts: PipelineStatus, *, acting: bool) -> Page:
+    # The template engine is loaded when somebody looks.
+    from connector.stream.status.page import html, security_headers  # noqa: PLC0415
+
+    headers = (_NOT_KEPT, _NO_SNIFFING, *security_headers(acting=acting))
+    body = html(facts, acting=acting).encode()
+    return Page("text/html; charset=utf-8", body, headers)

@@ -1,0 +1,212 @@
+"""The status of a pipeline for another process: over HTTP, or else from Kafka and the servers.
+
+A running process is asked over `metrics.listen`. If it does not answer, Kafka's records and the
+source's servers say how the pipeline is. Nothing is created, written or fenced, so the pipeline
+may be running after all.
+"""
+
+from __future__ import annotations
+
+import time
+from http.client import HTTPConnection, HTTPException
+from typing import TYPE_CHECKING, NamedTuple
+
+from connector.foundation.errors import SourceRefused, SourceUnavailable
+from connector.replication.server.addresses import address_of, candidates
+from connector.replication.server.mysql_server import MysqlServer
+from connector.stream.metrics.pipeline_metrics import CommittedPosition
+from connector.stream.metrics.source_watch import lag_of, read_source_log
+from connector.stream.quarantine.fences import decode_fences
+from connector.stream.sink.kafka_sink import topics_at_start
+from connector.stream.sink.recovery import recover
+from connector.stream.sink.topics import TopicCreator
+from connector.stream.snapshot.copy_recovery import copy_states
+from connector.stream.source.server_selection import check_server
+from connector.stream.status.conditions import (
+    mirror_conditions,
+    purge_conditions,
+    quarantine_conditions,
+)
+from connector.stream.status.formatting import duration, when
+from connector.stream.status.mirror_status import fetch_mirror_status
+from connector.stream.status.pipeline_status import (
+    Condition,
+    CopyProgress,
+    Host,
+    Level,
+    PipelineStatus,
+    Process,
+    State,
+    TableStatus,
+    from_json,
+)
+from connector.stream.status.server import STATUS_PATH
+from connector.stream.status.status_collector import (
+    by_urgency,
+    fenced_tables,
+    lag_status,
+    position_of,
+    purge_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from connector.foundation.settings.sections import Settings
+    from connector.stream.metrics.pipeline_metrics import FencedTable, Lag
+    from connector.stream.progress.progress_record import Progress
+    from connector.stream.snapshot.table_state import TableState
+
+
+_ANSWER_SECONDS = 5.0
+# A process that listens at all addresses is asked at that of this machine.
+_ANY = {"0.0.0.0": "127.0.0.1", "[::]": "::1", "": "127.0.0.1"}  # noqa: S104  # it is only asked
+
+
+class NoAnswer(NamedTuple):
+    """Why the process could not be asked, and what that says of it."""
+
+    state: State
+    reason: str
+
+
+def fetch_status(settings: Settings) -> PipelineStatus | NoAnswer:
+    """Return the facts of the process of `settings`, or why there are none."""
+    listen = settings.metrics.listen
+    if listen is None:
+        return NoAnswer(
+            State.UNKNOWN, "metrics.listen is not set, so nobody can ask whether a process runs"
+        )
+    host, _, port = listen.rpartition(":")
+    connection = HTTPConnection(
+        _ANY.get(host, host.strip("[]")), int(port), timeout=_ANSWER_SECONDS
+    )
+    try:
+        connection.request("GET", STATUS_PATH)
+        facts = from_json(connection.getresponse().read())
+    except ConnectionRefusedError:
+        return NoAnswer(State.STOPPED, f"no process answers at {listen}")
+    except (OSError, HTTPException) as error:
+        return NoAnswer(State.UNKNOWN, f"{listen} does not answer: {error}")
+    except ValueError:
+        return NoAnswer(
+            State.UNKNOWN, f"another program answers at {listen}, or another version of this one"
+        )
+    finally:
+        connection.close()
+    if facts.pipeline != settings.name:
+        return NoAnswer(State.STOPPED, f"pipeline {facts.pipeline} answers at {listen}")
+    return facts
+
+
+_US_PER_MS = 1000
+_MS = 1000
+
+
+def status_from_records(settings: Settings, no_answer: NoAnswer) -> PipelineStatus:
+    """Return what Kafka and the servers say of the pipeline; `no_answer` says why they are asked.
+
+    Raises TransientError or DefiniteError if Kafka cannot be read.
+    """
+    topics = topics_at_start(settings.kafka)
+    missing = TopicCreator(settings.kafka).missing(*topics)
+    recovered = recover(settings.kafka, settings.name, missing=missing, to_the_last=False)
+    progress = recovered.progress
+    copies = copy_states(settings, recovered.snapshots)
+    fences = decode_fences(settings.kafka.topic_prefix, settings.name, recovered.fences)
+    fenced = fenced_tables(fences)
+    hosts, lag = ([], None) if progress is None else _servers(settings, progress)
+    now = time.time()
+    standing = None if progress is None else _standing(progress)
+    failed = [state.table for state in copies if state.phase == "failed"]
+    mirror = fetch_mirror_status(settings.metrics)
+    return PipelineStatus(
+        pipeline=settings.name,
+        at=now,
+        conditions=[
+            _end(no_answer, progress, now),
+            *_next(hosts),
+            *(() if lag is None else purge_conditions(lag)),
+            *quarantine_conditions(len(fences), list(fenced), failed),
+            *(() if mirror is None else mirror_conditions(mirror)),
+        ],
+        process=None if progress is None else _process(progress),
+        position=None if standing is None else position_of(standing),
+        hosts=hosts,
+        lag=None if lag is None else lag_status(lag),
+        purge=None if lag is None else purge_of(lag),
+        throughput=None,
+        tables=_tables(copies, fenced),
+        events=[],
+        mirror=mirror,
+    )
+
+
+def _end(no_answer: NoAnswer, progress: Progress | None, now: float) -> Condition:
+    if progress is None:
+        said = "Kafka has no progress of this pipeline: it has never run"
+    else:
+        at = progress.committed_at_ms / _MS
+        said = (
+            f"the last commit was {duration(max(0.0, now - at))} ago, at {when(at)} UTC, and ended "
+            f"at {progress.file}:{progress.position}"
+        )
+    return Condition(no_answer.state, Level.CRITICAL, f"{no_answer.reason}; {said}")
+
+
+def _next(hosts: list[Host]) -> Iterable[Condition]:
+    """Yield what keeps the next start from going on."""
+    if not hosts or any(host.can_continue for host in hosts):
+        return
+    for host in hosts:
+        if host.can_continue is None:
+            yield Condition(State.SOURCE_AWAY, Level.WARNING, host.note, host.code)
+            return
+    yield Condition(State.CANNOT_CONTINUE, Level.CRITICAL, hosts[0].note, hosts[0].code)
+
+
+def _servers(settings: Settings, progress: Progress) -> tuple[list[Host], Lag | None]:
+    """Return whether each server has what follows, and the lag to the one that was read."""
+    hosts: list[Host] = []
+    lag: Lag | None = None
+    for source in candidates(settings.source, progress.source):
+        address = address_of(source)
+        try:
+            found = check_server(source, progress)
+            with MysqlServer.connect(found.settings) as server:
+                log = read_source_log(server)
+        except SourceUnavailable as error:
+            hosts.append(Host(address, False, None, error.text, error.code.code))
+        except SourceRefused as error:
+            hosts.append(Host(address, False, False, error.text, error.code.code))
+        else:
+            hosts.append(Host(address, in_use=False, can_continue=True))
+            if lag is None:
+                lag = lag_of(log, _standing(progress), 0.0, 0.0)
+    return hosts, lag
+
+
+def _standing(progress: Progress) -> CommittedPosition:
+    # Kafka's commit came a moment after the source's, which the record does not have.
+    return CommittedPosition(progress, progress.committed_at_ms * _US_PER_MS)
+
+
+def _process(progress: Progress) -> Process:
+    return Process(progress.host, progress.pid, progress.instance)
+
+
+def _tables(copies: list[TableState], fenced: dict[str, FencedTable]) -> list[TableStatus]:
+    shown = {
+        state.name: CopyProgress(
+            state.phase,
+            state.rows,
+            max(state.rows, state.estimated_rows),
+            error=state.error,
+        )
+        for state in copies
+        if state.under_way or state.phase == "failed"
+    }
+    names = sorted({*shown, *fenced})
+    return by_urgency(
+        [TableStatus(name, copy=shown.get(name), kept_back=fenced.get(name)) for name in names]
+    )

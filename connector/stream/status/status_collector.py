@@ -1,0 +1,330 @@
+"""Collects the status of this process from its metrics, with samples of the last hour.
+
+The pipeline's thread keeps the metrics anyway, and another thread notes samples, so the stream
+does no work for the status.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import replace
+from math import isinf
+from typing import TYPE_CHECKING, NamedTuple
+
+from connector.foundation.compiled import mode
+from connector.foundation.operating_system import Background
+from connector.foundation.version import VERSION
+from connector.replication.server.addresses import address_of, candidates
+from connector.stream.metrics.pipeline_metrics import FencedTable
+from connector.stream.status.conditions import conditions
+from connector.stream.status.pipeline_status import (
+    CopyProgress,
+    Host,
+    LagStatus,
+    PipelineStatus,
+    Position,
+    Process,
+    Purge,
+    RatePoint,
+    Rates,
+    TableStatus,
+    Throughput,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from connector.foundation.settings.sections import Settings
+    from connector.stream.metrics.pipeline_metrics import (
+        CommittedPosition,
+        Lag,
+        PipelineMetrics,
+        SnapshotMetrics,
+        TableMetrics,
+    )
+    from connector.stream.progress.stream_position import Instance
+    from connector.stream.quarantine.fences import Fence
+    from connector.stream.status.mirror_status import MirrorWatch
+    from connector.stream.status.status_log import RecentEvents
+
+
+_MS = 1000
+_US = 1_000_000
+
+
+class StatusCollector:
+    """Collects the facts when somebody asks."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        instance: Instance,
+        figures: PipelineMetrics,
+        samples: Samples,
+        events: RecentEvents,
+        mirror: MirrorWatch,
+    ) -> None:
+        """Read `figures`, `samples`, `events` and `mirror`."""
+        self._settings = settings
+        self._instance = instance
+        self._figures = figures
+        self._samples = samples
+        self._events = events
+        self._mirror = mirror
+
+    def facts(self) -> PipelineStatus:
+        """Return the facts now; any thread may ask."""
+        settings, figures = self._settings, self._figures
+        lag, standing, mirror = figures.lag, figures.standing, self._mirror.facts
+        return PipelineStatus(
+            pipeline=settings.name,
+            at=time.time(),
+            conditions=conditions(figures, settings.delivery.commit_interval_ms / _MS, mirror),
+            process=Process(
+                host=self._instance.host,
+                pid=self._instance.pid,
+                instance=self._instance.id,
+                started_at=figures.started_at,
+                version=VERSION,
+                code=mode(),
+            ),
+            position=None if standing is None else position_of(standing),
+            hosts=self._hosts(standing),
+            lag=None if lag is None else lag_status(lag),
+            purge=None if lag is None else purge_of(lag),
+            throughput=self._samples.throughput(),
+            tables=self._tables(),
+            events=self._events.newest_first(),
+            mirror=mirror,
+        )
+
+    def _hosts(self, standing: CommittedPosition | None) -> list[Host]:
+        figures = self._figures
+        current = "" if standing is None else standing.progress.source
+        refused = figures.refused
+        hosts = []
+        for settings in candidates(self._settings.source):
+            address = address_of(settings)
+            refusal = refused.get(address)
+            in_use = figures.streaming and address == current
+            if refusal is None:
+                hosts.append(Host(address, in_use, can_continue=True if in_use else None))
+            else:
+                code = refusal.code.code
+                hosts.append(Host(address, in_use, False, refusal.text, code))
+        return hosts
+
+    def _tables(self) -> list[TableStatus]:
+        figures = self._figures
+        counted, copies = dict(figures.tables), figures.copies()
+        failed, fenced = figures.failed_copies(), figures.fenced_tables()
+        cascaded, now = figures.cascaded_tables(), time.time()
+        since = {name: now - seconds for name, seconds in cascaded.items()}
+        names = sorted({*counted, *copies, *failed, *fenced, *since})
+        tables = [
+            _table(
+                name,
+                counted.get(name),
+                copies.get(name),
+                failed.get(name),
+                fenced.get(name),
+                since.get(name),
+            )
+            for name in names
+        ]
+        return by_urgency(tables)
+
+
+def by_urgency(tables: list[TableStatus]) -> list[TableStatus]:
+    """Return the tables that need somebody first, then those that are copied, then the busiest."""
+
+    def rank(table: TableStatus) -> tuple[int, int]:
+        copy = table.copy
+        if table.kept_back is not None or (copy is not None and copy.phase == "failed"):
+            return 0, -table.records
+        return (1 if copy is not None else 2), -table.records
+
+    return sorted(tables, key=rank)
+
+
+def lag_status(lag: Lag) -> LagStatus:
+    """Return the lag as facts."""
+    return LagStatus(lag.seconds, lag.bytes, lag.transactions, lag.catch_up_seconds)
+
+
+def purge_of(lag: Lag) -> Purge:
+    """Return the time to purge, without infinite numbers."""
+    seconds = None if isinf(lag.to_purge_seconds) else lag.to_purge_seconds
+    return Purge(seconds, lag.retention_seconds or None)
+
+
+def position_of(standing: CommittedPosition) -> Position:
+    """Return the committed position."""
+    progress = standing.progress
+    return Position(
+        file=progress.file,
+        position=progress.position,
+        gtid_set=progress.gtid_set,
+        epoch=progress.epoch,
+        flavour=progress.flavour,
+        server_uuid=progress.server_uuid,
+        committed_at=progress.committed_at_ms / _MS,
+        source_committed_at=standing.committed_us / _US if standing.committed_us else None,
+    )
+
+
+def _table(
+    name: str,
+    counted: TableMetrics | None,
+    copy: SnapshotMetrics | None,
+    failed: str | None,
+    fenced: FencedTable | None,
+    since: float | None,
+) -> TableStatus:
+    shown: CopyProgress | None = None
+    if copy is not None:
+        waits_for = copy.waits_for
+        shown = CopyProgress(
+            "copying" if copy.estimated_rows else "waiting",
+            copy.rows,
+            copy.estimated_rows,
+            copy.rows_per_second,
+            copy.eta_seconds,
+            "" if waits_for is None else str(waits_for),
+            None if copy.waiting_seconds is None else time.time() - copy.waiting_seconds,
+        )
+    elif failed is not None:
+        shown = CopyProgress("failed", 0, 0, error=failed)
+    elif since is not None:
+        shown = CopyProgress("waiting", 0, 0, since=since)
+    if counted is None:
+        return TableStatus(name, copy=shown, kept_back=fenced)
+    return TableStatus(
+        name,
+        records=counted.records,
+        bytes=counted.bytes,
+        last_change=counted.latest_ms / _MS if counted.latest_ms else None,
+        copy=shown,
+        kept_back=fenced,
+    )
+
+
+_PAUSE_SECONDS = 5.0
+_HOUR_SECONDS = 3600.0
+# "Now" is the mean of at least this time.
+_NOW_SECONDS = 5.0
+# Samples that make a point of the curve: a screen does not show more points.
+_PER_POINT = 3
+_SLOT_SECONDS = _PAUSE_SECONDS * _PER_POINT
+# An hour of points, the sample before them, and the rest of a point that has left the ring in part.
+_SAMPLES = int(_HOUR_SECONDS / _PAUSE_SECONDS) + 1 + _PER_POINT
+
+
+class Sample(NamedTuple):
+    """The counters at one time."""
+
+    at: float  # on the monotonic clock
+    records: int
+    transactions: int
+    bytes: int
+    lag: float | None  # seconds
+
+
+class Samples(Background):
+    """Notes the counters of `figures` until it is closed."""
+
+    def __init__(self, figures: PipelineMetrics) -> None:
+        """Begin with the counters as they are."""
+        super().__init__("status-samples")
+        self._figures = figures
+        self._ring: deque[Sample] = deque(maxlen=_SAMPLES)
+        self.note()
+
+    def note(self) -> None:
+        """Note the counters now."""
+        self._ring.append(self._sample())
+
+    def throughput(self) -> Throughput:
+        """Return what was committed."""
+        now = self._sample()
+        ring = list(self._ring)
+        before = next((one for one in reversed(ring) if now.at - one.at >= _NOW_SECONDS), ring[0])
+        figures = self._figures
+        return Throughput(
+            now=_rates(before, now),
+            hour=_curve(ring, time.time() - now.at),
+            records=figures.records,
+            transactions=figures.transactions,
+            bytes=figures.bytes,
+            commits=figures.commits,
+            interruptions=figures.interruptions,
+        )
+
+    def _run(self) -> None:
+        while not self._closed.wait(_PAUSE_SECONDS):
+            self.note()
+
+    def _sample(self) -> Sample:
+        figures = self._figures
+        lag = figures.lag
+        return Sample(
+            time.monotonic(),
+            figures.records,
+            figures.transactions,
+            figures.bytes,
+            None if lag is None else lag.seconds,
+        )
+
+
+def _rates(before: Sample, now: Sample) -> Rates:
+    seconds = max(now.at - before.at, 1e-3)
+    return Rates(
+        records=(now.records - before.records) / seconds,
+        transactions=(now.transactions - before.transactions) / seconds,
+        bytes=(now.bytes - before.bytes) / seconds,
+    )
+
+
+def _curve(ring: list[Sample], clock_difference: float) -> list[RatePoint]:
+    """Return a point for each span of time, and not for so many samples: else all would move.
+
+    In a full ring, the first span has lost samples, and would change with each that it loses.
+    """
+    points: list[RatePoint] = []
+    before = ring[0]
+    lags: list[float] = []
+    is_part = len(ring) == _SAMPLES
+    for sample in ring:
+        if sample.lag is not None:
+            lags.append(sample.lag)
+        if int(sample.at / _SLOT_SECONDS) == int(before.at / _SLOT_SECONDS):
+            continue
+        if not is_part:
+            at = sample.at + clock_difference
+            lag = max(lags, default=None)
+            points.append(RatePoint(at, _rates(before, sample).records, lag))
+        before, is_part = sample, False
+        lags.clear()
+    return points
+
+
+def fenced_tables(fences: Iterable[Fence]) -> dict[str, FencedTable]:
+    """Return what is held of each table, by `database.table`; the reason is that of the oldest."""
+    tables: dict[str, FencedTable] = {}
+    for fence in fences:
+        whole, since = fence.key is None, fence.since_ms / _MS
+        keys = 0 if whole else 1
+        known = tables.get(fence.name)
+        if known is None:
+            tables[fence.name] = FencedTable(whole, keys, fence.rows, since, fence.reason)
+            continue
+        tables[fence.name] = replace(
+            known,
+            whole=known.whole or whole,
+            keys=known.keys + keys,
+            rows=known.rows + fence.rows,
+            since=min(known.since, since),
+            reason=fence.reason if since < known.since else known.reason,
+        )
+    return tables

@@ -1,0 +1,275 @@
+"""The facts for a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from connector.foundation.errors.visible import visible
+from connector.stream.status.formatting import amount, clock, duration, number, size
+from connector.stream.status.pipeline_status import Level
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
+
+    from connector.stream.status.pipeline_status import (
+        Condition,
+        Host,
+        JobFailure,
+        LagStatus,
+        MirrorTable,
+        PipelineStatus,
+        Position,
+        ProcessEvent,
+        TableStatus,
+        Throughput,
+    )
+
+_STYLES = {Level.GOOD: "bold green", Level.WARNING: "bold yellow", Level.CRITICAL: "bold red"}
+_EVENT_STYLES = {"info": "", "warning": "yellow", "error": "bold red"}
+_EVENTS_MAX = 12
+_TABLES_MAX = 40
+_BAR = 24
+_SPARKS = " ▁▂▃▄▅▆▇█"
+_SPARKS_MAX = 60
+_GTID_CHARACTERS_MAX = 400
+
+
+def shown(facts: PipelineStatus) -> RenderableType:
+    """Return what a person reads."""
+    parts: list[RenderableType] = [_headline(facts), *map(_condition, facts.conditions)]
+    parts += [Text(), _grid(_lines(facts))]
+    if facts.tables:
+        parts += [Text(), _tables(facts)]
+    if facts.mirror is not None and facts.mirror.tables:
+        parts += [Text(), _mirrors(facts.mirror.tables, facts.at)]
+    if facts.events:
+        parts += [Text(), _events(facts)]
+    return Group(*parts)
+
+
+def _headline(facts: PipelineStatus) -> Text:
+    process = facts.process
+    parts = [visible(facts.pipeline)]
+    if process is not None:
+        parts.append(f"process {process.pid} on {visible(process.host)}")
+        if process.started_at is not None:
+            parts.append(f"running for {duration(facts.at - process.started_at)}")
+    return Text("  ".join([*parts, f"{clock(facts.at, facts.at)} UTC"]), style="bold")
+
+
+def _condition(condition: Condition) -> Text:
+    code = "" if condition.code is None else f" [{condition.code}]"
+    return Text.assemble(
+        (f"● {condition.state.words}", _STYLES[condition.level]),
+        f"  {visible(condition.reason)}{code}",
+    )
+
+
+def _grid(lines: Iterator[tuple[str, RenderableType]]) -> Table:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for title, value in lines:
+        grid.add_row(title, value)
+    return grid
+
+
+def _lines(facts: PipelineStatus) -> Iterator[tuple[str, RenderableType]]:
+    lag, purge, throughput, position = facts.lag, facts.purge, facts.throughput, facts.position
+    if lag is None:
+        refused = any(host.can_continue is False for host in facts.hosts)
+        why = "no server can continue the stream" if refused else "the source has not answered"
+        yield "lag", Text(f"unknown: {why}", style="yellow")
+    else:
+        yield "lag", _lag(lag)
+    if facts.end_to_end_seconds is not None:
+        yield "of the mirrors", Text(f"{duration(facts.end_to_end_seconds)}, from the source")
+    if throughput is not None:
+        yield from _throughput(throughput)
+    if purge is not None:
+        yield "time to purge", _purge(purge.seconds, purge.part)
+    if position is not None:
+        yield from _position(position, facts.at)
+    for host in facts.hosts:
+        yield "server", _host(host)
+    if facts.mirror is not None and facts.mirror.job_runs and facts.mirror.job_failure is not None:
+        yield "Spark job", _failed_before(facts.mirror.job_failure, facts.at)
+
+
+def _lag(lag: LagStatus) -> Text:
+    left = [duration(lag.seconds)]
+    if lag.transactions is not None:
+        left.append(amount(lag.transactions, "transaction"))
+    if lag.bytes is not None:
+        left.append(size(lag.bytes))
+    if lag.seconds and lag.catch_up_seconds is not None:
+        left.append(f"caught up in about {duration(lag.catch_up_seconds)}")
+    return Text(", ".join(left))
+
+
+def _position(position: Position, now: float) -> Iterator[tuple[str, Text]]:
+    if position.committed_at is not None:
+        ago = duration(max(0.0, now - position.committed_at))
+        yield "last commit", Text(f"{clock(position.committed_at, now)} UTC, {ago} ago")
+    yield "position", Text(f"{visible(position.file)}:{position.position}")
+    if position.gtid_set:
+        gtids = position.gtid_set
+        more = "…" if len(gtids) > _GTID_CHARACTERS_MAX else ""
+        yield "GTID set", Text(gtids[:_GTID_CHARACTERS_MAX] + more)
+
+
+def _failed_before(failure: JobFailure, now: float) -> Text:
+    at = clock(failure.at, now)
+    return Text(f"the run before failed at {at} UTC: {visible(failure.error)} [{failure.code}]")
+
+
+def _throughput(throughput: Throughput) -> Iterator[tuple[str, Text]]:
+    now = throughput.now
+    yield (
+        "throughput",
+        Text(
+            f"{number(now.records)} records/s, {number(now.transactions)} transactions/s, "
+            f"{size(now.bytes)}/s"
+        ),
+    )
+    points = [point.records for point in throughput.hour]
+    if points:
+        yield "last hour", Text(f"{_sparks(points)}  at most {number(max(points))} records/s")
+
+
+def _sparks(points: list[float]) -> str:
+    width = max(1, -(-len(points) // _SPARKS_MAX))
+    means = [
+        sum(points[at : at + width]) / len(points[at : at + width])
+        for at in range(0, len(points), width)
+    ]
+    top = max(means) or 1.0
+    return "".join(_SPARKS[round(mean / top * (len(_SPARKS) - 1))] for mean in means)
+
+
+def _purge(seconds: float | None, part: float) -> Text:
+    if seconds is None:
+        return Text("never: the source keeps its logs for ever")
+    level = Level.CRITICAL if part < 1 / 4 else Level.WARNING if part < 1 / 2 else Level.GOOD
+    return Text.assemble(_bar(part, _STYLES[level]), f" {duration(seconds)}")
+
+
+def _bar(part: float, style: str) -> Text:
+    filled = round(part * _BAR)
+    return Text.assemble(("━" * filled, style), ("━" * (_BAR - filled), "dim"))
+
+
+def _host(host: Host) -> Text:
+    code = "" if host.code is None else f" [{host.code}]"
+    if host.note:
+        return Text(f"{visible(host.address)}: {visible(host.note)}{code}", style="red")
+    said = "in use" if host.in_use else "has what follows" if host.can_continue else "not asked"
+    return Text(f"{visible(host.address)}: {said}")
+
+
+def _tables(facts: PipelineStatus) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("table", overflow="fold")
+    for title in ("records", "size"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("last change", no_wrap=True)
+    noted = any(one.copy or one.kept_back for one in facts.tables)
+    if noted:
+        table.add_column("copy and quarantine", overflow="fold")
+    for one in facts.tables[:_TABLES_MAX]:
+        last = "" if one.last_change is None else clock(one.last_change, facts.at)
+        notes = [_notes(one, facts.at)] if noted else []
+        name = Text(visible(one.name))
+        table.add_row(name, number(one.records), size(one.bytes), last, *notes)
+    more = len(facts.tables) - _TABLES_MAX
+    if more > 0:
+        table.add_row(Text(f"and {more:,} more; --json has all", style="dim"))
+    return table
+
+
+def _mirrors(mirrors: list[MirrorTable], now: float) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("mirror", overflow="fold")
+    for title in ("lag", "rows", "version"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("last commit", no_wrap=True)
+    table.add_column("compared", overflow="fold")
+    for one in mirrors[:_TABLES_MAX]:
+        table.add_row(
+            Text(visible(one.name)),
+            "" if one.lag_seconds is None else duration(one.lag_seconds),
+            "" if one.rows is None else number(one.rows),
+            "" if one.version is None else str(one.version),
+            "" if one.last_commit is None else clock(one.last_commit, now),
+            _compared(one),
+        )
+    more = len(mirrors) - _TABLES_MAX
+    if more > 0:
+        table.add_row(Text(f"and {more:,} more; --json has all", style="dim"))
+    return table
+
+
+def _compared(one: MirrorTable) -> Text:
+    if one.set_aside is not None:
+        return Text(f"set aside [{one.set_aside}]", style="red")
+    if one.differences is None or one.verified_seconds is None:
+        return Text("not yet", style="dim")
+    ago = f"{duration(one.verified_seconds)} ago"
+    if one.differences:
+        return Text(f"{amount(one.differences, 'row')} differed, {ago}", style="red")
+    return Text(f"equal, {ago}")
+
+
+def _notes(table: TableStatus, now: float) -> Text:
+    notes = Text()
+    copy, held = table.copy, table.kept_back
+    if copy is not None and copy.phase == "waiting":
+        notes.append("waits to be copied", style="dim")
+        if copy.since is not None and not copy.error:
+            notes.append(f": foreign keys have changed rows at {clock(copy.since, now)}")
+    elif copy is not None and copy.phase == "copying":
+        notes.append_text(_bar(copy.part, "cyan"))
+        notes.append(f" {number(copy.rows)} of about {number(copy.estimated_rows)} rows")
+        if copy.eta_seconds is not None:
+            notes.append(f", {duration(copy.eta_seconds)} left")
+    elif copy is not None and copy.phase == "failed":
+        notes.append(f"copy failed: {visible(copy.error)}", style="red")
+    if copy is not None and copy.phase != "failed" and copy.since is not None and copy.error:
+        notes.append(f"\nsince {clock(copy.since, now)}: {visible(copy.error)}", style="yellow")
+    if held is not None:
+        what = "the whole table" if held.whole else amount(held.keys, "key")
+        notes.append("\n" if notes else "")
+        notes.append(
+            f"quarantine: {amount(held.rows, 'change')} of {what} since {clock(held.since, now)}: "
+            f"{visible(held.reason)}",
+            style="red",
+        )
+    return notes
+
+
+def _events(facts: PipelineStatus) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("event", no_wrap=True)
+    table.add_column("", overflow="fold")
+    for event in facts.events[:_EVENTS_MAX]:
+        table.add_row(clock(event.at, facts.at), _event(event, facts.at))
+    return table
+
+
+def _event(event: ProcessEvent, now: float) -> Text:
+    code = "" if event.code is None else f" [{event.code}]"
+    text = Text.assemble((f"{visible(event.what)}{code}", _EVENT_STYLES.get(event.level, "")))
+    if event.times > 1 and event.last_at is not None:
+        text.append(f" {event.times} times, last {clock(event.last_at, now)}", style="dim")
+    for name, value in event.details.items():
+        text.append("  ")
+        if name != "error":
+            text.append(f"{visible(name)} ", style="dim")
+        text.append(visible(value))
+    return text

@@ -1,1 +1,0 @@
-"""The operating system: its clock and its signals."""

@@ -1,0 +1,308 @@
+"""All parts of a demo: started in order, watched, and stopped in reverse order.
+
+The binlog of the source is a set of GTIDs: the start, and what must arrive in the mirrors. A stack
+that goes on running has a command for each part, with which the user can look at it.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shlex
+import sys
+import time
+from collections import deque
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from connector.binlog.gtid import GtidSet, MariadbGtidSet
+from connector.foundation.errors import LocalStackError, local_demo, local_stack
+from local_stack.demo.configuration import PIPELINE, TOPIC_PREFIX, DemoDirectory
+from local_stack.demo.display import StatusBoard, TableLine
+from local_stack.demo.mirror import MirrorRows
+from local_stack.demo.processes import Connector, StreamJob, VerifyCommand
+from local_stack.demo.shop import (
+    DATABASE,
+    MIRRORED_TABLES,
+    TABLES,
+    count_rows,
+    create_shop,
+    drop_shop,
+    insert_regular_customers,
+)
+from local_stack.demo.topics import TopicReader
+from local_stack.demo.workload import Workload
+from local_stack.java import java_runtime
+from local_stack.kafka import KafkaBroker
+from local_stack.process import log_tail
+from local_stack.server import ManagedServer, connect
+from local_stack.source import SourceChoice, source_server
+from local_stack.spark import spark_jars, spark_java_options
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from local_stack.demo.configuration import DemoOptions
+    from local_stack.server import Endpoint
+    from local_stack.source import Product
+
+
+EXECUTED = {
+    "mysql": "SELECT @@version, @@global.gtid_executed",
+    "mariadb": "SELECT @@version, @@global.gtid_binlog_pos",
+}
+
+
+class SourceLog:
+    """What a source has written to its binlog."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        """Use the server of `endpoint`; raises LocalStackError for a MySQL without GTIDs."""
+        self._endpoint = endpoint
+        version, _ = self._ask("SELECT @@version, ''")
+        self.product: Product = "mariadb" if "MariaDB" in version else "mysql"
+        self.version = version.partition("-")[0]
+        if self.product == "mysql" and self._ask("SELECT @@gtid_mode, ''")[0] != "ON":
+            raise LocalStackError(local_demo.GTID_MODE, address=endpoint.bootstrap)
+
+    @property
+    def name(self) -> str:
+        """Product and version."""
+        return f"{'MariaDB' if self.product == 'mariadb' else 'MySQL'} {self.version}"
+
+    def executed(self) -> str:
+        """Return the GTIDs of all transactions in the binlog, as the server prints them."""
+        _, gtids = self._ask(EXECUTED[self.product])
+        return gtids.replace("\n", "")
+
+    def contains(self, gtids: str, wanted: str) -> bool:
+        """Return whether the set `gtids` holds every GTID of the set `wanted`."""
+        if self.product == "mariadb":
+            return MariadbGtidSet.parse(wanted) <= MariadbGtidSet.parse(gtids)
+        return GtidSet.parse(wanted) <= GtidSet.parse(gtids)
+
+    def _ask(self, question: str) -> tuple[str, str]:
+        with closing(connect(self._endpoint)) as connection, connection.cursor() as cursor:
+            cursor.execute(question)
+            first, second = cursor.fetchone() or ("", "")
+            return str(first), str(second)
+
+
+# Changes per second are counted over so many looks.
+RATE_LOOKS = 4
+MS = 1000
+
+
+class DemoStack:
+    """Servers, processes and workload of one demo; a context manager stops them all."""
+
+    def __init__(self, options: DemoOptions, directory: DemoDirectory) -> None:
+        """Prepare the parts that `options` request; nothing runs yet."""
+        self.directory = directory
+        self._options = options
+        self._stack = ExitStack()
+        self._looks: deque[tuple[float, dict[str, int]]] = deque(maxlen=RATE_LOOKS)
+        self._mirror_rows = MirrorRows(directory)
+        self._verified = 0
+        self.connector_state = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def start_source(self) -> None:
+        """Start the source, or check the server of the user."""
+        options = self._options
+        choice = SourceChoice(options.source, options.mysqld, options.address)
+        self._source = source_server(choice, self.directory.source)
+        thrown_away = self.source_is_private and options.directory is None
+        # A clean stop of MySQL waits ten seconds for the thread that served the connector.
+        self._stack.callback(self._source.kill if thrown_away else self._source.stop)
+        self._source.start()
+        self.log = SourceLog(self.source)
+
+    def start_kafka(self) -> None:
+        """Start the broker; Java and other missing parts are downloaded."""
+        self.java = java_runtime()
+        self.jars = spark_jars()
+        self.broker = KafkaBroker(self.directory.kafka, java=self.java)
+        self._stack.callback(self.broker.stop)
+        self.broker.start()
+
+    def start_stream_job(self) -> None:
+        """Start the Spark job; it takes some seconds."""
+        self.directory.write_stream_job_config(
+            self.broker.endpoint.bootstrap,
+            # The demo ends with all its processes.
+            spark_java_options(self.java, writes_classes=False),
+        )
+        self.stream_job = StreamJob(self.directory, self.java)
+        self._stack.callback(self.stream_job.stop)
+        self.stream_job.start()
+
+    def start_connector(self) -> None:
+        """Create the shop, and start the connector on it."""
+        password = secrets.token_urlsafe(16)
+        create_shop(self.source, password)
+        insert_regular_customers(self.source)
+        if self._options.address is not None:
+            # The user's own server is left as it was.
+            self._stack.callback(drop_shop, self.source)
+        bootstrap = self.broker.endpoint.bootstrap
+        self.directory.write_connector_config(self.source, password, bootstrap)
+        self.connector = Connector(self.directory)
+        self._stack.callback(self.connector.stop)
+        self.connector.start()
+        self.connector_state = "starting"
+        self.topics = self._stack.enter_context(TopicReader(bootstrap, TOPIC_PREFIX))
+
+    def verify(self, *arguments: str) -> VerifyCommand:
+        """Start `verify` with these arguments."""
+        self._verified += 1
+        command = VerifyCommand(self.directory, self._verified)
+        self._stack.callback(command.stop)
+        command.start(*arguments)
+        return command
+
+    def start_workload(self) -> None:
+        """Start the customers."""
+        # MariaDB logs whole seconds.
+        unit_ms = MS if self.log.product == "mariadb" else 1
+        self.workload = Workload(self.source, self._options.rate, unit_ms=unit_ms)
+        self._stack.callback(self.workload.stop)
+        self.workload.start()
+
+    @property
+    def source_is_private(self) -> bool:
+        """Whether the source is a private server, whose password is not secret."""
+        return self._options.address is None
+
+    @property
+    def source(self) -> Endpoint:
+        """The source's endpoint."""
+        return self._source.endpoint
+
+    def check(self) -> None:
+        """Raise LocalStackError if a process ended, or the source refused the workload."""
+        for server in (self.broker, self._source):
+            if isinstance(server, ManagedServer):
+                _check_server(server)
+        self.workload.check()
+        # The job's own report says more than the fact that it ended.
+        self.stream_job.status()
+        self.stream_job.check()
+        self.connector.check()
+
+    def committed_gtids(self) -> str:
+        """Return the GTIDs of the connector's committed progress, "" before the first."""
+        progress = self.topics.progress(PIPELINE)
+        return "" if progress is None else progress["gtid_set"] or ""
+
+    def look(self, phase: str, share: float | None = None) -> StatusBoard:
+        """Return the current numbers; `share` of the phase is done."""
+        status, records = self.stream_job.status(), self.workload.records
+        self._looks.append((time.monotonic(), records))
+        (earlier, before), (now, _) = self._looks[0], self._looks[-1]
+        source_rows = count_rows(self.source)
+        tables = []
+        for table in TABLES:
+            mirrored = table in MIRRORED_TABLES
+            applied_ms = status.applied_ms.get(f"{DATABASE}.{table}", 0)
+            # How long the oldest change waits that is not in the mirror.
+            lag_ms = self.workload.lag_ms(table, applied_ms)
+            lag = lag_ms / MS if mirrored and lag_ms is not None else None
+            changes = records.get(table, 0)
+            tables.append(
+                TableLine(
+                    table,
+                    source_rows[table],
+                    self._mirror_rows.count(table) if mirrored else None,
+                    changes,
+                    (changes - before.get(table, 0)) / max(now - earlier, 1.0),
+                    lag,
+                )
+            )
+        workload, job = self.workload, self.stream_job
+        last = f"{status.last_batch_changes:,} changes in {status.last_batch_seconds:.1f} s"
+        batches = f"{status.batches:,} applied, the last one {last}"
+        if not status.batches:
+            batches = "none applied yet, the first takes longest"
+        return StatusBoard(
+            f"{self.log.name} to {self.broker.name} to Delta",
+            phase,
+            share,
+            tables,
+            (
+                (
+                    "workload",
+                    f"{workload.transactions:,} transactions, {workload.rollbacks:,} rolled back",
+                ),
+                ("connector", self.connector_state),
+                ("Spark job", f"pid {job.pid}, batches: {batches}"),
+            ),
+        )
+
+
+def _check_server(server: ManagedServer) -> None:
+    try:
+        _ = server.pid
+    except LocalStackError:
+        raise LocalStackError(
+            local_stack.ENDED, process=server.name, log=server.log, tail=log_tail(server.log)
+        ) from None
+
+
+PYSPARK = """\
+#!/bin/sh
+# Opens a pyspark shell in which the mirrors can be read.
+export JAVA_HOME={java_home} PYSPARK_PYTHON={python}
+exec {pyspark} --jars {jars} \\
+  --conf spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension \\
+  --conf spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog \\
+  --conf spark.databricks.delta.snapshotPartitions=2 --conf spark.sql.shuffle.partitions=2 \\
+  --conf spark.sql.session.timeZone=UTC --conf spark.ui.enabled=false "$@"
+"""
+
+
+def write_pyspark(stage: DemoStack) -> Path:
+    """Write a script that opens a pyspark shell with the right runtime and jars."""
+    script = stage.directory.path / "pyspark"
+    text = PYSPARK.format(
+        java_home=shlex.quote(str(stage.java.parent.parent)),
+        python=shlex.quote(sys.executable),
+        pyspark=shlex.quote(str(Path(sys.executable).with_name("pyspark"))),
+        jars=shlex.quote(",".join(map(str, stage.jars))),
+    )
+    script.write_text(text, encoding="utf-8")
+    script.chmod(0o755)
+    return script
+
+
+def console_consumer(bootstrap: str, topic: str) -> list[str]:
+    """Return a command that prints the records of a topic, from its beginning."""
+    # The default format fails at the first record without a value.
+    command = [sys.executable, "-m", "kafka.consumer", "--format", "full"]
+    command += ["-b", bootstrap, "-t", topic]
+    return [*command, "-C", "isolation_level=read_committed", "-C", "auto_offset_reset=earliest"]
+
+
+def access_commands(stage: DemoStack) -> list[tuple[str, str]]:
+    """Return the parts of the stack, each with its command."""
+    source, broker = stage.source, stage.broker.endpoint
+    mysql = ["mysql", "--host", source.host, "--port", str(source.port), "--user", source.user]
+    if stage.source_is_private:
+        mysql.append(f"--password={source.password}")
+    consumer = console_consumer(broker.bootstrap, f"{TOPIC_PREFIX}.{DATABASE}.orders")
+    mirror = stage.directory.mirror_of("orders")
+    verify = [sys.executable, "-m", "connector", "verify", str(stage.directory.connector_config)]
+    verify += ["--mirror", str(stage.directory.stream_job_config)]
+    return [
+        ("the source, and to change it", shlex.join([*mysql, DATABASE])),
+        ("a topic, by a console consumer", shlex.join(consumer)),
+        ("the mirror, by a pyspark shell", shlex.quote(str(write_pyspark(stage)))),
+        ("and in that shell", f'spark.read.format("delta").load("{mirror}").show()'),
+        ("source and mirror, compared again", shlex.join(verify)),
+        ("configurations and logs", f"ls {shlex.quote(str(stage.directory.path))}"),
+    ]

@@ -1,0 +1,282 @@
+"""The function that Spark runs for each task: it reads the records of its tables and applies them.
+
+    records ─▶ changes to apply ─▶ the mode of the mirror ─▶ rows that die, and a file of new ones
+
+If the driver has to decide something first (another column list, a truncate), nothing is written,
+and the result says what was found. A task may instead rewrite the live rows of data files: for
+other columns, after a truncate, or to compact several files into one.
+
+A Python worker runs one task after another, and keeps its connection to Kafka for the next one.
+It seldom looks for cyclic garbage: a batch makes many objects, hardly any of which is part of a
+cycle, and with Python's default this search takes a fifth of the time of a batch of small tables.
+
+https://docs.python.org/3/library/gc.html
+"""
+
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from connector.foundation.errors import MirrorError
+from stream_jobs.apply.changes import TRUNCATE, Changes, last_change, truncates_of
+from stream_jobs.apply.modes import MODES
+from stream_jobs.apply.modes.mode import ModeInput, Truncation
+from stream_jobs.apply.row_hashes import Keys
+from stream_jobs.apply.rows import literal
+from stream_jobs.apply.table_errors import DEFECT_TYPES, InvalidRecordError, table_defect
+from stream_jobs.apply.task_messages import PartResult, SchemaUse
+from stream_jobs.delta.compaction import rewrite
+from stream_jobs.delta.parquet_file import live_rows, write_file
+from stream_jobs.source.client import KafkaClient, read_ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from connector.foundation.record_reader import RecordColumns
+    from stream_jobs.apply.modes.mode import Mode
+    from stream_jobs.apply.task_messages import CompactedFiles, RewrittenFile, TablePart, Task
+    from stream_jobs.source.client import OffsetRange
+    from stream_jobs.source.topics import BrokerConfig
+
+
+def apply_part(
+    task: Task, part: TablePart, pieces: Sequence[tuple[OffsetRange, RecordColumns]]
+) -> PartResult:
+    """Apply the records of `pieces`, or say why that is not possible yet, or at all."""
+    changes = Changes(part.topic, pieces, part.skipped, part.bound)
+    result = PartResult(part.topic, records=len(changes))
+    result.offsets = {each.partition: each.end for each, _ in pieces} | changes.held
+    result.held = set(changes.held)
+    result.error = changes.error()
+    if result.error is not None:
+        return result
+    mode = MODES[part.mode]
+    try:
+        live = _summarize(changes, part, mode, result)
+        _apply(task, part, changes, mode, live, result)
+        if result.is_applied:
+            result.last = last_change(changes, live)
+    except InvalidRecordError as error:
+        result.error = changes.position(error.place).corrupt(error.why)
+    except MirrorError as error:
+        result.error = error
+    except DEFECT_TYPES as error:
+        result.error = table_defect(part.topic, error)
+    return result
+
+
+def _summarize(
+    changes: Changes, part: TablePart, mode: Mode, result: PartResult
+) -> NDArray[np.intp]:
+    """Fill in what `changes` holds, and return the places of what is to be applied."""
+    sequences = changes.sequences
+    are_truncates = changes.ops == TRUNCATE
+    counted = changes.are_rows | are_truncates
+    are_above_mark = np.ones(len(changes), np.bool_)
+    every = np.arange(len(changes))
+    for partition in result.offsets:
+        own = changes.partitions == partition
+        highest = sequences.highest(every[own & counted])
+        if highest is not None:
+            result.highest[partition] = highest
+        mark = part.marks.get(partition)
+        if mark is not None:
+            are_above_mark[own] = sequences.are_above(mark)[own]
+    live = every[mode.are_live(changes, are_above_mark, part.floor)]
+    result.changes = int(counted.sum())
+    result.applied = len(live)
+    if mode.truncation is Truncation.IS_A_ROW:
+        result.rows = result.changes
+    else:
+        result.rows = int(changes.are_rows.sum())
+        _find_truncates(changes, every[are_truncates & are_above_mark], part, mode, result)
+    _find_schemas(changes, live, part, result)
+    for place in live.tolist() if None in changes.keys else ():
+        if changes.keys[place] is None and changes.are_rows[place]:
+            result.keyless = changes.position(place)
+            break
+    staying = live if part.floor is None else live[sequences.are_above(part.floor)[live]]
+    for partition in result.offsets:
+        own = staying[changes.partitions[staying] == partition]
+        if len(own):
+            result.first_row[partition] = int(changes.offsets[own[0]])
+    return live
+
+
+def _find_truncates(
+    changes: Changes,
+    places: NDArray[np.intp],
+    part: TablePart,
+    mode: Mode,
+    result: PartResult,
+) -> None:
+    """Note the truncates that the driver does not know."""
+    if part.floor is not None:
+        places = places[changes.sequences.are_above(part.floor)[places]]
+    result.truncated = changes.sequences.highest(places)
+    if mode.truncation is Truncation.CHANGES:
+        result.truncates = truncates_of(changes, places)
+
+
+def _find_schemas(
+    changes: Changes, live: NDArray[np.intp], part: TablePart, result: PartResult
+) -> None:
+    """Note which column lists the changes to apply have."""
+    sequences = changes.sequences
+    for number in np.unique(changes.schemas[live]).tolist():
+        own = live[changes.schemas[live] == number]
+        later = own if part.since is None else own[sequences.are_above(part.since)[own]]
+        lowest, highest = sequences.lowest(own), sequences.highest(own)
+        assert lowest is not None
+        assert highest is not None
+        use = SchemaUse(lowest, highest, sequences.lowest(later))
+        result.schemas[changes.schema_ids[number]] = use
+
+
+def _apply(
+    task: Task,
+    part: TablePart,
+    changes: Changes,
+    mode: Mode,
+    live: NDArray[np.intp],
+    result: PartResult,
+) -> None:
+    """Write what there is to write, unless the driver has to decide something first."""
+    mirror = part.mirror
+    if mirror is None or result.truncated is not None:
+        return
+    if result.keyless is not None and mirror.schema.key:
+        return
+    order = mode.file_order(mirror.schema)
+    work = ModeInput(task, part, mirror, changes, mode.is_filling, order, result)
+    if result.schemas.keys() <= mirror.parses.keys():
+        mode.apply(work, live)
+        result.is_applied = True
+    elif part.floor_is_new:
+        # The rows of other columns come when those that are gone have made room.
+        none = np.zeros(0, np.int64)
+        lookup = work.lookup(mode.indexed(mirror))
+        result.dead = lookup.find(Keys(none, None), none, none, part.floor).dead
+
+
+def rewrite_file(task: Task, each: RewrittenFile) -> PartResult:
+    """Write the rows into a new file; a file without live rows has none.
+
+    After a truncate that changes none of its rows, a file stays.
+    """
+    result = PartResult(each.topic, is_applied=True)
+    try:
+        data = live_rows(task.storage, each.path, each.file, each.columns)
+        for name, column in each.added.items():
+            place = data.column_names.index(name)
+            value = literal(column, column.get("added_default")).cast(data[name].type)
+            values = pa.chunked_array([pa.repeat(value, data.num_rows)])
+            data = data.set_column(place, name, values)
+        if each.truncates:
+            emptied = MODES[each.mode].after_truncates(data, each.truncates)
+            if emptied is None:
+                return result
+            data, result.replaced = emptied, (each.file,)
+        if data.num_rows:
+            file = write_file(
+                task.storage,
+                each.path,
+                each.columns,
+                data,
+                key=each.key,
+                partition_values=each.file.partition_values,
+                tags=each.file.tags,
+            )
+            result.files = (file,)
+    except MirrorError as error:
+        result.error = error
+    except DEFECT_TYPES as error:
+        result.error = table_defect(each.topic, error)
+    return result
+
+
+def compact_files(task: Task, each: CompactedFiles) -> PartResult:
+    """Write the rows of several files into one; without live rows there is none."""
+    result = PartResult(each.topic, replaced=each.files)
+    try:
+        file = rewrite(task.storage, each.path, each.columns, each.files, each.key, each.clustering)
+        result.files = () if file is None else (file,)
+    except MirrorError as error:
+        result.error = error
+    except DEFECT_TYPES as error:
+        result.error = table_defect(each.topic, error)
+    return result
+
+
+_clients: dict[BrokerConfig, KafkaClient] = {}
+
+
+def run_task(task: Task) -> list[PartResult]:
+    """Do the work of `task`. Errors are results: those of one table do not stop others."""
+    return [
+        *(_applied(task) if task.parts else ()),
+        *(rewrite_file(task, each) for each in task.rewritten),
+        *(compact_files(task, each) for each in task.compacted),
+    ]
+
+
+def _applied(task: Task) -> list[PartResult]:
+    """Apply all parts; an error that names a topic is that of its table alone."""
+    left = {part.topic: part for part in task.parts}
+    results: list[PartResult] = []
+    while left:
+        try:
+            for result in _results(task, list(left.values())):
+                results.append(result)
+                del left[result.topic]
+            break
+        except MirrorError as error:
+            # The connection may be in any state.
+            _forget(task.kafka)
+            topic = error.message.facts.get("topic")
+            for each in [topic] if isinstance(topic, str) and topic in left else list(left):
+                results.append(PartResult(each, error=error))
+                del left[each]
+    return results
+
+
+def _results(task: Task, parts: Sequence[TablePart]) -> Iterator[PartResult]:
+    """Yield the result of each part as soon as its records are there."""
+    by_topic = {part.topic: part for part in parts}
+    missing = {part.topic: len(part.ranges) for part in parts}
+    pieces: dict[str, list[tuple[OffsetRange, RecordColumns]]] = {topic: [] for topic in by_topic}
+    ranges = [each for part in parts for each in part.ranges]
+    for each, columns in read_ranges(_client(task.kafka), ranges, task.bytes_max):
+        pieces[each.topic].append((each, columns))
+        missing[each.topic] -= 1
+        if not missing[each.topic]:
+            yield apply_part(task, by_topic[each.topic], pieces.pop(each.topic))
+
+
+def _client(facts: BrokerConfig) -> KafkaClient:
+    if facts not in _clients:
+        _clients[facts] = KafkaClient(facts)
+    return _clients[facts]
+
+
+def _forget(facts: BrokerConfig) -> None:
+    client = _clients.pop(facts, None)
+    if client is not None:
+        client.close()
+
+
+# New objects that were not freed, before the youngest ones are looked at.
+_OBJECTS: Final = 50_000
+
+
+def collect_garbage_rarely() -> None:
+    """Leave alone what is there, which is mostly modules, and look seldom at what comes."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_OBJECTS)

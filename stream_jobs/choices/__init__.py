@@ -1,1 +1,0 @@
-"""What the settings choose for a table and for its columns."""

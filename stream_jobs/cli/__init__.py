@@ -1,1 +1,0 @@
-"""The commands of the job: what they take, and what they print."""

@@ -1,0 +1,192 @@
+"""The target of a cut: a moment of the source, and an offset in each partition.
+
+The connector's newest progress record is read first, then the ends of all partitions. Kafka ends
+a transaction in each partition separately, so these ends are not one moment:
+
+* They may be too far. So tasks stop before the first record whose sequence is not below the
+  moment's (`DeliveredPosition.bound`).
+* They may be too near: the marker of a transaction whose progress record was read may not have
+  reached a partition yet. A producer begins its next transaction only when the markers of the
+  previous one are everywhere. So the ends have everything if no partition has an open transaction,
+  or if an open one belongs to a later moment. Otherwise the ends are read again.
+
+A table that the connector copies does not have all its rows. The state of a copy may belong to
+the next transaction, if that one is just ending. So a copy counts as complete if no transaction
+is open or unread, or if it was complete when an earlier target was found, because the new target
+comes after that transaction.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from connector.foundation.errors import mirror_cuts
+from connector.foundation.errors.message import Message
+from connector.foundation.record_reader import SEQUENCE_BYTES, RecordColumns
+from stream_jobs.cuts.state_topics import COPYING, ProgressTopic, SnapshotTopic
+from stream_jobs.source.record_batches import read_committed_records
+from stream_jobs.source.sequence import PackedSequences
+from stream_jobs.source.topic_filter import TopicFilter
+from stream_jobs.source.topics import row_topics, schema_topic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from stream_jobs.cuts.state_topics import DeliveredPosition
+    from stream_jobs.source.client import KafkaClient
+    from stream_jobs.source.requests import Partition
+    from stream_jobs.source.sequence import PackedSequence
+    from stream_jobs.source.topic_filter import SkippedTables
+
+# Markers come to all partitions within milliseconds.
+_PAUSE_SECONDS: Final = 0.005
+_PATIENCE_SECONDS: Final = 5.0
+# New tables are known by their schemas; this is for topics that are gone.
+_DISCOVERY_SECONDS: Final = 10.0
+
+
+class CutTarget(NamedTuple):
+    """A moment, and where each partition has everything before it."""
+
+    delivered: DeliveredPosition
+    ends: Mapping[str, Mapping[int, int]]  # by topic and partition
+    # Tables that do not have all rows of this moment when they have come to it, and why.
+    incomplete: Mapping[str, str]
+
+
+class CutTargetFinder:
+    """Finds the newest target."""
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        prefix: str,
+        progress: ProgressTopic,
+        copies: SnapshotTopic,
+        topics: TopicFilter,
+    ) -> None:
+        """Look at the topics of `prefix` that `topics` does not leave out."""
+        self._client = client
+        self._prefix = prefix
+        self._progress = progress
+        self._copies = copies
+        # What was copied when the last target was found, and its sequence.
+        self._incomplete: tuple[PackedSequence, Mapping[str, str]] | None = None
+        # The partitions of control topics that tell whether a transaction is open.
+        self._control: list[Partition] = []
+        self._filter = topics
+        self._topics: dict[str, int] = {}
+        self._looked_at = -math.inf
+        self._schemas: dict[Partition, int] = {}
+        # Why there is no target.
+        self.problem: Message | None = None
+
+    @classmethod
+    def of(cls, client: KafkaClient, prefix: str, skipped: SkippedTables) -> CutTargetFinder:
+        """Look at the topics of `prefix`, but for those of `skipped` tables."""
+        progress, copies = ProgressTopic(client, prefix), SnapshotTopic(client, prefix)
+        return cls(client, prefix, progress, copies, TopicFilter(prefix, skipped))
+
+    def delivered(self) -> DeliveredPosition | None:
+        """Return the newest moment up to which the topics have everything.
+
+        Raises MirrorError if the brokers do not answer.
+        """
+        found = self._progress.newest()
+        if found is None:
+            self.problem = Message(mirror_cuts.NO_PROGRESS, {"topic": self._progress.topic})
+        elif self._progress.are_several:
+            self.problem = Message(mirror_cuts.SEVERAL, {"topic": self._progress.topic})
+            return None
+        return found
+
+    @property
+    def progress_topic(self) -> str:
+        """The topic that says up to where the topics have everything."""
+        return self._progress.topic
+
+    def highest(self) -> PackedSequence | None:
+        """Return the sequence that no change of any pipeline reaches; None if that is not known.
+
+        Raises MirrorError if the brokers do not answer.
+        """
+        return self._progress.highest()
+
+    def newest(self, topics: Iterable[str]) -> CutTarget | None:
+        """Return the newest target; None if there is none. `topics` are known to be there.
+
+        Raises MirrorError if the brokers do not answer.
+        """
+        is_due = time.monotonic() - self._looked_at >= _DISCOVERY_SECONDS
+        if is_due or not self._topics.keys() >= set(topics):
+            self._discover()
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while (delivered := self.delivered()) is not None:
+            rows = [(topic, n) for topic, count in self._topics.items() for n in range(count)]
+            every = [*rows, *self._schemas, *self._control]
+            written = self._client.written_offsets(every)
+            ends = self._client.end_offsets(every)
+            if any(ends[place] != end for place, end in self._schemas.items()):
+                # There may be a new table.
+                self._discover()
+                continue
+            are_open = [place for place in every if ends[place] < written[place]]
+            if not are_open or self._is_later(delivered, ends, set(are_open) & set(rows)):
+                incomplete = self._not_copied(delivered, ends, is_quiet=not are_open)
+                return CutTarget(delivered, _by_topic(ends, rows), incomplete)
+            if time.monotonic() >= deadline:
+                self.problem = Message(mirror_cuts.HELD_UP, {"topic": are_open[0][0]})
+                break
+            time.sleep(_PAUSE_SECONDS)
+        return None
+
+    def _not_copied(
+        self, delivered: DeliveredPosition, ends: Mapping[Partition, int], *, is_quiet: bool
+    ) -> dict[str, str]:
+        """Return the tables that may lack rows of copies at `delivered`, and why."""
+        now = self._copies.incomplete(ends.get((self._copies.topic, 0), 0))
+        now |= dict.fromkeys(delivered.cascaded, COPYING)
+        if is_quiet and ends[self._progress.topic, 0] == self._progress.read_to:
+            self._incomplete = delivered.bound, now
+            return now
+        before = self._incomplete
+        if before is None or before[0] < delivered.bound:
+            self._incomplete = delivered.bound, now
+        return now if before is None else {**before[1], **now}
+
+    def _discover(self) -> None:
+        counts = self._client.partition_counts()
+        schemas = schema_topic(self._prefix)
+        self._schemas = self._client.end_offsets(
+            (schemas, number) for number in range(counts.get(schemas, 0))
+        )
+        self._control = [
+            (topic, 0) for topic in (self._progress.topic, self._copies.topic) if counts.get(topic)
+        ]
+        self._looked_at = time.monotonic()
+        found = row_topics(self._prefix, counts)
+        self._topics = self._filter.without_skipped(self._client, found)
+
+    def _is_later(
+        self, delivered: DeliveredPosition, ends: Mapping[Partition, int], are_open: set[Partition]
+    ) -> bool:
+        """Return whether an open transaction has begun after `delivered`."""
+        for place in sorted(are_open):
+            for fetched in self._client.fetch_open(place, ends[place]):
+                columns = RecordColumns()
+                read_committed_records(fetched, ends[place], ends[place] + 1, columns)
+                digits = columns.sequences.getvalue()[:SEQUENCE_BYTES]
+                if digits and not PackedSequences(digits).are_below(delivered.bound)[0]:
+                    return True
+        return False
+
+
+def _by_topic(
+    ends: Mapping[Partition, int], places: Iterable[Partition]
+) -> dict[str, dict[int, int]]:
+    found: dict[str, dict[int, int]] = {}
+    for topic, number in places:
+        found.setdefault(topic, {})[number] = ends[topic, number]
+    return found

@@ -1,0 +1,210 @@
+"""The connector's state topics: how far it has delivered, and which tables it is copying.
+
+*Progress* (`<prefix>.progress`). Each Kafka transaction of the connector ends with a progress
+record and holds whole transactions of the source. So the place of such a record is one moment of
+the source. All changes before it have a lower `cdc.seq`: changes of transactions, which begin
+before its position, and changes that were written between two transactions, which it counts
+(`connector.stream.progress.sequences`).
+
+*Copies* (`<prefix>.snapshot`). Each state of a copy is a record in the Kafka transaction of the
+rows that it counts. A table that is being copied does not have all rows of any moment.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from connector.foundation.contract import (
+    PROGRESS_TOPIC_SUFFIX,
+    SEQ_ROW_DIGITS,
+    SNAPSHOT_TOPIC_SUFFIX,
+    Sequence,
+    control_topic,
+)
+from connector.foundation.contract.record_formats import read_document
+from stream_jobs.source.client import OffsetRange, read_ranges
+from stream_jobs.source.sequence import PackedSequence
+
+if TYPE_CHECKING:
+    from connector.foundation.contract import ProgressRecord, SnapshotRecord
+    from stream_jobs.source.client import KafkaClient
+
+
+# Offsets that are looked at for the newest record; a transaction takes two of them.
+_TAIL: Final = 200
+# Offsets that are read at once of the whole topic.
+_PIECE: Final = 20_000
+_ROWS_OF_AN_EVENT: Final = 10**SEQ_ROW_DIGITS
+
+
+class DeliveredPosition(NamedTuple):
+    """A moment of the source, up to which the topics have everything."""
+
+    flavour: str
+    gtid: str | None
+    position: str  # FILE:POSITION; "" if the server has not named it
+    bound: PackedSequence  # all changes before the moment are below it, and no other one is
+    # Tables with rows that foreign keys have changed, and that are not copied yet.
+    cascaded: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, record: ProgressRecord) -> DeliveredPosition:
+        """Return the moment of a progress record.
+
+        Raises KeyError, TypeError or ValueError for other documents, and MirrorError for a sequence
+        that is too large.
+        """
+        file, position, count = record["file"], record["position"], record["between"]
+        number = int(file.rpartition(".")[2]) if file else 0
+        # Records between two transactions count from the last byte of the one before.
+        event, row = divmod(count, _ROWS_OF_AN_EVENT)
+        bound = Sequence(record["epoch"], number, max(0, position - 1), event, row)
+        place = f"{file}:{position}" if file else ""
+        packed = PackedSequence.pack(bound)
+        cascaded = frozenset(
+            f"{database}.{table}"
+            for database, tables in record["cascaded_rows"].items()
+            for table in tables
+        )
+        return cls(record["flavour"], record["gtid_set"], place, packed, cascaded)
+
+
+class ProgressTopic:
+    """Follows `<prefix>.progress`."""
+
+    def __init__(self, client: KafkaClient, prefix: str) -> None:
+        """Read the topic of the pipelines with `prefix`."""
+        self._client = client
+        self._place = control_topic(prefix, PROGRESS_TOPIC_SUFFIX), 0
+        self._read_to = -1
+        self._newest: DeliveredPosition | None = None
+        self._pipeline: bytes | None = None
+        # Pipelines that others have replaced.
+        self._replaced: set[bytes] = set()
+
+    @property
+    def read_to(self) -> int:
+        """The offset after the newest record, and its marker."""
+        return self._read_to
+
+    @property
+    def topic(self) -> str:
+        """The name of the topic."""
+        return self._place[0]
+
+    @property
+    def are_several(self) -> bool:
+        """Whether two pipelines write at the same time: then no record stands for all tables."""
+        return self._pipeline in self._replaced
+
+    def newest(self) -> DeliveredPosition | None:
+        """Return the newest record that can be read; None if there is none.
+
+        Raises MirrorError if the brokers do not answer.
+        """
+        topic, number = self._place
+        if self._read_to < 0 and not self._client.partition_counts().get(topic):
+            return None
+        end = self._client.end_offsets([self._place])[self._place]
+        if end < self._read_to:
+            # The topic was made again.
+            self._read_to, self._newest = -1, None
+        if end > self._read_to:
+            self._read(OffsetRange(topic, number, max(0, end - _TAIL, self._read_to), end))
+        return self._newest
+
+    def highest(self) -> PackedSequence | None:
+        """Return the sequence that no change of any pipeline reaches; None without a record.
+
+        This reads the whole topic. Raises MirrorError if the brokers do not answer.
+        """
+        first = self._client.first_offsets([self._place])[self._place]
+        end = self._client.end_offsets([self._place])[self._place]
+        found = None
+        while first < end:
+            wanted = OffsetRange(*self._place, first, min(end, first + _PIECE))
+            ((_, columns),) = read_ranges(self._client, [wanted])
+            of_pipelines = dict(zip(columns.keys, columns.values, strict=True))
+            for each in filter(None, map(_moment, of_pipelines.values())):
+                found = each.bound if found is None else max(found, each.bound)
+            first = wanted.end
+        return found
+
+    def _read(self, wanted: OffsetRange) -> None:
+        first = self._client.first_offsets([self._place])[self._place] if self._read_to < 0 else 0
+        while True:
+            wanted = wanted._replace(start=max(first, wanted.start))
+            (columns,) = [columns for _, columns in read_ranges(self._client, [wanted])]
+            for key, value in zip(columns.keys, columns.values, strict=True):
+                self._take(key or b"", value or b"")
+            if self._newest is not None or wanted.start <= first:
+                break
+            # Aborted transactions alone.
+            length = wanted.end - wanted.start
+            wanted = wanted._replace(start=wanted.start - length)
+        self._read_to = wanted.end
+
+    def _take(self, pipeline: bytes, value: bytes) -> None:
+        found = _moment(value)
+        if found is None:
+            return
+        self._newest = found
+        if pipeline != self._pipeline:
+            if self._pipeline is not None:
+                self._replaced.add(self._pipeline)
+            self._pipeline = pipeline
+
+
+def _moment(value: bytes | None) -> DeliveredPosition | None:
+    """Return the moment of a record; None if another program wrote it."""
+    try:
+        return DeliveredPosition.of(read_document(value or b""))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+COPYING: Final = "the connector is copying it"
+_REASONS: Final = {
+    "waiting": COPYING,
+    "copying": COPYING,
+    "failed": "its copy has failed",
+}
+
+
+class SnapshotTopic:
+    """Follows `<prefix>.snapshot`, which Kafka compacts: it is short."""
+
+    def __init__(self, client: KafkaClient, prefix: str) -> None:
+        """Read the topic of the pipelines with `prefix`."""
+        self._client = client
+        self.topic = control_topic(prefix, SNAPSHOT_TOPIC_SUFFIX)
+        self._read_to = 0
+        # By the key of a copy: its table, and why that does not have all rows.
+        self._incomplete: dict[bytes, tuple[str, str]] = {}
+
+    def incomplete(self, end: int) -> dict[str, str]:
+        """Return the tables that are not copied up to offset `end`, and why.
+
+        Raises MirrorError if the brokers do not answer.
+        """
+        if end < self._read_to:
+            # The topic was made again.
+            self._read_to = 0
+            self._incomplete.clear()
+        if end > self._read_to:
+            first = self._client.first_offsets([(self.topic, 0)])[self.topic, 0]
+            wanted = OffsetRange(self.topic, 0, max(first, self._read_to), end)
+            for _, columns in read_ranges(self._client, [wanted]):
+                for key, value in zip(columns.keys, columns.values, strict=True):
+                    self._take(key or b"", value)
+            self._read_to = end
+        return dict(self._incomplete.values())
+
+    def _take(self, key: bytes, value: bytes | None) -> None:
+        self._incomplete.pop(key, None)
+        try:
+            record: SnapshotRecord = read_document(value or b"{}")
+            name, reason = f"{record['database']}.{record['table']}", _REASONS[record["phase"]]
+        except (ValueError, KeyError, TypeError):
+            return  # it is complete, or of another program
+        self._incomplete[key] = name, reason

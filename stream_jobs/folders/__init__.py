@@ -1,1 +1,0 @@
-"""Folders: of a mirror, and those that only the user may read."""

@@ -1,0 +1,68 @@
+"""The folders of a mirror below `mirror.path`, and private folders on the local machine.
+
+`table_path` turns the names of a database and a table into the path of their mirror. The job
+keeps its own files in `_cdc`, a folder name that no database can have.
+
+`own_folder` and `is_ours_alone` are for temporary files that no other user of the machine may
+write.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import tempfile
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+# A file system takes 255 bytes; a part of a name may become nine.
+_LENGTH_MAX = 200
+_HASH_DIGITS = 16
+
+# The folder of the job's own files.
+OWN_FOLDER: Final = "_cdc"
+
+
+# In front of the two hexadecimal digits of a byte. Readers such as delta-rs and DuckDB decode each
+# `%` of a path, and find no file then. Mirrors that were made earlier keep it: see
+# `mirror_path` of `stream_jobs/tables/mirror_table.py`.
+_MARK: Final = "!"
+EARLIER_MARK: Final = "%"
+
+
+def table_path(database: str, table: str, mark: str = _MARK) -> str:
+    """Return `<database>/<table>`, where no name leads out of its folder.
+
+    The bytes of characters that are special in paths become `mark` and two digits, and so does the
+    first one of a name that a file system or Spark would hide or follow: `..`, `.git`,
+    `_delta_log`.
+    """
+    return f"{path_part(database, mark)}/{path_part(table, mark)}"
+
+
+def path_part(name: str, mark: str = _MARK) -> str:
+    """Return `name` as one part of a path."""
+    # The name has none of them itself: it is one of the special characters.
+    text = quote(name, safe="").replace("%", mark)
+    if text[0] in "._":
+        text = f"{mark}{ord(text[0]):02X}{text[1:]}"
+    if len(text) <= _LENGTH_MAX:
+        return text
+    digest = sha256(name.encode()).hexdigest()[:_HASH_DIGITS]
+    return f"{text[: _LENGTH_MAX - _HASH_DIGITS - 1]}-{digest}"
+
+
+_OTHERS_WRITE: Final = 0o022
+
+
+def own_folder(name: str) -> Path:
+    """Return the folder `name` of this user, which may not exist yet."""
+    return Path(tempfile.gettempdir()) / f"binlog-connector-{getpass.getuser()}" / name
+
+
+def is_ours_alone(folder: str | Path) -> bool:
+    """Return whether this user alone can write into `folder`. Raises OSError without it."""
+    status = os.stat(folder)  # noqa: PTH116 - asked for each index of a file
+    return status.st_uid == os.getuid() and not status.st_mode & _OTHERS_WRITE

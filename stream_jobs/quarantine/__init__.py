@@ -1,1 +1,0 @@
-"""Tables that are set aside: which errors do it, and the record of each."""

@@ -1,1 +1,0 @@
-"""What the job shows: lines, figures and the overview of `status`."""

@@ -1,0 +1,251 @@
+"""The status of the job for people: a line in words for each event.
+
+    14:03:21  started: the mirror of shop is in /data/mirror
+    14:03:25  batch 12     1,234 changes    5 tables   2.31 s      534/s  lag 1.2 s
+    14:03:40  idle for 15 s: the tables have everything that is in Kafka
+
+While nothing is new, the last line says so, and does not scroll. If the output is not a terminal,
+that line is missing, and the time has its date.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import traceback
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+from rich.console import Console
+from rich.control import Control
+from rich.segment import ControlType
+from rich.table import Table
+from rich.text import Text
+
+from connector.foundation.errors.visible import visible, visible_fields
+from stream_jobs.log_lines import line_time
+from stream_jobs.run.status_lines import StatusLines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from connector.foundation.errors.message import Message
+
+
+# A batch that takes longer says where the time went.
+_SLOW_SECONDS: Final = 5.0
+# A lag above this is no longer the time of a batch.
+_LAG_SECONDS: Final = 60.0
+_MINUTE: Final = 60
+_HOUR: Final = 3600
+
+
+def batch_line(fields: Mapping[str, Any], width: int) -> Text | None:
+    """Return the line of `batch_applied` or `retried`; None if it had no change.
+
+    The words are in columns if `width` characters are enough for them.
+    """
+    tables = {name: each for name, each in fields["tables"].items() if each["changes"]}
+    changes = sum(each["changes"] for each in tables.values())
+    if not changes:
+        return None
+    seconds = fields["seconds"]
+    rate = changes / max(seconds, 0.001)
+    columns = (
+        f"batch {fields['batch_id']}".ljust(9) if "batch_id" in fields else "resuming ",
+        f"{changes:>7,} {'change ' if changes == 1 else 'changes'}",
+        f"{len(tables):>3} {'table ' if len(tables) == 1 else 'tables'}",
+        f"{seconds:>5.2f} s",
+        f"{rate:>7,.0f}/s",
+    )
+    lag = _lag(tables)
+    line = Text("  ".join(columns))
+    if line.cell_len + 2 + lag.cell_len > width:
+        line = Text("  ".join(" ".join(column.split()) for column in columns))
+    line.append("  ").append(lag)
+    if seconds > _SLOW_SECONDS and "phases" in fields:
+        phases = (f"{name} {spent:.1f} s" for name, spent in fields["phases"].items())
+        line.append(f"  ({', '.join(phases)})", "dim")
+    elif len(tables) == 1:
+        name = Text(f"  {next(iter(tables))}", "dim")
+        if line.cell_len + name.cell_len <= width:
+            line.append(name)
+    return line
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words, with two figures that matter."""
+    if seconds < _MINUTE:
+        return f"{seconds:.1f} s"
+    if seconds < _HOUR:
+        return f"{seconds // _MINUTE:.0f} min {seconds % _MINUTE:.0f} s"
+    return f"{seconds // _HOUR:.0f} h {seconds % _HOUR // _MINUTE:.0f} min"
+
+
+def _lag(tables: Mapping[str, Mapping[str, Any]]) -> Text:
+    """Return the lag of the table that has most."""
+    known = [each["lag_seconds"] for each in tables.values() if each["lag_seconds"] is not None]
+    if not known:
+        return Text("nothing applied")
+    lag = max(known)
+    return Text(f"lag {duration(lag)}", "yellow" if lag > _LAG_SECONDS else "")
+
+
+_ERASE_LINE: Final = (ControlType.ERASE_IN_LINE, 2)
+# The trigger of a job that runs until it is stopped.
+_ENDLESS: Final = "processingTime"
+# Of a clock time and the space after it.
+_TIME_WIDTH: Final = 10
+
+
+def open_lines(out: TextIO, wanted: object, name: object = None) -> StatusLines:
+    """Return the lines of `log.format`; any value but "json" is "console".
+
+    Lines in JSON have the `name` of the configuration, unless it is no text.
+    """
+    return StatusLines(out, _text(name)) if wanted == "json" else TerminalLines(out)
+
+
+def _text(name: object) -> str | None:
+    return name if isinstance(name, str) else None
+
+
+class TerminalLines(StatusLines):
+    """Writes lines for people, from any thread."""
+
+    def __init__(
+        self, out: TextIO, console: Console | None = None, now: Callable[[], float] = time.time
+    ) -> None:
+        """Write to `out`, by `console` if it is given; `now` is the clock."""
+        super().__init__(out)
+        self._console = console or Console(file=out, highlight=False)
+        self._now = now
+        self._turn = threading.Lock()
+        self._is_live = False
+        self._idle_since: float | None = None
+        self._batches = 0
+        self._changes = 0
+
+    def write(self, event: str, **fields: Any) -> None:
+        """Write the line of an event, if people need one."""
+        with self._turn:
+            if event == "idle":
+                self._idle(fields["set_aside"])
+                return
+            self._idle_since = None
+            line = self._told(event, fields)
+            if line is not None:
+                self._print(line)
+
+    def doing(self, what: str) -> None:
+        """Show what takes a while, until the next line."""
+        with self._turn:
+            self._idle_since = None
+            self._show(visible(what))
+
+    def fail(self, message: Message) -> None:
+        """Write the error in red, and on standard error, unless that is the same terminal."""
+        with self._turn:
+            self._print(Text(f"error: {message}", "red"))
+        self.warn(f"error: {message}")
+
+    def warn(self, text: str) -> None:
+        """Write `text` on standard error, unless that is the terminal which has said it."""
+        if not (self._console.is_terminal and sys.stderr.isatty()):
+            sys.stderr.write(f"{text}\n")
+
+    def write_trace(self, error: BaseException) -> None:
+        """Write the stack trace of an error on standard error."""
+        sys.stderr.write("".join(traceback.format_exception(error)))
+
+    def _told(self, event: str, given: dict[str, Any]) -> Text | None:
+        fields = visible_fields(given)
+        match event:
+            case "batch_applied" | "retried":
+                return self._batch(fields)
+            case "starting" | "working" | "started":
+                return _under_way(event, fields)
+            case "stopped":
+                done = f"{self._batches:,} batches, {self._changes:,} changes"
+                return Text(f"stopped: {done}")
+            case "no_mirror":
+                said = f"no mirror of {fields['topic']}: [{fields['code']}] {fields['error']}"
+                return Text(said, "yellow")
+            case "not_registered" | "no_cuts" | "not_kept" | "interrupted":
+                return Text(f"[{fields['code']}] {fields['error']}", "yellow")
+            case "table_quarantined":
+                said = f"{fields['table']} is set aside: [{fields['code']}] {fields['error']}"
+                return Text(said, "red")
+            case "table_resumed":
+                return Text(f"{fields['table']} goes on", "green")
+            case "record_skipped":
+                where = f"{fields['topic']}, partition {fields['partition']}"
+                return Text(f"{where}: record {fields['offset']} is left out, as asked", "yellow")
+            case _:
+                return _other(event, fields)
+
+    def _batch(self, fields: dict[str, Any]) -> Text | None:
+        self._batches += 1
+        self._changes += sum(each["changes"] for each in fields["tables"].values())
+        return batch_line(fields, self._console.width - _TIME_WIDTH)
+
+    def _idle(self, aside: int) -> None:
+        if self._idle_since is None:
+            self._idle_since = self._now()
+        seconds = self._now() - self._idle_since
+        but = f", without {aside} that {'is' if aside == 1 else 'are'} set aside," if aside else ""
+        self._show(f"idle for {seconds:.0f} s: the tables{but} have everything that is in Kafka")
+
+    def _print(self, line: Text) -> None:
+        self._erase()
+        at = Text(self._moment(), "dim")
+        if not self._console.is_terminal:
+            self._console.print(at.append("  ").append(line), soft_wrap=True)
+            return
+        row = Table.grid(padding=(0, 2, 0, 0))
+        row.add_row(at, line)
+        self._console.print(row)
+
+    def _show(self, text: str) -> None:
+        """Replace the last line of a terminal; a foreign line that comes next overwrites it."""
+        if not self._console.is_terminal or self._console.is_dumb_terminal:
+            return
+        self._erase()
+        line = Text(f"{self._moment()}  {text}", "dim")
+        line.truncate(self._console.width - 1, overflow="ellipsis")
+        self._console.print(line, end="", no_wrap=True)
+        self._console.control(Control.move_to_column(0))
+        self._is_live = True
+
+    def _erase(self) -> None:
+        if self._is_live:
+            self._console.control(Control(ControlType.CARRIAGE_RETURN, _ERASE_LINE))
+            self._is_live = False
+
+    def _moment(self) -> str:
+        return line_time(self._now(), self._console.is_terminal)
+
+
+def _under_way(event: str, fields: dict[str, Any]) -> Text:
+    if event == "starting":
+        return Text(f"starting Spark for the mirror of {fields['name']}")
+    if event == "working":
+        return Text(f"{fields['what']}, for {fields['seconds']} s so far", "dim")
+    return _started(fields)
+
+
+def _started(fields: dict[str, Any]) -> Text:
+    end = "; it ends when all is applied" if fields["trigger"] != _ENDLESS else ""
+    line = Text(f"started: the mirror of {fields['name']} is in {fields['mirror']}{end}")
+    if aside := ", ".join(fields["set_aside"]):
+        line.append(f"; set aside: {aside}", "red")
+    return line
+
+
+def _other(event: str, fields: dict[str, Any]) -> Text:
+    """Return the line of an event as its words and its fields; one with a code is a warning."""
+    code = fields.pop("code", None)
+    said = ", ".join(f"{name} {value}" for name, value in fields.items())
+    words = event.replace("_", " ")
+    text = f"{words}: {said}" if code is None else f"{words}: [{code}] {said}"
+    return Text(text, "" if code is None else "yellow")

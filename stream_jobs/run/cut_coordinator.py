@@ -1,0 +1,377 @@
+"""The cuts of a running job: where each batch shall end, the record when it has, and its removal.
+
+*Target.* A batch of the usual size ends at the newest moment up to which the topics have
+everything: it takes the records that have come to other tables, too. If there is more to do than
+a batch may take, the same target stays until all tables have come to it.
+
+*Record.* A cut is written when each table has every change below the target's sequence, and no
+other one. It is written after the commits that it names, so a crash leaves only true cuts; the
+batch is then run again, and writes this cut or a later one. Nothing is written if no table and no
+transaction came since the last cut.
+
+*Left out.* A table that is in quarantine, or has no mirror, is named in the cut, and does not
+stop it.
+
+*Removal.* A cut goes before the files of its versions: both ages are measured from the same
+moment, and a cut is kept no longer than any table keeps them. The newest cut stays: its tables
+have not changed since.
+"""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from connector.foundation.errors import MirrorError, mirror_cuts
+from connector.foundation.errors.message import Message
+from stream_jobs.cuts.cut import Cut, CutTable
+from stream_jobs.delta.housekeeping import Retention
+from stream_jobs.delta.log import now
+from stream_jobs.source.client import OffsetRange
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from stream_jobs.cuts.cut import CutStore
+    from stream_jobs.cuts.cut_target import CutTarget, CutTargetFinder
+    from stream_jobs.cuts.state_topics import DeliveredPosition
+    from stream_jobs.delta.table import DeltaTable
+    from stream_jobs.run.job_state import Ownership
+    from stream_jobs.source.sequence import PackedSequence
+    from stream_jobs.tables.mirror_table import MirrorTable
+    from stream_jobs.tables.table_work import TableWork
+    from stream_jobs.tables.topic_state import TopicState, TopicStates
+
+
+# Mirrors that are opened together.
+_THREADS: Final = 16
+_PAUSE_SECONDS: Final = 0.01
+# A record of a row without one of progress: it comes with the same Kafka transaction.
+_PATIENCE_SECONDS: Final = 5.0
+_NO_KEY: Final = "it has no primary key, and so no mirror"
+
+
+class CutCoordinator:
+    """Ends batches at cuts, and writes these."""
+
+    def __init__(
+        self, targets: CutTargetFinder, record: CutHistory, states: TopicStates, records_max: int
+    ) -> None:
+        """Write cuts to `record`.
+
+        A batch takes at most `records_max` records that Spark has not found yet.
+        """
+        self._targets = targets
+        self.record = record
+        self._states = states
+        self._records_max = records_max
+        self._target: CutTarget | None = None
+        # A target after which rows came without a record of progress.
+        self._given_up: PackedSequence | None = None
+        # By topic and partition, where the tables are.
+        self._reached: dict[str, Mapping[int, int]] = {}
+        # The partitions that have ended at the bound of the target.
+        self._held: dict[str, set[int]] = {}
+        # Mirrors that could not be opened.
+        self._failed: dict[str, MirrorError] = {}
+        # Why there are no cuts at the moment; None if there are some.
+        self.problem: Message | None = None
+
+    def begin(
+        self, ranges: Sequence[OffsetRange], aside: frozenset[str] = frozenset()
+    ) -> tuple[list[OffsetRange], PackedSequence | None]:
+        """Return what a batch with `ranges` takes, and the sequence that it does not reach.
+
+        Without a moment up to which the topics have everything, that is all. Topics that are set
+        `aside` are left out.
+        """
+        topics = {each.topic for each in ranges}
+        if self._target is None:
+            self._aim(topics)
+        target = self._target
+        if target is None or target.delivered.bound == self._given_up:
+            self._target = None
+            return list(ranges), None
+        self._open(target.ends.keys() - topics - aside - self._reached.keys())
+        return self._extended(ranges, target, aside), target.delivered.bound
+
+    def bound(self, topics: Iterable[str]) -> PackedSequence | None:
+        """Return the sequence that tables which are tried again do not reach."""
+        self._aim(topics)
+        return None if self._target is None else self._target.delivered.bound
+
+    def later(self, bound: PackedSequence) -> PackedSequence | None:
+        """Wait for a target after `bound`, and return its sequence; `bound` if none comes in time.
+
+        None if there is no target.
+        """
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while time.monotonic() < deadline:
+            self._aim(())
+            if self._target is None:
+                return None
+            if self._target.delivered.bound > bound:
+                return self._target.delivered.bound
+            time.sleep(_PAUSE_SECONDS)
+        return bound
+
+    @property
+    def progress_topic(self) -> str:
+        """The topic that says up to where the topics have everything."""
+        return self._targets.progress_topic
+
+    def highest(self) -> PackedSequence | None:
+        """Return the sequence that no change of any pipeline reaches; None if that is not known."""
+        return self._targets.highest()
+
+    def give_up(self, bound: PackedSequence) -> None:
+        """There are changes of another pipeline than that of the target with `bound`."""
+        self._target, self._given_up = None, bound
+        self.problem = Message(mirror_cuts.NOT_COVERED, {})
+
+    def ends(self, topic: str) -> Mapping[int, int]:
+        """Return the ends of the partitions of a topic that are read for the target."""
+        return {} if self._target is None else self._target.ends.get(topic, {})
+
+    def miss(self) -> None:
+        """Let the next batch find a target of its own."""
+        self._target = None
+
+    def has_news(self) -> bool:
+        """Return whether the source has gone on since the last cut."""
+        newest, last = self._targets.delivered(), self.record.last
+        return newest is not None and (last is None or str(newest.bound.unpack()) > last.seq)
+
+    def note(self, works: Iterable[TableWork]) -> None:
+        """Note where the tables of a batch are."""
+        bound = None if self._target is None else self._target.delivered.bound
+        for work in works:
+            if work.error is None:
+                self._reached[work.topic] = dict(work.ranges.starts)
+                # What ended at another bound may have records below that of the target.
+                is_same = work.ranges.bound == bound
+                self._held[work.topic] = set(work.ranges.held) if is_same else set()
+            else:
+                self.forget(work.topic)
+
+    def forget(self, topic: str) -> None:
+        """Look at the mirror of a topic again."""
+        self._reached.pop(topic, None)
+        self._held.pop(topic, None)
+        self._failed.pop(topic, None)
+
+    def finish(self, left_out: Mapping[str, tuple[str, str]]) -> Cut | None:
+        """Write a cut if all tables have come to the target; return it if it was written.
+
+        `left_out` says by topic what a table is called that cannot go on, and why.
+        """
+        target = self._target
+        if target is None:
+            return None
+        missing = dict(left_out.values())
+        tables, times = {}, []
+        for state in self._followed(target, left_out.keys(), missing):
+            if not self._has_come(state, target.ends[state.topic]):
+                return None
+            if state.mirror is not None and state.schema is not None:
+                tables[state.schema.name] = _table_at_cut(state.mirror)
+                times.append(state.mirror.progress.source_ts_ms)
+                if _is_beyond(state.mirror, target.delivered.bound):
+                    # It was applied without a target; a later one will do.
+                    self._target = None
+                    return None
+        for name in target.incomplete.keys() & tables.keys():
+            missing[name] = target.incomplete[name]
+            del tables[name]
+        self._target = None
+        self.problem = None
+        latest = max((each for each in times if each is not None), default=None)
+        return self.record.add(target.delivered, tables, missing, latest)
+
+    def _followed(
+        self, target: CutTarget, left_out: Collection[str], missing: dict[str, str]
+    ) -> Iterator[TopicState]:
+        """Yield the tables that must come to `target`; say in `missing` why others need not."""
+        for topic in target.ends.keys() - left_out:
+            if topic in self._failed:
+                missing[topic] = self._failed[topic].text
+                continue
+            state = self._states.of(topic)
+            if state.is_keyless:
+                missing[self._states.name(topic)] = _NO_KEY
+            elif state.is_known and not state.is_skipped:
+                yield state
+
+    def _aim(self, topics: Iterable[str]) -> None:
+        self._target = self._targets.newest(topics)
+        self._held = {}
+        if self._target is None:
+            self.problem = self._targets.problem
+
+    def _open(self, topics: Iterable[str]) -> None:
+        """Find out where tables are that had no batch since the start."""
+
+        def opened(topic: str) -> TopicState | MirrorError:
+            try:
+                return self._states.of(topic)
+            except MirrorError as error:
+                return error
+
+        wanted = sorted(topics)
+        with ThreadPoolExecutor(_THREADS) as pool:
+            for topic, found in zip(wanted, pool.map(opened, wanted), strict=True):
+                if isinstance(found, MirrorError):
+                    self._failed[topic] = found
+                elif found.mirror is not None:
+                    self._reached[topic] = dict(found.mirror.progress.offsets)
+
+    def _has_come(self, state: TopicState, ends: Mapping[int, int]) -> bool:
+        reached = self._reached.get(state.topic, {})
+        held = self._held.get(state.topic, set())
+        return all(reached.get(n, 0) >= end or n in held for n, end in ends.items())
+
+    def _extended(
+        self, ranges: Sequence[OffsetRange], target: CutTarget, aside: frozenset[str]
+    ) -> list[OffsetRange]:
+        """Return `ranges` up to the target, with those of other tables, if that is not too much."""
+        given = {(each.topic, each.partition): each for each in ranges}
+        topics = {each.topic for each in ranges}
+        wanted, count = dict(given), 0
+        for topic, ends in target.ends.items():
+            if topic in aside or topic in self._failed:
+                continue
+            if topic not in topics and not self._is_followed(topic):
+                continue
+            reached = self._reached.get(topic, {})
+            starts = {n: reached.get(n, 0) for n in ends}
+            if topic not in topics and all(starts[n] >= end for n, end in ends.items()):
+                continue
+            for number, end in ends.items():
+                start = min(starts[number], end)
+                known = given.get((topic, number), OffsetRange(topic, number, start, start))
+                count += max(0, end - known.end)
+                wanted[topic, number] = known._replace(end=max(end, known.end))
+        return list(wanted.values()) if count <= self._records_max else list(ranges)
+
+    def _is_followed(self, topic: str) -> bool:
+        state = None
+        with suppress(MirrorError):
+            state = self._states.of(topic)
+        return state is not None and state.is_known and not (state.is_skipped or state.is_keyless)
+
+
+def _table_at_cut(own: MirrorTable) -> CutTable:
+    snapshot = own.delta.snapshot
+    return CutTable(own.delta.path, snapshot.version, snapshot.metadata.table_id)
+
+
+def _is_beyond(own: MirrorTable, bound: PackedSequence) -> bool:
+    return any(mark >= bound for mark in own.progress.marks.values())
+
+
+# A storage may say later than the job when it has written a file.
+_MARGIN_MS: Final = 60_000
+# Bases are looked for after so many cuts.
+_BASES_EVERY: Final = 100
+_MADE_AGAIN: Final = "it is made again"
+
+
+class CutHistory:
+    """The cuts of a mirror, which belongs to this process."""
+
+    def __init__(
+        self, store: CutStore, retention_ms: int, ownership: Ownership | None = None
+    ) -> None:
+        """Keep each cut in `store` for `retention_ms`, while `ownership` holds."""
+        self._store = store
+        self._ownership = ownership
+        self._retention_ms = retention_ms
+        self._read: tuple[Cut | None, dict[int, int]] | None = None
+
+    @property
+    def last(self) -> Cut | None:
+        """The newest cut; None without one. Raises MirrorError if it cannot be read."""
+        return self._known[0]
+
+    def add(
+        self,
+        delivered: DeliveredPosition,
+        tables: Mapping[str, CutTable],
+        left_out: Mapping[str, str],
+        source_time_ms: int | None,
+    ) -> Cut | None:
+        """Write a cut, unless it says the same as the last one; return it.
+
+        Raises MirrorError if another process has taken over, or if the storage fails.
+        """
+        last = self.last
+        times = [source_time_ms, None if last is None else last.source_time_ms]
+        cut = Cut(
+            str(delivered.bound.unpack()),
+            delivered.flavour,
+            delivered.gtid,
+            delivered.position,
+            max((each for each in times if each is not None), default=None),
+            now(),
+            tables,
+            dict(sorted(left_out.items())),
+        )
+        if last is not None:
+            said = (last.seq, last.tables, last.left_out)
+            if cut.seq < last.seq or (cut.seq, cut.tables, cut.left_out) == said:
+                return None
+        return self._put(cut)
+
+    def remove_old(self, tables: Iterable[DeltaTable], at: int) -> None:
+        """Remove the cuts whose versions may go when `tables` are cleaned up `at` this time."""
+        last, written = self._known
+        keep = self._retention_ms
+        for table in tables:
+            own = Retention.of(table.path, table.snapshot.configuration)
+            keep = min(keep, own.files, own.log)
+        until = at - keep + min(_MARGIN_MS, keep)
+        newest = 0 if last is None else last.number
+        self._remove([n for n, ms in written.items() if ms < until and n < newest])
+
+    def forget(self, name: str) -> None:
+        """Remove the cuts that have the table `name`, because its files go."""
+        last, written = self._known
+        if last is None:
+            return
+        newest = last
+        if name in last.tables:
+            tables = {other: own for other, own in last.tables.items() if other != name}
+            left_out = {**last.left_out, name: _MADE_AGAIN}
+            newest = self._put(replace(last, tables=tables, left_out=left_out, written_ms=now()))
+        self._remove([number for number in written if number < newest.number])
+
+    @property
+    def _known(self) -> tuple[Cut | None, dict[int, int]]:
+        """The newest cut, and when each one was written, by its number."""
+        if self._read is None:
+            self._read = self._store.latest(), self._store.written()
+        return self._read
+
+    def _put(self, cut: Cut) -> Cut:
+        while True:
+            _, written = self._known
+            numbered = replace(cut, number=max(written, default=0) + 1)
+            if self._store.put(numbered):
+                written[numbered.number] = numbered.written_ms
+                self._read = numbered, written
+                return numbered
+            # An older process has written it just before this one took over, or a newer one.
+            if self._ownership is not None:
+                self._ownership.check()
+            self._read = None
+
+    def _remove(self, numbers: list[int]) -> None:
+        _, written = self._known
+        for number in numbers:
+            self._store.remove(number)
+            del written[number]
+        if any(number % _BASES_EVERY == 0 for number in numbers):
+            self._store.remove_bases(min(written))

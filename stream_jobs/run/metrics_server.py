@@ -1,0 +1,249 @@
+"""The HTTP server of the job: metrics in Prometheus' text format, health, and a status page.
+
+https://prometheus.io/docs/instrumenting/exposition_formats/
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    SummaryMetricFamily,
+)
+from prometheus_client.registry import Collector
+
+from connector.foundation import http_server
+from connector.foundation.http_server import Endpoints, Page, turning
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from prometheus_client.core import Metric
+
+    from stream_jobs.run.metrics import JobMetrics, TableMetrics
+
+
+PREFIX: Final = "binlog_connector_mirror_"
+_LABELS: Final = ["pipeline", "database", "table"]
+_MS: Final = 1000
+
+# Name, help text and value of each figure of a table; None is not shown.
+_GAUGES: tuple[tuple[str, str, Callable[[TableMetrics], float | None]], ...] = (
+    ("rows", "Rows of the table", lambda t: t.rows),
+    ("dead_rows", "Dead rows in data files", lambda t: t.dead_rows),
+    ("files", "Data files", lambda t: t.files),
+    ("bytes", "Bytes of data files", lambda t: t.bytes),
+    ("version", "Version of the Delta table", lambda t: t.version),
+    (
+        "last_commit_timestamp_seconds",
+        "When a change was last committed to the table",
+        lambda t: None if t.committed_ms is None else t.committed_ms / _MS,
+    ),
+)
+_KINDS: tuple[tuple[str, Callable[[TableMetrics], int]], ...] = (
+    ("upsert", lambda t: t.upserts),
+    ("delete", lambda t: t.deletes),
+    ("superseded", lambda t: t.superseded),
+    ("skipped", lambda t: t.skipped),
+)
+
+
+class MetricsCollector(Collector):
+    """Reads the figures at each scrape."""
+
+    def __init__(self, figures: JobMetrics) -> None:
+        """Read `figures`."""
+        self._figures = figures
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield every figure that has a value now."""
+        figures = self._figures
+        yield self._gauge("up", "1 while the stream is open", float(figures.streaming))
+        yield self._gauge("start_time_seconds", "When the process began", figures.started_at)
+        if (failure := figures.failure) is not None:
+            gauge = GaugeMetricFamily(
+                PREFIX + "last_failure_timestamp_seconds",
+                "When this run, or the one before it, failed",
+                labels=["pipeline", "code"],
+            )
+            at = datetime.fromisoformat(failure.at).timestamp()
+            gauge.add_metric([figures.pipeline, failure.code], at)
+            yield gauge
+        topics = figures.tables.keys() | figures.ends.keys()
+        yield self._gauge("tables", "Tables with a topic", len(topics))
+        yield self._gauge(
+            "tables_without_mirror", "Tables without a mirror", len(figures.without_mirror)
+        )
+        yield from self._set_aside()
+        yield self._gauge("waiting_records", "Records that are not applied", figures.waiting)
+        if figures.catch_up_seconds is not None:
+            text = "Until everything is applied, at the speed of the last minute"
+            yield self._gauge("catch_up_seconds", text, figures.catch_up_seconds)
+        yield from self._batches()
+        yield from self._tables(figures.tables.copy())
+        yield self._lags(topics)
+
+    def _set_aside(self) -> Iterator[Metric]:
+        aside = self._figures.set_aside()
+        text = "Tables that cannot go on, while the others do"
+        yield self._gauge("tables_set_aside", text, len(aside))
+        family = GaugeMetricFamily(
+            PREFIX + "set_aside", "1 for each of these tables", labels=[*_LABELS, "code"]
+        )
+        for record in aside.values():
+            database, _, table = record.table.partition(".")
+            family.add_metric([*self._labels(database, table), record.code], 1)
+        yield family
+
+    def _batches(self) -> Iterator[Metric]:
+        figures = self._figures
+        pipeline = [figures.pipeline]
+        for name, text, value in (
+            ("batches", "Batches that were applied", figures.batches),
+            ("records", "Records of the applied batches", figures.records),
+        ):
+            counter = CounterMetricFamily(PREFIX + name, text, labels=["pipeline"])
+            counter.add_metric(pipeline, value)
+            yield counter
+        labels = {"pipeline": figures.pipeline}
+        yield figures.batch_durations.family(PREFIX + "batch_seconds", "Seconds of a batch", labels)
+        yield figures.latencies.family(
+            PREFIX + "latency_seconds",
+            "From the commit at the source of the last change of a table in a batch to its commit "
+            "to the table",
+            labels,
+        )
+        summary = SummaryMetricFamily(
+            PREFIX + "phase_seconds", "Seconds of a part of a batch", labels=["pipeline", "phase"]
+        )
+        for phase, seconds in figures.phases.items():
+            summary.add_metric([*pipeline, phase], figures.batches, seconds)
+        yield summary
+        now = time.monotonic()
+        if figures.applied_at is not None:
+            age = now - figures.applied_at
+            yield self._gauge("last_batch_age_seconds", "Since the last batch ended", age)
+        began_at = figures.began_at
+        running = 0.0 if began_at is None else now - began_at
+        yield self._gauge("running_batch_seconds", "Age of the current batch, or 0", running)
+
+    def _tables(self, tables: dict[str, TableMetrics]) -> Iterator[Metric]:
+        for name, text, value in _GAUGES:
+            gauge = GaugeMetricFamily(PREFIX + name, text, labels=_LABELS)
+            for table in tables.values():
+                if (figure := value(table)) is not None:
+                    gauge.add_metric(self._labels(table.database, table.table), figure)
+            yield gauge
+        changes = CounterMetricFamily(
+            PREFIX + "changes",
+            "Changes that were read, by what became of them",
+            labels=[*_LABELS, "kind"],
+        )
+        commits = SummaryMetricFamily(
+            PREFIX + "commit_seconds", "Seconds of a commit to the table", labels=_LABELS
+        )
+        written = CounterMetricFamily(
+            PREFIX + "written_bytes", "Bytes that were written to the table", labels=_LABELS
+        )
+        changed = CounterMetricFamily(
+            PREFIX + "changed_bytes", "Bytes of the values that changed", labels=_LABELS
+        )
+        for table in tables.values():
+            labels = self._labels(table.database, table.table)
+            for kind, count in _KINDS:
+                changes.add_metric([*labels, kind], count(table))
+            commits.add_metric(labels, table.commits, table.commit_seconds)
+            written.add_metric(labels, table.bytes_written)
+            changed.add_metric(labels, table.changed_bytes)
+        yield from (changes, commits, written, changed)
+
+    def _lags(self, topics: set[str]) -> Metric:
+        figures, now = self._figures, time.time()
+        gauge = GaugeMetricFamily(
+            PREFIX + "lag_seconds", "How long the table is behind its topic", labels=_LABELS
+        )
+        for topic in sorted(topics - figures.without_mirror):
+            seconds = figures.lag_seconds(topic, now)
+            if seconds is not None:
+                table = figures.tables.get(topic)
+                names = (table.database, table.table) if table else topic.split(".")[1:]
+                gauge.add_metric(self._labels(*names), seconds)
+        return gauge
+
+    def _labels(self, database: str, table: str) -> list[str]:
+        return [self._figures.pipeline, database, table]
+
+    def _gauge(self, name: str, text: str, value: float) -> Metric:
+        gauge = GaugeMetricFamily(PREFIX + name, text, labels=["pipeline"])
+        gauge.add_metric([self._figures.pipeline], value)
+        return gauge
+
+
+STATUS_PATH: Final = "/status.json"
+
+
+def healthz(figures: JobMetrics) -> tuple[bool, str]:
+    """Return whether the main loop turns, and the reason.
+
+    It may wait for a batch, which may take any time.
+    """
+    if figures.began_at is not None:
+        return True, f"well: {_running(figures.began_at)}"
+    return turning(figures.turned_at, figures.turn_seconds_max)
+
+
+def readyz(figures: JobMetrics) -> tuple[bool, str]:
+    """Return whether the stream is open, and what it does."""
+    ready, began_at, why = figures.streaming, figures.began_at, figures.interrupted_by
+    lines = ["ready" if ready else "not ready"]
+    not_open = "the stream is not open" if why is None else f"the stream is not open: {why}"
+    lines.append("the stream is open" if ready else not_open)
+    if began_at is not None:
+        lines.append(_running(began_at))
+    if aside := len(figures.set_aside()):
+        lines.append(f"tables that are set aside: {aside}")
+    if (failure := figures.failure) is not None:
+        lines.append(f"last failure at {failure.at}: [{failure.code}] {failure.error}")
+    return ready, "\n".join(lines)
+
+
+def status_page(figures: JobMetrics) -> Page:
+    """Return `/status.json`: whether the stream is open, what it waits for, the last failure."""
+    failure = None if figures.failure is None else asdict(figures.failure)
+    why = figures.interrupted_by
+    body = {
+        "pipeline": figures.pipeline,
+        "streaming": figures.streaming,
+        "interrupted_by": None if why is None else {"code": why.shown_code.code, "error": why.text},
+        "last_failure": failure,
+    }
+    return Page("application/json", json.dumps(body).encode())
+
+
+def _running(began_at: float) -> str:
+    return f"a batch is being applied, for {time.monotonic() - began_at:.0f} s now"
+
+
+@contextmanager
+def metrics_server(figures: JobMetrics, listen: str | None) -> Iterator[None]:
+    """Serve at http://`listen` in a thread; None serves nothing.
+
+    Raises ConfigError if the address cannot be used.
+    """
+    served = Endpoints(
+        MetricsCollector(figures),
+        partial(healthz, figures),
+        partial(readyz, figures),
+        {STATUS_PATH: partial(status_page, figures)},
+    )
+    with http_server.serving(served, listen):
+        figures.watched = listen is not None
+        yield

@@ -1,0 +1,178 @@
+"""The quarantine of a job: it keeps a failed table away from the others, and retries it on request.
+
+The record of a table is written before its batch is acknowledged, so neither a crash nor a restart
+forgets it. Spark's offsets go on meanwhile. They do not matter for the table: what a mirror lacks
+is read from its own progress, and the record says where to begin if there is no mirror.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from connector.foundation.errors import MirrorError, mirror, mirror_records
+from stream_jobs.source.client import OffsetRange
+from stream_jobs.tables.mirror_table import MirrorTable
+from stream_jobs.tables.quarantine_files import QuarantinedTable, QuarantineFiles
+from stream_jobs.tables.topic_state import path_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from stream_jobs.tables.mirror_context import MirrorContext
+    from stream_jobs.tables.quarantine_files import ResumeRequest
+    from stream_jobs.tables.topic_state import TopicState
+
+
+class Quarantine:
+    """The tables that the job leaves alone."""
+
+    def __init__(self, services: MirrorContext) -> None:
+        """Read the records of earlier runs. Raises MirrorError if one cannot be read."""
+        self._services = services
+        self._files = QuarantineFiles(services.storage, services.base)
+        self.records = self._files.records()
+
+    def set_aside(
+        self,
+        topic: str,
+        begun: Mapping[int, int],
+        error: MirrorError,
+        skipped: frozenset[tuple[int, int]],
+    ) -> QuarantinedTable:
+        """Leave the table of `topic` alone from now on; its mirror lacks the records from `begun`.
+
+        `skipped` were left out by request. Raises MirrorError if the storage fails.
+        """
+        facts = error.message.facts
+        history = self._services.registry.history(topic)
+        known = self.records.get(topic)
+        record = QuarantinedTable(
+            topic,
+            _name(topic, known) if not history else history[-1].name,
+            uuid.uuid4().hex,
+            datetime.now(UTC).isoformat(timespec="seconds") if known is None else known.since,
+            error.code.code,
+            error.text,
+            _number(facts.get("partition")),
+            _number(facts.get("offset")),
+            dict(begun),
+            skipped,
+        )
+        self._files.put(record)
+        self._files.refuse(topic)
+        self.records[topic] = record
+        return record
+
+    def requests(self) -> dict[str, ResumeRequest]:
+        """Return the requests that are to be tried, by topic; costs nothing without a record."""
+        if not self.records:
+            return {}
+        found = self._files.requests()
+        return {
+            topic: replace(request, skipped=request.skipped | self.records[topic].skipped)
+            for topic, request in found.items()
+            if topic in self.records and request.number == self.records[topic].number
+        }
+
+    def ranges(self, topic: str) -> list[OffsetRange]:
+        """Return all records of a table that is set aside, from where its record says.
+
+        Raises MirrorError if Kafka does not show the partitions: without records, the table would
+        seem to have caught up.
+        """
+        client = self._services.client
+        count = client.partition_counts().get(topic, 0)
+        begun = self.records[topic].begun
+        for number, offset in begun.items():
+            if number >= count:
+                raise MirrorError(
+                    mirror_records.PARTITIONS_MISSING,
+                    topic=topic,
+                    partition=number,
+                    offset=offset,
+                )
+        partitions = [(topic, number) for number in range(count)]
+        first, ends = client.first_offsets(partitions), client.end_offsets(partitions)
+        return [
+            OffsetRange(topic, each[1], begun.get(each[1], first[each]), ends[each])
+            for each in partitions
+        ]
+
+    def refuse_lost(self, state: TopicState, ranges: Sequence[OffsetRange]) -> None:
+        """Raise MirrorError if Kafka no longer has what a table needs that is tried again."""
+        own = state.mirror
+        if own is not None:
+            begun = own.progress.offsets
+            refuse_shorter(each._replace(start=begun.get(each.partition, 0)) for each in ranges)
+            return
+        first = self._services.client.first_offsets((each.topic, each.partition) for each in ranges)
+        for each in ranges:
+            found = first[each.topic, each.partition]
+            if found > each.start:
+                raise MirrorError(
+                    mirror_records.RECORDS_GONE,
+                    topic=each.topic,
+                    partition=each.partition,
+                    offset=each.start,
+                    first=found,
+                )
+
+    def rebuild(self, request: ResumeRequest) -> None:
+        """Throw the mirror away; the table begins with the first records that Kafka has.
+
+        A crash in between repeats this. Raises MirrorError if the place of the mirror holds
+        something else, which stays.
+        """
+        topic, services = request.topic, self._services
+        services.registry.refresh()
+        history = services.registry.history(topic)
+        if history:
+            path, name = path_in(services.storage, history[-1]), history[-1].name
+            _refuse_foreign(services, path, name)
+            for file in list(services.storage.list(path)):
+                services.storage.delete(f"{path}/{file.name}")
+        count = services.client.partition_counts().get(topic, 0)
+        first = services.client.first_offsets((topic, number) for number in range(count))
+        begun = {number: offset for (_, number), offset in first.items()}
+        self.records[topic] = replace(self.records[topic], begun=begun)
+        self._files.put(self.records[topic])
+        self._files.ask(replace(request, rebuild=False))
+
+    def go_on(self, topic: str) -> str:
+        """Forget that a table was set aside: it has caught up. Return its name."""
+        self._files.remove(topic)
+        return self.records.pop(topic).table
+
+
+def _name(topic: str, known: QuarantinedTable | None) -> str:
+    """Return what a table is called whose schemas have not been read."""
+    return topic if known is None else known.table
+
+
+def refuse_shorter(ranges: Iterable[OffsetRange]) -> None:
+    """Raise MirrorError for a range whose topic was made again, and is shorter now."""
+    for each in ranges:
+        if each.start > each.end:
+            raise MirrorError(
+                mirror_records.TOPIC_SHORTER,
+                topic=each.topic,
+                partition=each.partition,
+                offset=each.start,
+                end=each.end,
+            )
+
+
+def _refuse_foreign(services: MirrorContext, path: str, name: str) -> None:
+    """Raise MirrorError if the table at `path` can be read, and is not the mirror of `name`."""
+    try:
+        MirrorTable.open(services.storage, path, name, services.base)
+    except MirrorError as error:
+        if error.code == mirror.ANOTHER_TABLE:
+            raise
+
+
+def _number(fact: object) -> int | None:
+    return fact if isinstance(fact, int) else None

@@ -1,0 +1,174 @@
+"""`binlog-connector-mirror status`: the tables of a mirror, for people or as JSON."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Literal
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from connector.foundation.errors.visible import visible
+from stream_jobs.delta.storages import storage_of
+from stream_jobs.run.job_state import Owner, Ownership, RunRecord, job_status
+from stream_jobs.run.overview import CURRENT, NO_KEY, NO_MIRROR, SKIPPED, WAITING, Overview
+from stream_jobs.source.client import KafkaClient
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import TextIO
+
+    from stream_jobs.run.job_state import JobStatus
+    from stream_jobs.run.overview import TableStatus
+    from stream_jobs.settings import Settings
+
+EXIT_FINE = 0
+EXIT_LATE = 1
+EXIT_SET_ASIDE = 3
+EXIT_NO_JOB = 4
+
+# The width of the output if it is not a terminal.
+_WIDTH = 200
+_TITLES = ("table", "state", "mode", "version", "rows", "dead", "files", "bytes", "waiting")
+_TIMES = ("waits since", "committed", "changed at the source")
+_FIRST_NUMBER = 3
+_KILO = 1024
+# Somebody waits for the answer.
+_ANSWER_SECONDS = 8.0
+
+
+def show_status(settings: Settings, config: Path, out: TextIO, *, as_json: bool) -> int:
+    """Print the job and all tables to `out`, and return the exit code.
+
+    The job is known from the storage alone, and printed first. Raises MirrorError if Kafka or the
+    storage do not answer.
+    """
+    path = settings.mirror.path
+    storage = storage_of(path)
+    owner = Ownership(storage, path, Owner.here(settings.name, settings.kafka.topic_prefix))
+    newest = owner.newest()
+    run = RunRecord(storage, path, settings.trigger.kind).newest()
+    job = None if newest is None else job_status(newest, run)
+    console = _console(out)
+    if job is not None and not as_json:
+        for text in _job_lines(job):
+            console.print(text, soft_wrap=True)
+    facts = settings.kafka.facts()
+    patience = min(facts.timeout_seconds, _ANSWER_SECONDS)
+    client = KafkaClient(facts._replace(timeout_seconds=patience))
+    try:
+        found = Overview(settings, storage, client).tables()
+    finally:
+        client.close()
+    if as_json:
+        described = None if newest is None or job is None else asdict(newest) | asdict(job)
+        print(json.dumps({"job": described, "tables": [asdict(one) for one in found]}), file=out)
+    else:
+        _print(found, config, console)
+    return _exit_code(found, job)
+
+
+def _exit_code(found: list[TableStatus], job: JobStatus | None) -> int:
+    """Return the code of what needs somebody most."""
+    if not all(each.is_fine for each in found):
+        return EXIT_SET_ASIDE
+    if job is not None and job.is_missing:
+        return EXIT_NO_JOB
+    now = time.time()
+    may_run = job is None or job.may_run
+    return EXIT_LATE if may_run and any(each.is_late(now) for each in found) else EXIT_FINE
+
+
+def _console(out: TextIO) -> Console:
+    console = Console(file=out)
+    return console if console.is_terminal else Console(file=out, width=_WIDTH)
+
+
+def _print(found: list[TableStatus], config: Path, console: Console) -> None:
+    if not found:
+        console.print("no table has arrived in Kafka yet")
+        return
+    console.print(_table(found))
+    for each in found:
+        if each.is_fine:
+            continue
+        text = Text(f"{visible(each.table)}: ", style="bold")
+        text.append(visible(_reason(each)), style="not bold")
+        console.print(text, soft_wrap=True)
+    if not all(each.is_fine for each in found):
+        hint = f"`binlog-connector-mirror resume {config} TABLE` tries a table again"
+        console.print(hint, markup=False, soft_wrap=True)
+
+
+def _job_lines(job: JobStatus) -> list[Text]:
+    """Return what there is to say of the job."""
+    process = f"process {job.pid} on {visible(job.host)}"
+    said = {
+        "running": f"runs as {process} since {job.since}",
+        "stopped": f"was stopped at {job.ended} ({process})",
+        "failed": f"failed at {job.ended} ({process}), and does not run",
+        "gone": f"does not run: {process}, started {job.since}, has ended without a word",
+        "elsewhere": (
+            f"last started {job.since} as {process}; only that machine knows whether it runs"
+        ),
+    }[job.state]
+    style = "bold red" if job.is_missing else ""
+    lines = [Text(f"job {visible(job.name)} ").append(said, style)]
+    failure = job.last_failure
+    if failure is not None:
+        which = "" if job.state == "failed" else f"the run before failed at {failure.at}: "
+        why = visible(f"[{failure.code}] {failure.error}")
+        lines.append(Text(f"{which}{why}", "" if which else "red"))
+    return lines
+
+
+def _table(found: list[TableStatus]) -> Table:
+    table, now = Table(box=None, pad_edge=False), time.time()
+    for number, title in enumerate((*_TITLES, *_TIMES)):
+        is_number = _FIRST_NUMBER <= number < len(_TITLES)
+        justify: Literal["left", "right"] = "right" if is_number else "left"
+        table.add_column(title, overflow="fold", justify=justify)
+    for each in found:
+        style = "green" if each.state == CURRENT else "" if each.is_fine else "bold red"
+        if each.state == WAITING and each.is_late(now):
+            style = "yellow"
+        if each.state in (NO_KEY, NO_MIRROR, SKIPPED) and each.is_fine:
+            style = "dim"
+        numbers = (each.version, each.rows, each.dead_rows, each.files)
+        table.add_row(
+            Text(visible(each.table)),
+            Text(each.state, style=style),
+            each.mode or "",
+            *("" if number is None else f"{number:,}" for number in numbers),
+            "" if each.bytes is None else _size(each.bytes),
+            "" if each.waiting is None else f"{each.waiting:,}",
+            each.waiting_since or "",
+            each.last_commit or "",
+            each.last_change or "",
+        )
+    return table
+
+
+def _reason(status: TableStatus) -> str:
+    since = f" since {status.since}" if status.since else ""
+    reason = f", [{status.code}] {status.reason}" if status.reason else ""
+    lost = (
+        "; Kafka has deleted records that it needs: let the connector copy the table again "
+        "(`binlog-connector snapshot`), and then use `resume --rebuild`"
+        if status.lost
+        else ""
+    )
+    kept = f"; Kafka keeps what it needs until {status.kept_until}" if status.kept_until else ""
+    return f"{status.state}{since}{reason}{lost}{kept}"
+
+
+def _size(count: int) -> str:
+    size = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < _KILO:
+            return f"{size:,.0f} {unit}" if unit == "B" else f"{size:,.1f} {unit}"
+        size /= _KILO
+    return f"{size:,.1f} TiB"

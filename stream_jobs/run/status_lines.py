@@ -1,0 +1,314 @@
+"""The status of the job as JSON lines on standard output: a stable contract for its caller.
+
+    {"event": "starting", "name", "mirror"}
+    {"event": "started", "name", "topics", "mirror", "checkpoint", "trigger", "set_aside"}
+    {"event": "batch_applied", "batch_id", "seconds", "phases", "records", "end_offsets", "tables",
+     "set_aside", "cut"}
+    {"event": "working", "what", "seconds"}
+    {"event": "table_quarantined", "table", "topic", "error", "code", "partition", "offset"}
+    {"event": "retried", "seconds", "records", "tables", "set_aside"}
+    {"event": "record_skipped", "topic", "partition", "offset"}
+    {"event": "table_resumed", "table"}
+    {"event": "idle", "end_offsets", "set_aside"}
+    {"event": "no_mirror", "topic", "error", "code"}
+    {"event": "no_cuts", "error", "code"}
+    {"event": "not_registered", "table", "error", "code"}
+    {"event": "interrupted", "error", "code", "retry_in_seconds"}
+    {"event": "stopped", "end_offsets"}
+    {"event": "trace", "stack_trace"}
+    {"event": "failed", "error", "code"}
+    {"event": "not_kept", "error", "code"}
+
+The code uses these names. A line has the names of the connector's log, which is the Elastic
+Common Schema (`connector.foundation.ecs`): `message` for `event`, `error.code`,
+`error.message` and `error.stack_trace` for `code`, `error` and `stack_trace`, and `cdc.batch_id`,
+`cdc.tables` and so on for the others. A field that is null is left out. Names inside of these
+objects are as below.
+
+`end_offsets` is {topic: {partition: offset}}: everything before these offsets is in the tables.
+They count Kafka's transaction markers and aborted records too, so they reach a topic's
+read_committed end. A line `idle` says that there is nothing new, or that a batch had no record
+and only moved offsets past markers or past tables in quarantine. It is written when the job
+becomes idle, then once a minute, and every five seconds while offsets move. `working` says what
+the job does, if that takes longer than ten seconds, and then once a minute. `seconds` is the time
+from the batch's first step to its last, and `phases` has its parts. `set_aside` is the number of
+tables that are in quarantine, in `started` their names; their `end_offsets` go on. `cut` is the
+number of the cut at which the batch has ended, or null. `table_quarantined` says why a table
+cannot go on, and at which record if it is one (else null). `retried` is a batch of tables that
+`resume` has named. `code` is an error code, which `binlog-connector explain` explains. Fields may
+be added, but none is removed or changes its meaning.
+
+`no_cuts` says why batches do not end at cuts at the moment; the tables go on.
+`trace` comes before a `failed` or `interrupted` line if the error is not one of the catalogue.
+`interrupted` says why the job waits for Kafka. `not_kept` says why the mirror does not record how
+the run has ended.
+`not_registered` names a mirror that has no name in the catalog yet.
+
+`tables` is by `database.table`:
+
+    changes, upserts, deletes, skipped    records; keys whose last change is an insert or an update,
+                                          or a delete; changes that were not applied
+    missing                               in mode `rows`: rows to take away that a truncate took
+                                          before; a copy is to come
+    source_ts_ms, committed_ms            when the source committed the latest of the applied
+                                          changes, without copied rows, and when the table did
+    lag_seconds                           between these two
+    commits, commit_seconds               how many commits, with maintenance, and how long they took
+    changed_bytes, bytes_written          bytes of the changed values, and of everything written
+    version, rows, dead_rows, files, bytes    the Delta table after the batch
+
+Unknown values are null there: the table after the batch if it has no mirror, and times of a batch
+in which everything was skipped. `stream_jobs.tables.batch_report.TableReport` has the details.
+
+`Notices` writes what stays as it is only once, or seldom.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import traceback
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Final, TextIO
+
+from connector.foundation.errors import fields, mirror
+from connector.foundation.errors.message import Message
+from connector.foundation.errors.visible import visible
+from stream_jobs.log_lines import EcsLine
+from stream_jobs.run.streaming_query import QueryListener
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from connector.foundation.errors.code import ErrorCode
+    from stream_jobs.run.metrics import JobMetrics
+    from stream_jobs.tables.batch_report import BatchReport
+
+
+# How long a job says nothing that has nothing new, unless a terminal shows it; and how long while
+# offsets go on.
+_QUIET_SECONDS: Final = 60.0
+_OFFSETS_SECONDS: Final = 5.0
+
+Offsets = dict[str, dict[str, int]]
+
+
+class StatusLines:
+    """Writes whole lines, from any thread."""
+
+    def __init__(
+        self,
+        out: TextIO,
+        name: str | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Write to `out`; `name` is that of the configuration, if it is known."""
+        self._out = out
+        self._line = EcsLine("mirror", name)
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        # The events without news since the last one with some, when one was written, and its
+        # offsets.
+        self._quiet: set[str] = set()
+        self._quiet_at = 0.0
+        self._quiet_offsets: object = None
+
+    def write(self, event: str, **fields: object) -> None:
+        """Write one line; those without news that come often are left out."""
+        with self._lock:
+            if _has_news(event, fields):
+                self._quiet.clear()
+            elif self._is_told(event, fields.get("end_offsets")):
+                return
+            self._out.write(self._line.text(event, fields) + "\n")
+            self._out.flush()
+
+    def _is_told(self, event: str, offsets: object) -> bool:
+        """Return whether a line without news can be left out; else note that it is written."""
+        now = self._monotonic()
+        pause = _QUIET_SECONDS if offsets == self._quiet_offsets else _OFFSETS_SECONDS
+        if event in self._quiet and now - self._quiet_at < pause:
+            return True
+        self._quiet.add(event)
+        self._quiet_at, self._quiet_offsets = now, offsets
+        return False
+
+    def doing(self, what: str) -> None:
+        """Say what takes a while; for people alone."""
+
+    def warn(self, text: str) -> None:
+        """Write `text` on standard error; for people alone, because a line has said it."""
+
+    def write_trace(self, error: BaseException) -> None:
+        """Write the stack trace of an error that is none of our own."""
+        self.write("trace", stack_trace="".join(traceback.format_exception(error)))
+
+    def write_quarantined(self, report: BatchReport) -> None:
+        """Write which tables a batch has set aside."""
+        for record in report.quarantined:
+            self.write(
+                "table_quarantined",
+                table=record.table,
+                topic=record.topic,
+                error=record.reason,
+                code=record.code,
+                partition=record.partition,
+                offset=record.offset,
+            )
+            self.warn(visible(f"{record.table} is set aside: [{record.code}] {record.reason}"))
+
+    def write_unregistered(self, problems: Mapping[str, Message]) -> None:
+        """Write which mirrors could not be registered in the catalog, and why."""
+        for name, problem in problems.items():
+            self.write("not_registered", table=name, **fields(problem))
+
+    def write_retried(self, report: BatchReport) -> None:
+        """Write what was done for tables that a command has asked for."""
+        self.write(
+            "retried",
+            seconds=round(report.seconds, 3),
+            records=report.records,
+            tables={name: asdict(table) for name, table in report.tables.items()},
+            set_aside=report.set_aside,
+        )
+        self.write_quarantined(report)
+        for topic, records in report.skipped.items():
+            for partition, offset in records:
+                self.write("record_skipped", topic=topic, partition=partition, offset=offset)
+        for table in report.resumed:
+            self.write("table_resumed", table=table)
+
+    def fail(self, message: Message) -> None:
+        """Write `failed`."""
+        self.write("failed", **fields(message))
+        self.warn(f"error: {message}")
+
+
+def _has_news(event: str, fields: Mapping[str, object]) -> bool:
+    if event == "batch_applied":
+        return bool(fields["records"] or fields["tables"])
+    return event != "idle"
+
+
+class ProgressListener(QueryListener):
+    """Joins the report of a batch with the offsets that Spark has committed for it."""
+
+    def __init__(
+        self, lines: StatusLines, figures: JobMetrics, after: Callable[[], None], schemas: str
+    ) -> None:
+        """Write to `lines`, note offsets in `figures`, and call `after` after the query.
+
+        Offsets of the topic `schemas` are for Spark only.
+        """
+        self._schemas = schemas
+        self._lines = lines
+        self._figures = figures
+        self._after = after
+        self._reports: dict[int, BatchReport] = {}
+        self._terminated = threading.Event()
+        self._committed = threading.Condition()
+        self._last_batch_id = -1
+        self.has_told = False  # whether the query has begun to work
+        self.end_offsets: Offsets = {}
+
+    def add_report(self, batch_id: int, report: BatchReport) -> None:
+        """Keep the report of a batch until Spark has committed the batch."""
+        self._reports[batch_id] = report
+
+    def wait_for_batch(self, batch_id: int, seconds: float) -> None:
+        """Wait until the line of a batch was written, at most `seconds`."""
+        with self._committed:
+            self._committed.wait_for(lambda: self._last_batch_id >= batch_id, seconds)
+
+    def wait_for_end(self, seconds: float) -> None:
+        """Wait until the query's last line was written, at most `seconds`."""
+        self._terminated.wait(seconds)
+
+    def restart(self) -> None:
+        """Expect another query."""
+        self._terminated.clear()
+        self._last_batch_id = -1
+        self._reports.clear()
+
+    def on_progress(self, batch_id: int, end_offsets: str | None) -> None:
+        """Write `batch_applied`."""
+        self.has_told = True
+        report = self._reports.pop(batch_id, None)
+        offsets: Offsets = json.loads(end_offsets or "{}") or {}
+        offsets.pop(self._schemas, None)
+        self._reach(offsets)
+        if report is not None:
+            self._lines.write(
+                "batch_applied",
+                batch_id=batch_id,
+                seconds=round(report.seconds, 3),
+                records=report.records,
+                end_offsets=self.end_offsets,
+                tables={name: asdict(table) for name, table in report.tables.items()},
+                phases=report.phases,
+                set_aside=report.set_aside,
+                cut=report.cut,
+            )
+        with self._committed:
+            self._last_batch_id = batch_id
+            self._committed.notify_all()
+
+    def on_idle(self) -> None:
+        """Write `idle`."""
+        self.has_told = True
+        # A batch that was applied meanwhile writes its own line next.
+        if self._last_batch_id < 0 or self._reports:
+            return
+        aside = len(self._figures.set_aside())
+        self._lines.write("idle", end_offsets=self.end_offsets, set_aside=aside)
+
+    def _reach(self, offsets: Offsets) -> None:
+        self.end_offsets = offsets
+        self._figures.note_offsets(offsets)
+
+    def on_end(self) -> None:
+        """Let `wait_for_end` return."""
+        self._terminated.set()
+        self._after()
+
+
+# What takes longer is told, and so often.
+_LONG_SECONDS: Final = 10.0
+_AGAIN_SECONDS: Final = 60.0
+
+
+class Notices:
+    """Remembers what was told."""
+
+    def __init__(self, lines: StatusLines) -> None:
+        """Tell by `lines`."""
+        self._lines = lines
+        self._keyless: set[str] = set()
+        # Why there are no cuts.
+        self._no_cuts: ErrorCode | None = None
+        # When the work began that takes long, and when it was told.
+        self._began_at: float | None = None
+        self._told_at = 0.0
+
+    def note_work(self, what: str, began_at: float) -> None:
+        """Tell what takes long, and for how long; times are on the monotonic clock."""
+        now = time.monotonic()
+        if now - began_at < _LONG_SECONDS:
+            return
+        if began_at != self._began_at or now - self._told_at >= _AGAIN_SECONDS:
+            self._began_at, self._told_at = began_at, now
+            self._lines.write("working", what=what, seconds=round(now - began_at))
+
+    def note_keyless(self, report: BatchReport) -> None:
+        """Tell of tables that have no mirror, because they have no key."""
+        reason = Message(mirror.NO_MIRROR, {})
+        for topic in sorted(set(report.keyless_topics) - self._keyless):
+            self._keyless.add(topic)
+            self._lines.write("no_mirror", topic=topic, **fields(reason))
+
+    def note_cuts(self, problem: Message | None) -> None:
+        """Tell why there are no cuts, if there is a problem."""
+        if problem is not None and problem.code is not self._no_cuts:
+            self._lines.write("no_cuts", **fields(problem))
+        self._no_cuts = None if problem is None else problem.code

@@ -1,0 +1,156 @@
+"""The streaming query of the job: offset ranges in, a call for each batch out, and its events.
+
+PySpark's listener asks the JVM for each field of an event, and for each entry of its maps. That
+takes some hundred calls, and an exception at the end of each map: 0.2 s of CPU for each batch.
+The listener here takes five calls for a batch.
+
+A query whose checkpoint is deleted while it runs goes on, and writes its next batches into a new
+folder without the file `metadata`. The next query would fail there, so `delete_stale_checkpoint`
+removes it first. The tables hold their own offsets, so a new checkpoint loses nothing.
+
+https://spark.apache.org/docs/latest/api/java/org/apache/spark/sql/streaming/StreamingQueryListener.html
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+from pyspark import SparkContext
+
+from stream_jobs.run.assembly import mirror_offsets, own_checkpoint
+from stream_jobs.source.client import OffsetRange
+from stream_jobs.source.offset_stream import read_ranges_stream
+from stream_jobs.tables.table_options import TableOptionsResolver
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from py4j.java_gateway import JavaObject  # type: ignore[import-untyped]
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.listener import StreamingQueryListener
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from stream_jobs.settings import Settings
+
+
+def delete_stale_checkpoint(session: SparkSession, checkpoint: str) -> None:
+    """Delete the folder `checkpoint`, a path or a URI of Hadoop, if it has lost its beginning."""
+    # PySpark has no other way to a file system of Hadoop.
+    jvm: Any = session.sparkContext._jvm  # noqa: SLF001
+    hadoop: Any = session.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
+    path = jvm.org.apache.hadoop.fs.Path(checkpoint)
+    files = path.getFileSystem(hadoop)
+    if files.exists(path) and not files.exists(jvm.org.apache.hadoop.fs.Path(path, "metadata")):
+        files.delete(path, True)
+
+
+_MS = 1000
+
+
+def checkpoint_of(settings: Settings) -> str:
+    """Return where Spark keeps the offsets of the query."""
+    return settings.mirror.checkpoint or own_checkpoint(settings)
+
+
+def ranges_of(batch: DataFrame) -> list[OffsetRange]:
+    """Return the rows of a batch."""
+    return [OffsetRange(*row) for row in batch.collect()]
+
+
+def start_query(
+    session: SparkSession,
+    settings: Settings,
+    secret: str,
+    apply: Callable[[DataFrame, int], None],
+) -> StreamingQuery:
+    """Start the query; `apply` gets each batch, and its number.
+
+    Errors of the source carry `secret`: then the job trusts what they say.
+    """
+    kafka, trigger = settings.kafka, settings.trigger
+    delete_stale_checkpoint(session, checkpoint_of(settings))
+    writer = (
+        read_ranges_stream(
+            session,
+            kafka.facts(),
+            kafka.topic_prefix,
+            kafka.max_offsets_per_trigger,
+            secret,
+            TableOptionsResolver.of_settings(settings).skipped,
+            mirror_offsets(settings),
+        )
+        .writeStream.foreachBatch(apply)
+        .option("checkpointLocation", checkpoint_of(settings))
+    )
+    if trigger.kind == "availableNow":
+        writer = writer.trigger(availableNow=True)
+    else:
+        interval = round(trigger.interval_seconds * _MS)
+        writer = writer.trigger(processingTime=f"{interval} milliseconds")
+    return writer.start()
+
+
+class QueryListener:
+    """Is told what happens; Spark calls it in order, in its own thread, after the query."""
+
+    def on_progress(self, batch_id: int, end_offsets: str | None) -> None:
+        """Note that a batch is committed; `end_offsets` is JSON, null or None without topics."""
+        raise NotImplementedError
+
+    def on_idle(self) -> None:
+        """Note that there is nothing new."""
+        raise NotImplementedError
+
+    def on_end(self) -> None:
+        """Note that the query has ended."""
+        raise NotImplementedError
+
+
+@contextmanager
+def query_listener(session: SparkSession, events: QueryListener) -> Iterator[None]:
+    """Tell `events` of the queries that are started within a block."""
+    # Spark's manager of streams asks a listener for nothing but its Java object.
+    listener = cast("StreamingQueryListener", _Listener(events))
+    session.streams.addListener(listener)
+    try:
+        yield
+    finally:
+        session.streams.removeListener(listener)
+
+
+class _Listener:
+    def __init__(self, events: QueryListener) -> None:
+        self._events = events
+
+    @cached_property
+    def _jlistener(self) -> JavaObject:
+        jvm = SparkContext._jvm  # noqa: SLF001 - PySpark's own listeners get their object so
+        assert jvm is not None
+        return jvm.PythonStreamingQueryListenerWrapper(_Callbacks(self._events))
+
+
+class _Callbacks:
+    """The methods that the JVM calls."""
+
+    def __init__(self, events: QueryListener) -> None:
+        self._events = events
+
+    def onQueryStarted(self, event: JavaObject) -> None:  # noqa: N802 - Java's name
+        """Do nothing: the job itself reports its start."""
+
+    def onQueryProgress(self, event: JavaObject) -> None:  # noqa: N802 - Java's name
+        progress: Any = event.progress()
+        self._events.on_progress(progress.batchId(), progress.sources()[0].endOffset())
+
+    def onQueryIdle(self, event: JavaObject) -> None:  # noqa: N802 - Java's name
+        del event
+        self._events.on_idle()
+
+    def onQueryTerminated(self, event: JavaObject) -> None:  # noqa: N802 - Java's name
+        del event
+        self._events.on_end()
+
+    class Java:
+        implements = ("org.apache.spark.sql.streaming.PythonStreamingQueryListener",)

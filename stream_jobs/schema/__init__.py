@@ -1,1 +1,0 @@
-"""Column lists, types and sequences, without I/O."""

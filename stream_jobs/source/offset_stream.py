@@ -1,0 +1,299 @@
+"""The stream of offset ranges: what Structured Streaming reads, keeps and commits.
+
+A row is a range of offsets of one partition, not a record: the records are read where they are
+applied. Spark keeps the offsets `{topic: {partition: offset}}` in its checkpoint, cuts batches,
+and repeats a batch that was not committed.
+
+Spark starts some processes that load this module but read nothing. So it imports the Kafka client
+only where the client is used; otherwise these processes would take twice as long.
+
+The stream runs in a process of its own, and Spark passes only the text of an exception to the
+driver. So `SerializedError` puts the error's code and facts into the text, after a secret that
+both processes share: nobody else can write what the driver unpickles. `error_message` reads it.
+
+https://spark.apache.org/docs/latest/api/python/tutorial/sql/python_data_source.html
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import pickle
+import re
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+
+from connector.foundation.errors import ConnectorError, mirror
+from connector.foundation.errors.message import Message
+from stream_jobs.source.topic_filter import NO_SKIPPED_TABLES, TopicFilter
+from stream_jobs.source.topics import (
+    advance_offsets,
+    limit_offsets,
+    nest_offsets,
+    row_topics,
+    schema_topic,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from stream_jobs.source.client import KafkaClient, OffsetRange
+    from stream_jobs.source.topic_filter import SkippedTables
+    from stream_jobs.source.topics import BrokerConfig, Offsets
+
+    Begin = Callable[[KafkaClient, Iterable[str]], Offsets]
+
+
+_PACKED: Final = "([A-Za-z0-9+/=]+)"
+
+
+class SerializedError(Exception):
+    """An error of the product, written so that `carried_by` finds it in any text."""
+
+    def __init__(self, error: ConnectorError, secret: str) -> None:
+        """Carry `error`."""
+        packed = base64.b64encode(pickle.dumps(error)).decode()
+        super().__init__(f"{error} {secret}:{packed}")
+
+
+def deserialize_error(text: str, secret: str) -> ConnectorError | None:
+    """Return the error that a text carries; None if it carries none."""
+    found = re.search(f"{secret}:{_PACKED}", text)
+    if found is None:
+        return None
+    error = pickle.loads(base64.b64decode(found[1]))  # noqa: S301  # only the job knows the secret
+    return error if isinstance(error, ConnectorError) else None
+
+
+FORMAT: Final = "binlog_connector_ranges"
+RANGE_COLUMNS: Final = "topic STRING, partition INT, start BIGINT, end BIGINT"
+
+# While there is nothing new, Spark asks again at once. The brokers answer when there is something,
+# or after this time.
+_WAIT_SECONDS: Final = 1.0
+# Topics are looked for this often while there are changes; a batch of known ones does not wait for
+# that. While there are none, a new table is noticed by its record in the schema topic.
+_DISCOVERY_SECONDS: Final = 1.0
+_IDLE_DISCOVERY_SECONDS: Final = 10.0
+
+
+def _nowhere(client: KafkaClient, topics: Iterable[str]) -> Offsets:
+    """Return no offsets: all topics are read as a whole."""
+    del client, topics
+    return {}
+
+
+class RangePartition(InputPartition):
+    """All ranges of a batch: one task of Spark returns them."""
+
+    def __init__(self, ranges: list[OffsetRange]) -> None:
+        """Hold `ranges`."""
+        super().__init__(None)
+        self.ranges = ranges
+
+
+class RangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Tells Spark how far the topics go."""
+
+    def __init__(
+        self,
+        facts: BrokerConfig,
+        prefix: str,
+        max_offsets: int,
+        secret: str,
+        skipped: SkippedTables = NO_SKIPPED_TABLES,
+        begin: Begin = _nowhere,
+    ) -> None:
+        """Read `<prefix>.<database>.<table>` and `<prefix>.schema`, at most `max_offsets` a batch.
+
+        Topics of `skipped` tables are left out. Errors are raised as SerializedError with `secret`.
+        A new checkpoint starts at what `begin` returns.
+        """
+        self._facts = facts
+        self._prefix = prefix
+        self._filter = TopicFilter(prefix, skipped)
+        self._max_offsets = max_offsets
+        self._secret = secret
+        self._begin = begin
+        self._client: KafkaClient | None = None
+        self._topics: dict[str, int] = {}
+        self._looked_at = -math.inf
+        # Where a batch would begin, and the ends of the topics, while nothing is after them.
+        self._idle: tuple[Offsets, Offsets] | None = None
+        # With Trigger.AvailableNow, where the query ends.
+        self._target: Offsets | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what the task does not need to which the reader is sent."""
+        return self.__dict__ | {"_client": None, "_begin": _nowhere}
+
+    def initialOffset(self) -> Offsets:  # noqa: N802  # Spark's name
+        """Return where a new checkpoint begins; topics that are not there are read as a whole."""
+        with _carrying(self._secret):
+            client = self._connected()
+            return self._begin(client, row_topics(self._prefix, client.partition_counts()))
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  # Spark's name
+        """Return the limit of a batch."""
+        return ReadMaxRows(self._max_offsets)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  # Spark's name
+        """Keep the ends of the topics: the query stops there."""
+        with _carrying(self._secret):
+            self._target = self._ends()
+
+    def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:  # noqa: N802  # Spark's
+        """Return the end of the next batch."""
+        with _carrying(self._secret):
+            if self._idle is not None and self._idle[0] == start and self._is_quiet(self._idle[1]):
+                return start
+            ends = self._ends() if self._target is None else self._target
+            if self._target is None and not _is_after(ends, start):
+                self._idle = start, ends
+                if self._is_quiet(ends):
+                    return start
+                ends = self._ends()
+            begun = self._with_first(start or {}, ends)
+            if isinstance(limit, ReadAllAvailable):
+                return advance_offsets(begun, ends)
+            return limit_offsets(begun, ends, self._max_offsets)
+
+    def partitions(self, start: Offsets, end: Offsets) -> list[RangePartition]:
+        """Return the ranges of the topics with new records, with all of their partitions."""
+        from stream_jobs.source.client import OffsetRange  # noqa: PLC0415 - see above
+
+        with _carrying(self._secret):
+            begun = self._with_first(start or {}, end)
+        ranges = [
+            OffsetRange(topic, int(number), begun[topic][number], offset)
+            for topic, offsets in end.items()
+            if offsets != (start or {}).get(topic)
+            for number, offset in offsets.items()
+        ]
+        return [RangePartition(ranges)] if ranges else []
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[str, int, int, int]]:
+        """Yield the rows of a batch."""
+        assert isinstance(partition, RangePartition)
+        yield from partition.ranges
+
+    def _connected(self) -> KafkaClient:
+        from stream_jobs.source.client import KafkaClient  # noqa: PLC0415 - see above
+
+        if self._client is None:
+            self._client = KafkaClient(self._facts)
+        return self._client
+
+    def _ends(self) -> Offsets:
+        client = self._connected()
+        if time.monotonic() - self._looked_at >= _DISCOVERY_SECONDS:
+            counts = client.partition_counts()
+            found = row_topics(self._prefix, counts)
+            self._topics = self._filter.without_skipped(client, found)
+            schemas = schema_topic(self._prefix)
+            if schemas in counts:
+                self._topics[schemas] = counts[schemas]
+            self._looked_at = time.monotonic()
+        return nest_offsets(
+            client.end_offsets(
+                (topic, n) for topic, count in self._topics.items() for n in range(count)
+            )
+        )
+
+    def _is_quiet(self, ends: Offsets) -> bool:
+        """Wait until there is something after `ends`; return whether there is nothing.
+
+        When topics are due to be looked for, there may be something.
+        """
+        positions = {
+            (topic, int(number)): offset
+            for topic, offsets in ends.items()
+            for number, offset in offsets.items()
+        }
+        if not positions:
+            time.sleep(_WAIT_SECONDS)
+        elif not self._connected().wait(positions, _WAIT_SECONDS):
+            return time.monotonic() - self._looked_at < _IDLE_DISCOVERY_SECONDS
+        self._idle, self._looked_at = None, -math.inf
+        return False
+
+    def _with_first(self, start: Offsets, ends: Offsets) -> Offsets:
+        """Return `start` with the first offsets of the partitions that it does not have."""
+        new = [
+            (topic, int(number))
+            for topic, offsets in ends.items()
+            for number in offsets
+            if number not in start.get(topic, {})
+        ]
+        first = nest_offsets(self._connected().first_offsets(new)) if new else {}
+        return {topic: first.get(topic, {}) | start.get(topic, {}) for topic in {**first, **start}}
+
+
+def _is_after(ends: Offsets, start: Offsets) -> bool:
+    """Return whether there is a record after `start`, which may have other topics, too."""
+    return any((start or {}).get(topic) != offsets for topic, offsets in ends.items())
+
+
+def read_ranges_stream(
+    session: SparkSession,
+    facts: BrokerConfig,
+    prefix: str,
+    max_offsets: int,
+    secret: str,
+    skipped: SkippedTables,
+    begin: Begin,
+) -> DataFrame:
+    """Return the stream of ranges; its errors are CarriedErrors with `secret`.
+
+    The data source is a class of this call: its options would be text in plans and in logs, and
+    `facts` may have a password.
+    """
+
+    class OffsetRanges(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return FORMAT
+
+        def schema(self) -> str:
+            return RANGE_COLUMNS
+
+        def streamReader(self, schema: StructType) -> RangeStreamReader:  # noqa: N802  # Spark's name
+            del schema
+            return RangeStreamReader(facts, prefix, max_offsets, secret, skipped, begin)
+
+    session.dataSource.register(OffsetRanges)
+    return session.readStream.format(FORMAT).load()
+
+
+@contextmanager
+def _carrying(secret: str) -> Iterator[None]:
+    try:
+        yield
+    except ConnectorError as error:
+        raise SerializedError(error, secret) from error
+
+
+def error_message(error: BaseException, secret: str = "") -> Message:
+    """Return the message of an error; of Spark's errors without plans and stack traces.
+
+    With a `secret`, a Spark error may carry an error of the product.
+    """
+    if isinstance(error, ConnectorError):
+        return error.message
+    carried = deserialize_error(str(error), secret) if secret else None
+    if carried is not None:
+        return carried.message
+    text = re.split(r"\s*(?:SQLSTATE: \w+|=== Streaming Query|JVM stacktrace:)", str(error))[0]
+    return Message(mirror.SPARK_FAILED, {"kind": type(error).__name__, "said": text})

@@ -1,1 +1,0 @@
-"""The Spark session, and what makes it start fast."""

@@ -1,0 +1,129 @@
+"""Maintenance of the mirrors after the commits of a batch: compaction, checkpoints and cleanup.
+
+    compaction   small files become one, dead rows go away: by Spark tasks, within a budget
+    checkpoint   a reader opens the table without reading its whole log
+    cleanup      files and versions that are older than the retention are deleted
+
+Only tables that had records in the batch are looked at: an idle table costs nothing. Nobody has to
+call OPTIMIZE or VACUUM.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from connector.foundation.errors import CommitConflict, MirrorError
+from stream_jobs.apply.task_messages import CompactedFiles, PartResult, Task, results_by_topic
+from stream_jobs.delta.compaction import CompactionLimits, plan
+from stream_jobs.delta.housekeeping import clean_up, is_checkpoint_due
+from stream_jobs.tables.mirror_creation import remove_files
+from stream_jobs.tables.task_plan import divide_work
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from stream_jobs.delta.table import DeltaTable
+    from stream_jobs.tables.mirror_table import MirrorTable
+
+
+class ChangedTable(NamedTuple):
+    """A table that a batch has changed."""
+
+    topic: str
+    mirror: MirrorTable
+    key: tuple[str, ...]  # by which rows of a file are found
+    # 0: that of all tables.
+    target_bytes: int = 0
+
+
+# Bytes that a batch compacts; what is left waits for the next one.
+_BUDGET_BYTES: Final = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class TableMaintenance:
+    """The upkeep of all tables."""
+
+    template: Task
+    run: Callable[[Sequence[Task]], list[PartResult]]
+    cores: Callable[[], int]
+    threads: int
+    target_bytes: int
+
+    def after(
+        self, tables: Sequence[ChangedTable], at: int | None = None
+    ) -> dict[str, MirrorError]:
+        """Do what is due for the tables of a batch; return errors by topic.
+
+        What is older than the retention `at`, milliseconds since 1970, is deleted; by default, now.
+        """
+        cores = self.cores()
+        work = self._compactions(tables, cores)
+        tasks = [
+            self.template.doing(compacted=share) for share in divide_work(work, cores, _bytes_of)
+        ]
+        mirrors = {each.topic: each.mirror for each in tables}
+        failed = self._compact(mirrors, tasks) if tasks else {}
+        due = [table for table in tables if is_checkpoint_due(table.mirror.delta)]
+        if due:
+            with ThreadPoolExecutor(self.threads) as pool:
+                errors = pool.map(lambda table: _cleaned_up(table.mirror.delta, at), due)
+                failed |= {
+                    table.topic: error
+                    for table, error in zip(due, errors, strict=True)
+                    if error is not None
+                }
+        return failed
+
+    def _compactions(self, tables: Sequence[ChangedTable], cores: int) -> list[CompactedFiles]:
+        """Return the files to compact, up to the budget; a group that exceeds it goes alone."""
+        work: list[CompactedFiles] = []
+        left = _BUDGET_BYTES
+        for topic, own, key, target in tables:
+            snapshot = own.delta.snapshot
+            limits = CompactionLimits(target or self.target_bytes, left, cores)
+            for group in plan(snapshot.files.values(), limits):
+                columns = snapshot.metadata.file_columns
+                files, path = tuple(group), own.delta.path
+                each = CompactedFiles(topic, path, files, columns, key, snapshot.clustering)
+                size = _bytes_of(each)
+                if work and size > left:
+                    continue
+                left -= size
+                work.append(each)
+        return work
+
+    def _compact(
+        self, tables: dict[str, MirrorTable], tasks: Sequence[Task]
+    ) -> dict[str, MirrorError]:
+        failed = {}
+        for topic, found in results_by_topic(self.run(tasks)).items():
+            try:
+                self._commit(tables[topic], found)
+            except MirrorError as error:
+                failed[topic] = error
+        return failed
+
+    def _commit(self, own: MirrorTable, results: Sequence[PartResult]) -> None:
+        error = next((each.error for each in results if each.error is not None), None)
+        if error is not None:
+            raise error
+        try:
+            own.commit_compaction(results)
+        except CommitConflict:
+            # The next batch reads the new version, and plans again.
+            remove_files(own.delta.storage, own.delta.path, results)
+
+
+def _bytes_of(work: CompactedFiles) -> int:
+    return sum(file.size for file in work.files)
+
+
+def _cleaned_up(table: DeltaTable, at: int | None) -> MirrorError | None:
+    try:
+        clean_up(table, at)
+    except MirrorError as error:
+        return error
+    return None

@@ -1,0 +1,41 @@
+"""The objects that the work on every mirror shares.
+
+There is one context in a job: the storage, the Kafka client, the registry of schemas, the rules
+that mirrors follow when columns change, and the table properties of new mirrors.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from stream_jobs.delta.storage import Storage
+    from stream_jobs.source.client import KafkaClient
+    from stream_jobs.tables.schema_registry import SchemaRegistry
+    from stream_jobs.tables.schema_rules import SchemaRules
+
+
+class MirrorContext:
+    """The mirror, the brokers, and the schemas."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        base: str,
+        client: KafkaClient,
+        registry: SchemaRegistry,
+        rules: SchemaRules,
+        properties: Mapping[str, str],
+        *,
+        accept_partitions: bool,
+    ) -> None:
+        """Hold them; `base` is the root of `storage`, for errors. New mirrors get `properties`."""
+        self.storage = storage
+        self.base = base.rstrip("/")
+        self.client = client
+        self.registry = registry
+        self.rules = rules
+        self.properties = properties
+        self.accept_partitions = accept_partitions

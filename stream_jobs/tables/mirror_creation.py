@@ -1,0 +1,176 @@
+"""The creation of a mirror: its columns, its first commit, and the checks before a commit.
+
+Tasks write files before the table exists, so files are removed if a check fails.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from connector.foundation.errors import MirrorError, mirror, mirror_records
+from connector.foundation.errors.message import Message
+from stream_jobs.apply.task_messages import MirrorDescription, RecordMapping
+from stream_jobs.tables.column_changes import all_columns
+from stream_jobs.tables.mirror_metadata import Progress
+from stream_jobs.tables.mirror_table import MirrorTable
+from stream_jobs.tables.topic_state import path_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from stream_jobs.apply.task_messages import PartResult, SchemaUse
+    from stream_jobs.delta.columns import Column
+    from stream_jobs.delta.storage import Storage
+    from stream_jobs.source.client import OffsetRange
+    from stream_jobs.source.sequence import PackedSequence, Truncate
+    from stream_jobs.source.table_schema import TableSchema
+    from stream_jobs.tables.mirror_context import MirrorContext
+    from stream_jobs.tables.topic_state import TopicState
+
+
+def refuse_deleted_records(
+    base: str,
+    schema: TableSchema,
+    results: Sequence[PartResult],
+    batch: Mapping[int, OffsetRange],
+) -> None:
+    """Raise MirrorError if a table without a mirror has rows from before `batch`."""
+    for result in results:
+        for partition, offset in result.first_row.items():
+            if offset < batch[partition].start:
+                raise MirrorError(
+                    mirror.MIRROR_GONE, table=schema.name, path=f"{base}/{path_of(schema)}"
+                )
+
+
+def refuse_rows_without_key(results: Sequence[PartResult]) -> None:
+    """Raise MirrorError for the first row without a key, in a table that has one."""
+    found = [each.keyless for each in results if each.keyless is not None]
+    if found:
+        raise min(found).corrupt(Message(mirror_records.NO_KEY, {}))
+
+
+def remove_files(storage: Storage, path: str, results: Sequence[PartResult]) -> None:
+    """Remove files of the table at `path` that no commit names, nor will name."""
+    for result in results:
+        for file in result.files:
+            storage.delete(f"{path}/{file.location}")
+        result.files = ()
+
+
+class MirrorProposal(NamedTuple):
+    """Columns for the mirror; tasks write files with them before the table exists."""
+
+    schema: TableSchema
+    since: PackedSequence
+    columns: tuple[Column, ...]
+    parses: Mapping[str, RecordMapping]
+
+
+class MirrorCreation:
+    """The steps to the first mirror of one table."""
+
+    def __init__(
+        self, services: MirrorContext, state: TopicState, batch: Mapping[int, OffsetRange]
+    ) -> None:
+        """If the table had one column list so far, the mirror probably has it, too.
+
+        If there is a mirror, nothing is proposed.
+        """
+        self._services = services
+        self._state = state
+        self._batch = batch
+        self._proposal: MirrorProposal | None = None
+        if state.mirror is not None:
+            return
+        history = services.registry.history(state.topic)
+        if len(history) == 1 and state.mode.suits(history[0]):
+            (schema,) = history
+            if not schema.is_storable:
+                # `accept` says why.
+                return
+            parses = {schema.schema_id: RecordMapping(schema, {})}
+            columns = all_columns(schema, 0, state.mode.columns)
+            self._proposal = MirrorProposal(schema, schema.first, columns, parses)
+
+    def facts(self) -> MirrorDescription | None:
+        """Return what tasks need to know; None if they only look at the records."""
+        found = self._proposal
+        if found is None or self._state.is_keyless:
+            return None
+        schema, chosen = found.schema, found.schema.chosen
+        return MirrorDescription(
+            path_of(schema),
+            schema,
+            found.columns,
+            found.parses,
+            chosen.partition_by,
+            chosen.cluster_by,
+        )
+
+    def accept(
+        self,
+        results: Sequence[PartResult],
+        used: Mapping[str, SchemaUse],
+        floor: PackedSequence | None,
+    ) -> MirrorProposal | None:
+        """Return the columns if the rows of `results` have them; else propose others.
+
+        Raises MirrorError if the table cannot have a mirror.
+        """
+        topic, rules, mode = self._state.topic, self._services.rules, self._state.mode
+        target, since = rules.first(topic, used, floor, mode)
+        refuse_deleted_records(self._services.base, target, results, self._batch)
+        if target.key:
+            refuse_rows_without_key(results)
+        found = self._proposal
+        is_applied = all(each.is_applied for each in results)
+        if found is not None and found.schema == target and is_applied:
+            return found
+        columns = rules.first_columns(topic, target, used, mode)
+        parses = rules.parses(topic, target, used, path_of(target), columns, mode)
+        self._proposal = MirrorProposal(target, since, columns, parses)
+        return None
+
+    def create(
+        self,
+        proposal: MirrorProposal,
+        floor: PackedSequence | None,
+        starts: Mapping[int, int],
+        applied: Sequence[PartResult] = (),
+        truncates: Iterable[Truncate] = (),
+    ) -> MirrorTable:
+        """Create the empty table, which begins at `starts`, or after what was `applied`."""
+        schema = proposal.schema
+        schema.refuse_unknown()
+        begun = Progress(schema.schema_id, proposal.since, len(self._batch), offsets=dict(starts))
+        progress = begun.with_truncates(floor, truncates).after(applied)
+        services = self._services
+        own = MirrorTable.create(
+            services.storage,
+            path_of(schema),
+            schema,
+            proposal.columns,
+            progress,
+            services.properties,
+            self._state.mode,
+        )
+        self._state.mirror, self._state.schema = own, schema
+        return own
+
+    def create_truncated(
+        self,
+        floor: PackedSequence | None,
+        starts: Mapping[int, int],
+        applied: Sequence[PartResult],
+        truncates: Iterable[Truncate],
+    ) -> None:
+        """If there was a truncate, create an empty mirror that remembers it for later rows."""
+        history = self._services.registry.history(self._state.topic)
+        mode = self._state.mode
+        if floor is not None and history and mode.suits(history[-1]):
+            schema = history[-1]
+            schema.refuse_unknown()
+            columns = all_columns(schema, 0, mode.columns)
+            proposal = MirrorProposal(schema, schema.first, columns, {})
+            self.create(proposal, floor, starts, applied, truncates)

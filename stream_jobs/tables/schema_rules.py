@@ -1,0 +1,263 @@
+"""The rules that decide which column list a mirror gets, and how rows of other lists fit into it.
+
+A mirror follows the newest schema whose rows have been seen; rows of older schemas are completed
+to it. A batch may end anywhere, so the outcome is the same wherever it ended.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from connector.foundation.errors import MirrorError, SchemaUnfollowed, mirror
+from stream_jobs.apply.rows import literal
+from stream_jobs.apply.task_messages import RecordMapping
+from stream_jobs.delta.columns import highest_id
+from stream_jobs.tables.column_changes import (
+    all_columns,
+    changed_columns,
+    has_same_key,
+    is_wider,
+    refuse_other_types,
+    renamed_columns,
+    retained_columns,
+)
+from stream_jobs.tables.topic_state import path_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from connector.foundation.contract import SchemaColumn
+    from stream_jobs.apply.column_values import ZeroDates
+    from stream_jobs.apply.modes.mode import Mode
+    from stream_jobs.apply.task_messages import SchemaUse
+    from stream_jobs.delta.columns import Column
+    from stream_jobs.source.sequence import PackedSequence
+    from stream_jobs.source.table_schema import TableSchema
+    from stream_jobs.tables.mirror_table import MirrorTable
+    from stream_jobs.tables.schema_registry import SchemaRegistry
+
+
+class SchemaChange(NamedTuple):
+    """Another column list of a mirror."""
+
+    schema: TableSchema
+    since: PackedSequence
+    columns: tuple[Column, ...]
+    # Columns that existing rows get a value in; None: rows are not written anew.
+    rewrite: Mapping[str, SchemaColumn] | None
+    # Whether all files go, which have no live rows.
+    is_replaced: bool = False
+
+
+class SchemaRules:
+    """The rules, with the settings that they depend on."""
+
+    def __init__(
+        self,
+        registry: SchemaRegistry,
+        base: str,
+        zero_dates: ZeroDates,
+        unknown_defaults: Literal["error", "null"],
+    ) -> None:
+        """Look schemas up in `registry`; `base` is the folder of the mirrors, for errors."""
+        self._registry = registry
+        self._base = base.rstrip("/")
+        self._zero_dates = zero_dates
+        self._unknown_defaults = unknown_defaults
+
+    def first(
+        self, topic: str, used: Mapping[str, SchemaUse], floor: PackedSequence | None, mode: Mode
+    ) -> tuple[TableSchema, PackedSequence]:
+        """Return the schema of a mirror that does not exist yet, and from where on it holds.
+
+        Raises MirrorError if the table had rows without a key, or with another one, before.
+        """
+        schemas = self._registry.require(topic, used)
+        target = schemas[max(used, key=lambda schema_id: used[schema_id].highest)]
+        self._refuse_unsuitable(target, path_of(target), mode)
+        for schema in () if mode.keeps_columns else self._registry.history(topic):
+            use = used.get(schema.schema_id)
+            is_gone = floor is not None and (
+                schema.first < floor and (use is None or use.highest < floor)
+            )
+            if schema.first < target.first and not is_gone and schema.key != target.key:
+                refuse_other_types(schema, target, f"{self._base}/{path_of(target)}")
+        target.refuse_unknown()
+        others = [use.highest for schema_id, use in used.items() if schema_id != target.schema_id]
+        return target, max([target.first, *others])
+
+    def first_columns(
+        self, topic: str, target: TableSchema, used: Mapping[str, SchemaUse], mode: Mode
+    ) -> tuple[Column, ...]:
+        """Return the columns of a mirror whose first rows have the lists in `used`."""
+        columns = all_columns(target, 0, mode.columns)
+        if not mode.keeps_columns:
+            return columns
+        schemas = self._registry.require(topic, used)
+        in_order = sorted(used, key=lambda schema_id: used[schema_id].lowest)
+        others = [schemas[schema_id] for schema_id in in_order if schema_id != target.schema_id]
+        _refuse_unknown(others)
+        return retained_columns(columns, [target], others, highest_id(columns)).columns
+
+    def next(
+        self,
+        topic: str,
+        current: TableSchema,
+        own: MirrorTable,
+        used: Mapping[str, SchemaUse],
+        mode: Mode,
+    ) -> SchemaChange | None:
+        """Return the step to a newer column list; None if there is no newer one.
+
+        Raises MirrorError if the mirror cannot follow.
+        """
+        progress, path = own.progress, f"{self._base}/{own.delta.path}"
+        later = {
+            schema_id: use.lowest_since
+            for schema_id, use in used.items()
+            if schema_id != current.schema_id and use.lowest_since is not None
+        }
+        if not later:
+            return self._step_for_older(topic, current, own, used) if mode.keeps_columns else None
+        schemas = self._registry.require(topic, {*later, current.schema_id})
+        in_order = sorted(later, key=lambda schema_id: later[schema_id])
+        last = max((id_ for id_ in used if id_ in schemas), key=lambda id_: used[id_].highest)
+        chain = [current, *(schemas[id_] for id_ in in_order if id_ != last), schemas[last]]
+        target = schemas[last]
+        target.refuse_unknown()
+        self._refuse_unsuitable(target, own.delta.path, mode)
+        since = target.first
+        if since <= progress.since:
+            others = [used[id_].highest for id_ in later if id_ != last]
+            since = max([progress.since, *others])
+        metadata = own.delta.snapshot.metadata
+        if mode.keeps_columns:
+            older = self._registry.require(topic, used).values()
+            _refuse_unknown([*chain, *older])
+            change = retained_columns(metadata.columns, chain, older, metadata.last_id)
+        else:
+            try:
+                change = changed_columns(metadata.columns, chain, metadata.last_id, path)
+            except SchemaUnfollowed:
+                if not own.is_empty:
+                    raise
+                columns = all_columns(target, metadata.last_id, mode.columns)
+                return SchemaChange(target, since, columns, None, is_replaced=True)
+        origins = self._registry.defaults_between(topic, current, target)
+        filled = change.added if mode.is_filling else frozenset()
+        added = {name: origins.get(name, target.by_name[name]) for name in filled}
+        if not own.is_empty:
+            self._refuse_unfit_defaults(target, added)
+        values = {
+            name: column
+            for name, column in added.items()
+            if column.get("added_default") is not None
+        }
+        is_rewritten = bool(values or change.widened) and not own.is_empty
+        return SchemaChange(target, since, change.columns, values if is_rewritten else None)
+
+    def _step_for_older(
+        self,
+        topic: str,
+        current: TableSchema,
+        own: MirrorTable,
+        used: Collection[str],
+    ) -> SchemaChange | None:
+        """Return the step that makes room for values of older lists, which come late."""
+        metadata = own.delta.snapshot.metadata
+        others = self._registry.require(topic, used).values()
+        _refuse_unknown(others)
+        columns = retained_columns(metadata.columns, [current], others, metadata.last_id).columns
+        if columns == metadata.columns:
+            return None
+        return SchemaChange(current, own.progress.since, columns, None)
+
+    def parses(
+        self,
+        topic: str,
+        target: TableSchema,
+        used: Collection[str],
+        path: str,
+        columns: Sequence[Column],
+        mode: Mode,
+    ) -> dict[str, RecordMapping]:
+        """Return how records of each schema become rows of `target`, in `columns` of the mirror.
+
+        Raises MirrorError if that is not possible.
+        """
+        parses, place = {}, f"{self._base}/{path}"
+        for schema_id, schema in self._registry.require(topic, used).items():
+            if schema_id == target.schema_id:
+                parses[schema_id] = RecordMapping(schema, {})
+                continue
+            renamed: Mapping[str, str] = {}
+            if mode.keeps_columns and mode.needs_key and not has_same_key(schema, target):
+                # Rows with the key before come late, from another partition.
+                raise SchemaUnfollowed(
+                    mirror.KEY_CHANGED,
+                    table=target.name,
+                    before=schema.key,
+                    now=target.key,
+                    path=place,
+                )
+            if mode.keeps_columns:
+                renamed = renamed_columns(schema, target, columns)
+                for name in schema.by_name.keys() & target.by_name.keys() - renamed.keys():
+                    is_wider(schema.by_name[name], target.by_name[name], target, place)
+            else:
+                refuse_other_types(schema, target, place)
+            origins = self._registry.defaults_between(topic, schema, target)
+            if mode.is_filling:
+                self._refuse_unknown_defaults(target, origins)
+            parses[schema_id] = RecordMapping(schema, origins, renamed)
+        return parses
+
+    def _refuse_unsuitable(self, schema: TableSchema, path: str, mode: Mode) -> None:
+        """Raise MirrorError if a table with these columns cannot have a mirror of `mode`."""
+        if mode.suits(schema):
+            return
+        place = f"{self._base}/{path}"
+        if schema.key:
+            raise MirrorError(mirror.KEY_IN_THE_WAY, table=schema.name, path=place)
+        raise MirrorError(mirror.KEY_LOST, table=schema.name, path=place)
+
+    def _refuse_unfit_defaults(
+        self, schema: TableSchema, added: Mapping[str, SchemaColumn]
+    ) -> None:
+        """Raise MirrorError if a value of existing rows is not known, or would become NULL."""
+        self._refuse_unknown_defaults(schema, added)
+        for name, column in added.items():
+            value = column.get("added_default")
+            if value is None or self._zero_dates == "null":
+                continue
+            if not literal(column, value).is_valid:
+                raise MirrorError(mirror.ZERO_DEFAULT, table=schema.name, column=name)
+
+    def _refuse_unknown_defaults(
+        self, schema: TableSchema, added: Mapping[str, SchemaColumn]
+    ) -> None:
+        unknown = [name for name, column in added.items() if column.get("added_default_unknown")]
+        if unknown and self._unknown_defaults == "error":
+            raise MirrorError(mirror.UNKNOWN_DEFAULT, table=schema.name, columns=unknown)
+
+
+def _refuse_unknown(lists: Iterable[TableSchema]) -> None:
+    """Raise MirrorError for a column that no mirror can keep."""
+    for each in lists:
+        each.refuse_unknown()
+
+
+def merge_schema_uses(found: Sequence[Mapping[str, SchemaUse]]) -> dict[str, SchemaUse]:
+    """Return the uses that several tasks have found as one."""
+    merged: dict[str, SchemaUse] = {}
+    for uses in found:
+        for schema_id, use in uses.items():
+            own = merged.get(schema_id)
+            if own is None:
+                merged[schema_id] = use
+                continue
+            since = [s for s in (own.lowest_since, use.lowest_since) if s is not None]
+            merged[schema_id] = type(use)(
+                min(own.lowest, use.lowest), max(own.highest, use.highest), min(since, default=None)
+            )
+    return merged

@@ -1,0 +1,131 @@
+"""The plan of a round: what tasks do for each table, divided among about as many tasks as cores.
+
+A table stays in one task if that is possible, because each task writes a file of its own. A large
+table is split by its partitions, which share no key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+
+from stream_jobs.apply.changes import TRUNCATES
+from stream_jobs.apply.task_messages import RewrittenFile, TablePart
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from stream_jobs.source.client import OffsetRange
+    from stream_jobs.tables.mirror_creation import MirrorCreation
+    from stream_jobs.tables.schema_evolution import SchemaEvolution
+    from stream_jobs.tables.table_ranges import TableRanges, TableTruncates
+    from stream_jobs.tables.topic_state import TopicState
+
+
+class TableRound(NamedTuple):
+    """The next round, of the state that the last one has left."""
+
+    state: TopicState
+    ranges: TableRanges
+    truncates: TableTruncates
+    columns: SchemaEvolution
+    first: MirrorCreation
+    skipped: frozenset[tuple[int, int]]
+
+    def rewritten(self) -> list[RewrittenFile]:
+        """Return the files that the round writes anew; it then does nothing else."""
+        own, step, mode = self.state.mirror, self.columns.step, self.state.mode
+        if own is None or not (self.truncates.is_changing or step is not None):
+            return []
+        snapshot = own.delta.snapshot
+        metadata = snapshot.metadata
+        columns = (metadata if step is None else metadata.with_columns(step.columns)).file_columns
+        files = [file for file in snapshot.files.values() if file.live]
+        return [
+            RewrittenFile(
+                self.state.topic,
+                own.delta.path,
+                columns,
+                {} if step is None else step.rewrite or {},
+                own.with_statistics(self.columns.schema if step is None else step.schema, mode),
+                mode.name,
+                self.truncates.known(own) if self.truncates.is_changing else (),
+                file,
+            )
+            for file in files
+        ]
+
+    def part(self) -> TablePart:
+        """Return what the round does with the records."""
+        own, ranges, columns = self.state.mirror, self.ranges, self.columns
+        progress = None if own is None else own.progress
+        return TablePart(
+            self.state.topic,
+            ranges.left(),
+            {} if progress is None else progress.marks,
+            self.truncates.floor,
+            None if progress is None else progress.since,
+            self.first.facts() if own is None else own.facts(columns.schema, columns.parses),
+            () if own is None else tuple(own.delta.snapshot.files.values()),
+            self.truncates.is_killing,
+            self.skipped,
+            self.state.mode.name,
+            self.truncates.known(own),
+            ranges.starts.get(TRUNCATES, ranges.truncates_end),
+            ranges.truncates_end if ranges.are_truncates_known else None,
+            ranges.bound,
+        )
+
+
+_T = TypeVar("_T")
+
+# Fewer records are not worth another file.
+_SPLIT_RECORDS: Final = 20_000
+# Fewer records in all are not worth another task.
+_TASK_RECORDS: Final = 200
+
+
+def distribute_parts(
+    parts: Sequence[TablePart], tasks: int, whole: frozenset[str] = frozenset()
+) -> list[list[TablePart]]:
+    """Return the parts of each task; topics in `whole` are not split."""
+    total = sum(_records(part) for part in parts)
+    tasks = max(1, min(tasks, total // _TASK_RECORDS))
+    share = max(_SPLIT_RECORDS, -(-total // tasks))
+    pieces = []
+    for part in parts:
+        is_large = _records(part) > share and part.topic not in whole
+        pieces += _pieces(part, tasks) if is_large else [part]
+    bins: list[list[TablePart]] = [[] for _ in range(tasks)]
+    for part in sorted(pieces, key=_records, reverse=True):
+        # A task has one part of a table.
+        free = [own for own in bins if all(each.topic != part.topic for each in own)]
+        min(free or bins, key=_load).append(part)
+    return [own for own in bins if own]
+
+
+def divide_work(work: Sequence[_T], tasks: int, size: Callable[[_T], int]) -> list[tuple[_T, ...]]:
+    """Return `work` in shares of about the same size, at most `tasks`, without empty ones."""
+    bins: list[list[_T]] = [[] for _ in range(min(tasks, len(work)))]
+    for each in sorted(work, key=size, reverse=True):
+        min(bins, key=lambda own: sum(map(size, own))).append(each)
+    return [tuple(own) for own in bins if own]
+
+
+def _pieces(part: TablePart, count: int) -> list[TablePart]:
+    groups: list[list[OffsetRange]] = [[] for _ in range(count)]
+    for each in sorted(part.ranges, key=_length, reverse=True):
+        min(groups, key=lambda own: sum(map(_length, own))).append(each)
+    return [replace(part, ranges=tuple(own)) for own in groups if own]
+
+
+def _length(each: OffsetRange) -> int:
+    return max(0, each.end - each.start)
+
+
+def _records(part: TablePart) -> int:
+    return sum(map(_length, part.ranges))
+
+
+def _load(parts: Sequence[TablePart]) -> int:
+    return sum(map(_records, parts))

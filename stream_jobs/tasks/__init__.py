@@ -1,1 +1,0 @@
-"""What runs in Spark's Python workers: a task, its parts and rewritten files."""

@@ -1,0 +1,189 @@
+"""Our bytes of a transaction are those of kafka-python, which knows every field of the protocol."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kafka.protocol.producer import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    EndTxnRequest,
+    EndTxnResponse,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+    ProduceRequest,
+    ProduceResponse,
+)
+
+from connector.stream.sink.broker_connection import (
+    MalformedResponse,
+    TransactionRequests,
+    add_partitions_errors,
+    correlation_id,
+    end_txn_error,
+    produce_results,
+)
+
+LONG = "shop." + "x" * 200
+REQUESTS = TransactionRequests("binlog-connector", LONG, (1 << 40, 77), 30_000)
+NUMBER = 0x0102_0304
+
+
+def framed(request: Any, version: int) -> bytes:
+    request.API_VERSION = version
+    request.with_header(correlation_id=NUMBER, client_id="binlog-connector")
+    return bytes(request.encode(header=True, framed=True))
+
+
+def answered(response: Any, version: int) -> bytes:
+    response.API_VERSION = version
+    response.with_header(correlation_id=NUMBER)
+    return bytes(response.encode(header=True))
+
+
+def test_partitions_are_added_topic_by_topic() -> None:
+    topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
+    theirs = AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=LONG,
+        v3_and_below_producer_id=1 << 40,
+        v3_and_below_producer_epoch=77,
+        v3_and_below_topics=[
+            topic(name="a", partitions=[0, 2]),
+            topic(name="ä" + LONG, partitions=list(range(200))),
+        ],
+    )
+    ours = [("ä" + LONG, partition) for partition in range(200)] + [("a", 2), ("a", 0)]
+    assert REQUESTS.add_partitions(NUMBER, tuple(ours)) == framed(theirs, 3)
+
+
+def test_batches_are_written_topic_by_topic() -> None:
+    topic = ProduceRequest.TopicProduceData
+    partition = topic.PartitionProduceData
+    large = bytes(range(256)) * 300
+    theirs = ProduceRequest(
+        transactional_id=LONG,
+        acks=-1,
+        timeout_ms=30_000,
+        topic_data=[
+            topic(
+                name="a",
+                partition_data=[
+                    partition(index=0, records=b"batch"),
+                    partition(index=3, records=large),
+                ],
+            ),
+            topic(name="b", partition_data=[partition(index=0, records=b"x" * 126)]),
+        ],
+    )
+    ours = REQUESTS.produce(NUMBER, [("a", 3, large), ("b", 0, b"x" * 126), ("a", 0, b"batch")])
+    assert ours == framed(theirs, 9)
+
+
+@pytest.mark.parametrize("commit", [True, False], ids=["commit", "abort"])
+def test_the_end_is_a_commit_or_an_abort(commit: bool) -> None:
+    theirs = EndTxnRequest(
+        transactional_id=LONG, producer_id=1 << 40, producer_epoch=77, committed=commit
+    )
+    assert REQUESTS.end(NUMBER, commit=commit) == framed(theirs, 3)
+
+
+def test_a_take_over_names_the_producer_that_it_follows() -> None:
+    theirs = InitProducerIdRequest(
+        transactional_id=LONG,
+        transaction_timeout_ms=60_000,
+        producer_id=1 << 40,
+        producer_epoch=77,
+    )
+    assert REQUESTS.take_over(NUMBER, 60_000) == framed(theirs, 4)
+
+
+def added_response() -> bytes:
+    topic = AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult
+    partition = topic.AddPartitionsToTxnPartitionResult
+    return answered(
+        AddPartitionsToTxnResponse(
+            throttle_time_ms=5,
+            results_by_topic_v3_and_below=[
+                topic(
+                    name=LONG,
+                    results_by_partition=[
+                        partition(partition_index=0, partition_error_code=0),
+                        partition(partition_index=7, partition_error_code=51),
+                    ],
+                ),
+                topic(
+                    name="b",
+                    results_by_partition=[partition(partition_index=1, partition_error_code=47)],
+                ),
+            ],
+        ),
+        3,
+    )
+
+
+def produced_response() -> bytes:
+    topic = ProduceResponse.TopicProduceResponse
+    partition = topic.PartitionProduceResponse
+    wrong = partition.BatchIndexAndErrorMessage
+    return answered(
+        ProduceResponse(
+            responses=[
+                topic(
+                    name=LONG,
+                    partition_responses=[
+                        partition(index=0, error_code=0, base_offset=1 << 40, log_start_offset=5),
+                        partition(
+                            index=4,
+                            error_code=87,
+                            base_offset=-1,
+                            record_errors=[
+                                wrong(batch_index=3, batch_index_error_message="no key"),
+                                wrong(batch_index=4, batch_index_error_message=None),
+                            ],
+                            error_message="invalid",
+                        ),
+                    ],
+                ),
+                topic(name="b", partition_responses=[partition(index=1, base_offset=9)]),
+            ],
+            throttle_time_ms=0,
+        ),
+        9,
+    )
+
+
+def test_responses_tell_each_partition() -> None:
+    assert correlation_id(added_response()) == NUMBER
+    assert add_partitions_errors(added_response()) == {(LONG, 0): 0, (LONG, 7): 51, ("b", 1): 47}
+    assert produce_results(produced_response()) == {
+        (LONG, 0): (0, 1 << 40),
+        (LONG, 4): (87, -1),
+        ("b", 1): (0, 9),
+    }
+
+
+@pytest.mark.parametrize("error", [0, 47])
+def test_responses_tell_the_error_of_an_end(error: int) -> None:
+    assert end_txn_error(answered(EndTxnResponse(throttle_time_ms=1, error_code=error), 3)) == error
+    taken = InitProducerIdResponse(error_code=error, producer_id=5, producer_epoch=2)
+    assert end_txn_error(answered(taken, 4)) == error
+
+
+@pytest.mark.parametrize(
+    ("read", "response"),
+    [
+        (add_partitions_errors, added_response()),
+        (produce_results, produced_response()),
+        (end_txn_error, answered(EndTxnResponse(error_code=0), 3)),
+    ],
+)
+def test_a_response_that_is_cut_says_nothing_else(read: Any, response: bytes) -> None:
+    whole = read(response)
+    for size in range(len(response)):
+        try:
+            cut = read(response[:size])
+        except MalformedResponse:
+            continue
+        # Only what nobody reads is missing.
+        assert cut == whole

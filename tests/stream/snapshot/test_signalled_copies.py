@@ -1,0 +1,95 @@
+"""Signals in the form of Debezium become requests of copies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from connector.foundation.errors import RequestRefused, requests
+from connector.stream.snapshot.copy_commands import (
+    CopyCommand,
+    copy_commands,
+    message_of,
+    stopped_tables,
+)
+
+if TYPE_CHECKING:
+    from connector.foundation.errors.code import ErrorCode
+
+ORDERS = {"data-collections": ["shop.orders"]}
+
+
+def test_tables_are_copied_by_their_filters() -> None:
+    data = {
+        "type": "incremental",
+        "data-collections": ["shop.orders", "shop\\.items", "shop.a b", "shop.orders"],
+        "additional-conditions": [
+            {"data-collection": "shop.orders", "filter": "id > 7"},
+            {"data-collection": "shop\\.a b", "filter": "id > 7", "surrogate-key": "m"},
+        ],
+    }
+    orders, items, other = ("shop", "orders"), ("shop", "items"), ("shop", "a b")
+    assert copy_commands(data) == [
+        CopyCommand([orders], "id > 7", []),
+        CopyCommand([items], "", []),
+        CopyCommand([other], "id > 7", [], "m"),
+    ]
+    assert copy_commands(data | {"surrogate-key": "m"}) == [
+        CopyCommand([orders, other], "id > 7", [], "m"),
+        CopyCommand([items], "", [], "m"),
+    ]
+    assert copy_commands(ORDERS) == [CopyCommand([orders], "", [])]
+
+
+def test_copies_of_all_tables_or_of_some_are_stopped() -> None:
+    assert stopped_tables({}) == []
+    assert stopped_tables({**ORDERS, "type": "INCREMENTAL"}) == [("shop", "orders")]
+
+
+def test_only_incremental_snapshots_are_stopped_by_a_signal() -> None:
+    assert copy_commands({**ORDERS, "type": "blocking"}) == copy_commands(ORDERS)
+    with pytest.raises(RequestRefused) as caught:
+        stopped_tables({**ORDERS, "type": "BLOCKING"})
+    assert caught.value.code is requests.SNAPSHOT_TYPE
+
+
+def test_a_message_is_one_short_line() -> None:
+    assert message_of({"message": "at {}\n"}, 7) == "at 7?"
+    with pytest.raises(RequestRefused) as caught:
+        message_of({}, 7)
+    assert caught.value.code is requests.NO_MESSAGE
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        ({}, requests.DATA_COLLECTIONS),
+        ({"data-collections": []}, requests.DATA_COLLECTIONS),
+        ({"data-collections": "shop.orders"}, requests.DATA_COLLECTIONS),
+        ({"data-collections": [7]}, requests.DATA_COLLECTIONS),
+        ({"data-collections": ["orders"]}, requests.DATA_COLLECTIONS),
+        ({"data-collections": ["shop.order.*"]}, requests.DATA_COLLECTIONS),
+        ({"data-collections": ["shop." + "x" * 65]}, requests.NO_TABLE),
+        ({**ORDERS, "type": "FULL"}, requests.SNAPSHOT_TYPE),
+        ({**ORDERS, "type": 7}, requests.SNAPSHOT_TYPE),
+        ({**ORDERS, "surrogate-key": 7}, requests.SURROGATE_KEY),
+        ({**ORDERS, "surrogate-key": "n" * 65}, requests.SURROGATE_KEY),
+        ({**ORDERS, "surrogate-key": "\ud800"}, requests.SURROGATE_KEY),
+        ({**ORDERS, "additional-condition": "id > 7"}, requests.UNKNOWN_KEYS),
+        ({**ORDERS, "additional-conditions": {"filter": ""}}, requests.ADDITIONAL_CONDITIONS),
+        ({**ORDERS, "additional-conditions": ["id > 7"]}, requests.ADDITIONAL_CONDITIONS),
+        (
+            {**ORDERS, "additional-conditions": [{"data-collection": "a.b", "filter": 7}]},
+            requests.ADDITIONAL_CONDITIONS,
+        ),
+        (
+            {**ORDERS, "additional-conditions": [{"filter": "id > 7"}]},
+            requests.DATA_COLLECTIONS,
+        ),
+    ],
+)
+def test_what_a_signal_cannot_mean_is_refused(data: dict[str, Any], code: ErrorCode) -> None:
+    with pytest.raises(RequestRefused) as caught:
+        copy_commands(data)
+    assert caught.value.code is code

@@ -1,0 +1,13 @@
+"""A SELECT that takes too long even for one row."""
+
+from __future__ import annotations
+
+from connector.foundation.errors import SourceUnavailable, copies
+from connector.stream.snapshot.table_reader import _too_slow
+from tests.foundation.errors.texts import text_of
+
+
+def test_the_copy_of_a_whole_table_waits_for_the_server() -> None:
+    error = _too_slow("shop.orders", "", 30.0)
+    assert isinstance(error, SourceUnavailable)
+    assert error.text == text_of(copies.SLOW, table="shop.orders", seconds=30)

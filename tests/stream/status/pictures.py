@@ -1,0 +1,49 @@
+"""Writes the pictures in docs/ of the page and of the terminal: `make status-pictures`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rich.console import Console
+from rich.terminal_theme import SVG_EXPORT_THEME
+
+from connector.stream.status.page import html
+from connector.stream.status.pipeline_status import State
+from connector.stream.status.terminal import shown
+from tests.stream.status.browser import Screen, picture
+from tests.stream.status.states import facts_in
+
+DOCS = Path(__file__).parents[3] / "docs"
+_PAGE = Screen(1120, 1700, dark=False)
+_TERMINAL = Screen(1000, 480, dark=True)
+_COLUMNS = 112
+# Of the terminal, as a page.
+_FRAME = """<!doctype html><meta charset="utf-8"><style>
+body {{ margin: 0; background: #10141a; }}
+pre {{ margin: 16px; font: 14px/1.35 "DejaVu Sans Mono", monospace; color: #dfe5ec; }}
+{stylesheet}</style><pre>{code}</pre>"""
+
+
+def terminal() -> str:
+    """Return what the command `status` prints, as a page."""
+    console = Console(
+        file=StringIO(), record=True, width=_COLUMNS, force_terminal=True, highlight=False
+    )
+    # What happened is on the page; the picture has the rest.
+    console.print(shown(replace(facts_in(State.LAGGING), events=[])))
+    return console.export_html(theme=SVG_EXPORT_THEME, code_format=_FRAME)
+
+
+def main() -> None:
+    """Write both pictures."""
+    with TemporaryDirectory() as folder:
+        page = html(facts_in(State.COPYING), acting=True)
+        picture(page, Path(folder), DOCS / "status-page.png", _PAGE)
+        picture(terminal(), Path(folder), DOCS / "status-terminal.png", _TERMINAL)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""A picture of the page in each state: build/status-page has them, to be looked at.
+
+`make test` takes one of four screens for each state, `make test-all` all of them.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from pathlib import Path
+
+import pytest
+
+from connector.stream.status.page import html
+from connector.stream.status.pipeline_status import State
+from tests.length import FULL
+from tests.stream.status.browser import SCREENS, needs_browser, picture
+from tests.stream.status.states import STATES, facts_in
+
+FOLDER = Path(__file__).parents[3] / "build" / "status-page"
+TAKEN = [
+    (state, name)
+    for number, state in enumerate(STATES)
+    for place, name in enumerate(SCREENS)
+    if FULL or number % len(SCREENS) == place
+]
+
+
+def first_pixel(png: bytes) -> tuple[tuple[int, int], int]:
+    """Return the size of a picture, and how bright its first pixel is, from 0 to 765."""
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height, depth, colours = struct.unpack(">IIBB", png[16:26])
+    assert (depth, colours) in ((8, 2), (8, 6))
+    data, position = b"", 8
+    while position < len(png):
+        (size,) = struct.unpack(">I", png[position : position + 4])
+        if png[position + 4 : position + 8] == b"IDAT":
+            data += png[position + 8 : position + 8 + size]
+        position += 12 + size
+    # The first pixel has no neighbour, so no filter changes it.
+    return (width, height), sum(zlib.decompress(data)[1:4])
+
+
+def test_every_state_is_among_them_but_those_without_a_process() -> None:
+    others = {State.STOPPED, State.UNKNOWN, State.CANNOT_CONTINUE}
+    assert {*STATES} == {*State} - others
+
+
+@needs_browser
+@pytest.mark.parametrize(("state", "screen"), TAKEN)
+def test_each_state_has_a_picture(state: State, screen: str, tmp_path: Path) -> None:
+    file = FOLDER / f"{state.value}-{screen}.png"
+    wanted = SCREENS[screen]
+    picture(html(facts_in(state), acting=True), tmp_path, file, wanted)
+    size, brightness = first_pixel(file.read_bytes())
+    assert size == (wanted.width, wanted.height)
+    assert (brightness < 200) == wanted.dark

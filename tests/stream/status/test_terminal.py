@@ -1,0 +1,76 @@
+"""The facts on a terminal."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+from rich.console import Console
+
+from connector.stream.status.pipeline_status import (
+    Condition,
+    Host,
+    Level,
+    ProcessEvent,
+    State,
+    TableStatus,
+)
+from connector.stream.status.terminal import shown
+from tests.stream.status.examples import COPIED, FAILED, FENCED, NOW, facts_with
+
+
+def printed(facts: object) -> str:
+    output = io.StringIO()
+    Console(file=output, width=150, highlight=False).print(facts)
+    return output.getvalue()
+
+
+def test_a_person_reads_the_state_first_and_every_fact() -> None:
+    facts = facts_with(
+        Condition(State.QUARANTINE, Level.CRITICAL, "changes are held back"),
+        Condition(State.LAGGING, Level.WARNING, "late", "S702"),
+        tables=(FENCED, FAILED, COPIED),
+        events=(
+            ProcessEvent(NOW, "warning", "interrupted", {"error": "gone"}, "S702", 4, NOW + 3),
+        ),
+        hosts=(Host("db1:3306", in_use=True), Host("db2:3306", False, False, "purged", "S303")),
+    )
+    lines = [line.rstrip() for line in printed(shown(facts)).splitlines()]
+    assert lines[:3] == [
+        "shop  process 4711 on node1  running for 1 min  14:13:20 UTC",
+        "● quarantine  changes are held back",
+        "● lagging  late [S702]",
+    ]
+    text = "\n".join(lines)
+    for expected in (
+        "1.5 s, 3 transactions, 2.00 kB",
+        "12 records/s, 3 transactions/s, 4.10 kB/s",
+        "▄█   at most 20 records/s",
+        "db1:3306: in use",
+        "db2:3306: purged [S303]",
+        "quarantine: 14 changes of 2 keys since 14:03:20: too large",
+        "copy failed: may not be read",
+        "━ 25 of about 100 rows, 15 s left",
+        "interrupted [S702] 4 times, last 14:13:23  gone",
+    ):
+        assert expected in text, (expected, text)
+
+
+def test_names_steer_no_terminal() -> None:
+    name = "shop.[red]\x1b[31m\u202et"
+    facts = facts_with(tables=(TableStatus(name), replace(FAILED, name=name)))
+    text = printed(shown(replace(facts, pipeline=name)))
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert text.count("shop.[red]\\u001b[31m\\u202et") == 3
+
+
+def test_without_figures_what_is_not_known_is_said() -> None:
+    facts = replace(facts_with(), lag=None, purge=None, throughput=None, position=None)
+    text = printed(shown(replace(facts, process=None)))
+    assert "unknown: the source has not answered" in text
+    assert "throughput" not in text
+
+    refusing = [Host("db1:3306", in_use=False, can_continue=False, note="purged", code="S421")]
+    text = printed(shown(replace(facts, hosts=refusing)))
+    assert "unknown: no server can continue the stream" in text

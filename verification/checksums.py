@@ -1,0 +1,201 @@
+"""Checksums of key ranges: ranges with equal checksums have equal rows.
+
+The checksum of a range is the number of its rows, and the XOR of 64 bits of the SHA-256 of each
+row's text. The text has the whole row with its key, so swapping values between rows changes the
+checksum, and the order of rows does not. A server computes its checksums itself, over several
+connections.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Final, Self
+
+import numpy as np
+
+from connector.foundation.errors import SourceRefused, SourceUnavailable
+from connector.stream.snapshot.table_reader import Throttle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from concurrent.futures import Future
+    from contextlib import AbstractContextManager
+
+    from numpy.typing import NDArray
+
+    from connector.foundation.settings.sections import SnapshotSettings
+    from connector.stream.source.select_session import SelectSession
+    from verification.key_ranges import KeyNumber, KeyRanges
+    from verification.row_text import RowText
+
+    Open = Callable[[], AbstractContextManager[SelectSession]]
+
+
+def sql_of_hash(text: str) -> str:
+    """Return the expression whose BIT_XOR is the sum; `text` is that of a row."""
+    return f"CAST(CONV(LEFT(SHA2({text}, 256), 16), 16, 10) AS UNSIGNED)"
+
+
+class Checksums:
+    """The sums of some ranges."""
+
+    def __init__(self, count: int) -> None:
+        """Begin with no rows in `count` ranges."""
+        self.rows = np.zeros(count, np.int64)
+        self.xors = np.zeros(count, np.uint64)
+
+    def add(self, places: NDArray[np.intp], texts: Iterable[list[bytes]]) -> None:
+        """Add rows to the ranges at `places`; `texts` are those of the rows, some at a time."""
+        sha256 = hashlib.sha256
+        digests = [digest for some in texts for digest in [sha256(text).digest() for text in some]]
+        hashes = np.frombuffer(b"".join(digests), ">u8")[::4].astype(np.uint64)
+        np.add.at(self.rows, places, 1)
+        np.bitwise_xor.at(self.xors, places, hashes)
+
+
+_MS: Final = 1000
+_LOOK_SECONDS: Final = 1.0
+# Ranges of one SELECT: its rows are those of a small chunk.
+_RANGES_OF_A_SELECT: Final = 10
+# A SELECT that exceeded its time limit: ER_QUERY_TIMEOUT, ER_STATEMENT_TIMEOUT (MariaDB).
+_TIMEOUTS: Final = frozenset({3024, 1969})
+
+
+class ReadRate:
+    """Lets threads read at most so many rows a second together."""
+
+    def __init__(self, rows_per_second: int) -> None:
+        """Limit the rows; 0 does not."""
+        self._rows_per_second = rows_per_second
+        self._began = time.monotonic()
+        self._rows = 0
+        self._lock = threading.Lock()
+
+    def seconds(self, rows: int) -> float:
+        """Return how long to wait after so many more rows were read."""
+        with self._lock:
+            self._rows += rows
+            due = self._began + self._rows / (self._rows_per_second or float("inf"))
+        return max(0.0, due - time.monotonic())
+
+
+class ServerChecksums:
+    """Sums the ranges of one table; a context manager closes the connections."""
+
+    def __init__(
+        self,
+        open_session: Open,
+        settings: SnapshotSettings,
+        pace: ReadRate,
+        table: str,
+        key: KeyNumber,
+        text: RowText,
+    ) -> None:
+        """Read `table`, a name in SQL, over `settings.connections` connections."""
+        self._open_session = open_session
+        self._settings = settings
+        self._pace = pace
+        self._table = table
+        self._key = key
+        self._hash = sql_of_hash(text.sql)
+        self._closing = threading.Event()
+        self._opened = ExitStack()
+        self._own = threading.local()
+        self._pool = ThreadPoolExecutor(settings.connections, "verify")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing.set()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        # A statement that still runs then fails.
+        self._opened.close()
+        self._pool.shutdown()
+
+    def begin(self, ranges: KeyRanges) -> list[tuple[slice, Future[Checksums | None]]]:
+        """Begin to sum `ranges`; return their places, and sums that are there later.
+
+        None in place of sums means that the source did not answer in time: the rows have to be
+        read. The futures raise the other errors of a session.
+        """
+        found = []
+        for places in ranges.runs(_RANGES_OF_A_SELECT):
+            some = ranges.take(places)
+            found.append((places, self._pool.submit(self._sums, some)))
+        return found
+
+    def gathered(
+        self,
+        begun: list[tuple[slice, Future[Checksums | None]]],
+        count: int,
+        show: Callable[[int], None],
+        note: Callable[[slice, Checksums], None] | None = None,
+    ) -> tuple[Checksums, NDArray[np.bool_]]:
+        """Wait for the sums of `count` ranges, and return them, and which of them are known.
+
+        `show` gets rows, and `note` the sums of some ranges as soon as they are known.
+        """
+        found, is_known = Checksums(count), np.zeros(count, np.bool_)
+        for places, future in begun:
+            while not wait([future], _LOOK_SECONDS).done:
+                show(0)
+            some = future.result()
+            if some is not None:
+                found.rows[places], found.xors[places] = some.rows, some.xors
+                is_known[places] = True
+                if note is not None:
+                    note(places, some)
+                show(int(some.rows.sum()))
+        return found, is_known
+
+    def _sums(self, ranges: KeyRanges) -> Checksums | None:
+        try:
+            session = self._session()
+            self._throttle().wait(session, self._closing)
+            rows = session.query(self._sql(ranges, session.identity.flavour == "mariadb"))
+        except (SourceUnavailable, SourceRefused) as error:
+            if error.number in _TIMEOUTS:
+                return None
+            if isinstance(error, SourceRefused):
+                raise
+            # Reading rows waits until the source is there again.
+            self._own.session = None
+            return None
+        sums = Checksums(len(ranges))
+        for row in rows:
+            place = int(row["place"] or 0)
+            sums.rows[place] = int(row["found"] or 0)
+            sums.xors[place] = int(row["total"] or 0)
+        self._closing.wait(self._pace.seconds(int(sums.rows.sum())))
+        return sums
+
+    def _sql(self, ranges: KeyRanges, is_mariadb: bool) -> str:
+        seconds = self._settings.statement_seconds_max
+        before = f"SET STATEMENT max_statement_time = {seconds:.3f} FOR " if is_mariadb else ""
+        hint = "" if is_mariadb else f"/*+ MAX_EXECUTION_TIME({max(1, int(seconds * _MS))}) */ "
+        key = self._key
+        bounds = ", ".join(str(key.literal(low)) for low in ranges.low[1:].tolist())
+        place = f"INTERVAL({key.expression}, {bounds})" if bounds else "0"
+        where = key.between(int(ranges.low[0]), int(ranges.high[-1]))
+        return (
+            f"{before}SELECT {hint}{place} AS place, COUNT(*) AS found, "  # noqa: S608 - quoted names
+            f"BIT_XOR({self._hash}) AS total FROM {self._table} WHERE {where} "
+            "GROUP BY 1 ORDER BY NULL"
+        )
+
+    def _session(self) -> SelectSession:
+        session: SelectSession | None = getattr(self._own, "session", None)
+        if session is None:
+            session = self._own.session = self._opened.enter_context(self._open_session())
+        return session
+
+    def _throttle(self) -> Throttle:
+        throttle: Throttle | None = getattr(self._own, "throttle", None)
+        if throttle is None:
+            throttle = self._own.throttle = Throttle(self._settings)
+        return throttle

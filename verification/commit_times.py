@@ -1,0 +1,149 @@
+"""When the source committed the transactions of its log, by position: the borders of histories.
+
+The log is read once, from the oldest cut that the mirror lists to its end; later calls read what
+was added. Only the events at the bounds of transactions are decoded.
+"""
+
+from __future__ import annotations
+
+from array import array
+from contextlib import closing
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from connector.binlog.events.transaction import CommitInfo
+from connector.binlog.header import file_number
+from connector.binlog.transactions.transaction import transactions_of
+from connector.foundation.contract import Sequence
+from connector.foundation.errors import DecodeError, EventError, SourceRefused, SourceUnavailable
+from connector.reader.server_log import ServerLog
+from stream_jobs.source.sequence import PackedSequence
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from connector.foundation.settings.sections import SourceSettings
+    from stream_jobs.cuts.cut import CutStore
+    from verification.pipeline import Pipeline
+
+# Each takes 24 bytes; of more, the older half is forgotten.
+_TRANSACTIONS_MAX: Final = 2_000_000
+_US: Final = 1_000_000
+
+
+class FoundTimes(NamedTuple):
+    """The times of some places."""
+
+    are_known: NDArray[np.bool_]
+    us: NDArray[np.int64]  # microseconds since 1970
+
+
+class CommitTimes:
+    """The commit times of the log of one server, in one epoch of sequences."""
+
+    def __init__(self, settings: SourceSettings, epoch: int, file: str, position: int) -> None:
+        """Begin at `position` of `file`, between two transactions, of the server of `settings`."""
+        self.epoch = epoch
+        self._settings = settings
+        self._place = file, position
+        self.begin = _packed(epoch, file, position)
+        # Of each transaction: the first part of a sequence at its first and at its last byte, and
+        # its time.
+        self._starts, self._ends, self._us = (array("q") for _ in range(3))
+
+    def read_on(self) -> None:
+        """Read to the end of the log. Raises the errors of a connection and of the log."""
+        file, position = self._place
+        log = ServerLog(
+            self._settings,
+            start=f"position:{file}:{position}",
+            stop_at_end=True,
+            idle_timeout_seconds=None,
+            verify_checksum=False,
+            of_url=False,
+        )
+        with closing(log):
+            for transaction in transactions_of(log.events()):
+                opening = next(transaction.events())
+                us = opening.header.timestamp * _US
+                if isinstance(opening.body, CommitInfo):
+                    us = opening.body.original_commit_timestamp or us
+                transaction.pass_over()
+                if transaction.ended:
+                    end = transaction.next_position
+                    self._add(transaction.file, transaction.position, end, us)
+                    self._place = transaction.file, end
+
+    def times(self, hi: NDArray[np.int64]) -> FoundTimes:
+        """Return the times of places, which are first parts of sequences from `begin` on.
+
+        Between two transactions, it is the time of the one before.
+        """
+        starts, ends, us = (
+            np.array(each, np.int64) for each in (self._starts, self._ends, self._us)
+        )
+        known, found = np.zeros(len(hi), np.bool_), np.zeros(len(hi), np.int64)
+        for places in (ends, starts):
+            at = np.minimum(np.searchsorted(places, hi), max(len(places) - 1, 0))
+            if len(places):
+                same = places[at] == hi
+                known |= same
+                found[same] = us[at[same]]
+        return FoundTimes(known, found)
+
+    def _add(self, file: str, position: int, end: int, us: int) -> None:
+        if len(self._us) >= _TRANSACTIONS_MAX:
+            half = _TRANSACTIONS_MAX // 2
+            self.begin = self._ends[half - 1] + 1
+            for each in (self._starts, self._ends, self._us):
+                del each[:half]
+        self._starts.append(_packed(self.epoch, file, position))
+        self._ends.append(_packed(self.epoch, file, end - 1))
+        self._us.append(us)
+
+
+class CommitTimeCache:
+    """The commit times that one process knows, whatever connections come and go."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._times: CommitTimes | None = None
+        self._server_uuid = ""
+
+    def up_to_now(self, pipeline: Pipeline, cuts: CutStore) -> tuple[CommitTimes | None, str]:
+        """Return the times from the oldest of `cuts` on to the end of the log, or why not.
+
+        Raises MirrorError if a cut cannot be read.
+        """
+        known = self._times
+        if known is None or (self._server_uuid, known.epoch) != (
+            pipeline.server_uuid,
+            pipeline.epoch,
+        ):
+            try:
+                known = _from_oldest(pipeline, cuts)
+            except (SourceUnavailable, SourceRefused) as error:
+                return None, str(error)
+            if known is None:
+                return None, "the mirror lists no cut that the log of the server still has"
+        try:
+            known.read_on()
+        except (SourceUnavailable, SourceRefused, EventError, DecodeError) as error:
+            return None, str(error)
+        self._times, self._server_uuid = known, pipeline.server_uuid
+        return known, ""
+
+
+def _from_oldest(pipeline: Pipeline, cuts: CutStore) -> CommitTimes | None:
+    """Return times that begin at the oldest cut whose place the log of the server still has."""
+    files = {str(row["Log_name"]) for row in pipeline.session.query("SHOW BINARY LOGS")}
+    for cut in cuts.read_all():
+        file, _, position = cut.position.rpartition(":")
+        if Sequence.parse(cut.seq).epoch == pipeline.epoch and file in files:
+            return CommitTimes(pipeline.server, pipeline.epoch, file, int(position))
+    return None
+
+
+def _packed(epoch: int, file: str, position: int) -> int:
+    return PackedSequence.pack(Sequence(epoch, file_number(file), position, 0, 0)).hi

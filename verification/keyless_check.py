@@ -1,0 +1,382 @@
+"""A table without a key: each row must be in the mirror as often as at the source.
+
+Equal rows cannot be told apart, so rows are counted, at one moment:
+
+1. A consistent snapshot of the source is taken. What it has is waited for, in the topic and in the
+   mirror.
+2. The rows of the mirror are counted, and those in the snapshot, by one SELECT: without a key,
+   no other SELECT could continue where one stops.
+3. The topic's records say what the mirror has and the snapshot has not. This is taken back.
+
+Then both sides have the same counts, however often rows change meanwhile. If it is not known
+whether the snapshot has some changes of the table, it is taken again. If that does not help, the
+rows of these changes stay open, and all others are proven.
+
+Nothing is locked: the log's own names of transactions say what the snapshot has. *MariaDB* says at
+which position of the log a snapshot was taken. *MySQL* does not. There the snapshot has all
+transactions of gtid_executed as it was before, because a GTID joins this set when its transaction
+is visible. And it has no transaction that begins at or after the end of the log as it was
+afterwards. The snapshot may have the transactions between the two, or not.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
+
+import numpy as np
+
+from connector.binlog.gtid import GtidSet
+from connector.foundation.contract import OP_CREATE, OP_DELETE, OP_UPDATE, Sequence
+from connector.foundation.errors import (
+    DecodeError,
+    MirrorError,
+    SourceRefused,
+    copies,
+    verification,
+)
+from connector.stream.snapshot.keyset import select_rows
+from connector.stream.snapshot.table_reader import Throttle
+from connector.stream.snapshot.watermark import (
+    LogPosition,
+    log_end,
+    open_snapshot,
+    wait_until_visible,
+)
+from connector.stream.source.selected_table import SelectedTable
+from verification.checksums import ReadRate
+from verification.digests import RowCounter, digest_pairs, row_digests
+from verification.repair import ALL_ROWS, copy_again
+from verification.report import Difference
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    import pyarrow as pa
+
+    from connector.stream.snapshot.watermark import DeliveredPosition
+    from stream_jobs.apply.row_hashes import Keys
+    from verification.digests import Digest, SideCounts
+    from verification.mirror_side import MirrorSide
+    from verification.pipeline import DeliveredState, Pipeline, TopicRecord
+    from verification.report import TableResult
+    from verification.source_table import SourceTable
+    from verification.table_check import Limits
+
+
+# Which operations have rows in an image, and how many more of them the source then has.
+_IMAGES = {"before": ((OP_DELETE, OP_UPDATE), -1), "after": ((OP_CREATE, OP_UPDATE), 1)}
+
+
+@dataclass
+class ConcurrentChanges:
+    """The changes that a snapshot does not have, or perhaps not."""
+
+    low: DeliveredState
+    # Whether they say all: a copy or a truncate does not name the rows that are gone.
+    is_complete: bool = True
+    # Of these changes, the rows, and how many more of each.
+    changes: list[tuple[Keys, int]] = field(default_factory=list)
+    # Of the changes that the snapshot perhaps has, in order.
+    perhaps: dict[Digest, list[int]] = field(default_factory=dict)
+
+    @classmethod
+    def read(
+        cls,
+        pipeline: Pipeline,
+        source: SourceTable,
+        mirror: MirrorSide,
+        low: DeliveredState,
+        moment: SnapshotPosition,
+    ) -> ConcurrentChanges:
+        """Read what the mirror has and the snapshot of this moment has not.
+
+        `low` is what was delivered before the snapshot was taken. Raises as `Pipeline.records`.
+        """
+        own = cls(low)
+        names = source.schema.database, source.schema.table
+        for records in pipeline.records(*names, low.ends, mirror.offsets):
+            known = [moment.has(record) for record in records]
+            epochs = {Sequence.parse(record.sequence).epoch for record in records}
+            ops = np.array([record.op for record in records])
+            # In another epoch, positions are those of another log.
+            are_changes = np.isin(ops, (OP_CREATE, OP_UPDATE, OP_DELETE)).all()
+            own.is_complete &= bool(are_changes) and epochs == {low.epoch}
+            if not own.is_complete:
+                break
+            are_open = np.array([each is not True for each in known])
+            are_unknown = np.array([each is None for each in known])
+            values = [record.value for record in records]
+            for image, (its_ops, sign) in _IMAGES.items():
+                rows = row_digests(source.typed(values, image), mirror.columns)
+                has_image = np.isin(ops, its_ops)
+                own.changes.append((rows.take(are_open & has_image), sign))
+                for digest in digest_pairs(rows.take(are_unknown & has_image)):
+                    own.perhaps.setdefault(digest, []).append(sign)
+        return own
+
+    def take_back(self, tally: RowCounter) -> None:
+        """Let the mirror have only what the snapshot has for sure."""
+        for rows, sign in self.changes:
+            tally.add(rows, mirror=-sign)
+
+    def is_open(self, digest: Digest, counts: SideCounts) -> bool:
+        """Return whether the changes that the snapshot perhaps has explain these counts."""
+        more = counts.source - counts.mirror
+        steps = self.perhaps.get(digest, [])
+        return bool(steps) and -steps.count(-1) <= more <= steps.count(1)
+
+    def rows(
+        self, pipeline: Pipeline, source: SourceTable, mirror: MirrorSide
+    ) -> Iterator[pa.Table]:
+        """Yield the rows of all changes: some are now on neither side."""
+        names = source.schema.database, source.schema.table
+        for records in pipeline.records(*names, self.low.ends, mirror.offsets):
+            for image in _IMAGES:
+                yield source.typed([record.value for record in records], image)
+
+
+# Rows are encoded in pieces of this size, between which the source may be spared.
+_PIECE_BYTES: Final = 256 * 1024
+# While the source is spared, it waits with the rows.
+_WRITE_SECONDS: Final = 7 * 24 * 3600
+
+
+class SnapshotPosition(NamedTuple):
+    """What a snapshot has."""
+
+    gtid_set: GtidSet | None  # all of these; None: everything that begins before the position
+    position: LogPosition  # nothing that begins here or later
+
+    def has(self, record: TopicRecord) -> bool | None:
+        """Return whether it has the change of a record; None if nobody knows."""
+        sequence = Sequence.parse(record.sequence)
+        if LogPosition(sequence.file, sequence.position) >= self.position:
+            return False
+        if self.gtid_set is None:
+            return True
+        try:
+            is_old = GtidSet.parse(record.transaction) <= self.gtid_set
+        except DecodeError:
+            # A transaction without a GTID: the server is about to get them, or to lose them.
+            return None
+        return True if is_old else None
+
+
+class SourceSnapshot:
+    """A session with a snapshot of one table; a context manager closes it."""
+
+    def __init__(self, pipeline: Pipeline, source: SourceTable) -> None:
+        """Connect.
+
+        Raises MirrorError if the server cannot tell what a snapshot has, and as
+        `Pipeline.open_session`.
+        """
+        identity = pipeline.session.identity
+        if not source.has_snapshots or not (identity.flavour == "mariadb" or identity.gtid):
+            raise MirrorError(verification.NO_MOMENT, table=source.schema.name)
+        self._source = source
+        self._settings = pipeline.settings.snapshot
+        self._throttle = Throttle(self._settings)
+        # The session of the snapshot is busy while rows come.
+        self._asking = pipeline.session
+        self._opened = ExitStack()
+        self._session = self._opened.enter_context(pipeline.open_session())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._opened.close()
+
+    def take(self, delivered: DeliveredPosition) -> SnapshotPosition:
+        """Take a snapshot, instead of an earlier one, that has what was `delivered`."""
+        session = self._session
+        session.query(f"SET SESSION net_write_timeout = {_WRITE_SECONDS}")
+        if session.identity.flavour == "mariadb":
+            least = delivered.position or log_end(session)
+            return SnapshotPosition(None, open_snapshot(session, least, Event()))
+        session.query("ROLLBACK")
+        if delivered.gtid_set is not None:
+            wait_until_visible(session, delivered.gtid_set)
+        (row,) = session.query("SELECT @@GLOBAL.gtid_executed AS found")
+        executed = GtidSet.parse((row["found"] or "").replace("\n", ""))
+        session.query("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        return SnapshotPosition(executed, log_end(session))
+
+    def rows(self) -> Iterator[pa.Table]:
+        """Yield all rows.
+
+        Unless all are taken, the session cannot be used again. Raises SourceRefused if the table
+        changes, MirrorError for a row that a mirror cannot hold, and the errors of the session.
+        """
+        source, table = self._source, self._source.selected
+        pieces = self._session.read_chunks(select_rows(table, (), ""), table.writer(), _PIECE_BYTES)
+        for chunk, _ in pieces:
+            if chunk.refused:
+                raise chunk.refused[0].error
+            if chunk.count:
+                yield source.typed(chunk.values(), "after")
+            self._throttle.wait(self._asking, Event())
+        schema = source.schema
+        if SelectedTable.describe(self._asking, schema.database, schema.table) != table:
+            raise SourceRefused(copies.OTHER_TABLE_NOW)
+
+
+_SNAPSHOTS_MAX: Final = 10
+
+
+@dataclass
+class _CheckResult:
+    """What one comparison found."""
+
+    differences: dict[Digest, Difference] = field(default_factory=dict)
+    unsettled: int = 0
+    has_more: bool = False
+
+
+class KeylessTableCheck:
+    """Compares one table without a key."""
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        source: SourceTable,
+        mirror: MirrorSide,
+        limits: Limits,
+        result: TableResult,
+        show: Callable[[int, int], None],
+    ) -> None:
+        """Fill `result`; `show` gets the rows that were read, and about how many there are."""
+        self._pipeline = pipeline
+        self._source = source
+        self._mirror = mirror
+        self._limits = limits
+        self._result = result
+        self._show = show
+        self._pace = ReadRate(limits.rows_per_second)
+        self._done = 0
+        self._live = mirror.snapshot.live_rows
+
+    def run(self) -> None:
+        """Compare. Raises MirrorError if it cannot be done, and the errors of reading."""
+        result, limits = self._result, self._limits
+        if limits.sample is not None:
+            raise MirrorError(verification.NO_RANGES, table=result.name)
+        result.missing_columns = self._mirror.missing_columns
+        found = self._compare()
+        if found.differences and limits.repairs:
+            settings, patience = self._pipeline.settings, limits.patience_seconds
+            copy_again(settings, result.name, ALL_ROWS, patience)
+            before = found.differences
+            found = self._compare()
+            if not found.unsettled:
+                result.repaired = [
+                    each for digest, each in before.items() if digest not in found.differences
+                ]
+
+    def _compare(self) -> _CheckResult:
+        """Compare all rows, and put what is found into the result."""
+        result, mirror = self._result, self._mirror
+        result.rows = result.mirror_rows = 0
+        with SourceSnapshot(self._pipeline, self._source) as snapshot:
+            meanwhile = self._taken(snapshot)
+            found = _CheckResult(unsettled=1)
+            if meanwhile.is_complete:
+                found = self._found(snapshot, meanwhile)
+        result.differences = list(found.differences.values())
+        result.unsettled = found.unsettled
+        result.has_more = found.has_more
+        result.version = mirror.snapshot.version
+        result.transaction = mirror.last_transaction
+        return found
+
+    def _taken(self, snapshot: SourceSnapshot) -> ConcurrentChanges:
+        """Take a snapshot, some times if nobody knows what it has of the table's changes."""
+        meanwhile = self._since(snapshot)
+        for _ in range(_SNAPSHOTS_MAX - 1):
+            if meanwhile.is_complete and not meanwhile.perhaps:
+                break
+            self._show(self._done, self._live)
+            meanwhile = self._since(snapshot)
+        return meanwhile
+
+    def _since(self, snapshot: SourceSnapshot) -> ConcurrentChanges:
+        """Take a snapshot; return what the mirror has and the snapshot has not."""
+        pipeline, source, mirror = self._pipeline, self._source, self._mirror
+        names = source.schema.database, source.schema.table
+        low = pipeline.low(*names)
+        moment = snapshot.take(low.delivered)
+        ends = pipeline.wait_until_delivered(pipeline.reached(), *names)
+        mirror.wait_until_applied(
+            ends,
+            lambda offsets: any(pipeline.records(*names, offsets, ends)),
+            self._limits.patience_seconds,
+        )
+        return ConcurrentChanges.read(pipeline, source, mirror, low, moment)
+
+    def _found(self, snapshot: SourceSnapshot, meanwhile: ConcurrentChanges) -> _CheckResult:
+        result, mirror = self._result, self._mirror
+        found = _CheckResult()
+        unequal: dict[Digest, SideCounts] = {}
+        with TemporaryDirectory(prefix="binlog-connector-verify-") as folder:
+            tally = RowCounter(Path(folder), self._live + self._source.estimated_rows)
+            for data in mirror.batches(mirror.snapshot):
+                tally.add(row_digests(data, mirror.columns), mirror=1)
+                result.mirror_rows += data.num_rows
+                self._count(data.num_rows)
+            for data in snapshot.rows():
+                tally.add(row_digests(data, mirror.columns), source=1)
+                result.rows += data.num_rows
+                self._count(data.num_rows)
+                time.sleep(self._pace.seconds(data.num_rows))
+            meanwhile.take_back(tally)
+            different = 0
+            for digest, counts in tally.unequal():
+                if meanwhile.is_open(digest, counts):
+                    continue
+                different += digest in meanwhile.perhaps
+                if len(unequal) == self._limits.differences_max:
+                    found.has_more = True
+                    break
+                unequal[digest] = counts
+        found.unsettled = len(meanwhile.perhaps) - different
+        found.differences = self._named(unequal, snapshot, meanwhile)
+        return found
+
+    def _named(
+        self,
+        unequal: Mapping[Digest, SideCounts],
+        snapshot: SourceSnapshot,
+        meanwhile: ConcurrentChanges,
+    ) -> dict[Digest, Difference]:
+        """Find the values of rows, wherever they are."""
+        pipeline, source, mirror = self._pipeline, self._source, self._mirror
+        found: dict[Digest, Difference] = {}
+        for data in chain(
+            mirror.batches(mirror.snapshot),
+            snapshot.rows(),
+            meanwhile.rows(pipeline, source, mirror),
+        ):
+            if len(found) == len(unequal):
+                break
+            for place, digest in enumerate(digest_pairs(row_digests(data, mirror.columns))):
+                counts = unequal.get(digest)
+                if counts is not None and digest not in found:
+                    row = {name: data[name][place].as_py() for name in mirror.columns}
+                    if counts.source > counts.mirror:
+                        found[digest] = Difference("missing", {}, row, None, counts=counts)
+                    else:
+                        found[digest] = Difference("surplus", {}, None, row, counts=counts)
+        return found
+
+    def _count(self, rows: int) -> None:
+        """Show that so many more rows were read, of one side."""
+        self._done += rows
+        self._show(self._done, self._live + max(self._live, self._source.estimated_rows))

@@ -1,0 +1,184 @@
+"""Metrics and health of `verify --forever`: what it knows of each table, and its HTTP server.
+
+The comparison writes the figures; a scrape or a probe reads them from another thread. The text
+format is https://prometheus.io/docs/instrumenting/exposition_formats/
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from connector.foundation import http_server
+from connector.foundation.http_server import Endpoints, turning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+
+    from prometheus_client.core import Metric
+
+    from verification.report import TableResult
+
+
+@dataclass(slots=True)
+class TableFigures:
+    """One table; times are those of the monotonic clock."""
+
+    database: str
+    table: str
+    # When the last comparison began that came to an end; at first, when the table was met.
+    verified_at: float = field(default_factory=time.monotonic)
+    # When the last comparison began, of whatever end; None before the first one.
+    tried_at: float | None = None
+    rows: int = 0  # of the source, in all comparisons
+    repaired: int = 0
+    # Of the last comparison that came to an end; None before the first one.
+    differences: int | None = None
+    is_finished: bool = False
+    is_left_out: bool = False
+
+    def take(self, result: TableResult, began: float) -> None:
+        """Add the result of a comparison that began at some time."""
+        self.tried_at = began
+        self.rows += result.rows
+        self.repaired += len(result.repaired)
+        self.is_left_out = result.verdict == "not compared"
+        # What differs is known, also if its repair has failed.
+        self.is_finished = result.verdict in {"equal", "different"}
+        if self.is_finished:
+            self.verified_at = began
+            self.differences = len(result.differences) + len(result.intervals)
+
+
+class Figures:
+    """All tables, and what happens now; one thread writes, others read."""
+
+    def __init__(self, pipeline: str) -> None:
+        """Begin without tables."""
+        self.pipeline = pipeline
+        self.started_at = time.time()
+        self.tables: dict[tuple[str, str], TableFigures] = {}
+        self.rounds = 0
+        # The table that is being compared, or "".
+        self.current = ""
+        # When something was read last; a pause moves it to its end.
+        self.turned_at = time.monotonic()
+        # Whether source and Kafka have answered when they were asked last, and why not.
+        self.is_connected = False
+        self.interrupted_by = ""
+
+    def turn(self, seconds: float = 0.0) -> None:
+        """Note that the process works, and may be silent for some seconds."""
+        self.turned_at = time.monotonic() + seconds
+
+    def keep(self, names: list[tuple[str, str]]) -> None:
+        """Have these tables, and no others."""
+        known = self.tables
+        self.tables = {name: known.get(name) or TableFigures(*name) for name in names}
+
+    def compared(self) -> list[TableFigures]:
+        """Return the tables that are not left out."""
+        return [table for table in self.tables.values() if not table.is_left_out]
+
+
+PREFIX: Final = "binlog_connector_"
+_LABELS: Final = ["pipeline", "database", "table"]
+
+
+class FiguresCollector(Collector):
+    """Reads the figures at each scrape."""
+
+    def __init__(self, figures: Figures) -> None:
+        """Read `figures`."""
+        self._figures = figures
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield every figure that has a value now."""
+        figures = self._figures
+        pipeline = [figures.pipeline]
+        up = GaugeMetricFamily(
+            PREFIX + "verify_up", "1 while source and Kafka answer", labels=["pipeline"]
+        )
+        up.add_metric(pipeline, float(figures.is_connected))
+        rounds = CounterMetricFamily(
+            PREFIX + "verify_rounds", "Rounds over all tables", labels=["pipeline"]
+        )
+        rounds.add_metric(pipeline, figures.rounds)
+        yield from (up, rounds, *self._tables())
+
+    def _tables(self) -> Iterator[Metric]:
+        rows = CounterMetricFamily(
+            PREFIX + "verified_rows", "Rows of the source that were compared", labels=_LABELS
+        )
+        repaired = CounterMetricFamily(
+            PREFIX + "repaired_rows", "Rows that differed and were copied again", labels=_LABELS
+        )
+        differences = GaugeMetricFamily(
+            PREFIX + "differences", "Rows that differed in the last comparison", labels=_LABELS
+        )
+        age = GaugeMetricFamily(
+            PREFIX + "verified_age_seconds",
+            "Since the last finished comparison began",
+            labels=_LABELS,
+        )
+        unfinished = GaugeMetricFamily(
+            PREFIX + "verify_unfinished", "1 if the last comparison did not finish", labels=_LABELS
+        )
+        now = time.monotonic()
+        for table in self._figures.compared():
+            labels = [self._figures.pipeline, table.database, table.table]
+            rows.add_metric(labels, table.rows)
+            repaired.add_metric(labels, table.repaired)
+            age.add_metric(labels, now - table.verified_at)
+            if table.differences is not None:
+                differences.add_metric(labels, table.differences)
+            if table.tried_at is not None:
+                unfinished.add_metric(labels, float(not table.is_finished))
+        yield from (rows, repaired, differences, age, unfinished)
+
+
+# Keys that change all the time are looked at 20 times, and each time the pipeline is waited for.
+_LOOKS: Final = 20
+_TURN_SECONDS: Final = 600.0
+
+
+def healthz(figures: Figures, patience_seconds: float) -> tuple[bool, str]:
+    """Return whether the process goes on, and the reason."""
+    return turning(figures.turned_at, _TURN_SECONDS + _LOOKS * patience_seconds)
+
+
+def readyz(figures: Figures) -> tuple[bool, str]:
+    """Return whether source and Kafka answer, and what is known of the tables."""
+    ready = figures.is_connected
+    lines = ["ready" if ready else "not ready"]
+    if not ready:
+        reason = figures.interrupted_by or "nothing has been compared yet"
+        lines.append(f"source or Kafka does not answer: {reason}")
+    if figures.current:
+        lines.append(f"table {figures.current} is being compared")
+    tables = figures.compared()
+    different = sum(bool(table.differences) for table in tables)
+    unfinished = sum(not table.is_finished for table in tables)
+    lines.append(f"tables: {len(tables)}, different: {different}, not finished: {unfinished}")
+    return ready, "\n".join(lines)
+
+
+def metrics_server(
+    figures: Figures, listen: str | None, patience_seconds: float
+) -> AbstractContextManager[None]:
+    """Serve at http://`listen` in a thread; None serves nothing.
+
+    Raises ConfigError if the address cannot be used.
+    """
+    served = Endpoints(
+        FiguresCollector(figures),
+        partial(healthz, figures, patience_seconds),
+        partial(readyz, figures),
+    )
+    return http_server.serving(served, listen)

@@ -1,0 +1,319 @@
+"""One comparison of topics: reads the source's log and the topics side by side.
+
+It also finds the topics: those of the prefix and of routes, which of them hold the rows of followed
+tables, and which Kafka compacts.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.errors import KafkaError
+
+from connector.binlog.header import file_number
+from connector.binlog.table_filter import TableFilter
+from connector.foundation.contract import (
+    QUARANTINE_TOPIC_SUFFIX,
+    TRANSACTION_TOPIC_SUFFIX,
+    Sequence,
+    control_topic,
+)
+from connector.foundation.errors import RolledBack, SourceRefused, TransientError, proof
+from connector.foundation.settings.configuration import in_lower_case
+from connector.stream.envelope.schemas.table_schema import schema_topic
+from connector.stream.progress.progress_record import progress_topic
+from connector.stream.sink import attempts
+from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
+from connector.stream.sink.connection import client_settings, connector_error
+from connector.stream.sink.recovery import open_records, open_records_since
+from connector.stream.sink.schema_registry import open_registry
+from connector.stream.snapshot.copy_requests import names_ignore_case, open_session
+from connector.stream.source.record_options import outbox_form, table_topics
+from verification.topics.comparison import Comparison
+from verification.topics.expected_records import LogReader
+from verification.topics.findings import QuarantinedRecords
+from verification.topics.log_ranges import RangeEnd, find_log_ranges, read_progress_history
+from verification.topics.outcome import OTHERS, PROGRESS, SCHEMA, EpochOutcome, Example, Outcome
+from verification.topics.record_difference import RegistryValues
+from verification.topics.schema_history import SchemaHistory
+from verification.topics.topic_records import TopicRecords, Writers
+from verification.topics.transaction_topic import TransactionTopic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from connector.foundation.settings.sections import KafkaSettings, Settings
+    from connector.stream.envelope.options import OutboxOptions, Topics
+    from connector.stream.progress.progress_record import Progress
+    from verification.topics.transaction_topic import ReadSince
+
+    Show = Callable[[int, int, Outcome], None]
+
+
+_POLICY = "cleanup.policy"
+
+
+def topics_with_rows(topics: Topics, tables: TableFilter, names: Iterable[str]) -> set[str]:
+    """Return the topics of the followed tables among `names`, which have had rows."""
+    return {
+        topics.of(database, table)
+        for database, _, table in (name.partition(".") for name in names)
+        if tables.follows(database, table)
+    }
+
+
+def shared_topics(
+    topics: Topics, names: Iterable[str], outbox: OutboxOptions | None, own: Iterable[str]
+) -> frozenset[str]:
+    """Return the topics to which other pipelines may write, too: those of routes and of events.
+
+    `names` are the tables that have had rows, `own` the topics that the pipeline may write to.
+    """
+    events = () if outbox is None else filter(outbox.may_have, own)
+    places = (name.partition(".") for name in names)
+    found = ((topics.route(place[0], place[2]), place) for place in places)
+    return frozenset(events) | {
+        route.of(place[0], place[2]) for route, place in found if route is not None
+    }
+
+
+def followed_topics(
+    prefix: str, existing: dict[str, bool], tables: TableFilter, known: set[str]
+) -> list[str]:
+    """Return the topics of followed tables, and that of DDL; `known` as `topics_with_rows`."""
+    found = [prefix] if prefix in existing else []
+    for topic in existing:
+        database, _, table = topic.removeprefix(f"{prefix}.").partition(".")
+        if topic in known or (table and "." not in table and tables.follows(database, table)):
+            found.append(topic)
+    return found
+
+
+def topics_of(
+    settings: KafkaSettings,
+    clients: KafkaClients,
+    known: set[str],
+    outbox: OutboxOptions | None = None,
+) -> dict[str, bool]:
+    """Return the topics of the prefix and those of `known`, and whether Kafka compacts them.
+
+    Those of the events of `outbox` are among them, and are added to `known`.
+
+    Raises SinkUnavailable or SinkRefused.
+    """
+    prefix = settings.topic_prefix
+    try:
+        admin = clients.open_admin(**client_settings(settings))
+        try:
+            existing = admin.list_topics()
+            if outbox is not None:
+                known.update(filter(outbox.may_have, existing))
+            names = [
+                name for name in existing if name in known or f"{name}.".startswith(f"{prefix}.")
+            ]
+            return _compacted(admin, names)
+        finally:
+            admin.close()
+    except (KafkaError, OSError) as error:
+        raise connector_error(settings, attempts.reading(prefix), error) from error
+
+
+def _compacted(admin: Any, names: list[str]) -> dict[str, bool]:
+    asked = [ConfigResource(ConfigResourceType.TOPIC, name, {_POLICY: None}) for name in names]
+    if not asked:
+        return {}
+    (found,) = admin.describe_configs(asked, config_filter="all").values()
+    # A topic whose settings the account may not see has none here. Then a record that Kafka has
+    # compacted away counts as missing.
+    return {name: "compact" in str(found[name].get(_POLICY, {}).get("value")) for name in names}
+
+
+def compare_topics(
+    settings: Settings,
+    first: str | None = None,
+    until: str | None = None,
+    show: Show | None = None,
+    clients: KafkaClients = KAFKA_CLIENTS,
+) -> Outcome:
+    """Compare the topics of a pipeline with its source's log, from `first` to `until`.
+
+    Each is FILE:POSITION or a GTID set. None stands for the oldest position that topics and log
+    tell of, and for the newest committed progress. The pipeline may be running. Raises
+    TransientError or DefiniteError.
+    """
+    with open_session(settings) as session:
+        ignores_case = names_ignore_case(session)
+    if ignores_case:
+        settings = in_lower_case(settings)
+    tables = TableFilter(
+        settings.source.tables, settings.source.exclude_tables, ignores_case=ignores_case
+    )
+    rolled_back: frozenset[str] = frozenset()
+    while True:
+        with ExitStack() as opened:
+            try:
+                whole = _TopicComparison(
+                    settings, tables, first, until, clients, rolled_back, opened
+                )
+                return whole.run(show)
+            except RolledBack as error:
+                # Its rows were expected before its end was known; the pipeline has taken them back.
+                rolled_back |= {error.transaction_id}
+
+
+class _TopicComparison:
+    """One reading of the range."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        tables: TableFilter,
+        first: str | None,
+        until: str | None,
+        clients: KafkaClients,
+        rolled_back: frozenset[str],
+        opened: ExitStack,
+    ) -> None:
+        self._began = time.monotonic()
+        self._settings = settings
+        self._clients = clients
+        self._opened = opened
+        self._rolled_back = rolled_back
+        self._delivered = delivered = read_progress_history(settings, clients)
+        epochs = [epoch for epoch in delivered.epochs if epoch.newest is not None]
+        prefix = settings.kafka.topic_prefix
+        if not epochs or delivered.newest is None:
+            raise TransientError(proof.NOTHING_DELIVERED, pipeline=settings.name, prefix=prefix)
+        flavour = delivered.newest.flavour
+        start = None if first is None else RangeEnd.parse("--from", first, flavour)
+        end = None if until is None else RangeEnd.parse("--to", until, flavour)
+        mariadb = flavour == "mariadb"
+        with open_records(settings.kafka, schema_topic(prefix), clients) as (_, records):
+            self._schemas = SchemaHistory(records, settings.name, mariadb=mariadb)
+        self._tables = tables
+        self._table_topics = table_topics(settings)
+        known = topics_with_rows(self._table_topics, self._tables, self._schemas.names)
+        outbox = outbox_form(settings.envelope.outbox)
+        self._existing = topics_of(settings.kafka, clients, known, outbox)
+        own = followed_topics(prefix, self._existing, self._tables, known)
+        shared = shared_topics(self._table_topics, self._schemas.names, outbox, own)
+        writers = Writers(settings.name, shared)
+        self._topics = opened.enter_context(TopicRecords(settings.kafka, own, writers, clients))
+        self._outcome = outcome = Outcome()
+        # Without a beginning, the range begins with the first record.
+        lowest = self._lowest(epochs[0].number) if start is None else None
+        self._spans = find_log_ranges(settings.source, epochs, lowest, start, end)
+        outcome.epochs += self._spans.unproven
+        first_proven = self._spans.found[0].epoch
+        outcome.has_gap = any(
+            start is not None or epoch.number > first_proven for epoch in outcome.epochs
+        ) or any(span.why for span in self._spans.found[1:])
+        outcome.progress_records = delivered.count
+        for example in delivered.goes_back:
+            outcome.differs(example)
+        self._comparison = self._open_comparison()
+
+    def _lowest(self, epoch: int) -> bytes | None:
+        """Return the lowest sequence of the topics that is not of an epoch before this one."""
+        lane = self._topics.lowest()
+        if lane is not None:
+            before = Sequence.parse(lane.records[0][0].decode()).epoch
+            if before < epoch:
+                why = str(SourceRefused(proof.NO_PROGRESS, epoch=before))
+                self._outcome.epochs.append(EpochOutcome(before, "", "", unproven=why))
+                self._topics.skip_to(str(Sequence(epoch, 0, 0, 0, 0)).encode())
+                lane = self._topics.lowest()
+        return None if lane is None else lane.records[0][0]
+
+    def _open_comparison(self) -> Comparison:
+        settings, existing = self._settings, self._existing
+        prefix, shared = settings.kafka.topic_prefix, self._delivered.shared
+        transactions = None
+        if settings.delivery.transaction_records:
+            topic = control_topic(prefix, TRANSACTION_TOPIC_SUFFIX)
+            read_since: ReadSince = _nothing_since
+            if topic in existing:
+                read_since = self._opened.enter_context(
+                    open_records_since(settings.kafka, topic, self._clients)
+                )
+            transactions = TransactionTopic(self._outcome, prefix, read_since, shared_prefix=shared)
+        return Comparison(
+            self._outcome,
+            self._topics,
+            QuarantinedRecords(
+                settings,
+                self._table_topics,
+                exists=control_topic(prefix, QUARANTINE_TOPIC_SUFFIX) in existing,
+            ),
+            transactions,
+            frozenset(topic for topic, compacted in existing.items() if compacted),
+            prefix,
+            shared_prefix=shared,
+            values=RegistryValues(open_registry(settings)),
+        )
+
+    def run(self, show: Show | None) -> Outcome:
+        """Read the logs up to the end of the range, and the topics up to their ends."""
+        outcome = self._outcome
+        for span in self._spans.found:
+            log = LogReader(
+                self._settings,
+                span,
+                self._tables,
+                self._comparison,
+                self._schemas,
+                self._rolled_back,
+            )
+            source = span.source
+            epoch = EpochOutcome(span.epoch, source.address, source.identity.server_uuid, log.place)
+            epoch.unproven = span.why
+            outcome.epochs.append(epoch)
+            outcome.epochs.sort(key=lambda found: found.number)
+            log.read(lambda done, total: show(done, total, outcome) if show is not None else None)
+            epoch.end = log.place
+            epoch.transactions = log.count
+        self._comparison.finish()
+        self._look_for_progress()
+        for key in sorted(self._comparison.schema_keys - self._schemas.keys):
+            topic = schema_topic(self._settings.kafka.topic_prefix)
+            what = f"{key.decode()} is missing"
+            outcome.differs(Example(SCHEMA, topic, 0, None, "", "", what))
+        for topic, count in self._topics.others.items():
+            outcome.of(topic).others[OTHERS] += count
+        for lane in self._topics.lanes:
+            if lane.begin:
+                number = lane.partition.partition
+                outcome.of(lane.topic).kept_since[number] = lane.first.decode()
+        outcome.seconds = time.monotonic() - self._began
+        return outcome
+
+    def _look_for_progress(self) -> None:
+        """Look whether the newest record is counted by a progress record, as it has to be."""
+        newest = self._comparison.newest
+        if not newest or self._delivered.shared or _counts(self._delivered.newest, newest):
+            return
+        # The pipeline may have gone on since the first look; open transactions are waited for.
+        progress = read_progress_history(self._settings, self._clients).newest
+        if progress is not None and not _counts(progress, newest):
+            topic = progress_topic(self._settings.kafka.topic_prefix)
+            what = f"the newest one, of {progress.file}:{progress.position}, is before this record"
+            self._outcome.differs(Example(PROGRESS, topic, 0, None, newest.decode(), "", what))
+
+
+def _counts(progress: Progress | None, digits: bytes) -> bool:
+    """Return whether a record with this sequence was delivered, as the progress says."""
+    if progress is None:
+        return False
+    sequence = Sequence.parse(digits.decode())
+    number = file_number(progress.file) if progress.file else 0
+    place = progress.epoch, number, progress.position
+    return (sequence.epoch, sequence.file, sequence.position) < place
+
+
+def _nothing_since(since_ms: int) -> tuple[bool, Iterator[Any]]:
+    """Read a topic that does not exist."""
+    del since_ms
+    return False, iter(())
