@@ -107,7 +107,7 @@ def apply_choice() -> None:
         )
         raise ImportError(message)
     if chosen == "off":
-        # Behind the finders of extension modules this would never be asked.
+        # After the finders of extension modules, Python would never ask this one.
         sys.path_hooks.insert(0, _find_sources_alone)
         for path in [path for path in sys.path_importer_cache if _is_ours(path)]:
             del sys.path_importer_cache[path]

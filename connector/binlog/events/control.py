@@ -1,4 +1,4 @@
-"""Events about the log itself: where it continues, what is missing, who reads and writes it.
+"""Events about the log itself: where it continues, what is missing, its readers and its writers.
 
 ::
 

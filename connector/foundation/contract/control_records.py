@@ -1,6 +1,6 @@
 """The values of records in control topics: schemas, progress, copies, quarantine and fences.
 
-Whoever reads these topics needs them together: a restart reads progress, copies and fences, and
+A reader of these topics needs them together: a restart reads progress, copies and fences, and
 the Spark job reads schemas and progress. The names of fields are state in Kafka, so they stay.
 """
 

@@ -1,6 +1,6 @@
 """Changes that cannot be published: kept as log bytes until they can.
 
-Guards set fences, and keep back the changes and the copied rows behind them. A replay writes the
+Guards set fences, and keep back their changes and copied rows. A replay writes the
 kept changes again, and lifts the fences. All of that does no I/O; only `attendant` and `topics`
 talk to Kafka.
 """

@@ -4,7 +4,7 @@ A fence is a record in a compacted topic. It is written in the same Kafka transa
 changes that it keeps back, so a restart finds it.
 
 Its reason says why a change is kept back, and what to do. The text of an error says how to
-continue if the error ends the stream. Behind a fence, the stream goes on, and the user only has
+continue if the error ends the stream. With a fence, the stream goes on, and the user only has
 to lift the fence.
 """
 

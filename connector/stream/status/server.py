@@ -1,6 +1,6 @@
 """The paths of the status: `/` for people, `/status.json` for programs, `/actions/` for both.
 
-Whoever has the token may copy, replay, pause and resume. Each request has the token itself: there
+A client with the token may copy, replay, pause and resume. Each request has the token itself: there
 is no session that another site could use. Copies and replays are requests in `<prefix>.commands`,
 like those of the command line. A pause is for this process alone, and ends with it.
 """
