@@ -32,7 +32,6 @@ class Builds:
     """The programs of the rivals, each built when it is first asked for; raise Missing."""
 
     def __init__(self, cache: Cache) -> None:
-        """Build into `cache`."""
         self._cache = cache
 
     def python(self) -> Path:

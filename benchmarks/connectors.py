@@ -126,7 +126,6 @@ class GoConnector(Connector):
         self._linger_ms = linger_ms
 
     def start(self, file: str, *, again: bool = False) -> None:
-        """Start the program."""
         del again
         options = {
             "kafka": self.stack.bootstrap,

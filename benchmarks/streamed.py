@@ -52,7 +52,6 @@ class Dropped(BatchReceiver):
         return PARTITIONS
 
     def receive(self, batch: RecordBatch) -> None:
-        """Count the bytes."""
         self.bytes += len(batch.data)
 
     def too_large(self, topic: str) -> Exception:
@@ -69,7 +68,6 @@ class Counted(Dropped):
         self.found: Counter[str] = Counter()
 
     def receive(self, batch: RecordBatch) -> None:
-        """Count the changes."""
         super().receive(batch)
         for record in batch.records():
             if record.topic == f"{PREFIX}.schema":

@@ -202,13 +202,11 @@ class ManagedServer(Server):
             self._process = None
 
     def kill(self) -> None:
-        """End the server with SIGKILL, like a power cut."""
         if self._process is not None:
             self._process.kill()
             self._process = None
 
     def restart(self) -> Endpoint:
-        """Stop the server if it runs, and start it on the same port and data."""
         self.stop()
         return self.start()
 

@@ -44,7 +44,6 @@ class Checksums:
     """The sums of some ranges."""
 
     def __init__(self, count: int) -> None:
-        """Begin with no rows in `count` ranges."""
         self.rows = np.zeros(count, np.int64)
         self.xors = np.zeros(count, np.uint64)
 

@@ -107,7 +107,6 @@ class CommitTimeCache:
     """The commit times that one process knows, whatever connections come and go."""
 
     def __init__(self) -> None:
-        """Begin without any."""
         self._times: CommitTimes | None = None
         self._server_uuid = ""
 

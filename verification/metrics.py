@@ -60,7 +60,6 @@ class Figures:
     """All tables, and what happens now; one thread writes, others read."""
 
     def __init__(self, pipeline: str) -> None:
-        """Begin without tables."""
         self.pipeline = pipeline
         self.started_at = time.time()
         self.tables: dict[tuple[str, str], TableFigures] = {}
@@ -95,7 +94,6 @@ class FiguresCollector(Collector):
     """Reads the figures at each scrape."""
 
     def __init__(self, figures: Figures) -> None:
-        """Read `figures`."""
         self._figures = figures
 
     def collect(self) -> Iterator[Metric]:

@@ -263,7 +263,6 @@ class CutSummary:
         }
 
     def __str__(self) -> str:
-        """Return what people read."""
         place = self.transaction
         if len(place) > _GTID_CHARACTERS:
             place = f"…{place[-_GTID_CHARACTERS:]}"
@@ -297,7 +296,6 @@ class RowOrigin:
         }
 
     def __str__(self) -> str:
-        """Return what people read."""
         earlier = " or earlier" if self.or_earlier else ""
         if self.cut is None:
             return f"version {self.version}{earlier}, which is in no cut yet"
@@ -321,7 +319,6 @@ class IncrementalScope:
         return self.cut.to_json() | own
 
     def __str__(self) -> str:
-        """Return what people read."""
         if self.keys is None:
             return f"all rows, not only changes since {self.cut}: {self.all_rows_because}"
         return f"keys that have changed since {self.cut}: {self.keys}"

@@ -56,7 +56,6 @@ class RowText:
     """Writes rows of one table as texts."""
 
     def __init__(self, parts: Sequence[_Part]) -> None:
-        """Write these columns."""
         self._plain = [part for part in parts if not part.has_length]
         self._measured = [part for part in parts if part.has_length]
 

@@ -338,7 +338,6 @@ class BodyDecoder(EventBodies):
             event.decoded(self.decode(event, body))
 
     def can_read(self, event: Event, start: i64, end: i64) -> bool:
-        """Return whether `decode` is certain to succeed for the body in `data[start:end]`."""
         return self._readable.has(event, start, end)
 
     def decode(self, event: Event, body: PayloadReader) -> EventBody:

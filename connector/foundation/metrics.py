@@ -57,7 +57,6 @@ class CatchUpEstimate:
     """Is told from time to time what is left, in any unit."""
 
     def __init__(self) -> None:
-        """Begin without knowledge."""
         self._noted: deque[tuple[float, float]] = deque()
 
     def note(self, at: float, left: float) -> float | None:

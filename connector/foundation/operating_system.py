@@ -64,14 +64,12 @@ class StopSignals:
             time.sleep(min(left, _SLICE_SECONDS))
 
     def __enter__(self) -> Self:
-        """Install the handlers."""
         for number in (signal.SIGTERM, signal.SIGINT):
             self._previous[number] = signal.signal(number, self._request)
         self._previous[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._stop_hard)
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Restore the earlier handlers."""
         signal.alarm(0)
         for number, handler in self._previous.items():
             signal.signal(number, handler)  # type: ignore[arg-type]  # it came from signal.signal
@@ -103,7 +101,6 @@ class Background(ABC):
     """A daemon thread."""
 
     def __init__(self, name: str) -> None:
-        """Give the thread its name."""
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 

@@ -40,7 +40,6 @@ class RecordColumns:
     """Records of one partition, in the order of their offsets."""
 
     def __init__(self) -> None:
-        """Begin without a record."""
         self.keys: list[bytes | None] = []
         self.values: list[bytes | None] = []
         self.offsets = BytesWriter()

@@ -233,7 +233,6 @@ class Selection:
     """Selects events of one command, in their order."""
 
     def __init__(self, options: SelectionOptions) -> None:
-        """Start before the first event of the first log."""
         self.finished = False  # no later event is selected
         self._options = options
         start, stop = options.start_datetime, options.stop_datetime

@@ -113,7 +113,6 @@ class Statistics:
     """Counts the events of files, in their order."""
 
     def __init__(self) -> None:
-        """Start with all counts 0."""
         self.files: dict[str, Count] = {}
         self.events: dict[str, Count] = {}
         self.payloads = Payloads()

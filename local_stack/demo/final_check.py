@@ -77,7 +77,6 @@ class FinalCheck:
     """Tells the end of one demo, whose source is idle and whose mirror has caught up."""
 
     def __init__(self, stage: DemoStack, display: Display) -> None:
-        """Tell it on `display`."""
         self._stage = stage
         self._display = display
         self._mirror = ("--mirror", str(stage.directory.stream_job_config))

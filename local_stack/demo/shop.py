@@ -117,7 +117,6 @@ class RandomValues:
     """Draws values from `random`: the same ones for the same seed."""
 
     def __init__(self, random: Random) -> None:
-        """Draw from `random`."""
         self._random = random
 
     def maybe(self, value: T) -> T | None:

@@ -36,7 +36,6 @@ class ErrorCollector:
     """Collects what is wrong, and keeps the first record that is."""
 
     def __init__(self) -> None:
-        """Begin without a problem."""
         self._first: tuple[int, Message] | None = None
 
     def add(self, wrong: pa.ChunkedArray, code: ErrorCode, **facts: object) -> None:

@@ -58,7 +58,6 @@ class MirrorDescription:
     cluster_by: tuple[str, ...] = ()
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Send the packed fields."""
         return _unpacked, (self._packed,)
 
     @cached_property

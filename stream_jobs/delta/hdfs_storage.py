@@ -156,7 +156,6 @@ class HdfsStorage:
     root: str
 
     def read(self, path: str) -> bytes | None:
-        """See Storage."""
         try:
             return self.hdfs.call("GET", self._full(path), "OPEN")
         except HdfsError as error:
@@ -164,7 +163,6 @@ class HdfsStorage:
             return None
 
     def read_part(self, path: str, start: int, size: int) -> bytes | None:
-        """See Storage."""
         asked = {"offset": str(start), "length": str(size)}
         try:
             return self.hdfs.call("GET", self._full(path), "OPEN", asked)
@@ -175,7 +173,7 @@ class HdfsStorage:
             return None
 
     def open(self, path: str) -> pa.NativeFile | None:
-        """See Storage; the end of the file is read at once: Parquet files have an index there."""
+        """The end of the file is read at once: Parquet files have an index there."""
         try:
             status = self.hdfs.ask("GET", self._full(path), "GETFILESTATUS")["FileStatus"]
         except HdfsError as error:
@@ -193,14 +191,12 @@ class HdfsStorage:
         return pa.PythonFile(ObjectFile(read_part, size, end), mode="r")
 
     def write(self, path: str, content: bytes | memoryview) -> None:
-        """See Storage."""
         try:
             self._place(path, content, "OVERWRITE")
         except HdfsError as error:
             raise self._failed(path, error) from error
 
     def put_if_absent(self, path: str, content: bytes) -> bool:
-        """See Storage."""
         try:
             self._place(path, content, "NONE")
         except HdfsError as error:
@@ -210,21 +206,19 @@ class HdfsStorage:
         return True
 
     def list(self, folder: str, start_after: str = "") -> Iterator[StoredFile]:
-        """See Storage."""
         try:
             yield from sorted(self._walk(self._full(folder), "", start_after))
         except HdfsError as error:
             raise self._failed(folder, error) from error
 
     def delete(self, path: str) -> None:
-        """See Storage."""
         try:
             self.hdfs.ask("DELETE", self._full(path), "DELETE")
         except HdfsError as error:
             raise self._failed(path, error) from error
 
     def verify(self) -> None:
-        """See Storage; a gateway before HDFS may not know all of it."""
+        """A gateway before HDFS may not know all of it."""
         path = f"_binlog-connector-{uuid.uuid4().hex}"
         self.put_if_absent(path, b"1")
         self.write(path, b"2")

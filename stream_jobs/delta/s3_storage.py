@@ -49,17 +49,15 @@ class S3Storage:
     prefix: str
 
     def read(self, path: str) -> bytes | None:
-        """See Storage."""
         found = self._get(path)
         return None if found is None else found.content
 
     def read_part(self, path: str, start: int, size: int) -> bytes | None:
-        """See Storage."""
         found = self._get(path, Range=f"bytes={start}-{start + size - 1}")
         return None if found is None else found.content
 
     def open(self, path: str) -> pa.NativeFile | None:
-        """See Storage; the end of the object is read at once: Parquet files have an index there."""
+        """The end of the object is read at once: Parquet files have an index there."""
         found = self._get(path, Range=f"bytes=-{ObjectFile.END_BYTES}")
         if found is None:
             return None
@@ -70,7 +68,6 @@ class S3Storage:
         return pa.PythonFile(ObjectFile(read_part, found.size, found.content), mode="r")
 
     def write(self, path: str, content: bytes | memoryview) -> None:
-        """See Storage."""
         key = self._key(path)
         try:
             _client().put_object(Bucket=self.bucket, Key=key, Body=bytes(content))
@@ -78,7 +75,6 @@ class S3Storage:
             raise self._failed(path, error) from error
 
     def put_if_absent(self, path: str, content: bytes) -> bool:
-        """See Storage."""
         target = {"Bucket": self.bucket, "Key": self._key(path)}
         retrying = Retrying(
             retry=retry_if_exception(lambda error: _code(error) == _AT_ONCE),
@@ -95,7 +91,6 @@ class S3Storage:
         return True
 
     def list(self, folder: str, start_after: str = "") -> Iterator[StoredFile]:
-        """See Storage."""
         base = self._key(folder) + "/"
         asked = {"Bucket": self.bucket, "Prefix": base, "StartAfter": base + start_after}
         try:
@@ -107,7 +102,6 @@ class S3Storage:
             raise self._failed(folder, error) from error
 
     def delete(self, path: str) -> None:
-        """See Storage."""
         key = self._key(path)
         try:
             _client().delete_object(Bucket=self.bucket, Key=key)
@@ -115,7 +109,7 @@ class S3Storage:
             raise self._failed(path, error) from error
 
     def verify(self) -> None:
-        """See Storage; a server may overwrite an object that has to be absent."""
+        """A server may overwrite an object that has to be absent."""
         path = f"_binlog-connector-{uuid.uuid4().hex}"
         self.put_if_absent(path, b"1")
         overwritten = self.put_if_absent(path, b"2")

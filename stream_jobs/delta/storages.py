@@ -46,11 +46,9 @@ class LocalStorage:
     root: str
 
     def read(self, path: str) -> bytes | None:
-        """See Storage."""
         return self.read_part(path, 0, -1)
 
     def read_part(self, path: str, start: int, size: int) -> bytes | None:
-        """See Storage."""
         try:
             with open(self._full(path), "rb") as file:  # noqa: PTH123 - Path costs as much as it
                 file.seek(start)
@@ -61,7 +59,7 @@ class LocalStorage:
             raise self._unreadable(path, error) from error
 
     def open(self, path: str) -> pa.NativeFile | None:
-        """See Storage; the file is mapped into memory."""
+        """The file is mapped into memory."""
         try:
             return pa.memory_map(self._full(path))
         except (FileNotFoundError, NotADirectoryError):
@@ -70,7 +68,6 @@ class LocalStorage:
             raise self._unreadable(path, error) from error
 
     def write(self, path: str, content: bytes | memoryview) -> None:
-        """See Storage."""
         full = self._full(path)
         try:
             temporary = self._temporary(full, content)
@@ -83,7 +80,6 @@ class LocalStorage:
             raise self._failed(path, error) from error
 
     def put_if_absent(self, path: str, content: bytes) -> bool:
-        """See Storage."""
         full = self._full(path)
         try:
             temporary = self._temporary(full, content)
@@ -98,7 +94,6 @@ class LocalStorage:
         return True
 
     def list(self, folder: str, start_after: str = "") -> Iterator[StoredFile]:
-        """See Storage."""
         try:
             yield from sorted(self._walk(self._full(folder), "", start_after))
         except (FileNotFoundError, NotADirectoryError):
@@ -107,7 +102,6 @@ class LocalStorage:
             raise self._failed(folder, error) from error
 
     def delete(self, path: str) -> None:
-        """See Storage."""
         try:
             os.unlink(self._full(path))  # noqa: PTH108
         except (FileNotFoundError, NotADirectoryError):
@@ -116,7 +110,7 @@ class LocalStorage:
             raise self._failed(path, error) from error
 
     def verify(self) -> None:
-        """See Storage; some file systems that can be mounted have no link(2)."""
+        """Some file systems that can be mounted have no link(2)."""
         path = f"_binlog-connector-{uuid.uuid4().hex}"
         self.put_if_absent(path, b"")
         self.delete(path)

@@ -62,7 +62,6 @@ class TableWriter:
     """Writes one step, within the transaction that is open."""
 
     def __init__(self, target: TargetSession, step: TableStep) -> None:
-        """Write `step` at `target`."""
         self._target = target
         self.step = step
         self._key = [column["name"] for column in step.columns.key]

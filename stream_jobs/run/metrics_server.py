@@ -60,7 +60,6 @@ class MetricsCollector(Collector):
     """Reads the figures at each scrape."""
 
     def __init__(self, figures: JobMetrics) -> None:
-        """Read `figures`."""
         self._figures = figures
 
     def collect(self) -> Iterator[Metric]:

@@ -232,7 +232,6 @@ class ProgressListener(QueryListener):
         self._reports.clear()
 
     def on_progress(self, batch_id: int, end_offsets: str | None) -> None:
-        """Write `batch_applied`."""
         self.has_told = True
         report = self._reports.pop(batch_id, None)
         offsets: Offsets = json.loads(end_offsets or "{}") or {}
@@ -255,7 +254,6 @@ class ProgressListener(QueryListener):
             self._committed.notify_all()
 
     def on_idle(self) -> None:
-        """Write `idle`."""
         self.has_told = True
         # A batch that was applied meanwhile writes its own line next.
         if self._last_batch_id < 0 or self._reports:
@@ -282,7 +280,6 @@ class Notices:
     """Remembers what was told."""
 
     def __init__(self, lines: StatusLines) -> None:
-        """Tell by `lines`."""
         self._lines = lines
         self._keyless: set[str] = set()
         # Why there are no cuts.

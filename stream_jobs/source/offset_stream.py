@@ -63,7 +63,6 @@ class SerializedError(Exception):
     """An error of the product, written so that `carried_by` finds it in any text."""
 
     def __init__(self, error: ConnectorError, secret: str) -> None:
-        """Carry `error`."""
         packed = base64.b64encode(pickle.dumps(error)).decode()
         super().__init__(f"{error} {secret}:{packed}")
 
@@ -99,7 +98,6 @@ class RangePartition(InputPartition):
     """All ranges of a batch: one task of Spark returns them."""
 
     def __init__(self, ranges: list[OffsetRange]) -> None:
-        """Hold `ranges`."""
         super().__init__(None)
         self.ranges = ranges
 

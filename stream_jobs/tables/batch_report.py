@@ -141,7 +141,6 @@ class TableResult:
     """The results of all rounds of one table."""
 
     def __init__(self, services: MirrorContext, state: TopicState) -> None:
-        """Begin without a result."""
         self._services = services
         self._state = state
         self._finished: list[PartResult] = []

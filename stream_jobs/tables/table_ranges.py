@@ -237,7 +237,6 @@ class TableTruncates:
     """Rows below the floor are gone, or were changed by a truncate: as the mode says."""
 
     def __init__(self, mode: Mode) -> None:
-        """Begin without a truncate."""
         self._mode = mode
         self._found: set[Truncate] = set()
         self.floor: PackedSequence | None = None

@@ -44,7 +44,6 @@ class Findings:
     """Writes differences to an outcome, and recognises missing records that come later."""
 
     def __init__(self, outcome: Outcome) -> None:
-        """Write to `outcome`."""
         self._outcome = outcome
         self._awaited: OrderedDict[tuple[str, bytes, bool], Example] = OrderedDict()
 

@@ -88,7 +88,6 @@ class RecordedUnloggedColumns(UnloggedColumns):
     """The columns that records leave out, as the newest schema records name them."""
 
     def __init__(self) -> None:
-        """Begin without records."""
         self._names: dict[str, frozenset[str]] = {}
 
     def learn(self, name: str, record: SchemaRecord) -> None:

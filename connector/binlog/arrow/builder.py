@@ -59,7 +59,6 @@ class ArrayBuilder:
     """Collects the values of one column."""
 
     def __init__(self, kind: pa.DataType) -> None:
-        """Begin an array of a type."""
         self.kind = kind
         self._nulls = BytesWriter()  # numbers of the null rows, as 64-bit integers
 
@@ -130,7 +129,6 @@ class VariableWidthBuilder(ArrayBuilder):
         self.end_value()
 
     def append_nothing(self) -> None:
-        """Append an empty value."""
         self.end_value()
 
     def end_value(self) -> None:
@@ -218,7 +216,6 @@ class YearBuilder(FixedWidthBuilder):
     """YEAR becomes uint16."""
 
     def __init__(self, kind: pa.DataType, reader: YearReader) -> None:
-        """Read years with `reader`."""
         super().__init__(kind)
         self._reader = reader
 
@@ -258,7 +255,6 @@ class FloatBuilder(FixedWidthBuilder):
     """FLOAT becomes float."""
 
     def __init__(self, kind: pa.DataType, reader: FloatReader) -> None:
-        """Use `reader` for the error of an invalid value."""
         super().__init__(kind)
         self._reader = reader
 
@@ -277,7 +273,6 @@ class DoubleBuilder(FixedWidthBuilder):
     """DOUBLE becomes double."""
 
     def __init__(self, kind: pa.DataType, reader: DoubleReader) -> None:
-        """Use `reader` for the error of an invalid value."""
         super().__init__(kind)
         self._reader = reader
 

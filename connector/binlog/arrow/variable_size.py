@@ -114,12 +114,10 @@ class PrintedBuilder(VariableWidthBuilder):
     """Values as the server prints them: JSON documents, and dates requested as text."""
 
     def __init__(self, kind: pa.DataType, reader: PrintedReader) -> None:
-        """Print values with `reader`."""
         super().__init__(kind)
         self._reader = reader
 
     def append(self, image: PayloadReader) -> None:
-        """Append the printed text as UTF-8."""
         self._reader.put(image, self._values)
         self.end_value()
 
@@ -236,14 +234,12 @@ class _ListBuilder(ArrayBuilder):
     """Collects lists: the elements of all lists, and where each list starts."""
 
     def __init__(self, kind: pa.DataType) -> None:
-        """Begin an array of lists."""
         super().__init__(kind)
         self._offsets = BytesWriter()
         self._elements: i64 = 0
         self._end_list()
 
     def append_nothing(self) -> None:
-        """Append an empty list."""
         self._end_list()
 
     def _end_list(self) -> None:

@@ -89,7 +89,6 @@ class FloatReader(PrintedReader):
         put_float32(out, image.data, image.take(_FLOAT32_LENGTH))
 
     def skip(self, image: PayloadReader) -> None:
-        """Skip 4 bytes."""
         image.skip(_FLOAT32_LENGTH)
 
 
@@ -112,7 +111,6 @@ class DoubleReader(PrintedReader):
         put_float64_as_python(out, read_f64_le(image.data, image.take(FLOAT64_LENGTH)))
 
     def skip(self, image: PayloadReader) -> None:
-        """Skip 8 bytes."""
         image.skip(FLOAT64_LENGTH)
 
 
@@ -310,5 +308,4 @@ class VectorReader(PrintedReader):
         return stored
 
     def skip(self, image: PayloadReader) -> None:
-        """Skip the length and as many bytes as it says."""
         image.skip(image.read_length(self._prefix))

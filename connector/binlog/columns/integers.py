@@ -113,7 +113,6 @@ class YearReader(PrintedReader):
         return stored + _YEAR_BASE if stored else 0
 
     def skip(self, image: PayloadReader) -> None:
-        """Skip 1 byte."""
         image.skip(1)
 
 
@@ -166,7 +165,6 @@ class BitReader(PrintedReader):
             put_ascii(out, str(self.read(image)))
 
     def skip(self, image: PayloadReader) -> None:
-        """Skip the bytes of n bits."""
         image.skip(self._length)
 
 

@@ -90,11 +90,9 @@ class JsonReader(DocumentReader):
         self._prefix: i64 = prefix
 
     def read_document(self, image: PayloadReader) -> bytes:
-        """Return the bytes of the next document, and move past it."""
         return image.read_bytes(image.read_length(self._prefix))
 
     def skip(self, image: PayloadReader) -> None:
-        """Skip the length and as many bytes as it says."""
         image.skip(image.read_length(self._prefix))
 
 
@@ -140,7 +138,6 @@ class JsonDiffsReader(ColumnReader):
         return JsonDiffs(tuple(diffs))
 
     def skip(self, image: PayloadReader) -> None:
-        """Skip the length and as many bytes as it says, without a look at the changes."""
         image.skip(image.read_length(self._prefix))
 
 

@@ -121,7 +121,6 @@ class CharacterReader(ColumnReader):
         return data if text is None else text
 
     def skip(self, image: PayloadReader) -> None:
-        """Skip the length and as many bytes as it says."""
         image.skip(image.read_length(self.prefix))
 
 
@@ -141,7 +140,6 @@ class StringReader(CharacterReader):
         return self._bytes(image, image.read_length(self.prefix))
 
     def read(self, image: PayloadReader) -> Value:
-        """Return the next value as text; as bytes if it is not text of the character set."""
         length = image.read_length(self.prefix)
         if self.utf8:
             if length > _LARGE_TEXT:
@@ -257,5 +255,4 @@ class GeometryReader(ColumnReader):
         return PayloadReader(image.read_bytes(image.read_length(self._prefix)))
 
     def skip(self, image: PayloadReader) -> None:
-        """Skip the length and as many bytes as it says."""
         image.skip(image.read_length(self._prefix))

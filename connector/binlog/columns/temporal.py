@@ -98,7 +98,6 @@ class DateReader(PrintedReader):
         put_date(out, packed >> 9, packed >> 5 & 0xF, packed & 0x1F)
 
     def skip(self, image: PayloadReader) -> None:
-        """Skip 3 bytes."""
         image.skip(_DATE_LENGTH)
 
 
@@ -126,7 +125,6 @@ class Timestamp2Reader(PrintedReader):
         put_fraction(out, fraction, self._digits)
 
     def skip(self, image: PayloadReader) -> None:
-        """Skip 4 bytes and those of the fraction."""
         image.skip(_TIMESTAMP2_LENGTH + self._fraction_length)
 
 
@@ -150,7 +148,6 @@ class Datetime2Reader(PrintedReader):
         put_fraction(out, image.read_big(self._fraction_length), self._digits)
 
     def skip(self, image: PayloadReader) -> None:
-        """Skip 5 bytes and those of the fraction."""
         image.skip(_DATETIME2_LENGTH + self._fraction_length)
 
 
@@ -180,7 +177,6 @@ class Time2Reader(PrintedReader):
         put_fraction(out, packed - (whole << fraction_bits), self._digits)
 
     def skip(self, image: PayloadReader) -> None:
-        """Skip 3 bytes and those of the fraction."""
         image.skip(self._length)
 
 
@@ -225,7 +221,6 @@ class TimestampReader(PrintedReader):
         put_timestamp(out, image.read_uint32())
 
     def skip(self, image: PayloadReader) -> None:
-        """Skip 4 bytes."""
         image.skip(_TIMESTAMP_LENGTH)
 
 
@@ -252,7 +247,6 @@ class DatetimeReader(PrintedReader):
         put_clock(out, hour, minutes - hour * _TWO_DIGITS, time - minutes * _TWO_DIGITS)
 
     def skip(self, image: PayloadReader) -> None:
-        """Skip 8 bytes."""
         image.skip(_DATETIME_LENGTH)
 
 
@@ -273,5 +267,4 @@ class TimeReader(PrintedReader):
         put_clock(out, hour, minutes - hour * _TWO_DIGITS, packed - minutes * _TWO_DIGITS)
 
     def skip(self, image: PayloadReader) -> None:
-        """Skip 3 bytes."""
         image.skip(_TIME_LENGTH)

@@ -272,7 +272,6 @@ class XidEvent:
     xid: int
 
     def __init__(self, xid: int) -> None:
-        """Set the XID."""
         self.xid = xid
 
     @staticmethod

@@ -134,7 +134,6 @@ class GtidSet:
     __slots__ = ("_latest", "_latest_tag", "_latest_uuid", "_sources")
 
     def __init__(self) -> None:
-        """Start with an empty set."""
         # No value of the dict is ever empty.
         self._sources: dict[tuple[UUID, str], Intervals] = {}
         # The intervals of the last `add`, because the next GTID mostly has the same source.

@@ -179,7 +179,6 @@ class TransactionBounds:
     """Follows the events of one log, including inner events of compressed transactions."""
 
     def __init__(self) -> None:
-        """Start outside of a transaction."""
         self._state: i64 = _OUTSIDE
         self.span: TransactionSpan | None = None
 

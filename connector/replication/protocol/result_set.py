@@ -244,7 +244,6 @@ class TextRows(RowReceiver):
     __slots__ = ("rows",)
 
     def __init__(self) -> None:
-        """Begin without rows."""
         self.rows: list[list[str | None]] = []
 
     def put_row(self, data: bytes, start: i64, end: i64) -> None:

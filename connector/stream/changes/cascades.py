@@ -209,7 +209,6 @@ class CascadedRows:
     """For each table, the terms that its changed rows meet: see `foreign_keys`."""
 
     def __init__(self) -> None:
-        """Begin without any."""
         self._terms: dict[TableName, set[str]] = {}
 
     def count(self) -> int:

@@ -136,7 +136,6 @@ class ColumnListEdits:
     __slots__ = ("added", "dropped")
 
     def __init__(self) -> None:
-        """Begin without an edit."""
         self.dropped: list[str] = []
         self.added: list[ColumnAddition] = []
 

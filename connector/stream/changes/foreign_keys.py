@@ -77,7 +77,6 @@ class Cascade:
     """What one change of a parent does to other tables: terms for each of them."""
 
     def __init__(self, keys: ForeignKeys) -> None:
-        """Begin without an effect."""
         self._keys = keys
         self.terms: dict[TableName, set[str]] = {}
         self._emptied: set[TableName] = set()

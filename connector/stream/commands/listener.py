@@ -45,7 +45,6 @@ class RecordAttendant(ABC):
     """An attendant that takes up the records of a listener, in their order."""
 
     def __init__(self, listener: Listener) -> None:
-        """Take records from `listener`."""
         self._listener = listener
 
     @property

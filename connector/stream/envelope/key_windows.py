@@ -27,7 +27,6 @@ class TableWindows:
     __slots__ = ("_generations", "_newest", "_windows", "changes", "keys", "schema_id")
 
     def __init__(self) -> None:
-        """Begin without a window."""
         # The keys of written records; None while no window is open.
         self.keys: set[bytes] | None = None
         # Counts statements on the whole table, and new column lists.
@@ -79,7 +78,6 @@ class KeyWindows:
     """The tables of one stream, by `database.table`."""
 
     def __init__(self) -> None:
-        """Begin without a table."""
         self._tables: dict[str, TableWindows] = {}
         # The last statement on each table, or on each database if the table is "", in order, until
         # the caller takes them.

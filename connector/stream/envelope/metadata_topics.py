@@ -147,7 +147,6 @@ class TransactionRecords(RecordTarget):
     """Passes records on, and writes the beginnings and ends of their transactions."""
 
     def __init__(self, prefix: str, target: RecordTarget) -> None:
-        """Write to `target`."""
         self._topic = control_topic(prefix, TRANSACTION_TOPIC_SUFFIX)
         self._target = target
         self._open: SourceTransaction | None = None

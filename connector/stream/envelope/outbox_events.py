@@ -60,7 +60,6 @@ class ExpandedPayload:
     """The schema of a payload, and its JSON."""
 
     def __init__(self, schema: ConnectSchema, text: str) -> None:
-        """Hold both."""
         self.schema = schema
         self.text = text
 

@@ -79,7 +79,6 @@ class RecordHeaders:
     __slots__ = ("_event_end", "_more", "_out", "_table", "_transaction_id")
 
     def __init__(self) -> None:
-        """Begin without an event."""
         self._out = BytesWriter()
         self._event_end: i64 = 0  # length of the digits that all records of the event share
         self._more: i64 = 0

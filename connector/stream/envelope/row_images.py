@@ -66,7 +66,6 @@ class DecodedImages(RowImages):
     __slots__ = ("_encoder", "_images", "_rows", "_values")
 
     def __init__(self, rows: RowsEvent, encoder: RowEncoder) -> None:
-        """Begin before the first row."""
         super().__init__(has_message_key=encoder.has_message_key)
         self._rows: Iterator[Row] = rows.rows(apply_diffs=True)
         self._encoder = encoder
@@ -106,7 +105,6 @@ class FilterGate(RecordTarget):
     """Passes the records of rows on that are kept."""
 
     def __init__(self, target: RecordTarget) -> None:
-        """Write to `target`."""
         self._target = target
         # Of the row whose records come.
         self.keeps_before = True
@@ -189,15 +187,12 @@ class FilteredImages(RowImages):
         return True
 
     def put(self, out: BytesWriter) -> None:
-        """Append the next image."""
         self._images.put(out)
 
     def key(self, out: BytesWriter) -> bytes | None:
-        """Return the row's key in the last image."""
         return self._images.key(out)
 
     def record_key(self, out: BytesWriter) -> bytes | None:
-        """Return the key of the record with the last image."""
         return self._images.record_key(out)
 
     def _clear(self, values: list[Value], indexes: list[int]) -> None:

@@ -168,7 +168,6 @@ class Spans:
     """Makes a span of each batch, from its first record to its commit."""
 
     def __init__(self, tracer: Tracer, pipeline: str) -> None:
-        """Make spans by `tracer`."""
         self._tracer = tracer
         self._pipeline = pipeline
 

@@ -54,7 +54,6 @@ class MetricsCollector(Collector):
     """Reads the figures at each scrape."""
 
     def __init__(self, figures: PipelineMetrics) -> None:
-        """Read `figures`."""
         self._figures = figures
 
     def collect(self) -> Iterator[Metric]:

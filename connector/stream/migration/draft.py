@@ -46,7 +46,6 @@ class Draft:
     """The properties that are left, the keys that were made, and what is to be said of both."""
 
     def __init__(self, connector: ConnectorFile) -> None:
-        """Begin with all properties of the connector."""
         self.connector = connector
         self.left = dict(connector.properties)
         self.warnings: list[Message] = []

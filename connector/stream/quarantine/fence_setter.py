@@ -65,7 +65,6 @@ class OriginOfCopy(Origin):
     """Position and sequence of the rows of a copy."""
 
     def __init__(self, read_at: CopyPosition, sequence: str) -> None:
-        """Take both from the copy."""
         self._read_at = read_at
         self._sequence = sequence
 

@@ -74,7 +74,6 @@ class TableFences:
     """The fences of one table."""
 
     def __init__(self) -> None:
-        """Begin without a fence."""
         self.whole: Fence | None = None
         self.keys: dict[bytes, Fence] = {}
 

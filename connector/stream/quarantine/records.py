@@ -120,7 +120,6 @@ class RecordParts:
     """Joins the parts of records; records of other pipelines may be between them."""
 
     def __init__(self) -> None:
-        """Begin without a part."""
         self._parts: dict[bytes, list[QuarantineRecord]] = {}
 
     def take(self, key: bytes, value: bytes) -> tuple[QuarantineRecord, bytes] | None:
@@ -149,7 +148,6 @@ class ChangeReader:
     """Decodes records into changes; equal table maps become the same object."""
 
     def __init__(self) -> None:
-        """Begin without a format description."""
         self._logs: dict[tuple[str, str], tuple[FormatDescriptionEvent, TableMapCache]] = {}
 
     def rows(self, record: QuarantineRecord, event: bytes) -> RowsChange:

@@ -16,7 +16,6 @@ class RetryState:
     """What the next pipeline needs to know; the end of each run changes it."""
 
     def __init__(self) -> None:
-        """Describe the first run."""
         # The number of source transactions that are committed one by one.
         self.single_transactions = 0
         self._rolled_back: set[str] = set()

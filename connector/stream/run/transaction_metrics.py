@@ -19,7 +19,6 @@ class CommitTimes:
     """
 
     def __init__(self) -> None:
-        """Begin without a transaction."""
         self._ms: i64 = 0
         self._count: i64 = 0
         self._earlier: list[tuple[int, int]] = []

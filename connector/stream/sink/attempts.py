@@ -43,7 +43,6 @@ class Interrupted(KafkaError):  # type: ignore[misc]  # the library has no types
     """A thread beside the producer knows why its wait is in vain."""
 
     def __init__(self, error: ConnectorError) -> None:
-        """`error` is the reason."""
         self.error = error
         super().__init__(str(error))
 

@@ -205,7 +205,6 @@ class RecordDelivery:
     """Sends each record of a batch by the client's public `send`."""
 
     def __init__(self, producer: KafkaProducer) -> None:
-        """Send through `producer`."""
         self.in_flight_bytes = 0
         self._producer: Any = producer
         self._error: Exception | None = None

@@ -81,7 +81,6 @@ class TransactionInFlight:
     """What of a transaction is not acknowledged, and how far it has come."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
         self.reached = TransactionStage.NOTHING
         # False if it is to be aborted.
         self.commits = True

@@ -113,7 +113,6 @@ class CopyQueue:
     """Keeps the tables that a transaction named: copies begin after it."""
 
     def __init__(self) -> None:
-        """Begin without a table."""
         self._reasons: list[tuple[str, str, str]] = []
 
     def want(self, database: str, table: str, reason: str) -> None:

@@ -45,7 +45,6 @@ class NotificationWriter:
     """Writes notifications where the settings want them."""
 
     def __init__(self, settings: Settings, target: RecordTarget, clock: Clock) -> None:
-        """Write records to `target`."""
         self._topic = settings.notifications.kafka_topic
         self._logs = settings.notifications.log
         self._connector = settings.kafka.topic_prefix

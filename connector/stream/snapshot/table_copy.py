@@ -65,7 +65,6 @@ class TableCopy:
     def __init__(
         self, state: TableState, watched: TableWindows, settings: SnapshotSettings
     ) -> None:
-        """Continue after `state`."""
         self.state = state
         self.watched = watched
         self.number = next(_numbers)
@@ -265,7 +264,6 @@ class TablePass:
     def __init__(
         self, copies: Sequence[TableCopy], output: CopyOutput, readers: ReaderPool, bytes_max: int
     ) -> None:
-        """Ask for the rows, table by table."""
         self.copies = list(copies)
         self._output = output
         self._readers = readers

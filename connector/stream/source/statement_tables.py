@@ -46,7 +46,6 @@ class StatementTables:
     """Asks one server; `database` is the default one."""
 
     def __init__(self, session: SelectSession, database: str) -> None:
-        """Ask over `session`."""
         self._session = session
         self.database = database
         self.server = version_of(session.identity)

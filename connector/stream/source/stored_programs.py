@@ -40,7 +40,6 @@ class StoredPrograms:
     """Asks one server."""
 
     def __init__(self, session: SelectSession) -> None:
-        """Ask over `session`."""
         self._session = session
 
     def triggers(
@@ -165,7 +164,6 @@ class UpdatableViews:
     """Asks one server for its views."""
 
     def __init__(self, programs: StoredPrograms) -> None:
-        """Ask `programs`."""
         self._programs = programs
 
     def of(self, name: TableName, columns: Iterable[str]) -> ViewTables:

@@ -39,7 +39,6 @@ class TableFacts:
     """Asks one server."""
 
     def __init__(self, session: SelectSession, server: ServerVersion) -> None:
-        """Ask over `session`."""
         self._session = session
         self._server = server
 
@@ -129,7 +128,6 @@ class ForeignKeyTables:
     """Asks one server."""
 
     def __init__(self, session: SelectSession) -> None:
-        """Ask over `session`."""
         self._session = session
         self._in_server: bool | None = None
 

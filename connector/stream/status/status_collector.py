@@ -65,7 +65,6 @@ class StatusCollector:
         events: RecentEvents,
         mirror: MirrorWatch,
     ) -> None:
-        """Read `figures`, `samples`, `events` and `mirror`."""
         self._settings = settings
         self._instance = instance
         self._figures = figures

@@ -43,7 +43,6 @@ class Summaries(Background):
     def __init__(
         self, facts: Callable[[], PipelineStatus], every_seconds: float = _MINUTE_SECONDS
     ) -> None:
-        """Count from the facts as they are now."""
         super().__init__("summaries")
         self._facts = facts
         self._every_seconds = every_seconds
@@ -215,7 +214,6 @@ class RecentEvents:
     """Keeps the last hundred lines; any thread may add one."""
 
     def __init__(self) -> None:
-        """Begin without an event."""
         self._lock = threading.Lock()
         self._kept: deque[ProcessEvent] = deque(maxlen=_KEPT)
 

@@ -64,7 +64,6 @@ class EventHeads:
     """Writes the heads of events, of one file after the other."""
 
     def __init__(self) -> None:
-        """Name no file yet."""
         self._file = b""
         self._middles: list[_Middle | None] = [None] * _TYPES
 
@@ -203,7 +202,6 @@ class QueryBodies:
     """Writes QUERY_EVENTs; BEGIN is the same in nearly all transactions."""
 
     def __init__(self) -> None:
-        """Know no statement."""
         self._known: dict[bytes, bytes] = {}
         # What is the same of the last statement, and its text.
         self._last = b""

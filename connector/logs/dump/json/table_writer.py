@@ -61,7 +61,6 @@ class TableWriter:
     )
 
     def __init__(self, table_map: TableMapEvent, *, mariadb: bool) -> None:
-        """Compose the text of the columns."""
         self.table_map = table_map
         self.table_id: i64 = table_map.table_id
         self.columns_text = dumps(columns_of(table_map, mariadb=mariadb))

@@ -99,7 +99,6 @@ class HeaderLine:
     __slots__ = ("_server_id", "_start", "_timestamp")
 
     def __init__(self) -> None:
-        """Begin before the first event."""
         self._timestamp: i64 = -1
         self._server_id: i64 = -1
         self._start = b""
@@ -290,7 +289,6 @@ class TextFormat(ByteFormat):
         self._header_length = HEADER_LENGTH
 
     def begin(self) -> Iterable[str]:
-        """Return the lines before the first event."""
         return ["# Dates are in UTC. Rows are comments: read this, do not pipe it into a server."]
 
     def received(self) -> None:
@@ -314,7 +312,6 @@ class TextFormat(ByteFormat):
         self._put(event, output)
 
     def end(self) -> Iterable[str]:
-        """Return the lines after the last event."""
         return ["# End of log file"]
 
     def _put(self, event: Event, output: LineOutput) -> None:

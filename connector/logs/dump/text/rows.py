@@ -305,7 +305,6 @@ class TablesText:
     __slots__ = ("_flags", "_flags_text", "_latest", "_tables")
 
     def __init__(self) -> None:
-        """Begin without any table."""
         self._latest: _TableText | None = None
         # By the identity of the table map: equal events give the same object.
         self._tables: dict[int, _TableText] = {}

@@ -63,7 +63,6 @@ class SessionText:
     """The session variables that earlier statements have set."""
 
     def __init__(self) -> None:
-        """Begin without any variable."""
         self.comments_statement = False  # whether the current statement is shown as a comment
         self._schema = ""
         self._has_thread_id = False

@@ -75,7 +75,6 @@ class Utf8Text(_StringText):
     __slots__ = ("_prefix",)
 
     def __init__(self, reader: StringReader) -> None:
-        """Write the values of `reader`."""
         super().__init__(reader)
         self._prefix: i64 = reader.prefix
 
@@ -98,7 +97,6 @@ class BytesText(_StringText):
     __slots__ = ("_reader",)
 
     def __init__(self, reader: StringReader) -> None:
-        """Write the values of `reader`."""
         super().__init__(reader)
         self._reader = reader
 
@@ -114,7 +112,6 @@ class CharsetText(_StringText):
     __slots__ = ("_reader",)
 
     def __init__(self, reader: CharacterReader) -> None:
-        """Write the values of `reader`."""
         super().__init__(reader)
         self._reader = reader
 
@@ -135,12 +132,10 @@ class DocumentText(_StringText):
     __slots__ = ("_reader",)
 
     def __init__(self, reader: DocumentReader) -> None:
-        """Write the documents of `reader`."""
         super().__init__(reader)
         self._reader = reader
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the document's text in quotes."""
         text = BytesWriter()
         self._reader.put(image, text)
         _put_quoted_text(out, text.getvalue())

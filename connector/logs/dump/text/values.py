@@ -99,11 +99,9 @@ class NumberText(ValueWriter):
     __slots__ = ("_reader",)
 
     def __init__(self, reader: PrintedReader) -> None:
-        """Write the values of `reader`."""
         self._reader = reader
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the number."""
         self._reader.put(image, out)
 
 
@@ -114,7 +112,6 @@ class TemporalText(ValueWriter):
     __slots__ = ("_reader",)
 
     def __init__(self, reader: PrintedReader) -> None:
-        """Write the values of `reader`."""
         self._reader = reader
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:

@@ -173,7 +173,6 @@ class FlagCell(SelectCell):
     __slots__ = ()
 
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
-        """Append `true` or `false`."""
         out.write(b"true" if start < end and data[start] else b"false")
 
 
@@ -266,7 +265,6 @@ class BytesCell(SelectCell):
     __slots__ = ()
 
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
-        """Append base64 in quotes."""
         out.append(u8(QUOTE))
         out.write(b64encode(data[start:end]))
         out.append(u8(QUOTE))

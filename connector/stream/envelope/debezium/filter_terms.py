@@ -39,11 +39,9 @@ class Constant(Term):
     """A value that is the same for each row."""
 
     def __init__(self, value: Any) -> None:
-        """Always return `value`."""
         self._value = value
 
     def value(self, row: Sequence[Any]) -> Any:
-        """Return the value."""
         del row
         return self._value
 
@@ -97,11 +95,9 @@ class IsNull(Term):
     """`IS NULL`."""
 
     def __init__(self, of: Term) -> None:
-        """Look at a term."""
         self._of = of
 
     def value(self, row: Sequence[Any]) -> Any:
-        """Return whether it is NULL."""
         return self._of.value(row) is None
 
 
@@ -178,7 +174,6 @@ class Not(Term):
     """`NOT`."""
 
     def __init__(self, of: Term) -> None:
-        """Negate a term."""
         self._of = of
 
     def value(self, row: Sequence[Any]) -> Any:
@@ -223,7 +218,6 @@ class Xor(Term):
     """`XOR`."""
 
     def __init__(self, left: Term, right: Term) -> None:
-        """Compare two truths."""
         self._left = left
         self._right = right
 

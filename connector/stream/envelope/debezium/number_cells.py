@@ -194,7 +194,6 @@ class RewrittenCell(SelectCell):
         self._scratch = BytesWriter()
 
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
-        """Append the second form."""
         scratch = self._scratch
         scratch.truncate(0)
         self._written.put(scratch, data, start, end)

@@ -40,11 +40,9 @@ class EscapedWriter(CellWriter):
     __slots__ = ("_written",)
 
     def __init__(self, written: CellWriter) -> None:
-        """Change what `written` appends."""
         self._written = written
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the string in quotes."""
         start: i64 = len(out)
         self._written.put(image, out)
         _rewrite(out, start)
@@ -57,11 +55,9 @@ class EscapedCell(SelectCell):
     __slots__ = ("_written",)
 
     def __init__(self, written: SelectCell) -> None:
-        """Change what `written` appends."""
         self._written = written
 
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
-        """Append the string in quotes."""
         first: i64 = len(out)
         self._written.put(out, data, start, end)
         _rewrite(out, first)
@@ -80,7 +76,6 @@ class CompactDocumentWriter(CellWriter):
         self._text = BytesWriter()
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the text in quotes."""
         printed = self._printed
         printed.truncate(0)
         self._reader.put(image, printed)
@@ -178,6 +173,5 @@ class BinaryTextWriter(CellWriter):
         self._cell = cell
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the text in quotes."""
         data = self._reader.read_bytes(image)
         self._cell.put(out, data, 0, len(data))

@@ -59,7 +59,6 @@ class TextMask(TextTransform):
         self.constant = True
 
     def text(self, value: str) -> str:
-        """Return the asterisks."""
         del value
         return self._mask
 
@@ -95,7 +94,6 @@ class TextHash(TextTransform):
         self._length = length
 
     def text(self, value: str) -> str:
-        """Return the digits."""
         data = value.encode() if self._version != 1 else java_serialized(value)
         digits = hashlib.new(self._algorithm, self._salt + data).hexdigest()
         return digits[: self._length] if self._length else digits
@@ -139,7 +137,6 @@ class ConstantWriter(CellWriter):
         self._text = text
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the text."""
         self._reader.skip(image)
         out.write(self._text)
 
@@ -172,11 +169,9 @@ class ConstantCell(SelectCell):
     __slots__ = ("_text",)
 
     def __init__(self, text: bytes) -> None:
-        """Write `text`."""
         self._text = text
 
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
-        """Append the text."""
         del data, start, end
         out.write(self._text)
 
