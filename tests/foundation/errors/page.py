@@ -79,7 +79,7 @@ def _table(module: str, codes: list[ErrorCode]) -> str:
 
 def _title(module: str) -> str:
     """Return the first sentence of the module's docstring, without the numbers of its codes."""
-    path = Path(__file__).parents[3] / "connector" / "errors" / f"{module}.py"
+    path = Path(__file__).parents[3] / "connector" / "foundation" / "errors" / f"{module}.py"
     first = path.read_text("utf-8").split('"""')[1].split("\n\n")[0].replace("\n", " ")
     title = _NUMBER.sub("", first).rstrip(".")
     return title[:1].upper() + title[1:]
