@@ -24,7 +24,7 @@ PIP := -m pip install --disable-pip-version-check
 # What runs the product, with all storages, and the demo; not what only tests, checks and measures need.
 PRODUCT := $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(VENV)/.product)
 
-.PHONY: setup ready develop developed demo test test-interpreted test-all kill-test chaos mirror-chaos ddl-torture snapshot-proof fuzz bench golden coverage-table errors-page configuration-page man-pages status-pictures status-audit schema-changes debezium-compare debezium-takeover debezium-clients logging-rules lint lock wheel sdist clean
+.PHONY: setup ready develop developed demo test test-interpreted test-all kill-test chaos mirror-chaos ddl-torture snapshot-proof fuzz bench golden coverage-table errors-page configuration-page man-pages status-pictures status-audit schema-changes debezium-compare debezium-takeover debezium-clients logging-rules lint lock wheel library-wheel sdist clean
 
 setup:
 	@$(MAKE) --no-print-directory --jobs 2 ready
@@ -219,6 +219,12 @@ sdist: $(TOOLS)
 	build/bare/bin/binlog-connector --version
 	build/bare/bin/binlog-connector stat $(firstword $(wildcard tests/golden/files/mysql-8.0.31/*.000001))
 	ls -l build/sdist build/bare/share/man/man1
+
+# The parser alone, without Kafka and commands: packaging/binlog.
+library-wheel: $(TOOLS)
+	rm -rf build/library
+	$(BUILD)/bin/python packaging/binlog/build_wheel.py build/library
+	ls -l build/library
 
 lock:
 	uv lock

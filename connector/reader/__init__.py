@@ -15,8 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from connector.binlog.files.binlog_reader import BinlogReader, open_binlog, open_binlogs
-    from connector.binlog.transactions.transaction import RowChange, Transaction
+    from connector.binlog import BinlogReader, RowChange, Transaction, open_binlog, open_binlogs
     from connector.reader.server_log import open_server
 
 __all__ = [
@@ -31,11 +30,11 @@ __all__ = [
 # Commands that read logs need parts of this package, and not these names: they are imported at
 # their first use.
 _MODULES = {
-    "BinlogReader": "connector.binlog.files.binlog_reader",
-    "RowChange": "connector.binlog.transactions.transaction",
-    "Transaction": "connector.binlog.transactions.transaction",
-    "open_binlog": "connector.binlog.files.binlog_reader",
-    "open_binlogs": "connector.binlog.files.binlog_reader",
+    "BinlogReader": "connector.binlog",
+    "RowChange": "connector.binlog",
+    "Transaction": "connector.binlog",
+    "open_binlog": "connector.binlog",
+    "open_binlogs": "connector.binlog",
     "open_server": "connector.reader.server_log",
 }
 
