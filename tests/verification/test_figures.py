@@ -26,10 +26,10 @@ def served(figures: Figures) -> dict[str, str]:
     return served_figures(FiguresCollector(figures), PREFIX)
 
 
-def test_the_page_tells_of_each_figure_and_of_no_other() -> None:
+def test_the_page_lists_each_metric_and_no_other() -> None:
     names = {name.partition("{")[0] for name in served(compared(TableResult("shop.orders")))}
     text = PAGE.read_text("utf-8")
-    table = text.partition("| figure | what it is |")[2].partition("\n\n")[0]
+    table = text.partition("| metric | meaning |")[2].partition("\n\n")[0]
     named = {line.split("`")[1] for line in table.splitlines() if line.startswith("| `")}
     process = {"verify_up", "verify_rounds_total"}
     assert named | process == names

@@ -57,9 +57,9 @@ def served(figures: PipelineMetrics) -> dict[str, str]:
     return served_figures(MetricsCollector(figures), PREFIX)
 
 
-def test_the_page_on_operations_tells_of_each_figure_and_of_no_other() -> None:
+def test_the_page_on_operations_lists_each_metric_and_no_other() -> None:
     names = {name.partition("{")[0] for name in served(complete())}
-    table = PAGE.read_text("utf-8").partition("| figure | what it is |")[2].partition("\n\n")[0]
+    table = PAGE.read_text("utf-8").partition("| metric | meaning |")[2].partition("\n\n")[0]
     first_cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     assert sorted(re.findall(r"`([a-z_]+)`", " ".join(first_cells))) == sorted(names)
 

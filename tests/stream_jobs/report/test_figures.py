@@ -115,9 +115,9 @@ def test_what_is_not_known_is_not_served() -> None:
     assert 'last_batch_age_seconds{pipeline="p"}' not in found
 
 
-def test_the_page_on_the_mirror_tells_of_each_figure_and_of_no_other() -> None:
+def test_the_page_on_the_mirror_lists_each_metric_and_no_other() -> None:
     names = {name.partition("{")[0] for name in served(complete())}
-    section = PAGE.read_text("utf-8").partition("\n## Figures\n")[2]
+    section = PAGE.read_text("utf-8").partition("\n## Metrics\n")[2]
     rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
     told = {name for cell in rows for name in re.findall(r"`([a-z_]+)`", cell)}
     assert told == names
