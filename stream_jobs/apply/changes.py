@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from connector.foundation.errors import MirrorError
     from connector.foundation.record_reader import RecordColumns
-    from stream_jobs.source.client import OffsetRange
     from stream_jobs.source.sequence import PackedSequence
+    from stream_jobs.source.topics import OffsetRange
 
 
 DELETE: Final = ord(OP_DELETE)

@@ -78,12 +78,12 @@ def _stored(
     parsed: pa.ChunkedArray, column: SchemaColumn, zero_dates: ZeroDates, problems: ErrorCollector
 ) -> pa.ChunkedArray:
     name, kind = column["name"], ColumnType.of_source(column)
-    disguise = mask_of(column)
+    mask = mask_of(column)
     is_key = bool(column["key"])
     if (is_key or not column["nullable"]) and parsed.null_count:
         problems.add(pc.is_null(parsed), mirror_records.NO_COLUMN, column=name)
-    if isinstance(disguise, TextMask):
-        return disguise.applied(parsed)
+    if isinstance(mask, TextMask):
+        return mask.applied(parsed)
     if kind.form is not None and not _are_of(kind.form, parsed):
         fits = pc.match_substring_regex(parsed, f"^{kind.form}$")
         problems.add(
@@ -99,7 +99,7 @@ def _stored(
             problems.add_at(unfit, mirror_records.ZERO_KEY, column=name)
         elif zero_dates == "error":
             problems.add_at(unfit, mirror_records.ZERO_DATE, column=name)
-    return values if disguise is None else disguise.applied(values, column["type"])
+    return values if mask is None else mask.applied(values, column["type"])
 
 
 def _are_of(form: str, texts: pa.ChunkedArray) -> bool:

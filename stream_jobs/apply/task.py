@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from connector.foundation.record_reader import RecordColumns
     from stream_jobs.apply.modes.mode import Mode
     from stream_jobs.apply.task_messages import CompactedFiles, RewrittenFile, TablePart, Task
-    from stream_jobs.source.client import OffsetRange
-    from stream_jobs.source.topics import BrokerConfig
+    from stream_jobs.source.topics import BrokerConfig, OffsetRange
 
 
 def apply_part(

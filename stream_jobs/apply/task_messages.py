@@ -22,10 +22,9 @@ if TYPE_CHECKING:
     from stream_jobs.delta.actions import DataFile
     from stream_jobs.delta.columns import Column
     from stream_jobs.delta.storage import Storage
-    from stream_jobs.source.client import OffsetRange
     from stream_jobs.source.sequence import PackedSequence, Truncate
     from stream_jobs.source.table_schema import TableSchema
-    from stream_jobs.source.topics import BrokerConfig
+    from stream_jobs.source.topics import BrokerConfig, OffsetRange
 
 
 # Mirrors that a worker remembers; each takes some kilobytes.

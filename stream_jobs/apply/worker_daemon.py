@@ -19,7 +19,6 @@ if __name__ == "__main__":
         os.environ["OPENBLAS_NUM_THREADS"] = "1"
         import pyspark.worker  # noqa: F401
 
-        import stream_jobs.apply.task  # noqa: F401 - for the workers
         from stream_jobs.apply.task import collect_garbage_rarely
 
         collect_garbage_rarely()

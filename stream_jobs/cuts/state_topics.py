@@ -22,8 +22,9 @@ from connector.foundation.contract import (
     control_topic,
 )
 from connector.foundation.contract.record_formats import read_document
-from stream_jobs.source.client import OffsetRange, read_ranges
+from stream_jobs.source.client import read_ranges
 from stream_jobs.source.sequence import PackedSequence
+from stream_jobs.source.topics import OffsetRange
 
 if TYPE_CHECKING:
     from connector.foundation.contract import ProgressRecord, SnapshotRecord

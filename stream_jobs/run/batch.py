@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from stream_jobs.cuts.cut import Cut
     from stream_jobs.run.cut_coordinator import CutCoordinator
     from stream_jobs.run.job_state import Owner, Ownership
-    from stream_jobs.source.client import OffsetRange
     from stream_jobs.source.sequence import PackedSequence
+    from stream_jobs.source.topics import OffsetRange
     from stream_jobs.tables.maintenance import TableMaintenance
     from stream_jobs.tables.mirror_context import MirrorContext
     from stream_jobs.tables.quarantine_files import QuarantinedTable, ResumeRequest

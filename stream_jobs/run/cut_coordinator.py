@@ -30,7 +30,7 @@ from connector.foundation.errors.message import Message
 from stream_jobs.cuts.cut import Cut, CutTable
 from stream_jobs.delta.housekeeping import Retention
 from stream_jobs.delta.log import now
-from stream_jobs.source.client import OffsetRange
+from stream_jobs.source.topics import OffsetRange
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

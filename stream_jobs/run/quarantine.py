@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from connector.foundation.errors import MirrorError, mirror, mirror_records
-from stream_jobs.source.client import OffsetRange
+from stream_jobs.source.topics import OffsetRange
 from stream_jobs.tables.mirror_table import MirrorTable
 from stream_jobs.tables.quarantine_files import QuarantinedTable, QuarantineFiles
 from stream_jobs.tables.topic_state import path_in

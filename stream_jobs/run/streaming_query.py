@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, cast
 from pyspark import SparkContext
 
 from stream_jobs.run.assembly import mirror_offsets, own_checkpoint
-from stream_jobs.source.client import OffsetRange
 from stream_jobs.source.offset_stream import read_ranges_stream
+from stream_jobs.source.topics import OffsetRange
 from stream_jobs.tables.table_options import TableOptionsResolver
 
 if TYPE_CHECKING:

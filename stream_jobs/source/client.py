@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from kafka import errors
 from kafka.net.compat import KafkaNetClient
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from stream_jobs.source.record_batches import FetchResponse
     from stream_jobs.source.requests import KafkaResponse, Partition
-    from stream_jobs.source.topics import BrokerConfig
+    from stream_jobs.source.topics import BrokerConfig, OffsetRange
 
 
 _ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
@@ -256,15 +256,6 @@ class KafkaClient:
             servers=list(self._facts.bootstrap_servers),
             said=error,
         )
-
-
-class OffsetRange(NamedTuple):
-    """The records of a partition from `start` to before `end`."""
-
-    topic: str
-    partition: int
-    start: int
-    end: int
 
 
 def read_ranges(

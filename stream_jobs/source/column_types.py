@@ -75,18 +75,18 @@ class TextMask:
 Mask = HashMask | TextMask
 
 
-class _DisguisedColumn(TypedDict):
-    disguise: NotRequired[Mask]
+class _MaskedColumn(TypedDict):
+    mask: NotRequired[Mask]
 
 
-def masked_column(column: SchemaColumn, disguise: Mask) -> SchemaColumn:
-    """Return a column of the source whose values `disguise` changes."""
-    return cast("SchemaColumn", {**column, "disguise": disguise})
+def masked_column(column: SchemaColumn, mask: Mask) -> SchemaColumn:
+    """Return a column of the source whose values `mask` changes."""
+    return cast("SchemaColumn", {**column, "mask": mask})
 
 
 def mask_of(column: SchemaColumn) -> Mask | None:
     """Return what changes the values of a column; None if nothing does."""
-    return cast("_DisguisedColumn", column).get("disguise")
+    return cast("_MaskedColumn", column).get("mask")
 
 
 def _texts(values: pa.ChunkedArray, kind: str) -> list[bytes | None]:

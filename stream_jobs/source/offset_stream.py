@@ -36,6 +36,7 @@ from connector.foundation.errors import ConnectorError, mirror
 from connector.foundation.errors.message import Message
 from stream_jobs.source.topic_filter import NO_SKIPPED_TABLES, TopicFilter
 from stream_jobs.source.topics import (
+    OffsetRange,
     advance_offsets,
     limit_offsets,
     nest_offsets,
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from stream_jobs.source.client import KafkaClient, OffsetRange
+    from stream_jobs.source.client import KafkaClient
     from stream_jobs.source.topic_filter import SkippedTables
     from stream_jobs.source.topics import BrokerConfig, Offsets
 
@@ -170,8 +171,6 @@ class RangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: Offsets, end: Offsets) -> list[RangePartition]:
         """Return the ranges of the topics with new records, with all of their partitions."""
-        from stream_jobs.source.client import OffsetRange  # noqa: PLC0415 - see above
-
         with _carrying(self._secret):
             begun = self._with_first(start or {}, end)
         ranges = [

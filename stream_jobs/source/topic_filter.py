@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from connector.foundation.contract import row_topic
 from connector.foundation.contract.record_formats import read_document
-from stream_jobs.source.topics import schema_topic
+from stream_jobs.source.topics import OffsetRange, schema_topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -97,7 +97,7 @@ class TopicFilter:
     def _read_names(self, client: KafkaClient) -> None:
         """Read the new records of the schema topic; those that are wrong are not for this class."""
         # See `stream_jobs.source.offset_stream`.
-        from stream_jobs.source.client import OffsetRange, read_ranges  # noqa: PLC0415
+        from stream_jobs.source.client import read_ranges  # noqa: PLC0415
 
         topic = schema_topic(self._prefix)
         if not client.partition_counts().get(topic):

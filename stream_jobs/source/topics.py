@@ -49,6 +49,15 @@ class BrokerConfig(NamedTuple):
 Offsets = dict[str, dict[str, int]]
 
 
+class OffsetRange(NamedTuple):
+    """The records of a partition from `start` to before `end`."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+
+
 def limit_offsets(begun: Offsets, ends: Offsets, count: int) -> Offsets:
     """Return offsets between `begun` and `ends` with at most about `count` records.
 

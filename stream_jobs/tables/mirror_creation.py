@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from stream_jobs.apply.task_messages import PartResult, SchemaUse
     from stream_jobs.delta.columns import Column
     from stream_jobs.delta.storage import Storage
-    from stream_jobs.source.client import OffsetRange
     from stream_jobs.source.sequence import PackedSequence, Truncate
     from stream_jobs.source.table_schema import TableSchema
+    from stream_jobs.source.topics import OffsetRange
     from stream_jobs.tables.mirror_context import MirrorContext
     from stream_jobs.tables.topic_state import TopicState
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from connector.foundation.errors import MirrorError
 from stream_jobs.apply.task_messages import RecordMapping, SchemaUse
-from stream_jobs.source.client import OffsetRange
+from stream_jobs.source.topics import OffsetRange
 from stream_jobs.tables.column_changes import has_same_key
 
 if TYPE_CHECKING:

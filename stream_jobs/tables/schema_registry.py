@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from connector.foundation.contract import row_topic
 from connector.foundation.errors import MirrorError, mirror
-from stream_jobs.source.client import OffsetRange, read_ranges
+from stream_jobs.source.client import read_ranges
 from stream_jobs.source.table_schema import TableSchema
-from stream_jobs.source.topics import schema_topic
+from stream_jobs.source.topics import OffsetRange, schema_topic
 from stream_jobs.tables.column_changes import fits_all_values
 
 if TYPE_CHECKING:

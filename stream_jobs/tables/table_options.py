@@ -87,16 +87,16 @@ def _hidden(
         if _names(own.exclude_columns, name):
             labels[name] = "exclude"
             continue
-        disguise = _disguise(name, own, salt)
-        if disguise is None:
+        mask = _mask(name, own, salt)
+        if mask is None:
             columns.append(column)
         else:
-            labels[name] = disguise.label
-            columns.append(masked_column(column, disguise))
+            labels[name] = mask.label
+            columns.append(masked_column(column, mask))
     return tuple(columns), labels
 
 
-def _disguise(name: str, own: TableSettings, salt: str) -> Mask | None:
+def _mask(name: str, own: TableSettings, salt: str) -> Mask | None:
     if _names(own.mask_columns, name):
         return TextMask(own.mask)
     return HashMask(salt) if _names(own.hash_columns, name) else None

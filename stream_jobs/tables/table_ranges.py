@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from connector.foundation.errors import MirrorError, mirror
 from stream_jobs.apply.changes import TRUNCATES
 from stream_jobs.apply.modes.mode import Truncation
-from stream_jobs.source.client import OffsetRange
+from stream_jobs.source.topics import OffsetRange
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

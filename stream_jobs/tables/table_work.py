@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from stream_jobs.apply.task_messages import SchemaUse
-    from stream_jobs.source.client import OffsetRange
     from stream_jobs.source.sequence import PackedSequence
+    from stream_jobs.source.topics import OffsetRange
     from stream_jobs.tables.mirror_context import MirrorContext
     from stream_jobs.tables.mirror_table import MirrorTable
     from stream_jobs.tables.topic_state import TopicState

@@ -15,7 +15,7 @@ from stream_jobs.apply.task_messages import RewrittenFile, TablePart
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from stream_jobs.source.client import OffsetRange
+    from stream_jobs.source.topics import OffsetRange
     from stream_jobs.tables.mirror_creation import MirrorCreation
     from stream_jobs.tables.schema_evolution import SchemaEvolution
     from stream_jobs.tables.table_ranges import TableRanges, TableTruncates

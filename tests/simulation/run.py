@@ -21,8 +21,13 @@ from connector.replication.dump import ReplicationStream
 from connector.replication.server.server_errors import ACCESS_DENIED, server_error
 from connector.stream.changes.cascades import ForeignKeySource
 from connector.stream.envelope.schemas.server_schemas import DefinitionSource
-from connector.stream.progress.progress_record import Progress, progress_topic
-from connector.stream.progress.stream_position import Instance, reads_from, start_point
+from connector.stream.progress.progress_record import (
+    Progress,
+    progress_topic,
+    reads_from,
+    start_point,
+)
+from connector.stream.progress.stream_position import Instance
 from connector.stream.run.peers import Peers
 from connector.stream.run.pipeline import Pipeline
 from connector.stream.run.supervisor import supervise

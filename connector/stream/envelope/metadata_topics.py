@@ -138,7 +138,7 @@ def _headers(sequence: Sequence, transaction_id: str) -> bytes:
     return out.getvalue()
 
 
-def _json(value: dict[str, object]) -> bytes:
+def _json(value: Mapping[str, object]) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
@@ -213,12 +213,8 @@ class TransactionRecords(RecordTarget):
         }
         self._target.take(
             self._topic,
-            _metadata_json({"id": transaction.id}),
-            _metadata_json(value),
+            _json({"id": transaction.id}),
+            _json(value),
             NO_HEADERS,
             timestamp_ms,
         )
-
-
-def _metadata_json(value: Mapping[str, object]) -> bytes:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()

@@ -1,4 +1,4 @@
-"""The record that closes each Kafka transaction, and the prepared XA transactions that it names.
+"""The record that closes each Kafka transaction, and what it says about a restart.
 
 *Resumption.* The record is committed together with its rows, so a restart reads exactly the state
 that consumers see: no change is written to Kafka twice, and none is left out.
@@ -6,24 +6,31 @@ that consumers see: no change is written to Kafka twice, and none is left out.
 *XA.* The record names the XA transactions between XA PREPARE and their outcome. After a restart,
 their rows in followed tables are read again, from the position of XA PREPARE. All other changes
 between there and the stream's position were delivered before.
+
+*Start.* `start_point` turns the record into the position from which a stream resumes.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, final
 
 from connector.binlog.gtid import GtidSet, MariadbGtid, MariadbGtidSet
+from connector.binlog.gtid.gtid_set import parse_gtid_set
+from connector.binlog.header import FIRST_POSITION
 from connector.foundation.contract import PROGRESS_TOPIC_SUFFIX
-from connector.foundation.errors import DecodeError, kafka_records
+from connector.foundation.errors import DecodeError, SourceRefused, kafka_records, stream_positions
 from connector.foundation.kafka_records import Record
+from connector.replication.start_point import StartPoint
+from connector.stream.changes.column_defaults import AddedColumn, DefaultKind
 from connector.stream.changes.xa_transactions import PreparedGroup, RedeliveredGroups
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from connector.foundation.contract import PreparedXaRecord
+    from connector.replication.start_point import ServerIdentity
     from connector.stream.changes.receiver import TransactionEnd
 
 
@@ -184,3 +191,86 @@ def gtid_set_before(
         elif text:
             earlier.add(MariadbGtid.parse(text))
     return earlier
+
+
+def start_point(last: Progress, identity: ServerIdentity, server_name: str) -> StartPoint:
+    """Return where to resume after `last`; `server_name` names the source in errors.
+
+    A stream resumes by GTID. A stream by position stays one, because turning GTIDs on later does
+    not say which transactions have been read. On another server, only GTIDs work: there the
+    transactions have other positions and XIDs, and sometimes another order. Raises SourceRefused
+    if `last` says nothing about the source.
+    """
+    if last.flavour != identity.flavour:
+        raise SourceRefused(
+            stream_positions.OTHER_FLAVOUR,
+            server=server_name,
+            before=last.flavour,
+            now=identity.flavour,
+        )
+    same_server = last.server_uuid == identity.server_uuid
+    if last.gtid_set is None:
+        if not same_server:
+            raise SourceRefused(
+                stream_positions.POSITION_ELSEWHERE,
+                server=server_name,
+                file=last.file,
+                position=last.position,
+                before=last.server_uuid,
+                now=identity.server_uuid,
+            )
+        return _begun(
+            StartPoint(identity.flavour, None, last.file, last.position, last.file_created), last
+        )
+    if identity.flavour == "mysql" and not identity.gtid:
+        raise SourceRefused(
+            stream_positions.GTID_MODE_OFF,
+            server=server_name,
+            start=_by_position(last, same_server),
+        )
+    gtids = parse_gtid_set(last.gtid_set, identity.flavour)
+    if not same_server:
+        if last.begun_events or last.begun_rows:
+            raise SourceRefused(
+                stream_positions.BEGUN_ELSEWHERE,
+                server=server_name,
+                before=last.server_uuid,
+                now=identity.server_uuid,
+            )
+        # Another server's file and offset are not known before it has sent an event.
+        return StartPoint(identity.flavour, gtids, "", FIRST_POSITION)
+    return _begun(
+        StartPoint(identity.flavour, gtids, last.file, last.position, last.file_created), last
+    )
+
+
+def _begun(point: StartPoint, last: Progress) -> StartPoint:
+    """Return the point with what another program has delivered of the next transaction."""
+    return replace(point, begun_events=last.begun_events, begun_rows=last.begun_rows)
+
+
+def _by_position(last: Progress, same_server: bool) -> str:
+    """Return the start of a stream that goes on by position, which no other server knows."""
+    return f"position:{last.file}:{last.position}" if same_server else "snapshot"
+
+
+def reads_from(point: StartPoint, last: Progress) -> StartPoint | None:
+    """Return the position before `point` from where XA transactions are read again, or None.
+
+    `point` is the stream's position according to `last`.
+    """
+    held = held_records(last.prepared)
+    if not held:
+        return None
+    if point.gtid_set is not None:
+        gtids = gtid_set_before(point.gtid_set, held)
+        return StartPoint(point.flavour, gtids, "", FIRST_POSITION)
+    return StartPoint(point.flavour, None, held[0]["file"], held[0]["position"])
+
+
+def pending_columns(last: Progress) -> dict[str, list[AddedColumn]]:
+    """Return the columns whose table has had no rows since ALTER TABLE."""
+    return {
+        name: [AddedColumn(column, DefaultKind(kind), text) for column, kind, text in columns]
+        for name, columns in last.added_columns.items()
+    }

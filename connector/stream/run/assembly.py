@@ -29,7 +29,8 @@ from connector.stream.commands.signals import (
 from connector.stream.envelope.metadata_topics import TransactionRecords
 from connector.stream.envelope.record_encoder import RecordEncoder
 from connector.stream.envelope.schemas.server_schemas import ServerSchemas
-from connector.stream.progress.stream_position import StreamPosition, pending_columns
+from connector.stream.progress.progress_record import pending_columns
+from connector.stream.progress.stream_position import StreamPosition
 from connector.stream.quarantine.attendant import REPLAY, open_quarantine
 from connector.stream.run.delivery_stream import DeliveryStream
 from connector.stream.run.heartbeat import Heartbeat, HeartbeatStatement

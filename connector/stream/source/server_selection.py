@@ -26,8 +26,7 @@ from connector.replication.server.identity import other_server_error
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.start_setting import resolve_start
 from connector.replication.start_validation import deleted_domains, validate_start
-from connector.stream.progress.progress_record import held_records
-from connector.stream.progress.stream_position import reads_from, start_point
+from connector.stream.progress.progress_record import held_records, reads_from, start_point
 from connector.stream.source.findings import Severity
 from connector.stream.source.followed_tables import check_columns, ignores_case
 from connector.stream.source.foreign_keys import ServerForeignKeys

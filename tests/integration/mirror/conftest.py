@@ -22,9 +22,9 @@ from stream_jobs.run.metrics import JobMetrics
 from stream_jobs.run.spark_session import start_session
 from stream_jobs.run.status_lines import StatusLines
 from stream_jobs.settings import Settings
-from stream_jobs.source.client import KafkaClient, OffsetRange
+from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.offset_stream import RangeStreamReader
-from stream_jobs.source.topics import schema_topic
+from stream_jobs.source.topics import OffsetRange, schema_topic
 from stream_jobs.tables.quarantine_files import resume
 from stream_jobs.tables.table_options import TableOptionsResolver
 from tests.integration.ended_topics import end_topics

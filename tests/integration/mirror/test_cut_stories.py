@@ -17,7 +17,7 @@ from stream_jobs.delta import parquet_file
 from stream_jobs.delta.log import Log
 from stream_jobs.delta.snapshot import SnapshotBuilder
 from stream_jobs.delta.storages import LocalStorage
-from stream_jobs.source.client import OffsetRange
+from stream_jobs.source.topics import OffsetRange
 from tests.integration.mirror.test_deaths import Died, Fate, Process, foreign
 from tests.length import length
 from tests.stream_jobs.topics import Kafka, SourceTable, column

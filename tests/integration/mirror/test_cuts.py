@@ -18,8 +18,8 @@ from stream_jobs.delta.housekeeping import vacuum
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable as DeltaLog
 from stream_jobs.run.assembly import batch_applier
-from stream_jobs.source.client import KafkaClient, OffsetRange
-from stream_jobs.source.topics import BrokerConfig
+from stream_jobs.source.client import KafkaClient
+from stream_jobs.source.topics import BrokerConfig, OffsetRange
 from tests.integration.mirror.conftest import run_in_process
 from tests.stream_jobs.topics import PARTITIONS, Kafka, SourceTable, column
 

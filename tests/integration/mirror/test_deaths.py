@@ -24,9 +24,9 @@ from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable
 from stream_jobs.run.batch import BatchApplier
 from stream_jobs.run.cut_coordinator import CutCoordinator, CutHistory
-from stream_jobs.source.client import KafkaClient, OffsetRange
+from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.topic_filter import NO_SKIPPED_TABLES
-from stream_jobs.source.topics import BrokerConfig
+from stream_jobs.source.topics import BrokerConfig, OffsetRange
 from stream_jobs.tables.maintenance import TableMaintenance
 from stream_jobs.tables.mirror_context import MirrorContext
 from stream_jobs.tables.schema_registry import SchemaRegistry

@@ -11,7 +11,8 @@ from connector.foundation.errors import MirrorError, mirror_jobs
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.run.assembly import batch_applier
 from stream_jobs.run.job_state import Owner, Ownership
-from stream_jobs.source.client import KafkaClient, OffsetRange
+from stream_jobs.source.client import KafkaClient
+from stream_jobs.source.topics import OffsetRange
 from tests.foundation.errors.texts import text_of
 from tests.integration.mirror.conftest import run_in_process
 from tests.stream_jobs.topics import SourceTable, column

@@ -9,8 +9,8 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from connector.foundation.errors import MirrorError, mirror_records
-from stream_jobs.source.client import KafkaClient, OffsetRange, read_ranges
-from stream_jobs.source.topics import BrokerConfig
+from stream_jobs.source.client import KafkaClient, read_ranges
+from stream_jobs.source.topics import BrokerConfig, OffsetRange
 from tests.stream_jobs.topics import PARTITIONS
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from connector.stream.changes.online_schema_change import OnlineSchemaChanges
 from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.record_encoder import RecordEncoder
 from connector.stream.envelope.schemas.server_schemas import ServerSchemas
-from connector.stream.progress.progress_record import Progress
-from connector.stream.progress.stream_position import Instance, StreamPosition, pending_columns
+from connector.stream.progress.progress_record import Progress, pending_columns
+from connector.stream.progress.stream_position import Instance, StreamPosition
 from connector.stream.quarantine.fences import Fences
 from connector.stream.quarantine.guard import FENCE_TABLE, Guard
 from connector.stream.quarantine.store import QuarantineStore

@@ -10,13 +10,8 @@ from connector.binlog.gtid import GtidSet, MariadbGtidSet
 from connector.foundation.errors import SourceRefused, SourceUnavailable, stream_positions
 from connector.replication.start_point import ServerIdentity, StartPoint
 from connector.stream.changes.column_defaults import AddedColumn, DefaultKind
-from connector.stream.progress.progress_record import Progress
-from connector.stream.progress.stream_position import (
-    Instance,
-    StreamPosition,
-    pending_columns,
-    start_point,
-)
+from connector.stream.progress.progress_record import Progress, pending_columns, start_point
+from connector.stream.progress.stream_position import Instance, StreamPosition
 from tests.foundation.errors.texts import text_of
 
 GTIDS = "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5"

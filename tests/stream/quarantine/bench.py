@@ -22,7 +22,8 @@ from connector.replication.start_point import ServerIdentity, StartPoint
 from connector.stream.envelope.metadata_topics import TransactionRecords
 from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.record_encoder import RecordEncoder
-from connector.stream.progress.stream_position import Instance, StreamPosition, pending_columns
+from connector.stream.progress.progress_record import pending_columns
+from connector.stream.progress.stream_position import Instance, StreamPosition
 from connector.stream.quarantine.copy_guard import CopyGuard
 from connector.stream.quarantine.fences import Fences
 from connector.stream.quarantine.guard import Guard

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_jobs.apply.task_messages import TablePart
-from stream_jobs.source.client import OffsetRange
+from stream_jobs.source.topics import OffsetRange
 from stream_jobs.tables.task_plan import distribute_parts, divide_work
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stream_jobs.run.assembly import batch_applier
-from stream_jobs.source.client import KafkaClient, OffsetRange
+from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.offset_stream import RangeStreamReader
+from stream_jobs.source.topics import OffsetRange
 from tests.integration.mirror.conftest import make_settings, run_in_process
 
 if TYPE_CHECKING:
