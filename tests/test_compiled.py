@@ -60,16 +60,15 @@ def test_each_pattern_names_modules() -> None:
 
 def test_no_package_is_compiled_but_its_modules_are() -> None:
     names = {path.relative_to(FOLDER).as_posix() for path in compiled.sources()}
-    assert {"codec/payload.py", "binlog/event.py", "binlog/columns/json.py"} <= names
+    assert {"binlog/payload_reader.py", "binlog/event.py", "binlog/columns/json.py"} <= names
     assert not any(name.endswith("__init__.py") for name in names)
-    assert "wire/replication_commands.py" not in names
+    assert "replication/protocol/commands.py" not in names
 
 
 def test_sources_run_where_nothing_was_compiled(sources_alone: Path) -> None:
     done = python("-c", WHERE, choice="auto", folder=sources_alone)
-    expected = (
-        f"{sources_alone}/connector/codec/payload.py {sources_alone}/connector/gtid/mysql.py\n"
-    )
+    binlog = f"{sources_alone}/connector/binlog"
+    expected = f"{binlog}/payload_reader.py {binlog}/gtid/mysql.py\n"
     assert (done.stdout, done.stderr) == (expected, "")
 
 
@@ -77,9 +76,8 @@ def test_off_runs_the_sources_although_extension_modules_lie_beside_them(
     with_extensions: Path,
 ) -> None:
     done = python("-c", WHERE, choice="off", folder=with_extensions)
-    expected = (
-        f"{with_extensions}/connector/codec/payload.py {with_extensions}/connector/gtid/mysql.py\n"
-    )
+    binlog = f"{with_extensions}/connector/binlog"
+    expected = f"{binlog}/payload_reader.py {binlog}/gtid/mysql.py\n"
     assert (done.stdout, done.stderr) == (expected, "")
 
 
@@ -99,10 +97,13 @@ def test_require_says_that_nothing_was_compiled(sources_alone: Path) -> None:
 
 
 def test_require_names_the_modules_that_were_not_compiled(with_extensions: Path) -> None:
-    (with_extensions / "connector" / "codec" / "digits").with_suffix(EXTENSION_SUFFIXES[0]).unlink()
+    module = with_extensions / "connector" / "binlog" / "text_writer"
+    module.with_suffix(EXTENSION_SUFFIXES[0]).unlink()
     done = python("-c", "import connector", choice="require", folder=with_extensions)
     tag = sys.implementation.cache_tag
-    assert f"but these modules were not compiled for {tag}: codec/digits.py; install" in done.stderr
+    assert (
+        f"these modules were not compiled for {tag}: binlog/text_writer.py; install" in done.stderr
+    )
 
 
 def test_an_unknown_choice_names_the_three(sources_alone: Path) -> None:
@@ -137,12 +138,16 @@ def test_a_source_that_is_newer_than_its_extension_module_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     suffix = EXTENSION_SUFFIXES[0]
-    (tmp_path / "codec").mkdir()
-    for name in ("codec/payload.py", f"codec/payload{suffix}", f"native__mypyc{suffix}"):
+    (tmp_path / "binlog").mkdir()
+    for name in (
+        "binlog/payload_reader.py",
+        f"binlog/payload_reader{suffix}",
+        f"native__mypyc{suffix}",
+    ):
         (tmp_path / name).touch()
     monkeypatch.setattr(compiled, "PACKAGE", tmp_path)
     monkeypatch.setenv("CONNECTOR_COMPILED", "auto")
-    os.utime(tmp_path / "codec/payload.py", ns=(0, 0))
+    os.utime(tmp_path / "binlog/payload_reader.py", ns=(0, 0))
     assert newer_sources() == []
-    (tmp_path / "codec/payload.py").touch()
-    assert newer_sources() == [tmp_path / "codec/payload.py"]
+    (tmp_path / "binlog/payload_reader.py").touch()
+    assert newer_sources() == [tmp_path / "binlog/payload_reader.py"]

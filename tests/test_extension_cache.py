@@ -118,18 +118,23 @@ def test_where_one_part_of_a_key_ends_matters() -> None:
 
 def small_clone(folder: Path) -> Path:
     """The project with one module to compile."""
-    for name in ("codec", "contract"):
+    for name in ("binlog", "foundation"):
         (folder / "connector" / name).mkdir(parents=True)
     for name in ("setup.py", "extension_cache.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(PROJECT / name, folder)
-    for name in ("__init__.py", "codec/__init__.py", "codec/digits.py", "contract/version.py"):
+    for name in (
+        "__init__.py",
+        "binlog/__init__.py",
+        "binlog/text_writer.py",
+        "foundation/version.py",
+    ):
         shutil.copy(PROJECT / "connector" / name, folder / "connector" / name)
     text = (PROJECT / "connector" / "foundation" / "compiled.py").read_text()
     before, _, rest = text.partition("COMPILED: Final = (\n")
     _, _, after = rest.partition("\n)\n")
     # Nothing is excluded.
     (folder / "connector" / "foundation" / "compiled.py").write_text(
-        f'{before}COMPILED: Final = (\n    "codec/digits.py",\n)\n{after}'
+        f'{before}COMPILED: Final = (\n    "binlog/text_writer.py",\n)\n{after}'
     )
     return folder
 
@@ -177,10 +182,10 @@ def test_a_second_clone_does_not_compile_until_it_is_edited(tmp_path: Path) -> N
         text=True,
         check=True,
     )
-    assert imported.stdout.startswith(f"{second}/connector/codec/digits.")
+    assert imported.stdout.startswith(f"{second}/connector/binlog/text_writer.")
     original = native_of(first)
     for clone in (second, first):
-        source = clone / "connector" / "codec" / "digits.py"
+        source = clone / "connector" / "binlog" / "text_writer.py"
         source.write_text(source.read_text().replace("_ZERO: Final = 48", "_ZERO: Final = 49"))
     assert "compiling 1 modules" in build(second, cache)
     assert build(first, cache) == taken
@@ -188,7 +193,7 @@ def test_a_second_clone_does_not_compile_until_it_is_edited(tmp_path: Path) -> N
     assert native_of(second) == edited != original
     # The C code of the original lies in the first clone, the module of the edited one beside it.
     shutil.rmtree(cache)
-    shutil.copy(PROJECT / "connector" / "codec" / "digits.py", first / "connector" / "codec")
+    shutil.copy(PROJECT / "connector/binlog/text_writer.py", first / "connector" / "binlog")
     assert "compiling 1 modules" in build(first, cache)
     assert native_of(first) != edited
 

@@ -37,7 +37,7 @@ BROKEN = {"binlog_truncated_event.000001", "ver_5_1-wl2325_r.001", "ver_5_1_17.0
 # text whose length was read before says nothing.
 ZERO = {
     "events.load._read_terminated",
-    "events.statement._read_query",
+    "events.query._read_query",
     "events.status_variables._catalog",
     "events.status_variables._updated_databases",
     "events.table_map._read_name",
@@ -45,13 +45,13 @@ ZERO = {
 # What is passed over has been looked at in another way.
 LOOKED_AT = {
     # Compared with the bytes of a table map that was decoded before.
-    "table_maps.TableMaps.decode",
+    "events.table_map.TableMapCache.decode",
     # The same, for the variables of a session.
     "events.status_variables._known",
     # Decompressed; the events inside have accounts of their own.
-    "events.transaction_payload.TransactionPayload.decode",
+    "events.compression.TransactionPayload.decode",
     # The type code of the logical clock, which was peeked at.
-    "events.transaction.CommitFacts.read_facts",
+    "events.transaction.CommitInfo.read_facts",
 }
 
 # Documents that were changed in place keep bytes that belong to no value any more.
