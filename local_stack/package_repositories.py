@@ -28,9 +28,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from connector.foundation.errors import LocalStackError, local_files
+from local_stack import download_errors
 from local_stack.cache import unpack_deb
 from local_stack.download import Artifact, NotPublished, fetch, read_text
+from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -68,7 +69,7 @@ def unpack_packages(
     missing = [name for name in packages if name not in found]
     if missing:
         raise LocalStackError(
-            local_files.NO_PACKAGES,
+            download_errors.NO_PACKAGES,
             mirror=base,
             suite=suite,
             packages=missing,
@@ -115,7 +116,7 @@ def _fetch_index(base: str, suite: str, cache: Cache) -> Path:
     # Only in the SHA256 paragraph; MD5 digests are shorter.
     match = re.search(rf"^ ([0-9a-f]{{64}})\s+(\d+) {re.escape(INDEX)}$", release, re.MULTILINE)
     if match is None:
-        raise LocalStackError(local_files.NO_INDEX, mirror=base, suite=suite, index=INDEX)
+        raise LocalStackError(download_errors.NO_INDEX, mirror=base, suite=suite, index=INDEX)
     sha256, size = match[1], int(match[2])
     folder = INDEX.rpartition("/")[0]
     # By digest, so that a replaced index cannot differ from the listed one.
@@ -175,7 +176,7 @@ def _mirror_of_central(settings: Path) -> str | None:
         root = ET.parse(settings).getroot()  # noqa: S314 - the user's own file
     except ET.ParseError as error:
         raise LocalStackError(
-            local_files.SETTINGS_XML, file=settings, said=error, variable=REPOSITORY_VARIABLE
+            download_errors.SETTINGS_XML, file=settings, said=error, variable=REPOSITORY_VARIABLE
         ) from error
     for mirror in root.iterfind(".//{*}mirrors/{*}mirror"):
         names = (mirror.findtext("{*}mirrorOf") or "").replace(" ", "").split(",")

@@ -8,7 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from connector.foundation.errors import LocalStackError, local_stack
+from local_stack import stack_errors
+from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,7 +42,7 @@ class GuardedProcess:
             line = answer.readline()
         if not line:
             raise LocalStackError(
-                local_stack.NOT_EXECUTED, program=command[0], said=self._complaint()
+                stack_errors.NOT_EXECUTED, program=command[0], said=self._complaint()
             )
         self.pid = int(line)
 

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Self
 
 import pymysql
 
-from connector.foundation.errors import LocalStackError, local_stack
+from local_stack import stack_errors
 from local_stack.process import GuardedProcess, log_tail
+from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -156,7 +157,7 @@ class ManagedServer(Server):
         """The process id of the running server; raises LocalStackError if it does not run."""
         if self._process is None or not self._process.is_running:
             raise LocalStackError(
-                local_stack.NOT_RUNNING, server=self.name, directory=self.directory
+                stack_errors.NOT_RUNNING, server=self.name, directory=self.directory
             )
         return self._process.pid
 
@@ -165,7 +166,7 @@ class ManagedServer(Server):
         """The server's address; raises LocalStackError before the first start."""
         if self._endpoint is None:
             raise LocalStackError(
-                local_stack.NOT_STARTED, server=self.name, directory=self.directory
+                stack_errors.NOT_STARTED, server=self.name, directory=self.directory
             )
         return self._endpoint
 
@@ -191,9 +192,9 @@ class ManagedServer(Server):
                 return endpoint
             if chosen is not None:
                 raise LocalStackError(
-                    local_stack.PORT_TAKEN, server=self.name, port=chosen, file=kept
+                    stack_errors.PORT_TAKEN, server=self.name, port=chosen, file=kept
                 )
-        raise LocalStackError(local_stack.PORTS_TAKEN, server=self.name, attempts=PORT_ATTEMPTS)
+        raise LocalStackError(stack_errors.PORTS_TAKEN, server=self.name, attempts=PORT_ATTEMPTS)
 
     def stop(self) -> None:
         """Shut the server down cleanly; its data stays in the folder."""
@@ -225,7 +226,7 @@ class ManagedServer(Server):
         if process.is_running:
             process.kill()
             raise LocalStackError(
-                local_stack.NO_ANSWER,
+                stack_errors.NO_ANSWER,
                 server=self.name,
                 port=port,
                 seconds=START_SECONDS,
@@ -237,7 +238,7 @@ class ManagedServer(Server):
             if self.port_taken.encode() in log.read():
                 return None
         raise LocalStackError(
-            local_stack.ENDED_EARLY, server=self.name, log=self.log, tail=log_tail(self.log)
+            stack_errors.ENDED_EARLY, server=self.name, log=self.log, tail=log_tail(self.log)
         )
 
     def _wait_until_it_answers(self, process: GuardedProcess, port: int) -> Endpoint | None:
@@ -263,7 +264,7 @@ def free_port() -> int:
     for port in chain(PORTS[first:], PORTS[:first]):
         if is_free(port):
             return port
-    raise LocalStackError(local_stack.NO_PORT, host=HOST, first=PORTS[0], last=PORTS[-1])
+    raise LocalStackError(stack_errors.NO_PORT, host=HOST, first=PORTS[0], last=PORTS[-1])
 
 
 def is_free(port: int) -> bool:
@@ -278,4 +279,4 @@ def is_free(port: int) -> bool:
 def _require_platform() -> None:
     system, machine = platform.system(), platform.machine()
     if (system, machine) != ("Linux", "x86_64"):
-        raise LocalStackError(local_stack.PLATFORM, system=system, machine=machine)
+        raise LocalStackError(stack_errors.PLATFORM, system=system, machine=machine)

@@ -12,9 +12,10 @@ from urllib.parse import unquote, urlsplit
 
 import pymysql
 
-from connector.foundation.errors import LocalStackError, local_stack
+from local_stack import stack_errors
 from local_stack.server import CONNECT_SECONDS, Endpoint, Server, connect
 from local_stack.sql_server import MariadbServer, MysqlServer
+from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +44,7 @@ class ExternalServer(Server):
     @property
     def pid(self) -> int:
         """Unknown; raises LocalStackError."""
-        raise LocalStackError(local_stack.OWN_PID, address=self.endpoint.bootstrap)
+        raise LocalStackError(stack_errors.OWN_PID, address=self.endpoint.bootstrap)
 
     def start(self) -> Endpoint:
         """Log in and return the endpoint; raises LocalStackError if that fails."""
@@ -52,7 +53,7 @@ class ExternalServer(Server):
         except pymysql.err.MySQLError as error:
             said = error.args[-1] if error.args else error
             raise LocalStackError(
-                local_stack.LOGIN,
+                stack_errors.LOGIN,
                 address=self.endpoint.bootstrap,
                 user=self.endpoint.user,
                 said=said,
@@ -65,11 +66,11 @@ class ExternalServer(Server):
 
     def kill(self) -> None:
         """Refuse; raises LocalStackError."""
-        raise LocalStackError(local_stack.OWN_KILL, address=self.endpoint.bootstrap)
+        raise LocalStackError(stack_errors.OWN_KILL, address=self.endpoint.bootstrap)
 
     def restart(self) -> Endpoint:
         """Refuse; raises LocalStackError."""
-        raise LocalStackError(local_stack.OWN_RESTART, address=self.endpoint.bootstrap)
+        raise LocalStackError(stack_errors.OWN_RESTART, address=self.endpoint.bootstrap)
 
 
 def parse_address(address: str, environment: Mapping[str, str] = os.environ) -> Endpoint:
@@ -81,9 +82,9 @@ def parse_address(address: str, environment: Mapping[str, str] = os.environ) -> 
         parts = urlsplit(f"//{address}")
         host, port = parts.hostname, parts.port
     except ValueError:
-        raise LocalStackError(local_stack.NO_ADDRESS) from None
+        raise LocalStackError(stack_errors.NO_ADDRESS) from None
     if not host or parts.path or parts.query or parts.fragment:
-        raise LocalStackError(local_stack.NO_ADDRESS)
+        raise LocalStackError(stack_errors.NO_ADDRESS)
     user = unquote(parts.username or DEFAULT_USER)
     if parts.password is None:
         password = environment.get(PASSWORD_VARIABLE, "")
@@ -112,10 +113,10 @@ def source_server(choice: SourceChoice, directory: Path) -> Server:
     """
     given = [choice.executable is not None, choice.address is not None, choice.container]
     if sum(given) > 1:
-        raise LocalStackError(local_stack.CHOICES)
+        raise LocalStackError(stack_errors.CHOICES)
     if choice.executable is not None:
         if choice.product != "mysql":
-            raise LocalStackError(local_stack.MYSQLD_ALONE, product=choice.product)
+            raise LocalStackError(stack_errors.MYSQLD_ALONE, product=choice.product)
         return MysqlServer(directory, executable=choice.executable)
     if choice.address is not None:
         return ExternalServer(parse_address(choice.address))
@@ -132,5 +133,5 @@ def _container(product: Product) -> MysqlContainer:
             MysqlContainer,
         )
     except ImportError as error:
-        raise LocalStackError(local_stack.NO_CONTAINERS, package=error.name) from error
+        raise LocalStackError(stack_errors.NO_CONTAINERS, package=error.name) from error
     return MysqlContainer() if product == "mysql" else MariadbContainer()

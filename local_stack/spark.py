@@ -22,12 +22,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from connector.foundation.errors import LocalStackError, local_stack
+from local_stack import stack_errors
 from local_stack.cache import Cache
 from local_stack.java import java_runtime
 from local_stack.package_repositories import Jar, fetch_jars
 from local_stack.process import GuardedProcess, log_tail
 from local_stack.server import HOST, LOOK_SECONDS, START_SECONDS, free_port
+from local_stack.stack_errors import LocalStackError
 from stream_jobs.run.class_archive import archive_options
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ class SparkCluster:
     def _silent(self) -> LocalStackError:
         log = self._processes[0].log
         facts = {"server": _NAME, "port": self._ports[1], "seconds": START_SECONDS}
-        return LocalStackError(local_stack.NO_ANSWER, **facts, log=log, tail=log_tail(log))
+        return LocalStackError(stack_errors.NO_ANSWER, **facts, log=log, tail=log_tail(log))
 
     def _workers(self) -> list[Mapping[str, Any]]:
         """Return what the master's page says of the workers that are alive."""
@@ -159,7 +160,7 @@ def _command_line(pid: int) -> bytes:
 
 
 def _ended(log: Path) -> LocalStackError:
-    return LocalStackError(local_stack.ENDED_EARLY, server=_NAME, log=log, tail=log_tail(log))
+    return LocalStackError(stack_errors.ENDED_EARLY, server=_NAME, log=log, tail=log_tail(log))
 
 
 def _home() -> Path:

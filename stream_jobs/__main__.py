@@ -16,9 +16,10 @@ import os
 import sys
 from typing import TYPE_CHECKING, TextIO
 
-from connector.foundation.errors import ConfigError, ConnectorError, fields, mirror
+from connector.foundation.errors import ConfigError, ConnectorError, fields
 from connector.foundation.errors.message import Message
 from connector.foundation.errors.visible import visible
+from connector.foundation.settings import settings_errors
 from stream_jobs.log_lines import EcsLine
 from stream_jobs.run.arguments import parsed
 
@@ -69,7 +70,7 @@ def _missing(error: ModuleNotFoundError) -> Message:
     """Return what to install; raises `error` if that does not help."""
     if error.name is None or error.name.partition(".")[0] not in _EXTRA:
         raise error
-    return Message(mirror.EXTRA, {"said": error})
+    return Message(settings_errors.SPARK_EXTRA, {"said": error})
 
 
 def _run(config: Path, out: TextIO) -> int:

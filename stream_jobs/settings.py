@@ -24,8 +24,7 @@ from pydantic import (
 )
 from pydantic_settings import SettingsConfigDict
 
-from connector.foundation.errors import mirror_choices, mirror_cuts, mirror_replica
-from connector.foundation.errors import settings_secrets as codes
+from connector.foundation.settings import settings_errors
 from connector.foundation.settings.credentials import KafkaLogin, read_secret
 from connector.foundation.settings.file_settings import FileSettings, UnfitValueError
 from connector.foundation.settings.values import (
@@ -34,6 +33,7 @@ from connector.foundation.settings.values import (
     TablePattern,
     TopicPrefix,
 )
+from stream_jobs.errors import choice_errors
 from stream_jobs.source.topics import BrokerConfig
 
 
@@ -41,7 +41,7 @@ def _as_mirror_name(value: str) -> str:
     # The database and the name; braces stand around the two known words alone.
     part = r"(?:[^.{}]|\{database\}|\{table\})+"
     if not re.fullmatch(rf"{part}\.{part}", value):
-        raise UnfitValueError(mirror_choices.MIRROR_NAME, value=value)
+        raise UnfitValueError(choice_errors.MIRROR_NAME, value=value)
     return value
 
 
@@ -127,7 +127,7 @@ class TableSettings(Section):
     @classmethod
     def _one_layout(cls, value: list[str], info: ValidationInfo) -> list[str]:
         if value and info.data.get("partition_by"):
-            raise UnfitValueError(mirror_choices.TWO_LAYOUTS)
+            raise UnfitValueError(choice_errors.TWO_LAYOUTS)
         return value
 
 
@@ -147,7 +147,7 @@ class CutSettings(Section):
 
 def _as_database(value: str) -> str:
     if not re.fullmatch(r"(?:[^{}]|\{database\})+", value):
-        raise UnfitValueError(mirror_replica.DATABASE_NAME, value=value)
+        raise UnfitValueError(choice_errors.DATABASE_NAME, value=value)
     return value
 
 
@@ -171,7 +171,7 @@ class ReplicaSettings(Section):
     def _one_password(self) -> ReplicaSettings:
         given = self.password, self.password_file, self.password_command
         if sum(each is not None and each != [] for each in given) > 1:
-            raise UnfitValueError(codes.TWO_PASSWORDS)
+            raise UnfitValueError(settings_errors.TWO_PASSWORDS)
         return self
 
     def read_password(self) -> str | None:
@@ -247,7 +247,7 @@ class Settings(FileSettings):
     ) -> list[TableSettings]:
         mirror = info.data.get("mirror")
         if mirror is not None and mirror.hash_salt is None and any(t.hash_columns for t in value):
-            raise UnfitValueError(mirror_choices.NO_SALT)
+            raise UnfitValueError(choice_errors.NO_SALT)
         return value
 
     @field_validator("cuts")
@@ -257,7 +257,7 @@ class Settings(FileSettings):
         hours = value.retention_hours
         if mirror is not None and hours > mirror.retention_hours:
             kept = mirror.retention_hours
-            raise UnfitValueError(mirror_cuts.CUTS_TOO_LONG, hours=hours, kept=kept)
+            raise UnfitValueError(choice_errors.CUTS_TOO_LONG, hours=hours, kept=kept)
         return value
 
     @property

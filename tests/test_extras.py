@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from connector.foundation.errors import arguments, local_demo, settings_choices, verification
+from connector.foundation.settings import settings_errors
 from tests.foundation.errors.texts import shown
 from tests.stream_jobs.told import told
 
@@ -62,7 +62,7 @@ def test_the_demo_names_its_extra() -> None:
         "sys.argv = ['binlog-connector', 'demo']\nfrom connector.cli import main\nmain()"
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"error: {shown(local_demo.EXTRA, said=NO_DELTA)}\n"
+    assert done.stderr == f"error: {shown(settings_errors.DEMO_EXTRA, said=NO_DELTA)}\n"
 
 
 def test_the_comparison_names_its_extra() -> None:
@@ -71,7 +71,7 @@ def test_the_comparison_names_its_extra() -> None:
         "from connector.cli import main\nmain()"
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"error: {shown(verification.EXTRA, said=NO_ARROW)}\n"
+    assert done.stderr == f"error: {shown(settings_errors.VERIFY_EXTRA, said=NO_ARROW)}\n"
 
 
 TO_COLLECTOR = """
@@ -95,7 +95,7 @@ def test_figures_for_a_collector_name_their_extra(tmp_path: Path) -> None:
     )
     said = "No module named 'opentelemetry'"
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1] == f"error: {shown(settings_choices.OTLP_EXTRA, said=said)}"
+    assert done.stderr.splitlines()[-1] == f"error: {shown(settings_errors.OTLP_EXTRA, said=said)}"
 
 
 TO_ARROW = """
@@ -113,7 +113,7 @@ NEEDS = "ImportError: mysql_binlog needs PySpark (No module named 'pyspark'): pi
         ("import connector.reader.spark", f"{NEEDS} 'binlog-connector[spark]'"),
         (
             TO_ARROW,
-            f"{REFUSED}: {shown(arguments.NO_PYARROW)}",
+            f"{REFUSED}: {shown(settings_errors.NO_PYARROW)}",
         ),
     ],
 )

@@ -72,6 +72,19 @@ def test_no_modules_import_each_other_in_a_circle_not_even_for_types() -> None:
 
 
 @one_worker
+def test_a_catalogue_of_errors_knows_only_what_an_error_is() -> None:
+    """So each module may use the catalogue beside it, and `explain` loads all of them at once."""
+    catalogues = {name: known for name, known in imports().items() if name.endswith("_errors")}
+    assert catalogues
+    foreign = {
+        name: others
+        for name, known in catalogues.items()
+        if (others := {x for x in known if not f"{x}.".startswith("connector.foundation.errors.")})
+    }
+    assert foreign == {}
+
+
+@one_worker
 def test_no_folders_of_a_room_import_each_other_in_a_circle() -> None:
     """A folder may use modules of the room that it lies in, and the room those of its folders."""
     known = modules()

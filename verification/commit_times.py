@@ -14,9 +14,10 @@ import numpy as np
 
 from connector.binlog.events.transaction import CommitInfo
 from connector.binlog.header import file_number
+from connector.binlog.log_errors import EventError
 from connector.binlog.transactions.transaction import transactions_of
 from connector.foundation.contract import Sequence
-from connector.foundation.errors import DecodeError, EventError, SourceRefused, SourceUnavailable
+from connector.foundation.errors import DecodeError, SourceRefused, SourceUnavailable
 from connector.reader.server_log import ServerLog
 from stream_jobs.source.sequence import PackedSequence
 

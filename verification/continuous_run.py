@@ -14,13 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from connector.foundation.errors import (
-    ConnectorError,
-    SinkUnavailable,
-    SourceUnavailable,
-    fields,
-    verification,
-)
+from connector.foundation.errors import ConnectorError, SinkUnavailable, SourceUnavailable, fields
+from verification import verify_errors
 from verification.commit_times import CommitTimeCache
 from verification.pipeline import Pipeline
 from verification.replica_side import ReplicaServer
@@ -43,7 +38,7 @@ _ASK_SECONDS: Final = 30.0
 # Of a defect, the innermost places of the code.
 _FRAMES: Final = 8
 # Both peers answer, and one table has to wait.
-_LAGS: Final = (verification.CONNECTOR_LAGS, verification.COPY_LAGS)
+_LAGS: Final = (verify_errors.CONNECTOR_LAGS, verify_errors.COPY_LAGS)
 
 _log = structlog.get_logger()
 

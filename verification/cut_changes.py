@@ -29,17 +29,13 @@ from connector.foundation.contract import (
     OP_TRUNCATE,
     SEQ_EPOCH_DIGITS,
 )
-from connector.foundation.errors import (
-    ConfigError,
-    DecodeError,
-    MirrorError,
-    mirror_cuts,
-    mirror_tables,
-    verification,
-)
+from connector.foundation.errors import ConfigError, DecodeError
+from stream_jobs.cuts import cut_errors
 from stream_jobs.cuts.cut import CutStore
 from stream_jobs.delta.parquet_file import live_positions
+from stream_jobs.errors import MirrorError, delta_errors
 from stream_jobs.tables.mirror_metadata import DOMAIN, Progress
+from verification import verify_errors
 from verification.digests import RowIndex, keys_by_digest, row_digests
 from verification.report import CutSummary, IncrementalScope
 
@@ -130,9 +126,9 @@ _ROWS_GONE: Final = "the table was emptied or copied since then"
 _MANY: Final = "many keys have changed since then"
 
 _MISSING_VERSION: Final = (
-    mirror_tables.VERSION_MISSING,
-    mirror_tables.FILE_MISSING,
-    mirror_tables.NO_METADATA,
+    delta_errors.VERSION_MISSING,
+    delta_errors.FILE_MISSING,
+    delta_errors.NO_METADATA,
 )
 
 
@@ -196,7 +192,7 @@ class ChangedKeys:
                 raise
             facts = {"number": self._cut.number, "version": own.version}
             raise MirrorError(
-                mirror_cuts.TABLE_GONE, path=self._root, table=name, **facts
+                cut_errors.TABLE_GONE, path=self._root, table=name, **facts
             ) from error
 
     def _take_records(self, before: Snapshot) -> None:
@@ -216,7 +212,7 @@ class ChangedKeys:
         for number, offset in first.items():
             if begin.get(number, 0) < offset:
                 raise MirrorError(
-                    verification.RECORDS_LOST,
+                    verify_errors.RECORDS_LOST,
                     table=self._result.name,
                     number=self._cut.number,
                     partition=number,
@@ -262,7 +258,7 @@ def parse_cut(storage: Storage, root: str, text: str) -> Cut:
         cut = _by_gtid(store, text) if match is None else _by_position(store, match)
         wanted = f"up to {text}"
     if cut is None:
-        raise MirrorError(mirror_cuts.NO_CUT, path=root, wanted=wanted)
+        raise MirrorError(cut_errors.NO_CUT, path=root, wanted=wanted)
     return cut
 
 
@@ -281,7 +277,7 @@ def _by_gtid(store: CutStore, text: str) -> Cut | None:
     try:
         wanted = parse_gtid_set(text, flavour)
     except DecodeError as error:
-        raise ConfigError(verification.NOT_A_CUT, text=text) from error
+        raise ConfigError(verify_errors.NOT_A_CUT, text=text) from error
     return _last(store, lambda cut: _is_until(cut, wanted))
 
 

@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from connector.binlog.text_writer import quoted
 from connector.foundation.contract import INTEGER_TYPES
-from connector.foundation.errors import MirrorError, SourceRefused, UnsupportedChange
+from connector.foundation.errors import SourceRefused, UnsupportedChange
 from connector.stream.envelope.cells.values import value_encoder
 from connector.stream.snapshot.keyset import listed_keys
+from stream_jobs.errors import MirrorError
 from stream_jobs.source.column_types import ColumnType
 from verification.digests import digest_pairs, row_digests
 from verification.source_table import UNKNOWN_KEY

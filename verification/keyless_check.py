@@ -34,13 +34,8 @@ import numpy as np
 
 from connector.binlog.gtid import GtidSet
 from connector.foundation.contract import OP_CREATE, OP_DELETE, OP_UPDATE, Sequence
-from connector.foundation.errors import (
-    DecodeError,
-    MirrorError,
-    SourceRefused,
-    copies,
-    verification,
-)
+from connector.foundation.errors import DecodeError, SourceRefused
+from connector.stream.snapshot import copy_errors
 from connector.stream.snapshot.keyset import select_rows
 from connector.stream.snapshot.table_reader import Throttle
 from connector.stream.snapshot.watermark import (
@@ -50,6 +45,8 @@ from connector.stream.snapshot.watermark import (
     wait_until_visible,
 )
 from connector.stream.source.selected_table import SelectedTable
+from stream_jobs.errors import MirrorError
+from verification import verify_errors
 from verification.checksums import ReadRate
 from verification.digests import RowCounter, digest_pairs, row_digests
 from verification.repair import ALL_ROWS, copy_again
@@ -180,7 +177,7 @@ class SourceSnapshot:
         """
         identity = pipeline.session.identity
         if not source.has_snapshots or not (identity.flavour == "mariadb" or identity.gtid):
-            raise MirrorError(verification.NO_MOMENT, table=source.schema.name)
+            raise MirrorError(verify_errors.NO_MOMENT, table=source.schema.name)
         self._source = source
         self._settings = pipeline.settings.snapshot
         self._throttle = Throttle(self._settings)
@@ -226,7 +223,7 @@ class SourceSnapshot:
             self._throttle.wait(self._asking, Event())
         schema = source.schema
         if SelectedTable.describe(self._asking, schema.database, schema.table) != table:
-            raise SourceRefused(copies.OTHER_TABLE_NOW)
+            raise SourceRefused(copy_errors.OTHER_TABLE_NOW)
 
 
 _SNAPSHOTS_MAX: Final = 10
@@ -268,7 +265,7 @@ class KeylessTableCheck:
         """Compare. Raises MirrorError if it cannot be done, and the errors of reading."""
         result, limits = self._result, self._limits
         if limits.sample is not None:
-            raise MirrorError(verification.NO_RANGES, table=result.name)
+            raise MirrorError(verify_errors.NO_RANGES, table=result.name)
         result.missing_columns = self._mirror.missing_columns
         found = self._compare()
         if found.differences and limits.repairs:

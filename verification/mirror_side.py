@@ -14,17 +14,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from connector.foundation.errors import MirrorError, verification
 from stream_jobs.apply.modes.current import DELETED
 from stream_jobs.apply.modes.journal import Journal
 from stream_jobs.apply.modes.row_counts import RowCounts
 from stream_jobs.apply.modes.versions import IS_CURRENT
 from stream_jobs.delta import parquet_file
 from stream_jobs.delta.log import Log
+from stream_jobs.errors import MirrorError
 from stream_jobs.source.column_types import ColumnType
 from stream_jobs.source.sequence import HI, LO
 from stream_jobs.tables.mirror_metadata import MODE_PROPERTY
 from stream_jobs.tables.quarantine_files import QuarantineFiles
+from verification import verify_errors
 from verification.checksums import Checksums
 from verification.digests import places_of, row_digests
 from verification.key_ranges import numbers_of
@@ -86,7 +87,7 @@ class FileRows:
         for column in snapshot.columns:
             if column.name == name:
                 return column
-        raise MirrorError(verification.COLUMN_GONE, table=self._table, column=name)
+        raise MirrorError(verify_errors.COLUMN_GONE, table=self._table, column=name)
 
     def _cast(self, name: str, values: pa.ChunkedArray) -> pa.ChunkedArray:
         """Return values in the type of the source: the mirror gets a wider one with the next row.
@@ -99,7 +100,7 @@ class FileRows:
         try:
             return values.cast(kind)
         except pa.ArrowException as error:
-            raise MirrorError(verification.OTHER_TYPE, table=self._table, column=name) from error
+            raise MirrorError(verify_errors.OTHER_TYPE, table=self._table, column=name) from error
 
 
 def live_positions(
@@ -145,7 +146,7 @@ class MirrorSide:
         self.mode = mode
         self.is_counted = mode == RowCounts.name
         if mode not in _CURRENT or (self.is_counted if schema.key else mode == Journal.name):
-            raise MirrorError(verification.MODE, table=schema.name, mode=mode)
+            raise MirrorError(verify_errors.MODE, table=schema.name, mode=mode)
         self._current = _CURRENT[mode]
         self.key = schema.key
         has = {column.name for column in self.snapshot.columns}
@@ -154,7 +155,7 @@ class MirrorSide:
         self.columns = [name for name in names if name in has]
         self.missing_columns = [name for name in names if name not in has]
         if not set(self.key) <= has:
-            raise MirrorError(verification.OTHER_KEY, table=schema.name, columns=list(self.key))
+            raise MirrorError(verify_errors.OTHER_KEY, table=schema.name, columns=list(self.key))
         # Of a journal: columns that are newer than changes that count, and rows of the source that
         # have not changed since it began.
         self.late_columns: list[str] = []
@@ -288,9 +289,9 @@ class MirrorSide:
             for record in QuarantineFiles(self._mirror.delta.storage, "").records().values():
                 if record.table == self._table:
                     why = f"[{record.code}] {record.reason}"
-                    return MirrorError(verification.SET_ASIDE, table=self._table, why=why)
+                    return MirrorError(verify_errors.SET_ASIDE, table=self._table, why=why)
             facts = {"table": self._table, "seconds": patience_seconds}
-            return MirrorError(verification.MIRROR_LAGS, **facts)
+            return MirrorError(verify_errors.MIRROR_LAGS, **facts)
 
         return wait_for(self, ends, has_records, patience_seconds, late)
 

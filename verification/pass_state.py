@@ -13,7 +13,8 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from connector.foundation.errors import ConfigError, verification
+from connector.foundation.errors import ConfigError
+from verification import verify_errors
 from verification.key_ranges import EqualRanges
 from verification.key_texts import decode_keys, encode_keys
 from verification.report import Difference
@@ -157,10 +158,10 @@ class PassState:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise self._unusable(_NOT_OURS) from error
         if others:
-            raise ConfigError(verification.STATE_OTHER, path=self._path, names=others)
+            raise ConfigError(verify_errors.STATE_OTHER, path=self._path, names=others)
 
     def _unusable(self, said: str) -> ConfigError:
-        return ConfigError(verification.STATE_UNUSABLE, path=self._path, said=said)
+        return ConfigError(verify_errors.STATE_UNUSABLE, path=self._path, said=said)
 
 
 _NOT_OURS: Final = "it is not a file of this program"

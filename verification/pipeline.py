@@ -16,12 +16,7 @@ from connector.binlog.gtid import GtidSet, MariadbGtidSet
 from connector.binlog.gtid.gtid_set import contains_all, parse_gtid_set
 from connector.binlog.header import file_number
 from connector.foundation.contract import HEADER_OP, HEADER_SEQ, HEADER_TXN, row_topic
-from connector.foundation.errors import (
-    SinkUnavailable,
-    SourceRefused,
-    SourceUnavailable,
-    verification,
-)
+from connector.foundation.errors import SinkUnavailable, SourceRefused, SourceUnavailable
 from connector.replication.server.addresses import open_same_server
 from connector.stream.sink import attempts
 from connector.stream.sink.connection import connector_error, consumer_settings
@@ -32,6 +27,7 @@ from connector.stream.source.select_session import SelectSession
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.column_changes import has_same_key
+from verification import verify_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -84,7 +80,7 @@ class Pipeline:
         self._patience_seconds = patience_seconds
         progress = read_progress(settings.kafka, settings.name)
         if progress is None:
-            raise SourceRefused(verification.NO_PROGRESS, pipeline=settings.name)
+            raise SourceRefused(verify_errors.NO_PROGRESS, pipeline=settings.name)
         self.server_uuid = progress.server_uuid
         # Of its sequences, when the pipeline was met.
         self.epoch = progress.epoch
@@ -147,7 +143,7 @@ class Pipeline:
                 return self.ends(database, table)
             if time.monotonic() > deadline:
                 raise SinkUnavailable(
-                    verification.CONNECTOR_LAGS,
+                    verify_errors.CONNECTOR_LAGS,
                     pipeline=self.settings.name,
                     table=f"{database}.{table}",
                     seconds=self._patience_seconds,
@@ -221,7 +217,7 @@ class Pipeline:
         recovered = recover(self.settings.kafka, self.settings.name)
         progress = recovered.progress
         if progress is None:
-            raise SourceRefused(verification.NO_PROGRESS, pipeline=self.settings.name)
+            raise SourceRefused(verify_errors.NO_PROGRESS, pipeline=self.settings.name)
         if progress.server_uuid != self.server_uuid:
             raise self._other_server()
         states = (TableState.decode(value, name) for name, value in recovered.snapshots.items())
@@ -232,7 +228,7 @@ class Pipeline:
 
     def _other_server(self) -> SourceUnavailable:
         return SourceUnavailable(
-            verification.OTHER_SERVER, pipeline=self.settings.name, uuid=self.server_uuid
+            verify_errors.OTHER_SERVER, pipeline=self.settings.name, uuid=self.server_uuid
         )
 
     def _kafka_error(self, error: KafkaError | OSError) -> Exception:

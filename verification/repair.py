@@ -10,11 +10,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from connector.foundation.errors import ConfigError, SinkUnavailable, SourceRefused, verification
+from connector.foundation.errors import ConfigError, SinkUnavailable, SourceRefused
 from connector.stream.snapshot.copy_requests import StateWatch, request_copies
 from connector.stream.snapshot.keyset import KEYS_CHARACTERS_MAX, KEYS_MAX
 from connector.stream.snapshot.table_plan import require_condition
 from connector.stream.source.condition_limits import CHARACTERS_MAX
+from verification import verify_errors
 from verification.key_texts import condition_of_keys, plain_literal
 
 if TYPE_CHECKING:
@@ -76,10 +77,10 @@ def copy_again(settings: Settings, table: str, repair: Repair, patience_seconds:
                 heard = time.monotonic()
                 is_over = not state.under_way
                 if state.phase == "failed":
-                    raise SourceRefused(verification.COPY_FAILED, table=table, said=state.error)
+                    raise SourceRefused(verify_errors.COPY_FAILED, table=table, said=state.error)
             if time.monotonic() - heard > patience_seconds:
                 raise SinkUnavailable(
-                    verification.COPY_LAGS,
+                    verify_errors.COPY_LAGS,
                     pipeline=settings.name,
                     table=table,
                     seconds=patience_seconds,

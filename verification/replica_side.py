@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import pyarrow as pa
 
 from connector.binlog.sql_text import sql_text
-from connector.foundation.errors import MirrorError, SourceRefused, SourceUnavailable, verification
+from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.stream.snapshot.keyset import select_rows
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
 from stream_jobs.delta.log import Log
+from stream_jobs.errors import MirrorError
 from stream_jobs.replica.column_definitions import ColumnList
 from stream_jobs.replica.state_tables import REPLICA, TABLES, ReplicatedTable
 from stream_jobs.replica.table_step import place_at_target
@@ -25,6 +26,7 @@ from stream_jobs.replica.target import as_target_error, target_settings
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.mirror_metadata import DOMAIN, MODE_PROPERTY, Progress
+from verification import verify_errors
 from verification.checksums import ReadRate, ServerChecksums
 from verification.digests import places_of, row_digests
 from verification.key_texts import condition_of_keys, select_literal
@@ -140,7 +142,7 @@ class ReplicaSide:
         schema = source.schema
         mode = own.delta.snapshot.configuration.get(MODE_PROPERTY, "current")
         if mode != "current":
-            raise MirrorError(verification.REPLICA_MODE, table=self._name, mode=mode)
+            raise MirrorError(verify_errors.REPLICA_MODE, table=self._name, mode=mode)
         mark = self._server.mark(self._session, self._name)
         self._applied = self._at(mark)
         self._place = place_at_target(own.delta.snapshot, self._server.database)
@@ -153,7 +155,7 @@ class ReplicaSide:
         self.missing_columns = [c["name"] for c in schema.columns if c not in has]
         if not set(self.key) <= set(self.columns):
             raise MirrorError(
-                verification.NOT_AT_REPLICA, table=self._name, why="its key has other columns"
+                verify_errors.NOT_AT_REPLICA, table=self._name, why="its key has other columns"
             )
         self._form = ValueNormalization(self._name, [(c, there[c["name"].lower()]) for c in has])
         self._own_names = {there[name.lower()]["name"]: name for name in self.columns}
@@ -334,15 +336,15 @@ class ReplicaServer:
         mark = ReplicatedTable.read(row)
         if mark is None:
             why = row["left_out"] or _NOT_LOADED
-            raise MirrorError(verification.NOT_AT_REPLICA, table=table, why=why)
+            raise MirrorError(verify_errors.NOT_AT_REPLICA, table=table, why=why)
         return mark
 
     def why_late(self, session: SelectSession, table: str, seconds: float) -> MirrorError:
         """Return the error for a replica that has not applied changes within `seconds`."""
         left_out = self._row(session, table)["left_out"]
         if left_out:
-            return MirrorError(verification.NOT_AT_REPLICA, table=table, why=left_out)
-        return MirrorError(verification.REPLICA_LAGS, table=table, seconds=seconds)
+            return MirrorError(verify_errors.NOT_AT_REPLICA, table=table, why=left_out)
+        return MirrorError(verify_errors.REPLICA_LAGS, table=table, seconds=seconds)
 
     def _row(self, session: SelectSession, table: str) -> dict[str, str | None]:
         sql = (
@@ -359,5 +361,5 @@ class ReplicaServer:
             rows = []
         if not rows:
             facts = {"name": self._replica, "path": self._mirror}
-            raise MirrorError(verification.NO_REPLICA, server=self.name, **facts)
+            raise MirrorError(verify_errors.NO_REPLICA, server=self.name, **facts)
         return rows[0]

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from connector.foundation.errors import MirrorError
 from stream_jobs.apply.row_hashes import Keys
 from stream_jobs.delta import deletion_vectors
+from stream_jobs.errors import MirrorError
 from verification.digests import digest_pairs, row_digests
 from verification.report import CutSummary, RowOrigin
 

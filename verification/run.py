@@ -9,15 +9,17 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from connector.binlog.table_filter import TableFilter
-from connector.foundation.errors import ConfigError, ConnectorError, MirrorError, verification
+from connector.foundation.errors import ConfigError, ConnectorError
 from connector.stream.snapshot.copy_requests import matching_tables, names_ignore_case
 from connector.stream.snapshot.table_plan import followed_tables
 from stream_jobs.apply.modes.history import History
 from stream_jobs.apply.modes.journal import Journal
 from stream_jobs.cuts.cut import CutStore
 from stream_jobs.delta.storages import storage_of
+from stream_jobs.errors import MirrorError
 from stream_jobs.settings import load_settings
 from stream_jobs.tables.table_options import TableOptionsResolver
+from verification import verify_errors
 from verification.commit_times import CommitTimeCache
 from verification.cut_changes import ChangedKeys, parse_cut
 from verification.intervals import Intervals
@@ -100,7 +102,7 @@ def job_settings(settings: Settings, job: Path) -> JobSettings:
     mirror = load_settings(job)
     if mirror.kafka.topic_prefix != settings.kafka.topic_prefix:
         raise ConfigError(
-            verification.OTHER_TOPICS,
+            verify_errors.OTHER_TOPICS,
             path=job,
             mirror=mirror.kafka.topic_prefix,
             connector=settings.kafka.topic_prefix,
@@ -193,7 +195,7 @@ class Run:
                 return
             counted = counted_mirror(own)
             if counted is None and not source.has_order:
-                raise MirrorError(verification.NO_ORDER, table=result.name)
+                raise MirrorError(verify_errors.NO_ORDER, table=result.name)
 
             def show(done: int, total: int) -> None:
                 self._show(result.name, done, total)
@@ -271,7 +273,7 @@ class Run:
         """Raise MirrorError if a table without a mirror has rows: they make the mirror."""
         name, base = source.schema.name, self._job.mirror.path
         if self._pipeline.session.query(f"SELECT 1 FROM {source.quoted_name} LIMIT 1"):  # noqa: S608 - a quoted name
-            raise MirrorError(verification.NO_MIRROR, table=name, path=base)
+            raise MirrorError(verify_errors.NO_MIRROR, table=name, path=base)
 
 
 def _compared_of(schema: TableSchema, mirror: Side) -> list[str]:
@@ -281,12 +283,12 @@ def _compared_of(schema: TableSchema, mirror: Side) -> list[str]:
 
 _HAVE_TIMES = (History.name, Journal.name)
 _LEFT_OUT = (
-    verification.SKIPPED,
-    verification.MODE,
-    verification.HIDDEN_KEY,
-    verification.NO_KEY,
-    verification.NO_MOMENT,
-    verification.NO_RANGES,
-    verification.REPLICA_MODE,
-    verification.REPLICA_TYPE,
+    verify_errors.SKIPPED,
+    verify_errors.MODE,
+    verify_errors.HIDDEN_KEY,
+    verify_errors.NO_KEY,
+    verify_errors.NO_MOMENT,
+    verify_errors.NO_RANGES,
+    verify_errors.REPLICA_MODE,
+    verify_errors.REPLICA_TYPE,
 )

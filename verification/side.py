@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from connector.foundation.errors import MirrorError
     from stream_jobs.apply.row_hashes import Keys
     from stream_jobs.delta.snapshot import Snapshot
+    from stream_jobs.errors import MirrorError
     from stream_jobs.source.table_schema import TableSchema
     from verification.checksums import Checksums
     from verification.digests import Digest

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.foundation.errors import MirrorError, verification
 from stream_jobs.apply.modes.journal import Journal
 from stream_jobs.apply.modes.row_counts import RowCounts
+from stream_jobs.errors import MirrorError
 from stream_jobs.tables.mirror_metadata import MODE_PROPERTY
 from stream_jobs.tables.mirror_table import MirrorTable, mirror_path
+from verification import verify_errors
 from verification.journal_side import JournalSide
 from verification.mirror_side import MirrorSide
 from verification.pipeline import TableHistory
@@ -52,7 +53,7 @@ class SideFactory:
         """
         schema = source.schema
         if schema.chosen.is_skipped:
-            raise MirrorError(verification.SKIPPED, table=schema.name)
+            raise MirrorError(verify_errors.SKIPPED, table=schema.name)
         schema.refuse_unfit()
         base = self._job.mirror.path
         path = mirror_path(self._storage, *schema.place)
@@ -60,7 +61,7 @@ class SideFactory:
         if own is None:
             chosen = self._choices.of(schema.database, schema.table)
             if not schema.key and chosen.mode != RowCounts.name:
-                raise MirrorError(verification.NO_KEY, table=schema.name)
+                raise MirrorError(verify_errors.NO_KEY, table=schema.name)
             return None
         mode = own.delta.snapshot.configuration.get(MODE_PROPERTY)
         if self._server is None and schema.key and mode == Journal.name:
@@ -71,7 +72,7 @@ class SideFactory:
             return mirror
         if source.clear_keys.names:
             columns = source.clear_keys.names
-            raise MirrorError(verification.HIDDEN_KEY, table=schema.name, columns=columns)
+            raise MirrorError(verify_errors.HIDDEN_KEY, table=schema.name, columns=columns)
         return ReplicaSide(self._server, own, mirror, source, self._settings.snapshot)
 
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from connector.foundation.errors import MirrorError, verification
 from connector.stream.snapshot.reader_jobs import (
     ChunkJob,
     ChunkRead,
@@ -27,9 +26,11 @@ from connector.stream.snapshot.table_reader import Pause, TableReader
 from connector.stream.snapshot.table_state import KeyRange
 from stream_jobs.apply.column_values import stored_columns
 from stream_jobs.apply.row_images import read_images
-from stream_jobs.apply.table_errors import InvalidRecordError
+from stream_jobs.apply.table_failures import InvalidRecordError
+from stream_jobs.errors import MirrorError
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import TableSchema
+from verification import verify_errors
 from verification.key_ranges import KeyNumber
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class TypedRows:
             stored = stored_image(values, image, columns, self._schema.schema_id, self._zero_dates)
         except InvalidRecordError as error:
             raise MirrorError(
-                verification.UNFIT_ROW, table=self._schema.name, why=error.why
+                verify_errors.UNFIT_ROW, table=self._schema.name, why=error.why
             ) from error
         return pa.Table.from_arrays(stored, names=[column["name"] for column in columns])
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from connector.foundation.errors import MirrorError, verification
+from stream_jobs.errors import MirrorError
+from verification import verify_errors
 from verification.candidate_check import CandidateCheck
 from verification.checksums import ReadRate, ServerChecksums
 from verification.digests import RowIndex, digest_pairs, row_digests
@@ -122,7 +123,7 @@ def unequal_ranges(
     """
     key = source.key_number
     if key is None and sample is not None:
-        raise MirrorError(verification.NO_RANGES, table=result.name)
+        raise MirrorError(verify_errors.NO_RANGES, table=result.name)
     text = None
     if key is not None and mirror.writes_texts_of(source.schema):
         text = RowText.of(pipeline.session, source.schema, mirror.columns)

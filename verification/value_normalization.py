@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from connector.foundation.contract import INTEGER_TYPES
-from connector.foundation.errors import MirrorError, verification
+from stream_jobs.errors import MirrorError
 from stream_jobs.source.column_types import DECIMAL_PRECISION_MAX, ColumnType, mask_of, type_text
+from verification import verify_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -46,7 +47,7 @@ class ValueNormalization:
             if kind is None:
                 facts = {"ours": type_text(ours), "theirs": type_text(theirs)}
                 raise MirrorError(
-                    verification.REPLICA_TYPE, table=table, column=ours["name"], **facts
+                    verify_errors.REPLICA_TYPE, table=table, column=ours["name"], **facts
                 )
             self._kinds[ours["name"]] = kind
             if ours["type"] == "json":

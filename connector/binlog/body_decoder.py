@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from librt.strings import read_i64_le
 
+from connector.binlog import log_errors
 from connector.binlog.event import Event, EventBodies, TransactionPayloadEvent
 from connector.binlog.events.body_types import BODIES
 from connector.binlog.events.compression import TransactionPayload
@@ -53,7 +54,7 @@ from connector.binlog.payload_reader import (
     has_bytes_at,
 )
 from connector.binlog.rows_decoder import RowsDecoder, is_rows
-from connector.foundation.errors import DecodeError, log, log_events, log_payloads
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -118,7 +119,7 @@ class PayloadDecoder:
 
 def _require_allowed_inside(type_code: int) -> None:
     if type_code in _NEVER_INSIDE:
-        raise DecodeError(log_payloads.NEVER_INSIDE)
+        raise DecodeError(log_errors.NEVER_INSIDE)
 
 
 _FLAGS_LENGTH: Final = 1
@@ -371,7 +372,7 @@ class BodyDecoder(EventBodies):
         if header.ignorable:
             self._ignored_events[type_code] += 1
             return IgnorableEvent.decode(body)
-        raise DecodeError(log_events.TYPE_UNKNOWN, first=body.data[:_SHOWN_BYTES].hex(" "))
+        raise DecodeError(log_errors.TYPE_UNKNOWN, first=body.data[:_SHOWN_BYTES].hex(" "))
 
     def _decode_fragment(self, event: Event, body: PayloadReader) -> PartialRowDataEvent:
         fragment = PartialRowDataEvent.decode(body)
@@ -398,4 +399,4 @@ class BodyDecoder(EventBodies):
 
 def _require_end(body: PayloadReader) -> None:
     if body.remaining:
-        raise DecodeError(log.LEFT_OVER, count=body.remaining, field="the last field")
+        raise DecodeError(log_errors.LEFT_OVER, count=body.remaining, field="the last field")

@@ -18,7 +18,8 @@ import codecs
 import re
 from typing import TYPE_CHECKING
 
-from connector.foundation.errors import DecodeError, log_values
+from connector.binlog import value_errors
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -319,7 +320,7 @@ def _not_of(charset: str, data: bytes, start: int) -> DecodeError:
     match = None if well_formed is None else well_formed.match(data)
     if match is not None and match.end() < len(data):
         start = match.end()
-    return DecodeError(log_values.NOT_OF_CHARSET, offset=start, charset=charset)
+    return DecodeError(value_errors.NOT_OF_CHARSET, offset=start, charset=charset)
 
 
 def _converter(charset: str, errors: str) -> Callable[[bytes], str]:

@@ -19,7 +19,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.foundation.errors import DecodeError, log_values
+from connector.binlog import value_errors
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +52,7 @@ def character_decoder(charset: str, *, exact: bool = False) -> Callable[[bytes],
             return data.decode(codec)
         except UnicodeDecodeError as error:
             raise DecodeError(
-                log_values.NOT_OF_CHARSET, offset=error.start, charset=charset
+                value_errors.NOT_OF_CHARSET, offset=error.start, charset=charset
             ) from None
 
     return decode

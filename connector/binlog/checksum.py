@@ -27,6 +27,7 @@ from isal import isal_zlib
 from librt.strings import read_i32_le
 from mypy_extensions import i64
 
+from connector.binlog import log_errors
 from connector.binlog.header import (
     FORMAT_DESCRIPTION,
     HEADER_LENGTH,
@@ -34,7 +35,7 @@ from connector.binlog.header import (
     SIZE_OFFSET,
     TYPE_OFFSET,
 )
-from connector.foundation.errors import DecodeError, log_files
+from connector.foundation.errors import DecodeError
 
 CHECKSUM_LENGTH: Final = 4
 
@@ -84,7 +85,7 @@ def require_intact(data: bytes) -> None:
 def require_checksum(computed: int, stored: int) -> None:
     """Raise DecodeError unless both checksums are equal."""
     if computed != stored:
-        raise DecodeError(log_files.CHECKSUM_DIFFERS, computed=computed, stored=stored)
+        raise DecodeError(log_errors.CHECKSUM_DIFFERS, computed=computed, stored=stored)
 
 
 # Longer events are verified one by one, which costs little for each of their bytes. So an event

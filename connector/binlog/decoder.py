@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, final
 
+from connector.binlog import log_errors
 from connector.binlog.body_decoder import BodyDecoder
 from connector.binlog.checksum import (
     CHECKSUM_LENGTH,
@@ -53,8 +54,9 @@ from connector.binlog.header import (
     PositionCounter,
     event_name,
 )
+from connector.binlog.log_errors import EventError, LogRefused
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError, EventError, LogRefused, log_events, log_files
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -159,7 +161,7 @@ class EventDecoder:
         counter = self._counter
         if self._encrypted is not None:
             raise LogRefused(
-                log_files.ENCRYPTED_FROM_HERE,
+                log_errors.ENCRYPTED_FROM_HERE,
                 counter.file or UNNAMED_LOG,
                 version=self._encrypted.key_version,
             )
@@ -236,7 +238,7 @@ class EventDecoder:
     def _verified(self, header: EventHeader, data: bytes, *, intact: bool) -> bool:
         """Return whether the event has a checksum, which is verified."""
         if header.event_size != len(data):
-            raise DecodeError(log_files.SIZE_DIFFERS, size=header.event_size, found=len(data))
+            raise DecodeError(log_errors.SIZE_DIFFERS, size=header.event_size, found=len(data))
         is_format = header.type_code == FORMAT_DESCRIPTION
         if is_format and self._is_description(header):
             self._use_format(self._decode_format(data))
@@ -249,7 +251,7 @@ class EventDecoder:
         if not self._has_checksums:
             return False
         if len(data) < HEADER_LENGTH + CHECKSUM_LENGTH:
-            raise DecodeError(log_files.NO_ROOM_FOR_CHECKSUM, size=len(data))
+            raise DecodeError(log_errors.NO_ROOM_FOR_CHECKSUM, size=len(data))
         if self._verify_checksum and not intact and not is_format:
             require_intact(data)
         return True
@@ -309,7 +311,7 @@ def _position_said_by(event: Event, file: str, position: int) -> PositionCounter
     Raises EventError for a position that no log can have.
     """
     if position > POSITION_MAX:
-        why = DecodeError(log_files.POSITION_TOO_LARGE, file=file, position=position)
+        why = DecodeError(log_errors.POSITION_TOO_LARGE, file=file, position=position)
         raise event.error(why)
     return PositionCounter(file, position)
 
@@ -322,5 +324,5 @@ def _has_position(type_code: i64) -> bool:
 def _has_checksum_before_format(header: EventHeader, data: bytes) -> bool:
     """Return whether a ROTATE_EVENT has a checksum; only some servers send one."""
     if header.type_code != ROTATE:
-        raise DecodeError(log_events.NO_FORMAT)
+        raise DecodeError(log_errors.NO_FORMAT)
     return computed_checksum(data) == stored_checksum(data)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol, final
 
 from mypy_extensions import i64, mypyc_attr
 
+from connector.binlog import log_errors
 from connector.binlog.checksum import stored_checksum
 from connector.binlog.events.body_types import PlainBody
 from connector.binlog.events.query import NO_BEGIN, QueryEvent, thread_id_of
@@ -21,8 +22,9 @@ from connector.binlog.header import (
     server_id_at,
     timestamp_at,
 )
+from connector.binlog.log_errors import EventError
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError, EventError, log_payloads
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -101,12 +103,12 @@ class TransactionPayloadEvent:
         except DecodeError as error:
             raise self._unreadable(number, error) from error
         except zstandard.ZstdError as error:
-            damage = DecodeError(log_payloads.NOT_UNPACKED, why=error)
+            damage = DecodeError(log_errors.NOT_UNPACKED, why=error)
             raise self._unreadable(number, damage) from error
 
     def _unreadable(self, number: int, error: DecodeError) -> EventError:
         """Return the EventError for `error`, after `number` of the events inside."""
-        why = DecodeError(log_payloads.AFTER_INSIDE, number=number, why=error)
+        why = DecodeError(log_errors.AFTER_INSIDE, number=number, why=error)
         return EventError(self.file, self.position, EventType.TRANSACTION_PAYLOAD_EVENT.name, why)
 
 

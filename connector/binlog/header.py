@@ -44,8 +44,9 @@ from typing import Final, final
 from librt.strings import read_i16_le, read_i32_le
 from mypy_extensions import i64, mypyc_attr
 
+from connector.binlog import log_errors
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import UnsupportedChange, table_rows
+from connector.foundation.errors import UnsupportedChange
 
 # The most frequent events of a log, and those that say where the log is: plain numbers, because
 # the type of every event is compared with them.
@@ -355,7 +356,7 @@ def file_number(file: str) -> int:
     """
     match = _FILE_NUMBER.search(file)
     if match is None:
-        raise UnsupportedChange(table_rows.FILE_NUMBER, file=file)
+        raise UnsupportedChange(log_errors.FILE_NUMBER, file=file)
     return int(match[1])
 
 

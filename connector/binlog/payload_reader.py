@@ -12,7 +12,9 @@ from typing import Final, final
 from librt.strings import read_i16_le, read_i32_le, read_i64_le
 from mypy_extensions import i64, mypyc_attr
 
-from connector.foundation.errors import DecodeError, TruncatedPayload, log
+from connector.binlog import log_errors
+from connector.binlog.log_errors import TruncatedPayload
+from connector.foundation.errors import DecodeError
 
 # The first byte of a length-encoded integer, if it is not the value itself.
 LENENC_NULL: Final = 0xFB
@@ -151,7 +153,7 @@ class PayloadReader:
             length = 8
         else:
             self.offset = start
-            raise DecodeError(log.LENGTH_UNKNOWN, first=first, offset=start)
+            raise DecodeError(log_errors.LENGTH_UNKNOWN, first=first, offset=start)
         try:
             return self.read_uint(length)
         except TruncatedPayload:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
+from connector.binlog import log_errors
 from connector.binlog.checksum import (
     CHECKSUM_LENGTH,
     ChecksumAlgorithm,
@@ -44,7 +45,7 @@ from connector.binlog.header import (
     event_name,
 )
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError, log_payloads, log_rows
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -79,7 +80,7 @@ def old_temporal_error(rows: RowsEvent) -> DecodeError | None:
         return None
     columns = rows.table_map.columns
     names = [column_label(columns[index], index) for index in plan.old_temporal]
-    return DecodeError(log_rows.OLD_FRACTION, columns=names)
+    return DecodeError(log_errors.OLD_FRACTION, columns=names)
 
 
 def _fit(plan: RowPlan, image: PayloadReader, images: list[list[int]], old: frozenset[int]) -> bool:
@@ -222,7 +223,7 @@ class RowsDecoder:
         header = EventHeader.decode(body)
         if not is_rows(header.type_code) or header.event_size != len(data):
             raise DecodeError(
-                log_payloads.FRAGMENTS_NO_EVENT,
+                log_errors.FRAGMENTS_NO_EVENT,
                 found=len(data),
                 event=event_name(header.type_code),
                 size=header.event_size,
@@ -254,7 +255,7 @@ class RowsDecoder:
         if table_map is None or table_map.table_id != head.table_id:
             table_map = self._more_table_maps.get(head.table_id)
             if table_map is None and head.table_id != DUMMY_TABLE_ID:
-                raise DecodeError(log_rows.NO_TABLE_MAP, table_id=head.table_id)
+                raise DecodeError(log_errors.NO_TABLE_MAP, table_id=head.table_id)
         if head.flags & STMT_END_F:
             self._table_map = None
             if self._more_table_maps:

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Final, final
 
 from mypy_extensions import mypyc_attr
 
-from connector.foundation.errors import ConfigError, pipeline_settings
+from connector.binlog import argument_errors
+from connector.foundation.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -178,7 +179,7 @@ def named_after(table: str) -> list[str]:
 def _split(pattern: str) -> tuple[str, str]:
     database, _, table = pattern.partition(".")
     if not database or not table:
-        raise ConfigError(pipeline_settings.TABLE_PATTERN, pattern=pattern)
+        raise ConfigError(argument_errors.TABLE_PATTERN, pattern=pattern)
     return database, table
 
 

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from connector.cli import examples
+from connector.cli import command_errors, examples
 from connector.cli.arguments import Grouped
 from connector.cli.exit_codes import EXIT_ARGUMENTS
-from connector.foundation.errors import options
 from connector.foundation.errors.message import Message
 from connector.foundation.spelling import nearest
 
@@ -39,10 +38,10 @@ class Commands(TyperGroup):
         if not name.startswith("-") and self.get_command(ctx, name) is None:
             known = self.list_commands(ctx)
             meant = nearest(name, known, _NEAR)
-            message = Message(options.UNKNOWN_COMMAND, {"name": name, "known": known})
+            message = Message(command_errors.UNKNOWN_COMMAND, {"name": name, "known": known})
             if meant is not None:
                 facts = {"name": name, "known": known, "meant": meant}
-                message = Message(options.UNKNOWN_COMMAND_MEANT, facts)
+                message = Message(command_errors.UNKNOWN_COMMAND_MEANT, facts)
             context: Context = ctx
             context.fail(str(message))
         return super().resolve_command(ctx, args)

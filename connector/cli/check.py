@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from connector.binlog.table_filter import TableFilter
+from connector.cli import command_errors
 from connector.foundation.contract.record_formats import key_form
 from connector.foundation.errors import (
     ConfigError,
@@ -28,8 +29,6 @@ from connector.foundation.errors import (
     SourceUnavailable,
     TransientError,
     UnsupportedChange,
-    kafka_records,
-    source_setup,
 )
 from connector.foundation.errors.message import Message
 from connector.foundation.errors.visible import visible
@@ -100,8 +99,8 @@ def _message(table: str, newest: NewestKey, found: str | None, wanted: str) -> M
         "wanted": wanted,
     }
     if found is None:
-        return Message(kafka_records.OTHER_KEY, facts)
-    return Message(kafka_records.KEY_FORM, facts | {"found": found})
+        return Message(command_errors.OTHER_KEY, facts)
+    return Message(command_errors.KEY_FORM, facts | {"found": found})
 
 
 _SHOWN_MAX: Final = 5
@@ -351,7 +350,7 @@ class TableCount(NamedTuple):
     def finding(self) -> Finding:
         """The finding: a pattern without a match may be a typing error."""
         value = f"{self.pattern}: {self.tables} {'table' if self.tables == 1 else 'tables'}"
-        problem = Message(source_setup.NO_TABLE, {"value": value, "pattern": self.pattern})
+        problem = Message(command_errors.NO_TABLE, {"value": value, "pattern": self.pattern})
         is_good, severity = self.tables > 0, Severity.WARNING
         return Finding("source.tables", value, "a table", is_good, problem, severity)
 
@@ -376,7 +375,7 @@ def table_counts(
 def _not_compared() -> Finding:
     """Return the finding for an account that sees no table that a pattern might match."""
     value = "not compared: the account sees no table"
-    problem = Message(source_setup.NO_TABLE_SEEN, {"value": value})
+    problem = Message(command_errors.NO_TABLE_SEEN, {"value": value})
     return Finding("source.tables", value, "a table", False, problem, Severity.WARNING)
 
 

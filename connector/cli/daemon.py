@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from connector.cli import freeze_objects
+from connector.cli import command_errors, freeze_objects
 from connector.cli.exit_codes import errors, fail, log_failure, tell, warn
 from connector.foundation.errors import (
     ConfigError,
@@ -19,7 +19,6 @@ from connector.foundation.errors import (
     DefiniteError,
     TransientError,
     fields,
-    pipeline_commands,
 )
 from connector.foundation.errors.visible import visible
 from connector.foundation.operating_system import StoppedHard
@@ -208,4 +207,4 @@ def exit_code_of(
     except ConnectorError as error:
         fail(error, EXIT_DEFINITE)
     except StoppedHard:
-        fail(DefiniteError(pipeline_commands.STOPPED_HARD), EXIT_STOPPED_HARD)
+        fail(DefiniteError(command_errors.STOPPED_HARD), EXIT_STOPPED_HARD)

@@ -11,7 +11,8 @@ import typer
 
 from connector.cli.daemon import EXIT_CONFIG
 from connector.cli.exit_codes import fail
-from connector.foundation.errors import ConfigError, local_demo
+from connector.foundation.errors import ConfigError
+from connector.foundation.settings import settings_errors
 
 
 class SourceChoice(StrEnum):
@@ -53,7 +54,7 @@ def demo(
     try:
         from local_stack.demo import DemoOptions, run_demo  # noqa: PLC0415  # an extra
     except ImportError as error:
-        fail(ConfigError(local_demo.EXTRA, said=error), EXIT_CONFIG)
+        fail(ConfigError(settings_errors.DEMO_EXTRA, said=error), EXIT_CONFIG)
     options = DemoOptions(
         source=source.value,
         duration_seconds=duration,

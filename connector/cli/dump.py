@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
+from connector.cli import command_errors
 from connector.cli.arguments import Option, grouped
 from connector.cli.exit_codes import EXIT_CORRUPT, errors
 from connector.cli.log_input import (
@@ -21,7 +22,6 @@ from connector.cli.log_input import (
     standard_output,
 )
 from connector.foundation.errors import ConfigError
-from connector.foundation.errors import options as wrong
 from connector.logs.dump import Format
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def dump(
     with exit_codes():
         _refuse_formats(writing, events, changes)
         grows = server.source is not None or reading.stop_never
-        refuse_contradictions([(wrong.NOT_RECOVERED, reading.recover and grows)])
+        refuse_contradictions([(command_errors.NOT_RECOVERED, reading.recover and grows)])
         selection = changes.selection(events.types)
         options = DumpOptions(
             format=writing.output_format,
@@ -184,9 +184,9 @@ def _refuse_formats(writing: WritingOptions, events: EventOptions, changes: Chan
     some = bool(events.types or changes.server_ids)
     refuse_contradictions(
         (
-            (wrong.HEXDUMP, writing.hexdump and chosen is not Format.TEXT),
-            (wrong.APPLY_DIFFS, writing.apply_diffs and chosen is not Format.JSON),
-            (wrong.NOT_FOR_ENVELOPE, some and chosen is Format.ENVELOPE),
+            (command_errors.HEXDUMP, writing.hexdump and chosen is not Format.TEXT),
+            (command_errors.APPLY_DIFFS, writing.apply_diffs and chosen is not Format.JSON),
+            (command_errors.NOT_FOR_ENVELOPE, some and chosen is Format.ENVELOPE),
         )
     )
 
@@ -240,14 +240,14 @@ def _refuse_a_log(output: Path, paths: Sequence[str]) -> None:
     """Refuse to overwrite a log file that is to be read."""
     for path in map(Path, paths):
         if output.exists() and path.exists() and output.samefile(path):
-            raise ConfigError(wrong.OUTPUT_IS_A_LOG, path=output)
+            raise ConfigError(command_errors.OUTPUT_IS_A_LOG, path=output)
 
 
 def _create(path: Path) -> BinaryIO:
     try:
         return path.open("wb")
     except OSError as error:
-        raise ConfigError(wrong.OUTPUT, path=path, why=error.strerror) from error
+        raise ConfigError(command_errors.OUTPUT, path=path, why=error.strerror) from error
 
 
 def _report(gap: Gap) -> None:

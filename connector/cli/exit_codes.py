@@ -9,11 +9,10 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, NoReturn
 
+from connector.binlog.log_errors import LogRefused, LogTruncated
 from connector.foundation.errors import (
     ConfigError,
     ConnectorError,
-    LogRefused,
-    LogTruncated,
     SourceRefused,
     TransientError,
     fields,

@@ -16,12 +16,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from connector.cli import command_errors
 from connector.cli.daemon import exit_code_of
-from connector.foundation.errors import ConfigError, commands
+from connector.foundation.errors import ConfigError
 from connector.foundation.errors.catalogue import GROUPS, codes
 from connector.foundation.errors.code import End, Scope
 from connector.foundation.errors.message import Message
-from connector.replication.server.server_errors import codes_of_words
+from connector.replication.server.server_error_numbers import codes_of_words
 
 if TYPE_CHECKING:
     from connector.foundation.errors.code import ErrorCode
@@ -131,11 +132,11 @@ def _found(given: str) -> list[ErrorCode]:
         return [known[wanted]]
     if _CODE.fullmatch(wanted):
         if similar := get_close_matches(wanted, known, n=3):
-            raise ConfigError(commands.SIMILAR_CODE, code=given, similar=similar)
-        raise ConfigError(commands.UNKNOWN_CODE, code=given)
+            raise ConfigError(command_errors.SIMILAR_CODE, code=given, similar=similar)
+        raise ConfigError(command_errors.UNKNOWN_CODE, code=given)
     if found := codes_with(given):
         return found
-    raise ConfigError(commands.UNKNOWN_CODE, code=given)
+    raise ConfigError(command_errors.UNKNOWN_CODE, code=given)
 
 
 def _show_some(console: Console, found: list[ErrorCode]) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
+from connector.binlog.log_errors import LogTruncated
+from connector.cli import command_errors
 from connector.cli.arguments import Option, grouped
 from connector.cli.log_input import (
     ChangeOptions,
@@ -17,8 +19,7 @@ from connector.cli.log_input import (
     shown_progress,
     standard_output,
 )
-from connector.foundation.errors import ConfigError, LogTruncated
-from connector.foundation.errors import options as wrong
+from connector.foundation.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -73,7 +74,7 @@ def flashback(
 def _omitted(names: Sequence[str]) -> frozenset[str]:
     for name in names:
         if len(name.split(".")) != _NAME_PARTS:
-            raise ConfigError(wrong.OMIT_COLUMN, name=name)
+            raise ConfigError(command_errors.OMIT_COLUMN, name=name)
     return frozenset(names)
 
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, BinaryIO, NamedTuple, cast
 
+from connector.cli import command_errors
 from connector.cli.arguments import Argument, Option
 from connector.cli.exit_codes import (
     EXIT_ARGUMENTS,
@@ -20,8 +21,7 @@ from connector.cli.exit_codes import (
     exit_code_of,
     fail,
 )
-from connector.foundation.errors import ConfigError, ConnectorError, DecodeError, options
-from connector.foundation.errors import options as wrong
+from connector.foundation.errors import ConfigError, ConnectorError, DecodeError
 from connector.foundation.errors.message import Message
 from connector.foundation.errors.visible import visible_bytes
 
@@ -51,9 +51,9 @@ def opened_logs(
     begun = options.start_position is not None
     refuse_contradictions(
         (
-            (wrong.ONLY_WITH_SOURCE, of_files and (later or given)),
-            (wrong.NEEDS_A_LOG, not of_files and of_all and (later or begun)),
-            (wrong.NO_LOG, of_files and of_all),
+            (command_errors.ONLY_WITH_SOURCE, of_files and (later or given)),
+            (command_errors.NEEDS_A_LOG, not of_files and of_all and (later or begun)),
+            (command_errors.NO_LOG, of_files and of_all),
         )
     )
     if server.source is None:
@@ -85,7 +85,7 @@ def _password(url: str, variable: str | None) -> str | None:
     if variable is not None:
         password = os.environ.get(variable)
         if password is None:
-            raise ConfigError(wrong.NO_VARIABLE, variable=variable)
+            raise ConfigError(command_errors.NO_VARIABLE, variable=variable)
         return password
     account, at, _ = url.partition("://")[2].rpartition("@")
     if at and ":" not in account and sys.stdin.isatty():
@@ -137,7 +137,7 @@ def exit_codes() -> Iterator[None]:
     except OSError as error:
         # Reading raises only our errors, so this error is one of writing.
         _forget_output()
-        fail(ConfigError(wrong.NOT_WRITTEN, why=error.strerror), EXIT_ARGUMENTS)
+        fail(ConfigError(command_errors.NOT_WRITTEN, why=error.strerror), EXIT_ARGUMENTS)
 
 
 def _forget_output() -> None:
@@ -154,7 +154,7 @@ def _time(text: str) -> datetime:
     except ValueError as error:
         import typer  # noqa: PLC0415  # which reads times
 
-        raise typer.BadParameter(str(Message(options.TIME, {"text": text}))) from error
+        raise typer.BadParameter(str(Message(command_errors.TIME, {"text": text}))) from error
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
@@ -323,8 +323,8 @@ def _gtids(option: str, text: str | None) -> GtidSet | MariadbGtidSet | None:
         return kind.parse(text)
     except DecodeError as error:
         if ":" in text:
-            raise ConfigError(options.GTIDS, option=option, why=error) from error
-        raise ConfigError(options.NO_GTIDS, option=option, text=text) from error
+            raise ConfigError(command_errors.GTIDS, option=option, why=error) from error
+        raise ConfigError(command_errors.NO_GTIDS, option=option, text=text) from error
 
 
 def _table_filter(databases: Sequence[str], tables: Sequence[str]) -> TableFilter | None:
@@ -336,6 +336,6 @@ def _table_filter(databases: Sequence[str], tables: Sequence[str]) -> TableFilte
         database, dot, table = pattern.partition(".")
         if not (database and dot and table):
             if dot:
-                raise ConfigError(options.TABLE, pattern=pattern)
-            raise ConfigError(options.TABLE_MEANT, pattern=pattern, meant=f"{pattern}.*")
+                raise ConfigError(command_errors.TABLE, pattern=pattern)
+            raise ConfigError(command_errors.TABLE_MEANT, pattern=pattern, meant=f"{pattern}.*")
     return TableFilter([*(f"{database}.*" for database in databases), *tables])

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from connector.cli import examples
+from connector.cli import command_errors, examples
 from connector.cli.application import Commands
 from connector.cli.daemon import (
     EXIT_DEFINITE,
@@ -21,7 +21,6 @@ from connector.cli.daemon import (
     loaded,
 )
 from connector.foundation.errors import ConfigError, DefiniteError, TransientError
-from connector.foundation.errors import pipeline_commands as requests
 from connector.foundation.errors.visible import visible, visible_json
 
 if TYPE_CHECKING:
@@ -139,7 +138,7 @@ def show(
             if shown == limit:
                 break
         if not shown and database is None:
-            raise ConfigError(requests.NOT_IN_QUARANTINE, what=what, pipeline=settings.name)
+            raise ConfigError(command_errors.NOT_IN_QUARANTINE, what=what, pipeline=settings.name)
 
     exit_code_of(report)
 
@@ -196,7 +195,7 @@ def _wait(settings: Settings, wanted: list[Fence], request: str) -> None:
             if not left or (answered and not running):
                 break
             if not taken_up and time.monotonic() - asked > _TAKEN_UP_SECONDS:
-                raise TransientError(requests.NOT_TAKEN_UP, pipeline=settings.name)
+                raise TransientError(command_errors.NOT_TAKEN_UP, pipeline=settings.name)
             if running:
                 status.update(f"{escape(name)}: {sum(fence.rows for fence in running)} to write")
             time.sleep(_LOOK_SECONDS)
@@ -224,7 +223,7 @@ def _require_copy(settings: Settings, config: Path, name: str) -> None:
     from connector.stream.snapshot.copy_requests import copy_has_failed  # noqa: PLC0415  # keeps --help fast
 
     if copy_has_failed(settings.kafka, settings.name, name):
-        raise DefiniteError(requests.COPY_HAS_FAILED, table=name, config=config)
+        raise DefiniteError(command_errors.COPY_HAS_FAILED, table=name, config=config)
 
 
 def _fences(settings: Settings) -> list[Fence]:

@@ -15,6 +15,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from connector.cli import command_errors
 from connector.cli.daemon import (
     EXIT_DEFINITE,
     EXIT_STOPPED_HARD,
@@ -24,7 +25,6 @@ from connector.cli.daemon import (
 )
 from connector.cli.exit_codes import errors
 from connector.foundation.errors import ConfigError, TransientError
-from connector.foundation.errors import pipeline_commands as requests
 from connector.foundation.errors.message import Message
 from connector.foundation.errors.visible import visible
 
@@ -84,7 +84,7 @@ def snapshot(
         settings = loaded(config)
         if dismiss:
             if where:
-                raise ConfigError(requests.DISMISSED_ROWS)
+                raise ConfigError(command_errors.DISMISSED_ROWS)
             _dismiss(settings, tables)
             return
         if where:
@@ -111,7 +111,7 @@ def _dismiss(settings: Settings, patterns: list[str]) -> None:
     while not set(asked).isdisjoint(failed_copies(settings.kafka, settings.name)):
         if time.monotonic() > deadline:
             raise TransientError(
-                requests.COPY_NOT_TAKEN_UP, pipeline=settings.name, seconds=_TAKEN_UP_SECONDS
+                command_errors.COPY_NOT_TAKEN_UP, pipeline=settings.name, seconds=_TAKEN_UP_SECONDS
             )
         time.sleep(_LOOK_SECONDS)
     for database, table in asked:
@@ -149,12 +149,14 @@ def _show(settings: Settings, watch: StateWatch, asked: CopyRequest) -> int:
                 )
             if not states and time.monotonic() > deadline:
                 raise TransientError(
-                    requests.COPY_NOT_TAKEN_UP, pipeline=settings.name, seconds=_TAKEN_UP_SECONDS
+                    command_errors.COPY_NOT_TAKEN_UP,
+                    pipeline=settings.name,
+                    seconds=_TAKEN_UP_SECONDS,
                 )
             if states and time.monotonic() - heard > _SILENT_SECONDS:
                 heard = time.monotonic()
                 facts = {"pipeline": settings.name, "seconds": _SILENT_SECONDS}
-                errors().print(str(Message(requests.COPY_IS_SILENT, facts)), markup=False)
+                errors().print(str(Message(command_errors.COPY_IS_SILENT, facts)), markup=False)
     for state in states.values():
         _tell_end(state, console)
     return EXIT_DEFINITE if any(s.phase == "failed" for s in states.values()) else 0

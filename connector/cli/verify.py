@@ -7,9 +7,10 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from connector.cli import command_errors
 from connector.cli.arguments import grouped
 from connector.cli.daemon import EXIT_STOPPED_HARD, ConfigPath, exit_code_of, loaded
-from connector.foundation.errors import ConfigError, verification
+from connector.foundation.errors import ConfigError
 
 
 class Compared(NamedTuple):
@@ -242,15 +243,15 @@ def _require_fitting(
     """Raise ConfigError if options are of something else than what is compared."""
     topics, replica = compared.topics, compared.replica is not None
     if topics + replica + (compared.mirror is not None) != 1:
-        raise ConfigError(verification.WHAT)
+        raise ConfigError(command_errors.WHAT)
     parts = [each is not None for each in (choice.sample, choice.since, choice.state)]
     of_tables = of_tables or outcome.repair or outcome.no_values or any(parts)
     if (topics and of_tables) or (replica and choice.since is not None):
-        raise ConfigError(verification.NEEDS_MIRROR)
+        raise ConfigError(command_errors.NEEDS_MIRROR)
     not_forever = outcome.as_json or outcome.no_values or any(parts)
     if outcome.forever and (topics or not_forever):
-        raise ConfigError(verification.FOREVER)
+        raise ConfigError(command_errors.FOREVER)
     if (compared.first or compared.until) and not topics:
-        raise ConfigError(verification.NEEDS_TOPICS)
+        raise ConfigError(command_errors.NEEDS_TOPICS)
     if parts.count(True) > 1:
-        raise ConfigError(verification.ONE_PART)
+        raise ConfigError(command_errors.ONE_PART)

@@ -15,8 +15,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from connector.cli.daemon import loaded
 from connector.cli.daemon_log import configure_logging
 from connector.cli.exit_codes import errors
-from connector.foundation.errors import ConfigError, verification
+from connector.foundation.errors import ConfigError
 from connector.foundation.errors.visible import visible
+from connector.foundation.settings import settings_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -58,7 +59,7 @@ def verify_mirror(
         from verification.run import verify  # noqa: PLC0415  # an extra
         from verification.table_check import Limits  # noqa: PLC0415  # an extra
     except ImportError as error:
-        raise ConfigError(verification.EXTRA, said=error) from error
+        raise ConfigError(settings_errors.VERIFY_EXTRA, said=error) from error
     if seed is None:
         seed = secrets.randbelow(_SEEDS)
     part = None if sample is None else Sample(sample, seed)
@@ -142,7 +143,7 @@ def verify_forever(
         )
         from verification.table_check import Limits  # noqa: PLC0415  # an extra
     except ImportError as error:
-        raise ConfigError(verification.EXTRA, said=error) from error
+        raise ConfigError(settings_errors.VERIFY_EXTRA, said=error) from error
     settings = loaded(config)
     configure_logging(settings.log, command="verify", pipeline=settings.name)
     own = settings.verify

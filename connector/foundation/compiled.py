@@ -68,6 +68,7 @@ COMPILED: Final = (
 )
 NOT_COMPILED: Final = (
     "**/__init__.py",
+    "**/*_errors.py",
     # Made once for a log.
     "binlog/files/byte_source.py",
     "binlog/files/binlog_reader.py",
@@ -154,7 +155,7 @@ def _source_names(folders: dict[str, set[str]]) -> list[str]:
 
 
 def _matching(patterns: Iterable[str], folders: dict[str, set[str]]) -> set[str]:
-    """Return the files of patterns; `**` means folders at any depth, and `*.py` each source."""
+    """Return the files of patterns; `**` is a folder at any depth, and `*` starts any name."""
     found: set[str] = set()
     for pattern in patterns:
         place, _, wanted = pattern.rpartition("/")
@@ -165,7 +166,7 @@ def _matching(patterns: Iterable[str], folders: dict[str, set[str]]) -> set[str]
             searched = [folder for folder in folders if f"{folder}/".startswith(above)]
         for folder in searched:
             for name in folders.get(folder, ()):
-                if name == wanted or (wanted == "*.py" and name.endswith(".py")):
+                if name == wanted or (wanted.startswith("*") and name.endswith(wanted[1:])):
                     found.add(f"{folder}/{name}" if folder else name)
     return found
 

@@ -22,7 +22,8 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app
 
-from connector.foundation.errors import ConfigError, pipeline_settings
+from connector.foundation.errors import ConfigError
+from connector.foundation.settings import settings_errors
 from connector.foundation.settings.values import is_loopback
 
 if TYPE_CHECKING:
@@ -309,9 +310,7 @@ def serving(served: Endpoints, listen: str | None) -> Iterator[None]:
             host.strip("[]"), int(port), _App(served, host.strip("[]")), kind, _Handler
         )
     except (OSError, OverflowError) as error:
-        raise ConfigError(
-            pipeline_settings.METRICS_LISTEN, listen=listen, why=str(error)
-        ) from error
+        raise ConfigError(settings_errors.METRICS_LISTEN, listen=listen, why=str(error)) from error
     Thread(target=server.serve_forever, name="metrics", daemon=True).start()
     try:
         yield

@@ -8,17 +8,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
+from connector.binlog import argument_errors
 from connector.binlog.files.byte_source import ByteSource, FileOptions
 from connector.binlog.files.event_frames import EventFrames
 from connector.binlog.files.file_log import FileLog
 from connector.binlog.header import FIRST_POSITION
-from connector.foundation.errors import (
-    ConfigError,
-    DecodeError,
-    EventError,
-    LogTruncated,
-    arguments,
-)
+from connector.binlog.log_errors import EventError, LogTruncated
+from connector.foundation.errors import ConfigError, DecodeError
 from connector.logs.recovery import LogRecovery
 
 if TYPE_CHECKING:
@@ -135,7 +131,11 @@ def file_errors(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        code = arguments.FOLDER if isinstance(error, IsADirectoryError) else arguments.UNREADABLE
+        code = (
+            argument_errors.FOLDER
+            if isinstance(error, IsADirectoryError)
+            else argument_errors.UNREADABLE
+        )
         raise ConfigError(code, path=path, why=error.strerror or error) from error
 
 

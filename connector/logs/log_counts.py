@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, final
 from librt.strings import read_i16_le, read_i32_le, read_i64_le
 from mypy_extensions import i64
 
+from connector.binlog import log_errors
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.gtid import Gtid, gtid_at
 from connector.binlog.gtid.mysql import GNO_END
@@ -32,7 +33,7 @@ from connector.binlog.transactions.transaction_bounds import (
     size_at,
     table_id_at,
 )
-from connector.foundation.errors import DecodeError, log
+from connector.foundation.errors import DecodeError
 from connector.logs.statistics import TransactionCount
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class _Table:
         reader = PayloadReader(body)
         table_map = TableMapEvent.decode(reader)
         if reader.remaining:
-            raise DecodeError(log.LEFT_OVER, count=reader.remaining, field="the last field")
+            raise DecodeError(log_errors.LEFT_OVER, count=reader.remaining, field="the last field")
         self.body = body
         self.table_map = table_map
         self.columns: i64 = len(table_map.columns)

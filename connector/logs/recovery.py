@@ -20,6 +20,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from zlib import crc32
 
+from connector.binlog import log_errors
 from connector.binlog.checksum import (
     CHECKSUM_LENGTH,
     ChecksumAlgorithm,
@@ -40,7 +41,8 @@ from connector.binlog.header import (
     detect_version,
     event_name,
 )
-from connector.foundation.errors import DecodeError, EventError, LogTruncated, log_files
+from connector.binlog.log_errors import EventError, LogTruncated
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +69,7 @@ class Gap(NamedTuple):
     def error(self) -> DecodeError:
         """The error that says which bytes are missing, and why."""
         return DecodeError(
-            log_files.GAP,
+            log_errors.GAP,
             file=self.file,
             start=self.start,
             end=self.end,
@@ -114,7 +116,7 @@ class LogRecovery:
                 following = self._search.first_after(position)
                 if following == self._search.end or position == FIRST_POSITION:
                     raise
-                why = DecodeError(log_files.GAP_TOO_SHORT, size=error.needed)
+                why = DecodeError(log_errors.GAP_TOO_SHORT, size=error.needed)
                 yield Gap(self._file, position, following, why)
                 decoder = self._decoder_after_gap(following)
             except EventError as error:
@@ -122,7 +124,7 @@ class LogRecovery:
                     # Without the format, everything after it would be gaps.
                     raise
                 following = self._after_unreadable(position)
-                why = DecodeError(log_files.GAP_EVENT, event=error.event_name, why=error.reason)
+                why = DecodeError(log_errors.GAP_EVENT, event=error.event_name, why=error.reason)
                 yield Gap(self._file, position, following, why)
                 decoder = self._decoder_after_gap(following)
             else:
@@ -147,7 +149,7 @@ class LogRecovery:
                 self._file,
                 event.position,
                 name,
-                DecodeError(log_files.END_DIFFERS, said=log_pos, found=event.next_position),
+                DecodeError(log_errors.END_DIFFERS, said=log_pos, found=event.next_position),
             )
 
     def _describe(self, event: Event, body: FormatDescriptionEvent) -> None:
@@ -188,7 +190,7 @@ class LogRecovery:
                 self._file,
                 position,
                 event_name(header[TYPE_OFFSET]),
-                DecodeError(log_files.SIZE_BELOW_HEADER, size=size, header=length),
+                DecodeError(log_errors.SIZE_BELOW_HEADER, size=size, header=length),
             )
         left = self._search.end - position
         if size > left:

@@ -26,6 +26,7 @@ from enum import Enum, auto
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
+from connector.binlog import argument_errors
 from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent
 from connector.binlog.events.control import RotateEvent
@@ -53,7 +54,7 @@ from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
 from connector.binlog.header import EventType
 from connector.binlog.statement import StatementKind, classify
 from connector.binlog.transactions.transaction_bounds import rows_event_of
-from connector.foundation.errors import ConfigError, arguments
+from connector.foundation.errors import ConfigError
 from connector.foundation.spelling import nearest
 
 if TYPE_CHECKING:
@@ -207,8 +208,8 @@ def types_of(patterns: Sequence[str]) -> frozenset[int] | None:
         if not matched:
             meant = nearest(pattern.upper(), _type_names())
             if meant is None:
-                raise ConfigError(arguments.NO_EVENT_TYPE, pattern=pattern)
-            raise ConfigError(arguments.OTHER_EVENT_TYPE, pattern=pattern, meant=meant)
+                raise ConfigError(argument_errors.NO_EVENT_TYPE, pattern=pattern)
+            raise ConfigError(argument_errors.OTHER_EVENT_TYPE, pattern=pattern, meant=meant)
         types |= matched
     return frozenset(types)
 

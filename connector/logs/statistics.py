@@ -18,6 +18,7 @@ from connector.binlog.events.format_description import FormatDescriptionEvent, S
 from connector.binlog.events.rows_header import DELETE, INSERT, UPDATE
 from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid
 from connector.binlog.header import PARTIAL_ROW_DATA, TRANSACTION_PAYLOAD, event_name
+from connector.binlog.log_errors import EventError
 from connector.binlog.transactions.transaction_bounds import (
     ROLE_OF_TYPE,
     ROLE_OTHER,
@@ -26,7 +27,6 @@ from connector.binlog.transactions.transaction_bounds import (
     TransactionSpan,
     rows_event_of,
 )
-from connector.foundation.errors import EventError
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

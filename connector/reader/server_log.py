@@ -21,9 +21,10 @@ from connector.binlog.files.binlog_reader import BinlogReader
 from connector.binlog.files.file_sequence import closed_early
 from connector.binlog.header import FIRST_POSITION, BinlogVersion
 from connector.binlog.transactions.transaction_selection import TransactionSelection
-from connector.foundation.errors import ConfigError, ConnectorError, SourceUnavailable, source_url
-from connector.foundation.errors.words import Words
+from connector.foundation.errors import ConfigError, ConnectorError, SourceUnavailable
+from connector.foundation.errors.message import Words
 from connector.foundation.settings.sections import SourceSettings
+from connector.reader import reader_errors
 from connector.replication.dump import open_stream
 from connector.replication.server.addresses import source_settings
 from connector.replication.server.mysql_server import MysqlServer
@@ -186,11 +187,11 @@ def _start_point(server: MysqlServer, start: str) -> StartPoint:
         case ["position", coordinates]:
             file, _, position = coordinates.rpartition(":")
             if not file or not position.isdecimal():
-                raise ConfigError(source_url.START_POSITION, start=start)
+                raise ConfigError(reader_errors.START_POSITION, start=start)
             point = StartPoint(flavour, None, file, int(position))
         case ["latest"] | ["gtid", _]:
             point = resolve_start(server, start)
         case _:
-            raise ConfigError(source_url.START, start=start)
+            raise ConfigError(reader_errors.START, start=start)
     validate_start(server, point)
     return point

@@ -40,8 +40,8 @@ except ModuleNotFoundError as missing:
 from connector.binlog.columns.column import ABSENT, JsonDiffs
 from connector.binlog.table_filter import TableFilter
 from connector.binlog.transactions.transaction import column_names
-from connector.foundation.errors import ConfigError, spark_arguments
-from connector.reader import open_binlog
+from connector.foundation.errors import ConfigError
+from connector.reader import open_binlog, reader_errors
 from connector.stream.envelope.cells.values import value_encoder
 from connector.stream.envelope.schemas.table_schema import schema_column
 
@@ -82,13 +82,11 @@ class MysqlBinlogSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of the files that exist now."""
         if schema.fieldNames() != [column.split()[0] for column in SCHEMA.split(", ")]:
-            raise ConfigError(spark_arguments.OWN_SCHEMA)
+            raise ConfigError(reader_errors.OWN_SCHEMA)
         # The form in which Spark passes a list of paths.
         unknown = sorted(set(self.options) - {"path", "paths", "tables"})
         if unknown:
-            raise ConfigError(
-                spark_arguments.NO_OPTION, option=unknown[0], known=("path", "tables")
-            )
+            raise ConfigError(reader_errors.NO_OPTION, option=unknown[0], known=("path", "tables"))
         tables = self.options.get("tables")
         patterns = [each.strip() for each in tables.split(",")] if tables else None
         if patterns is not None:
@@ -155,10 +153,10 @@ class _Reader(DataSourceReader):
 def _log_files(path: str) -> list[str]:
     """Return the log files of `path`, ordered by name."""
     if not path:
-        raise ConfigError(spark_arguments.NO_PATH)
+        raise ConfigError(reader_errors.NO_PATH)
     path = re.sub("^file:(//)?", "", path)
     if "://" in path:
-        raise ConfigError(spark_arguments.NOT_A_FILE, path=path)
+        raise ConfigError(reader_errors.NOT_A_FILE, path=path)
     if Path(path).is_dir():
         found = [
             str(each)
@@ -168,7 +166,7 @@ def _log_files(path: str) -> list[str]:
     else:
         found = glob.glob(path)  # noqa: PTH207 # Path.glob takes no absolute pattern
     if not found:
-        raise ConfigError(spark_arguments.NO_LOG, path=path)
+        raise ConfigError(reader_errors.NO_LOG, path=path)
     return sorted(found)
 
 

@@ -25,14 +25,10 @@ from typing import TYPE_CHECKING, Self
 from uuid import UUID, uuid5
 
 from connector.binlog.gtid import GtidSet, MariadbGtidSet
-from connector.foundation.errors import (
-    ProtocolError,
-    SourceRefused,
-    SourceUnavailable,
-    source_start,
-    source_stream,
-)
+from connector.binlog.log_errors import ProtocolError
+from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.foundation.operating_system import CLOCK, Clock
+from connector.replication import dump_errors
 from connector.replication.protocol.commands import (
     ComBinlogDump,
     ComBinlogDumpGtid,
@@ -42,7 +38,7 @@ from connector.replication.protocol.commands import (
 from connector.replication.protocol.event_stream import EventStream
 from connector.replication.protocol.responses import EofPacket, ErrPacket, SemiSyncAck, split_header
 from connector.replication.server.mysql_server import MysqlServer, SharedSocket
-from connector.replication.server.server_errors import server_error
+from connector.replication.server.server_error_numbers import server_error
 
 if TYPE_CHECKING:
     from connector.foundation.settings.sections import SourceSettings
@@ -146,7 +142,7 @@ class ReplicationStream:
             event, self.ack_wanted = split_header(data)
         except ProtocolError as error:
             raise ProtocolError(
-                source_stream.BROKEN_RULES, server=self._server_name, why=error
+                dump_errors.BROKEN_RULES, server=self._server_name, why=error
             ) from error
         if self.ack_wanted:
             self.events.restart_numbers()
@@ -184,7 +180,7 @@ class ReplicationStream:
         if not data:
             if self._socket.closed:
                 raise self._closed_here()
-            raise SourceUnavailable(source_stream.SERVER_CLOSED, server=self._server_name)
+            raise SourceUnavailable(dump_errors.SERVER_CLOSED, server=self._server_name)
         self.events.feed(data)
         now = self._monotonic()
         self._has_idled = self._has_idled or now - self._last_heard >= _IDLE_SECONDS
@@ -195,7 +191,7 @@ class ReplicationStream:
         silence_seconds = self._monotonic() - self._last_heard
         if silence_seconds > self._read_timeout_seconds:
             raise SourceUnavailable(
-                source_stream.SILENT,
+                dump_errors.SILENT,
                 server=self._server_name,
                 seconds=silence_seconds,
                 times=HEARTBEATS_PER_READ_TIMEOUT,
@@ -206,14 +202,14 @@ class ReplicationStream:
         if self._socket.closed:
             return self._closed_here()
         why = error.strerror or str(error)
-        return SourceUnavailable(source_stream.BROKE, server=self._server_name, why=why)
+        return SourceUnavailable(dump_errors.BROKE, server=self._server_name, why=why)
 
     def _closed_here(self) -> SourceUnavailable:
-        return SourceUnavailable(source_stream.STREAM_CLOSED_HERE, server=self._server_name)
+        return SourceUnavailable(dump_errors.STREAM_CLOSED_HERE, server=self._server_name)
 
     def _end(self, said: ErrPacket | EofPacket) -> Exception:
         if isinstance(said, EofPacket):
-            return SourceUnavailable(source_stream.DUMP_ENDED, server=self._server_name)
+            return SourceUnavailable(dump_errors.DUMP_ENDED, server=self._server_name)
         return server_error(self._server_name, said.code, said.message)
 
 
@@ -282,7 +278,7 @@ def _introduce(server: MysqlServer, server_id: int, replica_name: str) -> None:
 
 def _ask_for_semi_sync(server: MysqlServer) -> None:
     if "ON" not in {server.variable(name) for name in _SEMI_SYNC_SWITCHES}:
-        raise SourceRefused(source_stream.NO_SEMI_SYNC, server=server.name)
+        raise SourceRefused(dump_errors.NO_SEMI_SYNC, server=server.name)
     server.query("SET @rpl_semi_sync_slave = 1, @rpl_semi_sync_replica = 1")
 
 
@@ -325,7 +321,7 @@ def _dump_command(
         return ComBinlogDump(server_id, "", flags=flags)
     if point.position > ComBinlogDump.POSITION_MAX:
         raise SourceRefused(
-            source_start.ABOVE_4_GIB,
+            dump_errors.ABOVE_4_GIB,
             server=server.name,
             file=point.file,
             position=point.position,

@@ -25,12 +25,8 @@ from connector.binlog.events.mariadb import MariadbGtidEvent, MariadbGtidListEve
 from connector.binlog.events.transaction import AnonymousGtidEvent, GtidEvent, PreviousGtidsEvent
 from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
 from connector.binlog.header import EventType
-from connector.foundation.errors import (
-    SourceRefused,
-    SourceUnavailable,
-    source_start,
-    source_stream,
-)
+from connector.foundation.errors import SourceRefused, SourceUnavailable
+from connector.replication import dump_errors
 from connector.replication.dump import open_stream
 from connector.replication.protocol.commands import FIRST_POSITION
 from connector.replication.server.replication_status import binary_logs
@@ -92,14 +88,14 @@ def find_time(server: MysqlServer, text: str) -> StartPoint:
     (row,) = server.query("SELECT UNIX_TIMESTAMP() AS now")
     now = int(str(row["now"]))
     if time_us >= (now + 1) * _US:
-        raise SourceRefused(source_start.FUTURE, server=server.name, time=text, now=_iso(now))
+        raise SourceRefused(dump_errors.FUTURE, server=server.name, time=text, now=_iso(now))
     files = list(binary_logs(server))
     first = _last_begun_before(server, files, time_us)
     if first is None:
         created = log_head(server, files[0]).created
         if time_us < created * _US:
             raise SourceRefused(
-                source_start.BEFORE_LOGS,
+                dump_errors.BEFORE_LOGS,
                 server=server.name,
                 time=text,
                 file=files[0],
@@ -193,7 +189,7 @@ def file_dump(server: MysqlServer, file: str) -> Iterator[Iterator[Event]]:
                     return
                 else:
                     raise SourceUnavailable(
-                        source_stream.DUMP_HANGS,
+                        dump_errors.DUMP_HANGS,
                         server=server.name,
                         file=file,
                         seconds=settings.read_timeout_seconds,
@@ -208,7 +204,7 @@ def _microseconds(text: str) -> int:
     except ValueError:
         time = None
     if time is None or time.tzinfo is None:
-        raise SourceRefused(source_start.NO_TIME_ZONE, time=text)
+        raise SourceRefused(dump_errors.NO_TIME_ZONE, time=text)
     since = time - datetime(1970, 1, 1, tzinfo=UTC)
     return (since.days * 86_400 + since.seconds) * _US + since.microseconds
 

@@ -14,7 +14,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from connector.binlog.gtid import GtidSet, MariadbGtidSet
-from connector.foundation.errors import DecodeError, SourceRefused, source_start
+from connector.foundation.errors import DecodeError, SourceRefused
+from connector.replication import dump_errors
 from connector.replication.log_search import find_time
 from connector.replication.protocol.commands import FIRST_POSITION
 from connector.replication.server.replication_status import (
@@ -62,7 +63,7 @@ def resolve_start(server: MysqlServer, start: str) -> StartPoint:
             return _at_position(server, file, int(position))
         case ["timestamp", text]:
             return find_time(server, text)
-    raise SourceRefused(source_start.FORM, start=start)
+    raise SourceRefused(dump_errors.FORM, start=start)
 
 
 def _earliest(server: MysqlServer) -> StartPoint:
@@ -82,7 +83,7 @@ def _latest(server: MysqlServer) -> StartPoint:
     time_us = int(str(clock["now"])) * _US
     status = binary_log_status(server)
     if status is None:
-        raise SourceRefused(source_start.LOG_OFF, server=server.name)
+        raise SourceRefused(dump_errors.LOG_OFF, server=server.name)
     file, position = str(status["File"]), int(str(status["Position"]))
     if server.identity.flavour == "mariadb":
         return replace(mariadb_point(server, file, position), time_us=time_us)
@@ -100,10 +101,8 @@ def _after_gtids(server: MysqlServer, text: str) -> StartPoint:
         if server.identity.gtid:
             return StartPoint("mysql", GtidSet.parse(text), "", FIRST_POSITION)
     except DecodeError as error:
-        raise SourceRefused(source_start.GTIDS, why=error) from error
-    raise SourceRefused(
-        source_start.NO_GTIDS, server=server.name, mode=server.variable("gtid_mode")
-    )
+        raise SourceRefused(dump_errors.GTIDS, why=error) from error
+    raise SourceRefused(dump_errors.NO_GTIDS, server=server.name, mode=server.variable("gtid_mode"))
 
 
 def _at_position(server: MysqlServer, file: str, position: int) -> StartPoint:
@@ -116,7 +115,7 @@ def _at_position(server: MysqlServer, file: str, position: int) -> StartPoint:
     event_type = str(events[0]["Event_type"]) if events else ""
     if event_type and not (event_type in _BETWEEN_TRANSACTIONS or event_type.startswith("Gtid")):
         raise SourceRefused(
-            source_start.INSIDE_TRANSACTION,
+            dump_errors.INSIDE_TRANSACTION,
             server=server.name,
             file=file,
             position=position,

@@ -24,13 +24,8 @@ from uuid import UUID
 
 from connector.binlog.gtid import GtidSet, MariadbGtid, MariadbGtidSet
 from connector.binlog.header import file_number
-from connector.foundation.errors import (
-    SourceRefused,
-    SourceUnavailable,
-    source_failover,
-    source_start,
-    stream_positions,
-)
+from connector.foundation.errors import SourceRefused, SourceUnavailable
+from connector.replication import dump_errors, failover_errors
 from connector.replication.log_search import log_head
 from connector.replication.protocol.commands import FIRST_POSITION
 from connector.replication.server.replication_status import (
@@ -88,7 +83,7 @@ def require_position(server: MysqlServer, file: str, position: int) -> int:
     logs = binary_logs(server)
     if file not in logs:
         raise SourceRefused(
-            source_start.NO_FILE,
+            dump_errors.NO_FILE,
             server=server.name,
             file=file,
             first=next(iter(logs)),
@@ -96,7 +91,7 @@ def require_position(server: MysqlServer, file: str, position: int) -> int:
         )
     if position > logs[file]:
         raise SourceRefused(
-            source_start.AFTER_END,
+            dump_errors.AFTER_END,
             server=server.name,
             file=file,
             end=logs[file],
@@ -130,16 +125,16 @@ def _is_position_known(server: MysqlServer, point: StartPoint, logs: dict[str, i
         # before the number means another log_bin.
         same_name = file.rpartition(".")[0] == newest.rpartition(".")[0]
         if same_name and file_number(file) > file_number(newest):
-            raise _reset(server, point, source_failover.RESET_NEWEST_FILE, newest=newest)
+            raise _reset(server, point, failover_errors.RESET_NEWEST_FILE, newest=newest)
         return False
     if point.position > logs[file]:
-        raise _reset(server, point, source_failover.RESET_FILE_END, end=logs[file])
+        raise _reset(server, point, failover_errors.RESET_FILE_END, end=logs[file])
     head = log_head(server, file)
     if head.created != point.file_created:
         raise _reset(
             server,
             point,
-            source_failover.RESET_FILE_TIME,
+            failover_errors.RESET_FILE_TIME,
             begun=_iso(head.created),
             before=_iso(point.file_created),
         )
@@ -164,7 +159,7 @@ def _validate_gtids(server: MysqlServer, gtids: GtidSet, *, same_files: bool) ->
     purged = GtidSet.parse(server.global_value("gtid_purged") or "")
     if missing := purged - gtids:
         raise SourceRefused(
-            source_failover.PURGED, server=server.name, gtids=shortened_gtids(missing)
+            failover_errors.PURGED, server=server.name, gtids=shortened_gtids(missing)
         )
     executed = GtidSet.parse(server.global_value("gtid_executed") or "")
     if ahead := gtids - executed:
@@ -179,7 +174,7 @@ def _require_gtids(server: MysqlServer, point: StartPoint, logs: dict[str, int])
     if found is not None:
         file, position = found
         raise SourceRefused(
-            stream_positions.NO_GTID_NEXT, server=server.name, file=file, position=position
+            failover_errors.NO_GTID_NEXT, server=server.name, file=file, position=position
         )
 
 
@@ -198,12 +193,12 @@ def _validate_mariadb_gtids(
     if not purged <= gtids:
         if not gtids:
             raise SourceRefused(
-                source_failover.PURGED_ALL_MARIADB,
+                failover_errors.PURGED_ALL_MARIADB,
                 server=server.name,
                 purged=shortened_gtids(purged),
             )
         raise SourceRefused(
-            source_failover.PURGED_MARIADB,
+            failover_errors.PURGED_MARIADB,
             server=server.name,
             purged=shortened_gtids(purged),
             read=shortened_gtids(gtids),
@@ -239,7 +234,7 @@ def _validate_mariadb_gtids(
         unknown = not any(gtid.domain_id in domains for gtid in ahead)
         if kept and unknown and not replicates(server):
             raise SourceRefused(
-                source_failover.DOMAINS_GONE,
+                failover_errors.DOMAINS_GONE,
                 server=server.name,
                 gtids=shortened_gtids(ahead),
                 start=f"gtid:{kept}",
@@ -270,13 +265,13 @@ def _lacks_its_own(
         # A commit is logged and sent before it counts as executed. With semi-synchronous
         # replication the server waits for a replica in between.
         return SourceUnavailable(
-            source_failover.COMMITTING,
+            failover_errors.COMMITTING,
             answered=True,
             server=server.name,
             gtids=shortened_gtids(ahead),
         )
     return SourceRefused(
-        source_failover.RESET,
+        failover_errors.RESET,
         reset_server=server.identity.server_uuid,
         server=server.name,
         gtids=shortened_gtids(ahead),
@@ -285,7 +280,7 @@ def _lacks_its_own(
 
 def _lost(server: MysqlServer, gone: GtidSet | MariadbGtidSet) -> SourceRefused:
     return SourceRefused(
-        source_failover.LOST,
+        failover_errors.LOST,
         reset_server=server.identity.server_uuid,
         server=server.name,
         gtids=shortened_gtids(gone),
@@ -313,19 +308,19 @@ def _lacks(
     server_name, gtids = server.name, shortened_gtids(ahead)
     if replicates(server):
         return SourceUnavailable(
-            source_failover.LAGS,
+            failover_errors.LAGS,
             awaits=awaits,
-            otherwise=SourceRefused(source_failover.SOURCES_RESET, server=server_name, gtids=gtids),
+            otherwise=SourceRefused(failover_errors.SOURCES_RESET, server=server_name, gtids=gtids),
             answered=True,
             server=server_name,
             gtids=gtids,
         )
-    return SourceRefused(source_failover.LACKS, server=server_name, gtids=gtids)
+    return SourceRefused(failover_errors.LACKS, server=server_name, gtids=gtids)
 
 
 def _diverged(server: MysqlServer, gtid: MariadbGtid, last: MariadbGtid) -> SourceRefused:
     return SourceRefused(
-        source_failover.DIVERGED,
+        failover_errors.DIVERGED,
         server=server.name,
         gtid=gtid,
         domain=gtid.domain_id,

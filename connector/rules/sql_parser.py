@@ -17,7 +17,8 @@ from sqlglot import expressions as exp
 from sqlglot.parsers.mysql import MySQLParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from connector.foundation.errors import ConfigError, logging_rules
+from connector.foundation.errors import ConfigError
+from connector.rules import rules_errors
 from connector.rules.functions import SAFE_FUNCTIONS, unsafe_functions
 from connector.rules.server import Product, ServerVersion, SessionState
 from connector.rules.sql_tokens import Dialect, tokens_of, word
@@ -95,9 +96,9 @@ def _parse(text: str, tokens: list[Token]) -> ParsedStatement:
     try:
         (tree,) = _Parser(dialect=Dialect()).parse(_known(kept), text)
     except Exception as error:
-        raise ConfigError(logging_rules.NOT_UNDERSTOOD) from error
+        raise ConfigError(rules_errors.NOT_UNDERSTOOD) from error
     if tree is None:
-        raise ConfigError(logging_rules.NOT_UNDERSTOOD)
+        raise ConfigError(rules_errors.NOT_UNDERSTOOD)
     kind = _kind(tree, replace=replaces)
     assigned = tuple(assigned_columns(tree))
     written = tuple(written_tables(tree))
@@ -215,7 +216,7 @@ def _kind(tree: Expr, *, replace: bool) -> Kind:
     for known, kind in _PLAIN.items():
         if isinstance(tree, known):
             return kind
-    raise ConfigError(logging_rules.NOT_UNDERSTOOD)
+    raise ConfigError(rules_errors.NOT_UNDERSTOOD)
 
 
 def _kind_of_create(tree: exp.Create) -> Kind:

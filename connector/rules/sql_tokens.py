@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from sqlglot.dialects.mysql import MySQL
 from sqlglot.tokenizer_core import Token, TokenType
 
-from connector.foundation.errors import ConfigError, logging_rules
+from connector.foundation.errors import ConfigError
+from connector.rules import rules_errors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +31,7 @@ def tokens_of(text: str) -> list[Token]:
     try:
         return Dialect().tokenize(text)
     except Exception as error:
-        raise ConfigError(logging_rules.NOT_UNDERSTOOD) from error
+        raise ConfigError(rules_errors.NOT_UNDERSTOOD) from error
 
 
 def word(tokens: Sequence[Token], index: int) -> str:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from sqlglot.tokenizer_core import TokenType
 
-from connector.foundation.errors import ConfigError, logging_rules
+from connector.foundation.errors import ConfigError
+from connector.rules import rules_errors
 from connector.rules.sql_tokens import split, text_of, word, words
 from connector.rules.statement_facts import Kind
 
@@ -160,7 +161,7 @@ def _call(text: str, tokens: Sequence[Token]) -> KeywordStatement:
     name, at = _name(tokens, 1)
     arguments = _in_parentheses(tokens, at)
     if at + len(arguments) + (2 if word(tokens, at) == "(" else 0) != len(tokens):
-        raise ConfigError(logging_rules.NOT_UNDERSTOOD)
+        raise ConfigError(rules_errors.NOT_UNDERSTOOD)
     parsed = ParsedStatement(
         Kind.CALL, called=name, arguments=len(split(arguments, TokenType.COMMA))
     )
@@ -172,7 +173,7 @@ def _name(tokens: Sequence[Token], at: int) -> tuple[TableName, int]:
     if at + 2 < len(tokens) and tokens[at + 1].token_type is TokenType.DOT:
         return (tokens[at].text, tokens[at + 2].text), at + 3
     if at >= len(tokens):
-        raise ConfigError(logging_rules.NOT_UNDERSTOOD)
+        raise ConfigError(rules_errors.NOT_UNDERSTOOD)
     return ("", tokens[at].text), at + 1
 
 
@@ -185,7 +186,7 @@ def _in_parentheses(tokens: Sequence[Token], at: int) -> Sequence[Token]:
         depth += (found is TokenType.L_PAREN) - (found is TokenType.R_PAREN)
         if not depth:
             return tokens[at + 1 : end]
-    raise ConfigError(logging_rules.NOT_UNDERSTOOD)
+    raise ConfigError(rules_errors.NOT_UNDERSTOOD)
 
 
 def _load(text: str, tokens: Sequence[Token]) -> KeywordStatement:
@@ -194,7 +195,7 @@ def _load(text: str, tokens: Sequence[Token]) -> KeywordStatement:
         (at for at in range(len(tokens)) if words(tokens, 2, at) == ("INTO", "TABLE")), None
     )
     if into is None:
-        raise ConfigError(logging_rules.NOT_UNDERSTOOD)
+        raise ConfigError(rules_errors.NOT_UNDERSTOOD)
     head = words(tokens, into)
     name, at = _name(tokens, into + 2)
     if word(tokens, at) == "PARTITION":
@@ -231,7 +232,7 @@ def _assignment(tokens: Sequence[Token]) -> tuple[Sequence[Token], Sequence[Toke
     for at, token in enumerate(tokens):
         if token.token_type in _ASSIGNS and 0 < at < len(tokens) - 1:
             return tokens[:at], tokens[at + 1 :]
-    raise ConfigError(logging_rules.NOT_UNDERSTOOD)
+    raise ConfigError(rules_errors.NOT_UNDERSTOOD)
 
 
 def _set(text: str, tokens: Sequence[Token]) -> KeywordStatement:
@@ -243,7 +244,7 @@ def _set(text: str, tokens: Sequence[Token]) -> KeywordStatement:
         settings = frozenset({"transaction"} if word(rest, 0) == "TRANSACTION" else ())
         return KeywordStatement(ParsedStatement(Kind.SELECT, settings=settings))
     if word(rest, 0) in _UNLIKE_OTHERS:
-        raise ConfigError(logging_rules.NOT_UNDERSTOOD)
+        raise ConfigError(rules_errors.NOT_UNDERSTOOD)
     settings_found: set[str] = set()
     values = []
     for part in split(rest, TokenType.COMMA):

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot.tokenizer_core import TokenType
 
-from connector.foundation.errors import ConfigError, logging_rules
+from connector.foundation.errors import ConfigError
+from connector.rules import rules_errors
 from connector.rules.sql_parser import parse
 from connector.rules.sql_tokens import text_of, tokens_of, word, words
 
@@ -106,7 +107,7 @@ class _Reader:
     @staticmethod
     def _demand(condition: bool) -> None:
         if not condition:
-            raise ConfigError(logging_rules.NOT_UNDERSTOOD)
+            raise ConfigError(rules_errors.NOT_UNDERSTOOD)
 
     def _take(self, *expected: str) -> None:
         for each in expected:

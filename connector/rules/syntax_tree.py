@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import expressions as exp
 from sqlglot.parsers.mysql import MySQLParser
 
-from connector.foundation.errors import ConfigError, logging_rules
+from connector.foundation.errors import ConfigError
+from connector.rules import rules_errors
 from connector.rules.sql_tokens import Dialect, tokens_of
 from connector.rules.statement_facts import TableColumn, UniqueKey
 
@@ -39,7 +40,7 @@ _WITHOUT_PARENTHESES: Final[dict[type[exp.Expr], str]] = {
 def _target(tree: Expr) -> exp.Table:
     target = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
     if not isinstance(target, exp.Table):
-        raise ConfigError(logging_rules.NOT_UNDERSTOOD)
+        raise ConfigError(rules_errors.NOT_UNDERSTOOD)
     return target
 
 
@@ -79,7 +80,7 @@ def _targets_of_join(tree: Expr) -> list[str]:
     else:
         named = [each.name for each in _deleted(tree)]
     if not named:
-        raise ConfigError(logging_rules.TARGET_UNCERTAIN)
+        raise ConfigError(rules_errors.TARGET_UNCERTAIN)
     return named
 
 
@@ -97,7 +98,7 @@ def _place(tree: Expr, alias: str) -> exp.Table:
     for each in _sources(tree):
         if each.alias_or_name.lower() == alias.lower():
             return each
-    raise ConfigError(logging_rules.TARGET_UNCERTAIN)
+    raise ConfigError(rules_errors.TARGET_UNCERTAIN)
 
 
 def _by_alias(tree: Expr, alias: str) -> TableName:
@@ -292,9 +293,9 @@ def view_text(text: str) -> ViewText:
     except ConfigError:
         raise
     except Exception as error:
-        raise ConfigError(logging_rules.NOT_UNDERSTOOD) from error
+        raise ConfigError(rules_errors.NOT_UNDERSTOOD) from error
     if not isinstance(tree, exp.Select) or tree.args.get("from_") is None:
-        raise ConfigError(logging_rules.NOT_UNDERSTOOD)
+        raise ConfigError(rules_errors.NOT_UNDERSTOOD)
     joined = [tree.args["from_"], *(tree.args.get("joins") or [])]
     by_alias: dict[str, TableName] = {}
     for source in joined:

@@ -19,7 +19,8 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from connector.foundation.errors import LocalStackError, local_demo
+from local_stack.demo import demo_errors
+from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +45,7 @@ def family_of(data_type: str) -> Family:
     """
     family = _FAMILIES.get(data_type.lower())
     if family is None:
-        raise LocalStackError(local_demo.NO_FAMILY, type=data_type)
+        raise LocalStackError(demo_errors.NO_FAMILY, type=data_type)
     return family
 
 

@@ -16,13 +16,15 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
-from connector.foundation.errors import CommitConflict, LocalStackError, local_demo
+from local_stack.demo import demo_errors
 from local_stack.demo.shop import DATABASE
+from local_stack.stack_errors import LocalStackError
 from stream_jobs.cuts import cut_at
 from stream_jobs.delta import deletion_vectors
 from stream_jobs.delta.parquet_file import live_mask, rows_at, write_file
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable, TableCommit
+from stream_jobs.errors import CommitConflict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -154,7 +156,7 @@ class FinalCheck:
         while (cut := cut_at(storage, gtid=gtid_set)) is None:
             self._stage.check()
             if time.monotonic() > deadline:
-                raise LocalStackError(local_demo.STUCK, process="Spark job", seconds=_CUT_SECONDS)
+                raise LocalStackError(demo_errors.STUCK, process="Spark job", seconds=_CUT_SECONDS)
             time.sleep(_LOOK_SECONDS)
         return cut
 

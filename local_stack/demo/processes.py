@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from connector.foundation.ecs import facts_of
-from connector.foundation.errors import LocalStackError, local_demo, local_stack
+from local_stack import stack_errors
+from local_stack.demo import demo_errors
 from local_stack.process import GuardedProcess, log_tail
+from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +74,7 @@ class DemoProcess:
         """Raise LocalStackError, with the end of the log, if the process ended by itself."""
         if self._process is not None and self._process.wait(0):
             raise LocalStackError(
-                local_stack.ENDED, process=self.name, log=self._log, tail=log_tail(self._log)
+                stack_errors.ENDED, process=self.name, log=self._log, tail=log_tail(self._log)
             )
 
     def kill(self) -> None:
@@ -156,7 +158,7 @@ class JobStatus:
             case "failed":
                 # The later lines are a stack trace, which is in the log.
                 said = "\n".join(line["error"].splitlines()[:ERROR_LINES_MAX])
-                raise LocalStackError(local_demo.JOB_FAILED, said=said)
+                raise LocalStackError(demo_errors.JOB_FAILED, said=said)
 
     def reaches(self, ends: Offsets) -> bool:
         """Return whether everything before `ends` is in the tables."""
@@ -221,7 +223,7 @@ class VerifyCommand(DemoProcess):
         text = self._report.read_text(encoding="utf-8")
         if not text:
             raise LocalStackError(
-                local_stack.ENDED, process=self.name, log=self._log, tail=log_tail(self._log)
+                stack_errors.ENDED, process=self.name, log=self._log, tail=log_tail(self._log)
             )
         report: dict[str, Any] = json.loads(text)
         return report

@@ -15,8 +15,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from connector.foundation.errors import LocalStackError, local_demo
+from local_stack.demo import demo_errors
 from local_stack.server import connect
+from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
     from random import Random
@@ -57,7 +58,7 @@ def create_shop(endpoint: Endpoint, reader_password: str) -> None:
         if cursor.execute("SHOW DATABASES LIKE %s", (DATABASE,)):
             taken.append(f"database {DATABASE}")
         if taken:
-            raise LocalStackError(local_demo.SHOP, address=endpoint.bootstrap, names=taken)
+            raise LocalStackError(demo_errors.SHOP, address=endpoint.bootstrap, names=taken)
         for statement in statements(SCHEMA.read_text("utf-8")):
             cursor.execute(statement)
         cursor.execute(f"CREATE USER {READER}@'%%' IDENTIFIED BY %s", (reader_password,))

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from connector.binlog.gtid import GtidSet, MariadbGtidSet
-from connector.foundation.errors import LocalStackError, local_demo, local_stack
+from local_stack import stack_errors
+from local_stack.demo import demo_errors
 from local_stack.demo.configuration import PIPELINE, TOPIC_PREFIX, DemoDirectory
 from local_stack.demo.display import StatusBoard, TableLine
 from local_stack.demo.mirror import MirrorRows
@@ -38,6 +39,7 @@ from local_stack.process import log_tail
 from local_stack.server import ManagedServer, connect
 from local_stack.source import SourceChoice, source_server
 from local_stack.spark import spark_jars, spark_java_options
+from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
     from typing import Self
@@ -63,7 +65,7 @@ class SourceLog:
         self.product: Product = "mariadb" if "MariaDB" in version else "mysql"
         self.version = version.partition("-")[0]
         if self.product == "mysql" and self._ask("SELECT @@gtid_mode, ''")[0] != "ON":
-            raise LocalStackError(local_demo.GTID_MODE, address=endpoint.bootstrap)
+            raise LocalStackError(demo_errors.GTID_MODE, address=endpoint.bootstrap)
 
     @property
     def name(self) -> str:
@@ -250,7 +252,7 @@ def _check_server(server: ManagedServer) -> None:
         _ = server.pid
     except LocalStackError:
         raise LocalStackError(
-            local_stack.ENDED, process=server.name, log=server.log, tail=log_tail(server.log)
+            stack_errors.ENDED, process=server.name, log=server.log, tail=log_tail(server.log)
         ) from None
 
 

@@ -21,7 +21,8 @@ from connector.foundation.contract import (
     PROGRESS_TOPIC_SUFFIX,
     row_topic,
 )
-from connector.foundation.errors import LocalStackError, local_demo
+from local_stack.demo import demo_errors
+from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -75,7 +76,7 @@ class TopicReader:
                 for isolation_level in ("read_committed", "read_committed", "read_uncommitted")
             )
         except KafkaError as error:
-            raise LocalStackError(local_demo.KAFKA_AWAY, address=bootstrap, said=error) from error
+            raise LocalStackError(demo_errors.KAFKA_AWAY, address=bootstrap, said=error) from error
 
     def __enter__(self) -> Self:
         return self
@@ -163,4 +164,4 @@ class TopicReader:
             # Markers and aborted records move the position, but are not returned.
             idle_polls = idle_polls + 1 if consumer.position(partition) == position else 0
             if idle_polls > IDLE_POLLS_MAX:
-                raise LocalStackError(local_demo.KAFKA_STUCK, topic=partition.topic, end=end)
+                raise LocalStackError(demo_errors.KAFKA_STUCK, topic=partition.topic, end=end)

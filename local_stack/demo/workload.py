@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 
 import pymysql
 
-from connector.foundation.errors import LocalStackError, local_demo
+from local_stack.demo import demo_errors
 from local_stack.demo.shop import ADD_COLUMN, DATABASE
 from local_stack.demo.transactions import Shop
 from local_stack.server import connect
+from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -104,7 +105,7 @@ class Workload:
     def check(self) -> None:
         """Raise LocalStackError if the source refused a statement."""
         if self._error is not None:
-            raise LocalStackError(local_demo.WORKLOAD, said=self._error) from self._error
+            raise LocalStackError(demo_errors.WORKLOAD, said=self._error) from self._error
 
     @property
     def records(self) -> dict[str, int]:

@@ -21,10 +21,10 @@ from connector.foundation.contract import (
     OP_TRUNCATE,
     OP_UPDATE,
 )
-from connector.foundation.errors import mirror_records
 from connector.foundation.errors.message import Message
 from connector.foundation.record_reader import NO_OP, NO_SCHEMA, NO_SEQUENCE, SEQUENCE_BYTES
-from stream_jobs.apply.table_errors import InvalidRecordError, RecordPosition
+from stream_jobs.apply.table_failures import InvalidRecordError, RecordPosition
+from stream_jobs.errors import record_errors
 from stream_jobs.source.sequence import PackedSequences, Truncate
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from connector.foundation.errors import MirrorError
     from connector.foundation.record_reader import RecordColumns
+    from stream_jobs.errors import MirrorError
     from stream_jobs.source.sequence import PackedSequence
     from stream_jobs.source.topics import OffsetRange
 
@@ -188,16 +188,16 @@ class Changes:
     def _problem(self, place: int) -> Message:
         start = place * SEQUENCE_BYTES
         if self._digits[start : start + SEQUENCE_BYTES] == NO_SEQUENCE:
-            return Message(mirror_records.NO_SEQUENCE, {})
+            return Message(record_errors.NO_SEQUENCE, {})
         if not self.sequences.fits[place]:
-            return Message(mirror_records.WRONG_SEQUENCE, {})
+            return Message(record_errors.WRONG_SEQUENCE, {})
         if self.ops[place] == NO_OP:
-            return Message(mirror_records.NO_HEADER, {"header": HEADER_OP})
+            return Message(record_errors.NO_HEADER, {"header": HEADER_OP})
         if self.ops[place] not in (*_ROW_OPS, TRUNCATE):
-            return Message(mirror_records.WRONG_OP, {})
+            return Message(record_errors.WRONG_OP, {})
         if self.schemas[place] == NO_SCHEMA:
-            return Message(mirror_records.NO_HEADER, {"header": HEADER_SCHEMA})
-        return Message(mirror_records.NO_VALUE, {})
+            return Message(record_errors.NO_HEADER, {"header": HEADER_SCHEMA})
+        return Message(record_errors.NO_VALUE, {})
 
 
 def _is_bare(key: bytes | None, value: bytes | None) -> bool:
@@ -225,7 +225,7 @@ def _committed(changes: Changes, place: int) -> int:
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         schema = changes.schema_ids[changes.schemas[place]]
         raise InvalidRecordError(
-            place, Message(mirror_records.NOT_JSON, {"schema": schema})
+            place, Message(record_errors.NOT_JSON, {"schema": schema})
         ) from error
 
 

@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from connector.foundation.errors import mirror_records
 from connector.foundation.errors.message import Message
 from stream_jobs.apply.row_images import FEW
-from stream_jobs.apply.table_errors import InvalidRecordError
+from stream_jobs.apply.table_failures import InvalidRecordError
+from stream_jobs.errors import record_errors
 from stream_jobs.source.column_types import ColumnType, TextMask, mask_of, type_text
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def stored_columns(
     Raises InvalidRecordError for the first record that cannot be stored.
     """
     problems = ErrorCollector()
-    problems.add(images.missing, mirror_records.NO_IMAGE)
+    problems.add(images.missing, record_errors.NO_IMAGE)
     stored = [
         _stored(parsed, column, zero_dates, problems)
         for parsed, column in zip(images.columns, columns, strict=True)
@@ -81,24 +81,22 @@ def _stored(
     mask = mask_of(column)
     is_key = bool(column["key"])
     if (is_key or not column["nullable"]) and parsed.null_count:
-        problems.add(pc.is_null(parsed), mirror_records.NO_COLUMN, column=name)
+        problems.add(pc.is_null(parsed), record_errors.NO_COLUMN, column=name)
     if isinstance(mask, TextMask):
         return mask.applied(parsed)
     if kind.form is not None and not _are_of(kind.form, parsed):
         fits = pc.match_substring_regex(parsed, f"^{kind.form}$")
-        problems.add(
-            pc.invert(fits), mirror_records.WRONG_FORM, column=name, type=type_text(column)
-        )
+        problems.add(pc.invert(fits), record_errors.WRONG_FORM, column=name, type=type_text(column))
     values, unfit = _converted(parsed, kind)
     if unfit:
         if kind.is_base64:
-            problems.add_at(unfit, mirror_records.WRONG_FORM, column=name, type=type_text(column))
+            problems.add_at(unfit, record_errors.WRONG_FORM, column=name, type=type_text(column))
         elif not kind.is_date:
-            problems.add_at(unfit, mirror_records.WRONG_VALUE, column=name, type=type_text(column))
+            problems.add_at(unfit, record_errors.WRONG_VALUE, column=name, type=type_text(column))
         elif is_key:
-            problems.add_at(unfit, mirror_records.ZERO_KEY, column=name)
+            problems.add_at(unfit, record_errors.ZERO_KEY, column=name)
         elif zero_dates == "error":
-            problems.add_at(unfit, mirror_records.ZERO_DATE, column=name)
+            problems.add_at(unfit, record_errors.ZERO_DATE, column=name)
     return values if mask is None else mask.applied(values, column["type"])
 
 

@@ -22,9 +22,9 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from connector.foundation.errors import MirrorError, mirror
 from stream_jobs.apply.row_hashes import Keys, keys_of
 from stream_jobs.delta.parquet_file import read_columns
+from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.paths import is_ours_alone
 from stream_jobs.source.sequence import HI, LO
 
@@ -178,7 +178,7 @@ def _make_private(folder: str) -> None:
         Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
         is_private = is_ours_alone(folder)
     if not is_private:
-        raise MirrorError(mirror.INDEX_FOLDER, path=folder)
+        raise MirrorError(job_errors.INDEX_FOLDER, path=folder)
 
 
 def _created(path: str) -> BinaryIO:

@@ -24,9 +24,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
-from connector.foundation.errors import mirror_records
 from connector.foundation.errors.message import Message
-from stream_jobs.apply.table_errors import InvalidRecordError
+from stream_jobs.apply.table_failures import InvalidRecordError
+from stream_jobs.errors import record_errors
 from stream_jobs.source.column_types import ColumnType
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def _read_each(values: Sequence[bytes], schema: pa.Schema, first: int, schema_id
                 {field.name: _typed(_loaded(value, field.name), field.type) for field in schema}
             )
         except (ValueError, TypeError, RecursionError) as error:
-            why = Message(mirror_records.NOT_JSON, {"schema": schema_id})
+            why = Message(record_errors.NOT_JSON, {"schema": schema_id})
             raise InvalidRecordError(place, why) from error
     return pa.Table.from_pylist(rows, schema=schema)
 

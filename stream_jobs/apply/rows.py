@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from stream_jobs.apply.changes import DELETE, READ
 from stream_jobs.apply.column_values import stored_columns
 from stream_jobs.apply.row_images import SOURCE, read_images
-from stream_jobs.apply.table_errors import InvalidRecordError
+from stream_jobs.apply.table_failures import InvalidRecordError
 from stream_jobs.source.column_types import ColumnType
 from stream_jobs.source.sequence import HI, LO
 

@@ -21,16 +21,16 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from connector.foundation.errors import MirrorError
 from stream_jobs.apply.changes import TRUNCATE, Changes, last_change, truncates_of
 from stream_jobs.apply.modes import MODES
 from stream_jobs.apply.modes.mode import ModeInput, Truncation
 from stream_jobs.apply.row_hashes import Keys
 from stream_jobs.apply.rows import literal
-from stream_jobs.apply.table_errors import DEFECT_TYPES, InvalidRecordError, table_defect
+from stream_jobs.apply.table_failures import DEFECT_TYPES, InvalidRecordError, table_defect
 from stream_jobs.apply.task_messages import PartResult, SchemaUse
 from stream_jobs.delta.compaction import rewrite
 from stream_jobs.delta.parquet_file import live_rows, write_file
+from stream_jobs.errors import MirrorError
 from stream_jobs.source.client import KafkaClient, read_ranges
 
 if TYPE_CHECKING:

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from connector.foundation.contract import SchemaColumn
-    from connector.foundation.errors import MirrorError
     from stream_jobs.apply.changes import LastChange
     from stream_jobs.apply.column_values import ZeroDates
     from stream_jobs.apply.key_index import IndexFolder
-    from stream_jobs.apply.table_errors import RecordPosition
+    from stream_jobs.apply.table_failures import RecordPosition
     from stream_jobs.delta.actions import DataFile
     from stream_jobs.delta.columns import Column
     from stream_jobs.delta.storage import Storage
+    from stream_jobs.errors import MirrorError
     from stream_jobs.source.sequence import PackedSequence, Truncate
     from stream_jobs.source.table_schema import TableSchema
     from stream_jobs.source.topics import BrokerConfig, OffsetRange

@@ -19,13 +19,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from connector.binlog.gtid.gtid_set import contains_all, parse_gtid_set
-from connector.foundation.errors import (
-    ConfigError,
-    DecodeError,
-    MirrorError,
-    mirror_cuts,
-    mirror_jobs,
-)
+from connector.foundation.errors import ConfigError, DecodeError
+from stream_jobs.cuts import cut_errors
+from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.paths import OWN_FOLDER
 
 if TYPE_CHECKING:
@@ -237,7 +233,7 @@ class CutStore:
         return self._base
 
     def _wrong(self, path: str) -> MirrorError:
-        return MirrorError(mirror_jobs.OWN_FILE, path=f"{self._root}/{path}")
+        return MirrorError(job_errors.OWN_FILE, path=f"{self._root}/{path}")
 
 
 def _path(number: int) -> str:
@@ -300,5 +296,5 @@ def _has(cut: Cut, gtid: str) -> bool:
     try:
         wanted = parse_gtid_set(gtid, cut.flavour)
     except DecodeError as error:
-        raise ConfigError(mirror_cuts.NOT_A_GTID, text=gtid) from error
+        raise ConfigError(cut_errors.NOT_A_GTID, text=gtid) from error
     return contains_all(parse_gtid_set(cut.gtid or "", cut.flavour), wanted)

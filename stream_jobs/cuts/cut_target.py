@@ -22,9 +22,9 @@ import math
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from connector.foundation.errors import mirror_cuts
 from connector.foundation.errors.message import Message
 from connector.foundation.record_reader import SEQUENCE_BYTES, RecordColumns
+from stream_jobs.cuts import cut_errors
 from stream_jobs.cuts.state_topics import COPYING, ProgressTopic, SnapshotTopic
 from stream_jobs.source.record_batches import read_committed_records
 from stream_jobs.source.sequence import PackedSequences
@@ -96,9 +96,9 @@ class CutTargetFinder:
         """
         found = self._progress.newest()
         if found is None:
-            self.problem = Message(mirror_cuts.NO_PROGRESS, {"topic": self._progress.topic})
+            self.problem = Message(cut_errors.NO_PROGRESS, {"topic": self._progress.topic})
         elif self._progress.are_several:
-            self.problem = Message(mirror_cuts.SEVERAL, {"topic": self._progress.topic})
+            self.problem = Message(cut_errors.SEVERAL, {"topic": self._progress.topic})
             return None
         return found
 
@@ -137,7 +137,7 @@ class CutTargetFinder:
                 incomplete = self._not_copied(delivered, ends, is_quiet=not are_open)
                 return CutTarget(delivered, _by_topic(ends, rows), incomplete)
             if time.monotonic() >= deadline:
-                self.problem = Message(mirror_cuts.HELD_UP, {"topic": are_open[0][0]})
+                self.problem = Message(cut_errors.HELD_UP, {"topic": are_open[0][0]})
                 break
             time.sleep(_PAUSE_SECONDS)
         return None

@@ -11,11 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from connector.foundation.errors import MirrorError, mirror_cuts
+from stream_jobs.cuts import cut_errors
 from stream_jobs.cuts.cut import cut_at
 from stream_jobs.delta.log import Log
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.delta.table import DeltaTable
+from stream_jobs.errors import MirrorError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,13 +75,13 @@ def mirror_at(path: str, *, gtid: str | None = None, time: datetime | None = Non
             wanted = f"with {gtid}"
         elif time is not None:
             wanted = f"up to {time.isoformat()}"
-        raise MirrorError(mirror_cuts.NO_CUT, path=base, wanted=wanted)
+        raise MirrorError(cut_errors.NO_CUT, path=base, wanted=wanted)
     with ThreadPoolExecutor(_THREADS) as pool:
         are_there = list(pool.map(lambda own: _is_there(storage, own), cut.tables.values()))
     for (name, own), is_there in zip(cut.tables.items(), are_there, strict=True):
         if not is_there:
             facts = {"number": cut.number, "path": base, "version": own.version, "table": name}
-            raise MirrorError(mirror_cuts.TABLE_GONE, **facts)
+            raise MirrorError(cut_errors.TABLE_GONE, **facts)
     tables = {name: TableAt(f"{base}/{own.path}", own.version) for name, own in cut.tables.items()}
     return MirrorAt(cut, tables)
 

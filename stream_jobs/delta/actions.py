@@ -15,9 +15,9 @@ from urllib.parse import unquote
 
 import orjson
 
-from connector.foundation.errors import MirrorError, mirror_tables
 from stream_jobs.delta.columns import highest_id, read_schema, write_schema
 from stream_jobs.delta.deletion_vectors import DeletionVector
+from stream_jobs.errors import MirrorError, delta_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -244,10 +244,10 @@ class Features:
         """Raise MirrorError unless this program may read and write the table at `path`."""
         versions = self.reader_version, self.writer_version
         if versions != (_READER_VERSION, _WRITER_VERSION):
-            raise MirrorError(mirror_tables.OTHER_PROTOCOL, path=path, versions=versions)
+            raise MirrorError(delta_errors.OTHER_PROTOCOL, path=path, versions=versions)
         unknown = (set(self.reader) - _READER_KNOWN) | (set(self.writer) - _WRITER_KNOWN)
         if unknown:
-            raise MirrorError(mirror_tables.FEATURES_UNKNOWN, path=path, features=sorted(unknown))
+            raise MirrorError(delta_errors.FEATURES_UNKNOWN, path=path, features=sorted(unknown))
 
     def action(self) -> dict[str, Any]:
         """Return the action `protocol`."""

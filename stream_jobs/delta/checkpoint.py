@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from connector.foundation.errors import MirrorError, mirror_tables
+from stream_jobs.errors import MirrorError, delta_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -279,7 +279,7 @@ def _read_parts(
     for part in parts.chosen:
         source = storage.open(f"{table}/_delta_log/{part.name}")
         if source is None:
-            raise MirrorError(mirror_tables.FILE_MISSING, file=f"{table}/_delta_log/{part.name}")
+            raise MirrorError(delta_errors.FILE_MISSING, file=f"{table}/_delta_log/{part.name}")
         try:
             # Spark writes TIMESTAMP as INT96 by default, also in statistics.
             reader = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
@@ -292,4 +292,4 @@ def _read_parts(
 
 def _damaged(table: str, part: CheckpointPart, why: object) -> MirrorError:
     file = f"{table}/_delta_log/{part.name}"
-    return MirrorError(mirror_tables.LOG_DAMAGED, file=file, why=why)
+    return MirrorError(delta_errors.LOG_DAMAGED, file=file, why=why)

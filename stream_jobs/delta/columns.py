@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 import pyarrow as pa
 
-from connector.foundation.errors import MirrorError, mirror_tables
+from stream_jobs.errors import MirrorError, delta_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -256,6 +256,6 @@ def _read_column(path: str, field: dict[str, Any]) -> Column:
         kind = arrow_type(field["type"])
     except KeyError as error:
         raise MirrorError(
-            mirror_tables.COLUMN_UNKNOWN, path=path, column=field["name"], said=error
+            delta_errors.COLUMN_UNKNOWN, path=path, column=field["name"], said=error
         ) from error
     return Column(field["name"], kind, field_id, physical, metadata)

@@ -21,7 +21,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from connector.foundation.errors import MirrorError, mirror_tables
+from stream_jobs.errors import MirrorError, delta_errors
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -172,9 +172,9 @@ def partition_rows(
 def _texts(table: str, column: Column, values: pa.ChunkedArray) -> pa.Array:
     """Return values as the log has them."""
     if not can_partition(column.type):
-        raise MirrorError(mirror_tables.NO_PARTITION, path=table, column=column.name)
+        raise MirrorError(delta_errors.NO_PARTITION, path=table, column=column.name)
     texts = values.cast(pa.string())
     # The log cannot tell an empty text from NULL.
     if pc.any(pc.equal(texts, "")).as_py():
-        raise MirrorError(mirror_tables.NO_PARTITION, path=table, column=column.name)
+        raise MirrorError(delta_errors.NO_PARTITION, path=table, column=column.name)
     return texts.combine_chunks()

@@ -24,7 +24,7 @@ from zlib import crc32
 
 from pyroaring import BitMap
 
-from connector.foundation.errors import MirrorError, mirror_tables
+from stream_jobs.errors import MirrorError, delta_errors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -189,7 +189,7 @@ def _stored(storage: Storage, table: str, vector: DeletionVector) -> bytes:
         raise _damaged(table, vector)
     part = storage.read_part(f"{table}/{path}", vector.offset or 0, vector.size + 8)
     if part is None:
-        raise MirrorError(mirror_tables.FILE_MISSING, file=f"{table}/{path}")
+        raise MirrorError(delta_errors.FILE_MISSING, file=f"{table}/{path}")
     content = part[4:-4]
     if part != struct.pack(">I", vector.size) + content + struct.pack(">I", crc32(content)):
         raise ValueError(part[:4])
@@ -202,5 +202,5 @@ def _damaged(table: str, vector: DeletionVector) -> MirrorError:
     except ValueError:
         name = vector.text
     return MirrorError(
-        mirror_tables.VECTOR_DAMAGED, file=f"{table}/{name}", offset=vector.offset or 0
+        delta_errors.VECTOR_DAMAGED, file=f"{table}/{name}", offset=vector.offset or 0
     )

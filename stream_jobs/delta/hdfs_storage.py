@@ -24,8 +24,8 @@ import pyarrow as pa
 import urllib3
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
 
-from connector.foundation.errors import MirrorError, mirror_tables
 from stream_jobs.delta.storage import ObjectFile, StoredFile, checked_path
+from stream_jobs.errors import MirrorError, delta_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -271,5 +271,5 @@ class HdfsStorage:
     def _failed(self, path: str, error: HdfsError) -> MirrorError:
         name = f"webhdfs://{self.hdfs.hosts[0]}{self.root}/{path}"
         if isinstance(error, LoginError):
-            return MirrorError(mirror_tables.HDFS_LOGIN, path=name, said=error.said)
-        return MirrorError(mirror_tables.STORAGE_FAILED, path=name, said=error)
+            return MirrorError(delta_errors.HDFS_LOGIN, path=name, said=error.said)
+        return MirrorError(delta_errors.STORAGE_FAILED, path=name, said=error)

@@ -17,11 +17,11 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from connector.foundation.errors import MirrorError, mirror_tables
 from stream_jobs.delta import checkpoint
 from stream_jobs.delta.actions import location_of
 from stream_jobs.delta.deletion_vectors import DeletionVector
 from stream_jobs.delta.log import Log, now
+from stream_jobs.errors import MirrorError, delta_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -77,7 +77,7 @@ def _time(path: str, configuration: Mapping[str, str], name: str, default: str) 
     for start in range(0, len(words), 2):
         match = _TERM.fullmatch(" ".join(words[start : start + 2]))
         if match is None or match[2] not in _UNITS:
-            raise MirrorError(mirror_tables.PROPERTY_WRONG, path=path, name=name, value=text)
+            raise MirrorError(delta_errors.PROPERTY_WRONG, path=path, name=name, value=text)
         total += int(match[1]) * _UNITS[match[2]]
     return total
 
@@ -85,7 +85,7 @@ def _time(path: str, configuration: Mapping[str, str], name: str, default: str) 
 def _number(path: str, configuration: Mapping[str, str], name: str, default: str) -> int:
     text = configuration.get(name, default)
     if not re.fullmatch("[1-9][0-9]{0,8}", text):
-        raise MirrorError(mirror_tables.PROPERTY_WRONG, path=path, name=name, value=text)
+        raise MirrorError(delta_errors.PROPERTY_WRONG, path=path, name=name, value=text)
     return int(text)
 
 
@@ -213,7 +213,7 @@ def _removed(log: Log, listing: LogListing, snapshot: Snapshot) -> Iterator[pa.A
     for version in range(start + 1, snapshot.version + 1):
         content = log.read(version)
         if content is None:
-            raise MirrorError(mirror_tables.VERSION_MISSING, path=log.path, version=version)
+            raise MirrorError(delta_errors.VERSION_MISSING, path=log.path, version=version)
         lines = (line for line in content.splitlines() if b'"remove"' in line)
         actions.extend(found for line in lines if (found := orjson.loads(line).get("remove")))
     yield checkpoint.removed_rows(actions)

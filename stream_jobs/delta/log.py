@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from connector.foundation.errors import CommitConflict, MirrorError, mirror_tables
 from stream_jobs.delta import checkpoint
 from stream_jobs.delta.snapshot import SnapshotBuilder
+from stream_jobs.errors import CommitConflict, MirrorError, delta_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -109,7 +109,7 @@ class Log:
         """Return the content of a commit; raises MirrorError if it does not exist."""
         content = self.read(version)
         if content is None:
-            raise MirrorError(mirror_tables.VERSION_MISSING, path=self.path, version=version)
+            raise MirrorError(delta_errors.VERSION_MISSING, path=self.path, version=version)
         return content
 
     def read(self, version: int) -> bytes | None:
@@ -170,7 +170,7 @@ class Log:
         return listing
 
     def _conflict(self, version: int) -> CommitConflict:
-        return CommitConflict(mirror_tables.COMMIT_CONFLICT, path=self.path, version=version)
+        return CommitConflict(delta_errors.COMMIT_CONFLICT, path=self.path, version=version)
 
     def _commit_path(self, version: int) -> str:
         return f"{self.path}/_delta_log/{version:020d}.json"

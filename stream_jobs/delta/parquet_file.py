@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from connector.foundation.errors import MirrorError, mirror_tables
 from stream_jobs.delta import deletion_vectors
 from stream_jobs.delta.actions import DataFile
 from stream_jobs.delta.columns import physical_schema
 from stream_jobs.delta.data_skipping import write_statistics
+from stream_jobs.errors import MirrorError, delta_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -147,7 +147,7 @@ def _read(
     else:
         source = storage.open(path)
     if source is None:
-        raise MirrorError(mirror_tables.FILE_MISSING, file=f"{table}/{file.path}")
+        raise MirrorError(delta_errors.FILE_MISSING, file=f"{table}/{file.path}")
     try:
         # Spark writes TIMESTAMP as INT96 by default.
         reader = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
@@ -161,7 +161,7 @@ def _read(
         ]
     except (pa.ArrowException, ValueError, OSError) as error:
         raise MirrorError(
-            mirror_tables.FILE_DAMAGED, file=f"{table}/{file.path}", why=error
+            delta_errors.FILE_DAMAGED, file=f"{table}/{file.path}", why=error
         ) from error
     return pa.Table.from_arrays(arrays, names=[column.name for column in columns])
 

@@ -20,8 +20,8 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random
 
-from connector.foundation.errors import MirrorError, mirror_tables
 from stream_jobs.delta.storage import ObjectFile, StoredFile, checked_path
+from stream_jobs.errors import MirrorError, delta_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,7 +115,7 @@ class S3Storage:
         overwritten = self.put_if_absent(path, b"2")
         self.delete(path)
         if overwritten:
-            raise MirrorError(mirror_tables.OVERWRITES, bucket=self.bucket)
+            raise MirrorError(delta_errors.OVERWRITES, bucket=self.bucket)
 
     def _get(self, path: str, **asked: str) -> _Found | None:
         key = self._key(path)
@@ -139,7 +139,7 @@ class S3Storage:
         if isinstance(error, ClientError):
             said = f"{_code(error)}: {error.response['Error'].get('Message', '')}"
         name = f"s3://{self.bucket}/{self._key(path)}"
-        return MirrorError(mirror_tables.STORAGE_FAILED, path=name, said=said)
+        return MirrorError(delta_errors.STORAGE_FAILED, path=name, said=said)
 
 
 def _code(error: BaseException) -> str:

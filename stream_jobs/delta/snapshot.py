@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from connector.foundation.errors import MirrorError, mirror_tables
 from stream_jobs.delta.actions import DataFile, Features, Metadata
 from stream_jobs.delta.deletion_vectors import DeletionVector
+from stream_jobs.errors import MirrorError, delta_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -110,7 +110,7 @@ class SnapshotBuilder:
                 self.apply(action)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             file = f"{self.path}/_delta_log/{version:020d}.json"
-            raise MirrorError(mirror_tables.LOG_DAMAGED, file=file, why=error) from error
+            raise MirrorError(delta_errors.LOG_DAMAGED, file=file, why=error) from error
         self.version = version
         return actions
 
@@ -136,7 +136,7 @@ class SnapshotBuilder:
     def snapshot(self) -> Snapshot:
         """Return the state; raises MirrorError if there was no metadata or no protocol."""
         if self.metadata is None or self.features is None:
-            raise MirrorError(mirror_tables.NO_METADATA, path=self.path)
+            raise MirrorError(delta_errors.NO_METADATA, path=self.path)
         return Snapshot(
             self.version,
             self.features,

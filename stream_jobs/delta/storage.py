@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from connector.foundation.errors import MirrorError, mirror_tables
+from stream_jobs.errors import MirrorError, delta_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -72,7 +72,7 @@ def checked_path(path: str) -> str:
     """Return `path`; raises MirrorError if it could lead out of the root."""
     parts = path.split("/")
     if not path or "\0" in path or any(part in {"", ".", ".."} for part in parts):
-        raise MirrorError(mirror_tables.PATH_OUTSIDE, path=path)
+        raise MirrorError(delta_errors.PATH_OUTSIDE, path=path)
     return path
 
 

@@ -23,8 +23,10 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 
-from connector.foundation.errors import ConfigError, MirrorError, mirror, mirror_tables
+from connector.foundation.errors import ConfigError
+from connector.foundation.settings import settings_errors
 from stream_jobs.delta.storage import StoredFile, checked_path
+from stream_jobs.errors import MirrorError, delta_errors, job_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,13 +122,13 @@ class LocalStorage:
 
     def _failed(self, path: str, error: OSError) -> MirrorError:
         said = error.strerror or type(error).__name__
-        return MirrorError(mirror_tables.STORAGE_FAILED, path=f"{self.root}/{path}", said=said)
+        return MirrorError(delta_errors.STORAGE_FAILED, path=f"{self.root}/{path}", said=said)
 
     def _unreadable(self, path: str, error: OSError) -> MirrorError:
         if error.errno not in _OF_ONE_FILE:
             return self._failed(path, error)
         file = f"{self.root}/{path}"
-        return MirrorError(mirror_tables.FILE_UNREADABLE, file=file, said=error.strerror)
+        return MirrorError(delta_errors.FILE_UNREADABLE, file=file, said=error.strerror)
 
     def _walk(self, folder: str, prefix: str, start_after: str) -> Iterator[StoredFile]:
         with os.scandir(folder) as entries:
@@ -189,15 +191,15 @@ def storage_of(path: str) -> Storage:
     if parts.scheme in _HDFS and parts.netloc:
         return _hdfs(path, parts)
     if parts.scheme == "hdfs":
-        raise ConfigError(mirror.HDFS_SCHEME, path=path)
-    raise ConfigError(mirror.PATH_SCHEME, path=path)
+        raise ConfigError(job_errors.HDFS_SCHEME, path=path)
+    raise ConfigError(job_errors.PATH_SCHEME, path=path)
 
 
 def _bucket(path: str, parts: SplitResult) -> Storage:
     try:
         from stream_jobs.delta.s3_storage import S3Storage  # noqa: PLC0415  # of an extra
     except ModuleNotFoundError as error:
-        raise ConfigError(mirror.S3_EXTRA, path=path, said=error) from error
+        raise ConfigError(settings_errors.S3_EXTRA, path=path, said=error) from error
     return S3Storage(parts.netloc, unquote(parts.path).strip("/"))
 
 
@@ -208,7 +210,7 @@ def _hdfs(path: str, parts: SplitResult) -> Storage:
             WebHdfs,  # of an extra
         )
     except ModuleNotFoundError as error:
-        raise ConfigError(mirror.HDFS_EXTRA, path=path, said=error) from error
+        raise ConfigError(settings_errors.HDFS_EXTRA, path=path, said=error) from error
     scheme, port = _HDFS[parts.scheme]
     hosts = [host if ":" in host else f"{host}:{port}" for host in parts.netloc.split(",")]
     hdfs = WebHdfs(scheme, tuple(hosts), os.environ.get(_HDFS_USER) or getpass.getuser())

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from pyroaring import BitMap
 
-from connector.foundation.errors import CommitConflict, MirrorError, mirror_tables
 from stream_jobs.delta import deletion_vectors
 from stream_jobs.delta.actions import Features
 from stream_jobs.delta.log import Log, now
 from stream_jobs.delta.snapshot import CLUSTERING, SnapshotBuilder
+from stream_jobs.errors import CommitConflict, MirrorError, delta_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -151,7 +151,7 @@ class DeltaTable:
         began = time.monotonic()
         version = self.snapshot.version + 1
         if self._is_overwritten():
-            raise CommitConflict(mirror_tables.COMMIT_CONFLICT, path=self.path, version=version - 1)
+            raise CommitConflict(delta_errors.COMMIT_CONFLICT, path=self.path, version=version - 1)
         actions = list(self._actions(change))
         content = self._log.commit(version, operation, actions, change.note)
         state = SnapshotBuilder.after(self.path, self.snapshot)
@@ -189,7 +189,7 @@ class DeltaTable:
         missing = [f.path for f in change.removed if not self.snapshot.has([f])]
         missing += [path for path in change.dead if path not in self.snapshot.files]
         if missing:
-            raise MirrorError(mirror_tables.FILES_GONE, path=self.path, files=missing)
+            raise MirrorError(delta_errors.FILES_GONE, path=self.path, files=missing)
         for file in change.removed:
             yield file.removed(at, data_change=change.data_change)
         yield from self._dead(change, at)

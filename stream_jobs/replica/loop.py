@@ -39,18 +39,13 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from connector.foundation import http_server
-from connector.foundation.errors import (
-    ConfigError,
-    DefiniteError,
-    MirrorError,
-    TransientError,
-    fields,
-    mirror_cuts,
-    mirror_replica,
-)
+from connector.foundation.errors import ConfigError, DefiniteError, TransientError, fields
 from connector.foundation.errors.visible import visible_fields
 from connector.foundation.http_server import Endpoints
+from stream_jobs.cuts import cut_errors
+from stream_jobs.errors import MirrorError
 from stream_jobs.log_lines import EcsLine, line_time
+from stream_jobs.replica import replica_errors
 from stream_jobs.replica.replica import Replica
 
 if TYPE_CHECKING:
@@ -253,7 +248,7 @@ class ReplicaLoop:
             raise
         except (DefiniteError, TransientError) as error:
             self._lines.fail(error.message)
-            return EXIT_TAKEN if error.code == mirror_replica.TAKEN_OVER else EXIT_FAILED
+            return EXIT_TAKEN if error.code == replica_errors.TAKEN_OVER else EXIT_FAILED
         finally:
             self._replica.close()
         self._lines.write("stopped", cut=self._replica.applied.cut)
@@ -265,7 +260,7 @@ class ReplicaLoop:
             self._note(step)
         elif self._replica.applied.cut is None:
             path = self._settings.mirror.path
-            raise MirrorError(mirror_cuts.NO_CUT, path=path, wanted="yet")
+            raise MirrorError(cut_errors.NO_CUT, path=path, wanted="yet")
 
     def _follow(self) -> None:
         pause, is_idle = _FIRST_PAUSE_SECONDS, False

@@ -13,9 +13,10 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from connector.foundation.errors import MirrorError, mirror_replica
 from stream_jobs.cuts.cut import CutStore
 from stream_jobs.delta.storages import storage_of
+from stream_jobs.errors import MirrorError
+from stream_jobs.replica import replica_errors
 from stream_jobs.replica.state_tables import ReplicaState, StateTables
 from stream_jobs.replica.table_step import GONE, TableStepPlanner
 from stream_jobs.replica.table_writer import TableWriter, WriteCounts
@@ -139,7 +140,7 @@ class Replica:
             return None
         if applied.cut is not None and cut.seq < applied.seq:
             raise MirrorError(
-                mirror_replica.OLDER_CUT,
+                replica_errors.OLDER_CUT,
                 server=target.name,
                 applied=applied.cut,
                 path=self._base,

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Self
 
-from connector.foundation.errors import MirrorError, mirror_replica
+from stream_jobs.errors import MirrorError
 from stream_jobs.paths import OWN_FOLDER
+from stream_jobs.replica import replica_errors
 from stream_jobs.replica.statements import text_literal
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class StateTables:
         (row,) = self._locked(target)
         if row["mirror"] != self._mirror:
             raise MirrorError(
-                mirror_replica.OTHER_MIRROR,
+                replica_errors.OTHER_MIRROR,
                 server=target.name,
                 name=self._name,
                 mirror=row["mirror"],
@@ -194,7 +195,7 @@ class StateTables:
         return found
 
     def _taken(self, target: TargetSession) -> MirrorError:
-        return MirrorError(mirror_replica.TAKEN_OVER, server=target.name, name=self._name)
+        return MirrorError(replica_errors.TAKEN_OVER, server=target.name, name=self._name)
 
 
 def _literal(text: str | None) -> str:

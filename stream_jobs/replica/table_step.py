@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from connector.binlog.sql_text import quoted_identifier
 from connector.foundation.contract import Sequence
-from connector.foundation.errors import MirrorError, mirror_cuts, mirror_replica, mirror_tables
+from stream_jobs.cuts import cut_errors
 from stream_jobs.delta.log import Log
+from stream_jobs.errors import MirrorError, delta_errors
+from stream_jobs.replica import replica_errors
 from stream_jobs.replica.column_definitions import (
     CharacterSets,
     ColumnList,
@@ -31,9 +33,9 @@ if TYPE_CHECKING:
 
 # What a retention has deleted: then the table is loaded as a whole.
 GONE: Final = (
-    mirror_tables.VERSION_MISSING,
-    mirror_tables.FILE_MISSING,
-    mirror_tables.NO_METADATA,
+    delta_errors.VERSION_MISSING,
+    delta_errors.FILE_MISSING,
+    delta_errors.NO_METADATA,
 )
 # Rows do not fit another primary key: ER_DUP_ENTRY, ER_INVALID_USE_OF_NULL, WARN_DATA_TRUNCATED.
 _OTHER_ROWS: Final = frozenset({1062, 1138, 1265})
@@ -97,7 +99,7 @@ class TableStepPlanner:
         snapshot = difference.snapshot
         if snapshot.metadata.table_id != own.generation:
             facts = {"number": cut.number, "path": self._base, "version": own.version}
-            raise MirrorError(mirror_cuts.TABLE_GONE, table=name, **facts)
+            raise MirrorError(cut_errors.TABLE_GONE, table=name, **facts)
         mode = snapshot.configuration.get(MODE_PROPERTY, "current")
         if mode != "current":
             return f"its mirror has the mode {mode}"
@@ -134,7 +136,7 @@ class TableStepPlanner:
         other = self._names.setdefault(place, step.name)
         if other != step.name:
             raise MirrorError(
-                mirror_replica.SAME_TABLE,
+                replica_errors.SAME_TABLE,
                 server=target.name,
                 table=str(place),
                 names=sorted((other, step.name)),
@@ -204,13 +206,13 @@ class TableStepPlanner:
         problems = existing.problems(step.columns.columns)
         if problems:
             raise MirrorError(
-                mirror_replica.UNFIT_TABLE,
+                replica_errors.UNFIT_TABLE,
                 server=target.name,
                 table=str(step.place),
                 problems=problems,
             )
         if is_first and target.query(f"SELECT 1 AS found FROM {step.place.sql} LIMIT 1"):
-            raise MirrorError(mirror_replica.NOT_EMPTY, server=target.name, table=str(step.place))
+            raise MirrorError(replica_errors.NOT_EMPTY, server=target.name, table=str(step.place))
 
 
 def place_at_target(snapshot: Snapshot, database: str) -> TableName:

@@ -13,15 +13,14 @@ from connector.foundation.contract import INTEGER_TYPES
 from connector.foundation.errors import (
     ConfigError,
     ConnectorError,
-    MirrorError,
     SourceRefused,
     SourceUnavailable,
-    mirror_replica,
 )
-from connector.foundation.errors.message import Message
-from connector.foundation.errors.words import Words
+from connector.foundation.errors.message import Message, Words
 from connector.replication.server.addresses import source_settings
 from connector.replication.server.mysql_server import MysqlServer
+from stream_jobs.errors import MirrorError
+from stream_jobs.replica import replica_errors
 from stream_jobs.replica.statements import text_literal
 from stream_jobs.source.column_types import type_text
 
@@ -61,12 +60,12 @@ _RIGHTS: Final = frozenset({1044, 1045, 1142, 1143, 1227, 1410})
 def target_settings(replica: ReplicaSettings) -> SourceSettings:
     """Return how the target is reached. Raises ConfigError for wrong settings."""
     if replica.url is None:
-        raise ConfigError(mirror_replica.NO_URL)
+        raise ConfigError(replica_errors.NO_URL)
     password = replica.read_password()
     try:
         found = source_settings(replica.url.get_secret_value(), password=password)
     except ConfigError as error:
-        raise ConfigError(mirror_replica.WRONG_URL, why=error) from error
+        raise ConfigError(replica_errors.WRONG_URL, why=error) from error
     return found.model_copy(
         update={
             "read_timeout_seconds": _STATEMENT_SECONDS,
@@ -100,7 +99,7 @@ class TargetSession:
         if len(sql) > self._bytes_max > 0:
             # The server would close the connection.
             raise MirrorError(
-                mirror_replica.PACKET, server=self.name, table=str(table), number=1153
+                replica_errors.PACKET, server=self.name, table=str(table), number=1153
             )
         try:
             return self._server.query(sql)
@@ -118,7 +117,7 @@ class TargetSession:
         (row,) = self.query("SELECT @@warning_count AS found", table)
         if row["found"] != warnings:
             raise MirrorError(
-                mirror_replica.UNFIT_VALUE, server=self.name, table=str(table), number=1265
+                replica_errors.UNFIT_VALUE, server=self.name, table=str(table), number=1265
             )
         self.execute(f"SET SESSION sql_mode = '{_MODE}'", table)
 
@@ -136,20 +135,20 @@ class TargetSession:
         number = error.number
         if number in _COLLISIONS:
             raise SourceUnavailable(
-                mirror_replica.COLLISION, server=self.name, number=number
+                replica_errors.COLLISION, server=self.name, number=number
             ) from error
         if isinstance(error, SourceUnavailable):
             raise as_target_error(error, self.name) from error
         facts = {"server": self.name, "number": number}
         if number in _RIGHTS:
             raise MirrorError(
-                mirror_replica.RIGHTS, said=error.message.facts.get("said", ""), **facts
+                replica_errors.RIGHTS, said=error.message.facts.get("said", ""), **facts
             ) from error
-        code = mirror_replica.REFUSED
+        code = replica_errors.REFUSED
         if number in _UNFIT:
-            code = mirror_replica.UNFIT_VALUE
+            code = replica_errors.UNFIT_VALUE
         elif number in _DUPLICATES:
-            code = mirror_replica.DUPLICATE
+            code = replica_errors.DUPLICATE
         # Without the text of the server, which has values of the row.
         raise MirrorError(code, table=table, **facts) from None
 

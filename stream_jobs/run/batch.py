@@ -16,9 +16,9 @@ import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from connector.foundation.errors import MirrorError
-from stream_jobs.apply.table_errors import DEFECT_TYPES, concerns_one_table, table_defect
+from stream_jobs.apply.table_failures import DEFECT_TYPES, concerns_one_table, table_defect
 from stream_jobs.delta.log import now
+from stream_jobs.errors import MirrorError
 from stream_jobs.run.quarantine import Quarantine, refuse_shorter
 from stream_jobs.source.topics import schema_topic
 from stream_jobs.tables.batch_report import BatchReport

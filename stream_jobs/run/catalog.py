@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 from py4j.protocol import Py4JError  # type: ignore[import-untyped] # it has no types
 from pyspark.errors import PySparkException
 
-from connector.foundation.errors import mirror_choices
 from connector.foundation.errors.message import Message
+from stream_jobs.errors import choice_errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,15 +49,13 @@ class Catalog:
                 found = self._create(place, location)
             except (PySparkException, Py4JError) as error:
                 said = str(error).partition("\n")[0]
-                problems[name] = Message(
-                    mirror_choices.NOT_REGISTERED, {"name": name, "said": said}
-                )
+                problems[name] = Message(choice_errors.NOT_REGISTERED, {"name": name, "said": said})
                 continue
             if _is_same(found, location):
                 self._registered.add(place)
             else:
                 facts = {"name": name, "other": found, "location": location}
-                problems[name] = Message(mirror_choices.REGISTERED_ELSEWHERE, facts)
+                problems[name] = Message(choice_errors.REGISTERED_ELSEWHERE, facts)
         return problems
 
     def _create(self, place: tuple[str, str], location: str) -> str:

@@ -25,11 +25,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from connector.foundation.errors import MirrorError, mirror_cuts
 from connector.foundation.errors.message import Message
+from stream_jobs.cuts import cut_errors
 from stream_jobs.cuts.cut import Cut, CutTable
 from stream_jobs.delta.housekeeping import Retention
 from stream_jobs.delta.log import now
+from stream_jobs.errors import MirrorError
 from stream_jobs.source.topics import OffsetRange
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class CutCoordinator:
     def give_up(self, bound: PackedSequence) -> None:
         """There are changes of another pipeline than that of the target with `bound`."""
         self._target, self._given_up = None, bound
-        self.problem = Message(mirror_cuts.NOT_COVERED, {})
+        self.problem = Message(cut_errors.NOT_COVERED, {})
 
     def ends(self, topic: str) -> Mapping[int, int]:
         """Return the ends of the partitions of a topic that are read for the target."""

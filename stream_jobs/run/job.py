@@ -26,10 +26,11 @@ from typing import TYPE_CHECKING
 from py4j.protocol import Py4JError  # type: ignore[import-untyped] # it has no types
 from pyspark.errors import PySparkException
 
-from connector.foundation.errors import ConnectorError, MirrorError, fields, mirror, mirror_jobs
+from connector.foundation.errors import ConnectorError, fields
 from connector.foundation.errors.message import Message
 from stream_jobs.apply.task import collect_garbage_rarely
 from stream_jobs.delta.storages import storage_of
+from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.run.assembly import batch_applier, spark_runner, start_workers
 from stream_jobs.run.catalog import Catalog
 from stream_jobs.run.job_state import RunRecord
@@ -73,7 +74,7 @@ EXIT_REFUSED = 3
 
 
 # A restart would be refused again, or take over in turn.
-_OWNED = (mirror_jobs.TAKEN_OVER, mirror_jobs.OTHER_OWNER)
+_OWNED = (job_errors.TAKEN_OVER, job_errors.OTHER_OWNER)
 
 
 class StopRequested(Exception):
@@ -137,7 +138,7 @@ class StreamJob:
             self._stop.wait(_TOLD_SECONDS)
 
     def _tell_not_kept(self, error: MirrorError) -> None:
-        problem = Message(mirror_jobs.END_NOT_KEPT, {"why": error.message})
+        problem = Message(job_errors.END_NOT_KEPT, {"why": error.message})
         self._lines.write("not_kept", **fields(problem))
 
     def run(self, session: SparkSession) -> int:
@@ -170,7 +171,7 @@ class StreamJob:
         """Return whether to wait for Kafka; a job that has never reached it ends."""
         away = time.monotonic() - self._worked_at
         # An error that came through Spark has a copy of its code.
-        is_kafka = problem.shown_code == mirror.KAFKA_FAILED
+        is_kafka = problem.shown_code == job_errors.KAFKA_FAILED
         return is_kafka and self._worked_at > 0 and away < self._settings.retry.seconds
 
     def _run_query(self, session: SparkSession) -> Message | None:
@@ -195,7 +196,7 @@ class StreamJob:
             if isinstance(cause, StopRequested):
                 return None
             message = error_message(cause, self._secret)
-            if message.code is mirror.SPARK_FAILED:
+            if message.code is job_errors.SPARK_FAILED:
                 self._lines.write_trace(cause)
             return message
         finally:
@@ -332,7 +333,7 @@ def run(settings: Settings, lines: StatusLines, figures: JobMetrics) -> int:
     try:
         session = start_session(settings)
     except (PySparkException, Py4JError) as error:
-        code = job.fail(Message(mirror.SPARK_NOT_STARTED, {"why": error_message(error)}))
+        code = job.fail(Message(job_errors.SPARK_NOT_STARTED, {"why": error_message(error)}))
         job.wait_until_told()
         return code
     # Once more: Spark installs its own handler for SIGINT.

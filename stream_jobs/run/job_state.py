@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from connector.foundation.errors import MirrorError, mirror_jobs
+from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.paths import OWN_FOLDER
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Ownership:
                 self.owner.prefix,
             ):
                 raise MirrorError(
-                    mirror_jobs.OTHER_OWNER,
+                    job_errors.OTHER_OWNER,
                     path=self._base,
                     owner=newest.name,
                     prefix=newest.prefix,
@@ -90,7 +90,7 @@ class Ownership:
             self.claim()  # somebody has removed the files
         elif newest.epoch != self.owner.epoch:
             raise MirrorError(
-                mirror_jobs.TAKEN_OVER, path=self._base, pid=newest.pid, host=newest.host
+                job_errors.TAKEN_OVER, path=self._base, pid=newest.pid, host=newest.host
             )
 
     def newest(self) -> Owner | None:
@@ -103,7 +103,7 @@ class Ownership:
                 return Owner(**json.loads(content))
             except (ValueError, TypeError) as error:
                 path = f"{self._base}/{_path(number)}"
-                raise MirrorError(mirror_jobs.OWN_FILE, path=path) from error
+                raise MirrorError(job_errors.OWN_FILE, path=path) from error
         return None
 
     def _numbers(self) -> list[int]:
@@ -190,7 +190,7 @@ class RunRecord:
         try:
             return _run(json.loads(content))
         except (ValueError, TypeError) as error:
-            raise MirrorError(mirror_jobs.OWN_FILE, path=f"{self._base}/{_PATH}") from error
+            raise MirrorError(job_errors.OWN_FILE, path=f"{self._base}/{_PATH}") from error
 
     def _end(self, run: JobRun) -> None:
         newest = self.newest()

@@ -23,8 +23,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from connector.foundation.errors import ConnectorError, MirrorError
+from connector.foundation.errors import ConnectorError
 from connector.foundation.metrics import CatchUpEstimate, Histogram
+from stream_jobs.errors import MirrorError
 from stream_jobs.source.topic_filter import TopicFilter
 from stream_jobs.source.topics import nest_offsets, row_topics
 from stream_jobs.tables.batch_report import TableState

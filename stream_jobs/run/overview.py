@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from connector.foundation.errors import MirrorError
 from stream_jobs.delta.log import Log
+from stream_jobs.errors import MirrorError
 from stream_jobs.source.backlog import kept_until, oldest_pending_time
 from stream_jobs.tables.batch_report import TableState
 from stream_jobs.tables.mirror_table import MirrorTable

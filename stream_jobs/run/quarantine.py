@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from connector.foundation.errors import MirrorError, mirror, mirror_records
+from stream_jobs.errors import MirrorError, job_errors, record_errors
 from stream_jobs.source.topics import OffsetRange
 from stream_jobs.tables.mirror_table import MirrorTable
 from stream_jobs.tables.quarantine_files import QuarantinedTable, QuarantineFiles
@@ -89,7 +89,7 @@ class Quarantine:
         for number, offset in begun.items():
             if number >= count:
                 raise MirrorError(
-                    mirror_records.PARTITIONS_MISSING,
+                    record_errors.PARTITIONS_MISSING,
                     topic=topic,
                     partition=number,
                     offset=offset,
@@ -113,7 +113,7 @@ class Quarantine:
             found = first[each.topic, each.partition]
             if found > each.start:
                 raise MirrorError(
-                    mirror_records.RECORDS_GONE,
+                    record_errors.RECORDS_GONE,
                     topic=each.topic,
                     partition=each.partition,
                     offset=each.start,
@@ -157,7 +157,7 @@ def refuse_shorter(ranges: Iterable[OffsetRange]) -> None:
     for each in ranges:
         if each.start > each.end:
             raise MirrorError(
-                mirror_records.TOPIC_SHORTER,
+                record_errors.TOPIC_SHORTER,
                 topic=each.topic,
                 partition=each.partition,
                 offset=each.start,
@@ -170,7 +170,7 @@ def _refuse_foreign(services: MirrorContext, path: str, name: str) -> None:
     try:
         MirrorTable.open(services.storage, path, name, services.base)
     except MirrorError as error:
-        if error.code == mirror.ANOTHER_TABLE:
+        if error.code == job_errors.ANOTHER_TABLE:
             raise
 
 

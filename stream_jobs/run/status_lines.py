@@ -72,9 +72,10 @@ import traceback
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final, TextIO
 
-from connector.foundation.errors import fields, mirror
+from connector.foundation.errors import fields
 from connector.foundation.errors.message import Message
 from connector.foundation.errors.visible import visible
+from stream_jobs.errors import job_errors
 from stream_jobs.log_lines import EcsLine
 from stream_jobs.run.streaming_query import QueryListener
 
@@ -299,7 +300,7 @@ class Notices:
 
     def note_keyless(self, report: BatchReport) -> None:
         """Tell of tables that have no mirror, because they have no key."""
-        reason = Message(mirror.NO_MIRROR, {})
+        reason = Message(job_errors.NO_MIRROR, {})
         for topic in sorted(set(report.keyless_topics) - self._keyless):
             self._keyless.add(topic)
             self._lines.write("no_mirror", topic=topic, **fields(reason))

@@ -21,8 +21,8 @@ from kafka import errors
 from kafka.net.compat import KafkaNetClient
 from kafka.structs import TopicPartition
 
-from connector.foundation.errors import MirrorError, mirror, mirror_records
 from connector.foundation.record_reader import RecordColumns
+from stream_jobs.errors import MirrorError, job_errors, record_errors
 from stream_jobs.source.record_batches import read_committed_records
 from stream_jobs.source.requests import (
     EARLIEST,
@@ -154,7 +154,7 @@ class KafkaClient:
         if gone:
             topic, number = gone[0]
             raise MirrorError(
-                mirror_records.RECORDS_GONE,
+                record_errors.RECORDS_GONE,
                 topic=topic,
                 partition=number,
                 offset=wanted[gone[0]],
@@ -252,7 +252,7 @@ class KafkaClient:
 
     def _failed(self, error: errors.KafkaError) -> MirrorError:
         return MirrorError(
-            mirror.KAFKA_FAILED,
+            job_errors.KAFKA_FAILED,
             servers=list(self._facts.bootstrap_servers),
             said=error,
         )

@@ -32,8 +32,9 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from connector.foundation.errors import ConnectorError, mirror
+from connector.foundation.errors import ConnectorError
 from connector.foundation.errors.message import Message
+from stream_jobs.errors import job_errors
 from stream_jobs.source.topic_filter import NO_SKIPPED_TABLES, TopicFilter
 from stream_jobs.source.topics import (
     OffsetRange,
@@ -293,4 +294,4 @@ def error_message(error: BaseException, secret: str = "") -> Message:
     if carried is not None:
         return carried.message
     text = re.split(r"\s*(?:SQLSTATE: \w+|=== Streaming Query|JVM stacktrace:)", str(error))[0]
-    return Message(mirror.SPARK_FAILED, {"kind": type(error).__name__, "said": text})
+    return Message(job_errors.SPARK_FAILED, {"kind": type(error).__name__, "said": text})

@@ -29,8 +29,8 @@ import lz4.frame
 import pyarrow as pa
 import zstandard
 
-from connector.foundation.errors import MirrorError, mirror_records
 from connector.foundation.record_reader import DamagedRecordsError, read_records
+from stream_jobs.errors import MirrorError, record_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -281,7 +281,7 @@ def _refused(fetched: FetchResponse, offset: int, error: Exception) -> MirrorErr
     if not isinstance(error, ContentTooLargeError):
         return _damaged(fetched, offset)
     return MirrorError(
-        mirror_records.BATCH_TOO_LARGE,
+        record_errors.BATCH_TOO_LARGE,
         topic=fetched.topic,
         partition=fetched.partition,
         offset=offset,
@@ -291,7 +291,7 @@ def _refused(fetched: FetchResponse, offset: int, error: Exception) -> MirrorErr
 
 def _damaged(fetched: FetchResponse, offset: int) -> MirrorError:
     return MirrorError(
-        mirror_records.DAMAGED_BATCH,
+        record_errors.DAMAGED_BATCH,
         topic=fetched.topic,
         partition=fetched.partition,
         offset=offset,

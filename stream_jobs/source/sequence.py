@@ -24,7 +24,7 @@ from connector.foundation.contract import (
     SEQ_ROW_DIGITS,
     Sequence,
 )
-from connector.foundation.errors import MirrorError, mirror
+from stream_jobs.errors import MirrorError, job_errors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -78,7 +78,7 @@ class PackedSequence(NamedTuple):
             or sequence.file >> FILE_BITS
             or sequence.position >> POSITION_BITS
         ):
-            raise MirrorError(mirror.SEQUENCE_BEYOND, seq=sequence)
+            raise MirrorError(job_errors.SEQUENCE_BEYOND, seq=sequence)
         epoch_file = sequence.epoch << FILE_BITS | sequence.file
         return cls(
             epoch_file << POSITION_BITS | sequence.position,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from connector.foundation.contract import COLUMN_TYPES, EXACT, Sequence
 from connector.foundation.contract.record_formats import read_document
-from connector.foundation.errors import MirrorError, mirror
+from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.source.sequence import PackedSequence
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class TableSchema:
         profile = record.get("profile", EXACT)
         if profile != EXACT:
             raise MirrorError(
-                mirror.PROFILE, table=f"{record['database']}.{record['table']}", profile=profile
+                job_errors.PROFILE, table=f"{record['database']}.{record['table']}", profile=profile
             )
         return cls(
             record["database"],
@@ -125,10 +125,10 @@ class TableSchema:
             name = column["name"]
             other = names.setdefault(name.lower(), name)
             if other != name:
-                raise MirrorError(mirror.SAME_NAME, table=self.name, column=other, other=name)
+                raise MirrorError(job_errors.SAME_NAME, table=self.name, column=other, other=name)
             if column["type"] not in COLUMN_TYPES:
                 raise MirrorError(
-                    mirror.UNKNOWN_TYPE, table=self.name, column=name, type=column["type"]
+                    job_errors.UNKNOWN_TYPE, table=self.name, column=name, type=column["type"]
                 )
             if name.lower().startswith(OWN_PREFIX):
-                raise MirrorError(mirror.COLUMN_NAME, table=self.name, column=name)
+                raise MirrorError(job_errors.COLUMN_NAME, table=self.name, column=name)

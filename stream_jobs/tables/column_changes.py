@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 
-from connector.foundation.errors import SchemaUnfollowed, mirror
 from stream_jobs.delta.columns import Column, highest_id, new_columns
+from stream_jobs.errors import SchemaUnfollowed, job_errors
 from stream_jobs.source.column_types import ColumnType, type_text
 from stream_jobs.source.sequence import HI, LO
 from stream_jobs.source.table_schema import OWN_PREFIX
@@ -112,7 +112,7 @@ def refuse_other_types(older: TableSchema, target: TableSchema, path: str) -> No
 def _refuse_other_key(older: TableSchema, newer: TableSchema, path: str) -> None:
     if newer.key != older.key:
         raise SchemaUnfollowed(
-            mirror.KEY_CHANGED, table=newer.name, before=older.key, now=newer.key, path=path
+            job_errors.KEY_CHANGED, table=newer.name, before=older.key, now=newer.key, path=path
         )
 
 
@@ -123,7 +123,7 @@ def is_wider(older: SchemaColumn, newer: SchemaColumn, schema: TableSchema, path
         return False
     if not holds_all_values(now, before):
         raise SchemaUnfollowed(
-            mirror.COLUMN_RETYPED,
+            job_errors.COLUMN_RETYPED,
             table=schema.name,
             column=newer["name"],
             before=type_text(older),

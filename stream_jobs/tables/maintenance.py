@@ -14,10 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from connector.foundation.errors import CommitConflict, MirrorError
 from stream_jobs.apply.task_messages import CompactedFiles, PartResult, Task, results_by_topic
 from stream_jobs.delta.compaction import CompactionLimits, plan
 from stream_jobs.delta.housekeeping import clean_up, is_checkpoint_due
+from stream_jobs.errors import CommitConflict, MirrorError
 from stream_jobs.tables.mirror_creation import remove_files
 from stream_jobs.tables.task_plan import divide_work
 

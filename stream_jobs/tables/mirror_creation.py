@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from connector.foundation.errors import MirrorError, mirror, mirror_records
 from connector.foundation.errors.message import Message
 from stream_jobs.apply.task_messages import MirrorDescription, RecordMapping
+from stream_jobs.errors import MirrorError, job_errors, record_errors
 from stream_jobs.tables.column_changes import all_columns
 from stream_jobs.tables.mirror_metadata import Progress
 from stream_jobs.tables.mirror_table import MirrorTable
@@ -39,7 +39,7 @@ def refuse_deleted_records(
         for partition, offset in result.first_row.items():
             if offset < batch[partition].start:
                 raise MirrorError(
-                    mirror.MIRROR_GONE, table=schema.name, path=f"{base}/{path_of(schema)}"
+                    job_errors.MIRROR_GONE, table=schema.name, path=f"{base}/{path_of(schema)}"
                 )
 
 
@@ -47,7 +47,7 @@ def refuse_rows_without_key(results: Sequence[PartResult]) -> None:
     """Raise MirrorError for the first row without a key, in a table that has one."""
     found = [each.keyless for each in results if each.keyless is not None]
     if found:
-        raise min(found).corrupt(Message(mirror_records.NO_KEY, {}))
+        raise min(found).corrupt(Message(record_errors.NO_KEY, {}))
 
 
 def remove_files(storage: Storage, path: str, results: Sequence[PartResult]) -> None:

@@ -36,8 +36,8 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from connector.foundation.errors import MirrorError, mirror, mirror_choices
 from stream_jobs.apply.changes import LastChange
+from stream_jobs.errors import MirrorError, choice_errors, job_errors
 from stream_jobs.source.column_types import mask_of
 from stream_jobs.source.sequence import PackedSequence, Truncate
 
@@ -99,7 +99,9 @@ def refuse_other_mode(own: DeltaTable, mode: Mode, table: str, base: str) -> Non
     before = own.snapshot.configuration.get(MODE_PROPERTY, "current")
     if before != mode.name:
         path = f"{base.rstrip('/')}/{own.path}"
-        raise MirrorError(mirror.MODE_CHANGED, table=table, path=path, before=before, now=mode.name)
+        raise MirrorError(
+            job_errors.MODE_CHANGED, table=table, path=path, before=before, now=mode.name
+        )
 
 
 def refuse_other_choices(own: DeltaTable, schema: TableSchema, base: str) -> None:
@@ -111,11 +113,11 @@ def refuse_other_choices(own: DeltaTable, schema: TableSchema, base: str) -> Non
     others = [name for name in before.keys() | now.keys() if before.get(name) != now.get(name)]
     if others:
         raise MirrorError(
-            mirror_choices.OTHER_COLUMNS, table=schema.name, path=path, columns=sorted(others)
+            choice_errors.OTHER_COLUMNS, table=schema.name, path=path, columns=sorted(others)
         )
     if metadata.partition_columns != schema.chosen.partition_by:
         raise MirrorError(
-            mirror_choices.OTHER_PARTITIONS,
+            choice_errors.OTHER_PARTITIONS,
             table=schema.name,
             path=path,
             before=metadata.partition_columns,

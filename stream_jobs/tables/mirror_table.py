@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from pyroaring import BitMap
 
-from connector.foundation.errors import MirrorError, mirror, mirror_tables
 from stream_jobs.apply.task_messages import MirrorDescription
 from stream_jobs.delta.actions import Metadata
 from stream_jobs.delta.table import DeltaTable, TableCommit
+from stream_jobs.errors import MirrorError, delta_errors, job_errors
 from stream_jobs.paths import EARLIER_MARK, table_path
 from stream_jobs.tables.mirror_metadata import (
     DOMAIN,
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 # What a table of another program has.
 _FOREIGN: Final = (
-    mirror_tables.COLUMN_UNKNOWN,
-    mirror_tables.FEATURES_UNKNOWN,
-    mirror_tables.OTHER_PROTOCOL,
+    delta_errors.COLUMN_UNKNOWN,
+    delta_errors.FEATURES_UNKNOWN,
+    delta_errors.OTHER_PROTOCOL,
 )
 
 
@@ -62,7 +62,9 @@ class MirrorTable:
 
         Raises MirrorError if the path, which is below `base`, holds something else.
         """
-        foreign = MirrorError(mirror.ANOTHER_TABLE, path=f"{base.rstrip('/')}/{path}", table=table)
+        foreign = MirrorError(
+            job_errors.ANOTHER_TABLE, path=f"{base.rstrip('/')}/{path}", table=table
+        )
         try:
             delta = DeltaTable.open(storage, path)
         except MirrorError as error:

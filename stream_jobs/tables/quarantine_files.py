@@ -16,8 +16,9 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from connector.foundation.errors import ConfigError, MirrorError, mirror_jobs
+from connector.foundation.errors import ConfigError
 from stream_jobs.delta.storages import storage_of
+from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.paths import EARLIER_MARK, OWN_FOLDER, path_part
 from stream_jobs.source.client import KafkaClient
 
@@ -115,7 +116,7 @@ class QuarantineFiles:
             try:
                 yield decode(json.loads(content))
             except (ValueError, KeyError, TypeError, AttributeError) as error:
-                raise MirrorError(mirror_jobs.OWN_FILE, path=f"{self._base}/{path}") from error
+                raise MirrorError(job_errors.OWN_FILE, path=f"{self._base}/{path}") from error
 
 
 def _path(folder: str, topic: str) -> str:
@@ -168,7 +169,7 @@ def resume(
     for name in tables:
         topic = topics.get(name, name)
         if topic not in records:
-            raise ConfigError(mirror_jobs.NOT_SET_ASIDE, table=name, config=config)
+            raise ConfigError(job_errors.NOT_SET_ASIDE, table=name, config=config)
         wanted.append(topic)
     incomplete = _incomplete(settings, wanted) if rebuild and wanted else set()
     for topic in wanted:

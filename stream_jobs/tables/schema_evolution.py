@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from connector.foundation.errors import MirrorError
 from stream_jobs.apply.task_messages import RecordMapping, SchemaUse
+from stream_jobs.errors import MirrorError
 from stream_jobs.source.topics import OffsetRange
 from stream_jobs.tables.column_changes import has_same_key
 

@@ -13,7 +13,7 @@ import time
 from typing import TYPE_CHECKING
 
 from connector.foundation.contract import row_topic
-from connector.foundation.errors import MirrorError, mirror
+from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.source.client import read_ranges
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.source.topics import OffsetRange, schema_topic
@@ -69,8 +69,8 @@ class SchemaRegistry:
                 names = {"topic": topic, "schema": min(missing)}
                 names["schema_topic"] = schema_topic(self.prefix)
                 if self._client.have_open_transactions(self._partitions()):
-                    raise MirrorError(mirror.SCHEMA_HELD_UP, **names)
-                raise MirrorError(mirror.SCHEMA_MISSING, **names, seconds=self._wait_seconds)
+                    raise MirrorError(job_errors.SCHEMA_HELD_UP, **names)
+                raise MirrorError(job_errors.SCHEMA_MISSING, **names, seconds=self._wait_seconds)
             time.sleep(POLL_SECONDS)
         return {schema_id: self._schemas[topic][schema_id] for schema_id in needed}
 
@@ -89,7 +89,7 @@ class SchemaRegistry:
         except (ValueError, KeyError, TypeError) as error:
             # The text of the error may contain values of the record.
             raise MirrorError(
-                mirror.SCHEMA_RECORD,
+                job_errors.SCHEMA_RECORD,
                 topic=schema_topic(self.prefix),
                 why=type(error).__name__,
             ) from error

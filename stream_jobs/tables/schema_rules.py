@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from connector.foundation.errors import MirrorError, SchemaUnfollowed, mirror
 from stream_jobs.apply.rows import literal
 from stream_jobs.apply.task_messages import RecordMapping
 from stream_jobs.delta.columns import highest_id
+from stream_jobs.errors import MirrorError, SchemaUnfollowed, job_errors
 from stream_jobs.tables.column_changes import (
     all_columns,
     changed_columns,
@@ -194,7 +194,7 @@ class SchemaRules:
             if mode.keeps_columns and mode.needs_key and not has_same_key(schema, target):
                 # Rows with the key before come late, from another partition.
                 raise SchemaUnfollowed(
-                    mirror.KEY_CHANGED,
+                    job_errors.KEY_CHANGED,
                     table=target.name,
                     before=schema.key,
                     now=target.key,
@@ -218,8 +218,8 @@ class SchemaRules:
             return
         place = f"{self._base}/{path}"
         if schema.key:
-            raise MirrorError(mirror.KEY_IN_THE_WAY, table=schema.name, path=place)
-        raise MirrorError(mirror.KEY_LOST, table=schema.name, path=place)
+            raise MirrorError(job_errors.KEY_IN_THE_WAY, table=schema.name, path=place)
+        raise MirrorError(job_errors.KEY_LOST, table=schema.name, path=place)
 
     def _refuse_unfit_defaults(
         self, schema: TableSchema, added: Mapping[str, SchemaColumn]
@@ -231,14 +231,14 @@ class SchemaRules:
             if value is None or self._zero_dates == "null":
                 continue
             if not literal(column, value).is_valid:
-                raise MirrorError(mirror.ZERO_DEFAULT, table=schema.name, column=name)
+                raise MirrorError(job_errors.ZERO_DEFAULT, table=schema.name, column=name)
 
     def _refuse_unknown_defaults(
         self, schema: TableSchema, added: Mapping[str, SchemaColumn]
     ) -> None:
         unknown = [name for name, column in added.items() if column.get("added_default_unknown")]
         if unknown and self._unknown_defaults == "error":
-            raise MirrorError(mirror.UNKNOWN_DEFAULT, table=schema.name, columns=unknown)
+            raise MirrorError(job_errors.UNKNOWN_DEFAULT, table=schema.name, columns=unknown)
 
 
 def _refuse_unknown(lists: Iterable[TableSchema]) -> None:

@@ -16,10 +16,10 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
 from connector.foundation.contract import COLUMN_TYPES
-from connector.foundation.errors import mirror_choices
 from connector.foundation.errors.message import Message
 from connector.foundation.spelling import nearest
 from stream_jobs.delta.data_skipping import can_cluster, can_partition
+from stream_jobs.errors import choice_errors
 from stream_jobs.settings import TableSettings
 from stream_jobs.source.column_types import (
     ColumnType,
@@ -147,12 +147,12 @@ def _problem(
         for setting in ("exclude_columns", "mask_columns"):
             if _names(getattr(own, setting), column):
                 facts = {"table": name, "setting": setting, "column": column}
-                return Message(mirror_choices.KEY_COLUMN, facts)
+                return Message(choice_errors.KEY_COLUMN, facts)
     if chosen.suspects:
         lost = min(chosen.suspects.values())
         new = sorted(each for each, of in chosen.suspects.items() if of == lost)
         gone: dict[str, object] = {"table": name, "lost": lost, "new": new}
-        return Message(mirror_choices.HIDDEN_COLUMN_GONE, gone)
+        return Message(choice_errors.HIDDEN_COLUMN_GONE, gone)
     for setting in ("exclude_columns", "hash_columns", "mask_columns") if known else ():
         for column in getattr(own, setting):
             missing = None if is_pattern(column) else _missing(name, setting, column, known)
@@ -167,9 +167,9 @@ def _missing(table: str, setting: str, column: str, known: Sequence[str]) -> Mes
     facts: dict[str, object] = {"table": table, "setting": setting, "column": column}
     meant = nearest(column.lower(), [name.lower() for name in known])
     if meant is None:
-        return Message(mirror_choices.NO_COLUMN, facts | {"columns": list(dict.fromkeys(known))})
+        return Message(choice_errors.NO_COLUMN, facts | {"columns": list(dict.fromkeys(known))})
     spelt = next(name for name in known if name.lower() == meant)
-    return Message(mirror_choices.SIMILAR_COLUMN, facts | {"meant": spelt})
+    return Message(choice_errors.SIMILAR_COLUMN, facts | {"meant": spelt})
 
 
 def _layout_problem(made: TableSchema) -> Message | None:
@@ -195,7 +195,7 @@ def _unfit(table: str, setting: str, column: SchemaColumn) -> Message:
         "column": column["name"],
         "type": type_text(column),
     }
-    return Message(mirror_choices.WRONG_LAYOUT, facts)
+    return Message(choice_errors.WRONG_LAYOUT, facts)
 
 
 _DEFAULT = TableSettings(match=["*.*"])

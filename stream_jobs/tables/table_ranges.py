@@ -15,9 +15,9 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from connector.foundation.errors import MirrorError, mirror
 from stream_jobs.apply.changes import TRUNCATES
 from stream_jobs.apply.modes.mode import Truncation
+from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.source.topics import OffsetRange
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _check_partitions(
     if not added:
         return
     if not services.accept_partitions:
-        raise MirrorError(mirror.PARTITIONS_ADDED, topic=topic, partitions=count)
+        raise MirrorError(job_errors.PARTITIONS_ADDED, topic=topic, partitions=count)
     own.progress = replace(own.progress, partitions=max(added) + 1, are_keys_moved=True)
 
 

@@ -19,9 +19,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
-from connector.foundation.errors import CommitConflict, MirrorError, mirror_records
-from stream_jobs.apply.table_errors import DEFECT_TYPES, concerns_existing_rows, table_defect
+from stream_jobs.apply.table_failures import DEFECT_TYPES, concerns_existing_rows, table_defect
 from stream_jobs.apply.task_messages import PartResult, Task, results_by_topic
+from stream_jobs.errors import CommitConflict, MirrorError, record_errors
 from stream_jobs.tables.batch_report import TableResult
 from stream_jobs.tables.mirror_creation import MirrorCreation, refuse_rows_without_key, remove_files
 from stream_jobs.tables.schema_evolution import SchemaEvolution
@@ -170,7 +170,7 @@ class TableWork:
         """
         first = self.ranges.kept_back(ranges)[0]
         self.error = MirrorError(
-            mirror_records.BEYOND_PROGRESS,
+            record_errors.BEYOND_PROGRESS,
             topic=self.topic,
             partition=first.partition,
             offset=first.start,

@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from connector.foundation.errors import MirrorError, mirror, mirror_choices
 from stream_jobs.apply.modes import MODES
+from stream_jobs.errors import MirrorError, choice_errors, job_errors
 from stream_jobs.paths import table_path
 from stream_jobs.source.topics import nest_offsets
 from stream_jobs.tables.mirror_metadata import refuse_other_choices, refuse_other_mode
@@ -126,14 +126,14 @@ class TopicStates:
         """Return the mirror of a table; raises MirrorError if other tables claim its place."""
         others = self._registry.others_at(newest)
         twice = MirrorError(
-            mirror_choices.NAME_TWICE, table=newest.name, others=others, name=".".join(newest.place)
+            choice_errors.NAME_TWICE, table=newest.name, others=others, name=".".join(newest.place)
         )
         try:
             found = MirrorTable.open(
                 self._storage, path_in(self._storage, newest), newest.name, self._base
             )
         except MirrorError as error:
-            if others and error.code is mirror.ANOTHER_TABLE:
+            if others and error.code is job_errors.ANOTHER_TABLE:
                 raise twice from error
             raise
         if others and found is None:

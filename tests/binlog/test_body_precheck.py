@@ -9,7 +9,7 @@ import pytest
 
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.header import EventType
-from connector.foundation.errors import EventError
+from connector.binlog.log_errors import EventError
 from tests.binlog.log_bytes import event, format_description, table_map
 from tests.reader.log_files import COLUMNS, NAMED, SERVER, image, rows_head
 

@@ -12,7 +12,7 @@ from connector.binlog.events.rows_header import DUMMY_TABLE_ID, RowsKind
 from connector.binlog.events.table_map import TABLE_MAPS_MAX, TableMapEvent
 from connector.binlog.events.transaction import XidEvent
 from connector.binlog.header import EventType, event_name
-from connector.foundation.errors import EventError
+from connector.binlog.log_errors import EventError
 from tests.binlog.log_bytes import (
     FORMAT_DESCRIPTION,
     POST_HEADER_LENGTHS,

@@ -15,7 +15,8 @@ from connector.binlog.columns.json_document import json_text
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.header import EventType
-from connector.foundation.errors import DecodeError, EventError
+from connector.binlog.log_errors import EventError
+from connector.foundation.errors import DecodeError
 from tests.binlog.log_bytes import (
     FORMAT_DESCRIPTION,
     checksummed,

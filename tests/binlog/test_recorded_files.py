@@ -29,7 +29,7 @@ from connector.binlog.events.transaction import (
     PreviousGtidsEvent,
     XidEvent,
 )
-from connector.foundation.errors import EventError
+from connector.binlog.log_errors import EventError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.binlog import log_errors
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent, UserVarType
 from connector.binlog.events.control import IncidentEvent, RotateEvent
@@ -15,7 +16,7 @@ from connector.binlog.events.query import DuplicateHandling, ExecuteLoadQueryEve
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.header import BinlogVersion, detect_version, event_name
-from connector.foundation.errors import EventError, log_rows
+from connector.binlog.log_errors import EventError
 from tests.binlog.loaded_files import loaded_files
 from tests.foundation.errors.texts import text_of
 
@@ -131,7 +132,7 @@ def test_rows_of_5_1_17_are_refused_when_they_are_asked_for(decode_file: DecodeF
         "be read without the definition of the table; compare with "
         "`mysqlbinlog --start-position=461 ver_5_1_17.001`"
     )
-    assert caught.value.reason.text == "table test.t1, " + text_of(log_rows.PRE_GA)
+    assert caught.value.reason.text == "table test.t1, " + text_of(log_errors.PRE_GA)
 
 
 def test_rows_of_5_1_23(decode_file: DecodeFile) -> None:

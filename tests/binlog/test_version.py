@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connector.binlog.header import BinlogVersion, EventType, detect_version
-from connector.foundation.errors import TruncatedPayload
+from connector.binlog.log_errors import TruncatedPayload
 from tests.binlog.log_bytes import FORMAT_DESCRIPTION, event, start_v3, v1_event
 
 V1_START = v1_event(EventType.START_EVENT_V3, start_v3(1, b"3.23.58-log"))

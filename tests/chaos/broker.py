@@ -11,9 +11,9 @@ import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
-from connector.foundation.errors import LocalStackError
 from local_stack import Endpoint, KafkaBroker
 from local_stack.server import HOST, free_port
+from local_stack.stack_errors import LocalStackError
 from tests.chaos.failure import ChaosFailure
 from tests.chaos.link import Link
 

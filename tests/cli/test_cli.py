@@ -14,10 +14,10 @@ import pytest
 import structlog
 from typer.testing import CliRunner
 
+from connector.cli import command_errors
 from connector.cli.daemon import exit_code_of
 from connector.cli.daemon_log import configure_logging
 from connector.foundation import compiled
-from connector.foundation.errors import pipeline_commands
 from connector.foundation.operating_system import StoppedHard
 from connector.foundation.settings.sections import LogSettings
 from tests.application import app
@@ -220,7 +220,7 @@ def test_a_run_that_is_stopped_hard_says_what_becomes_of_the_batch(
     with pytest.raises(SystemExit) as ended:
         exit_code_of(stopped)
     assert ended.value.code == 130
-    assert capsys.readouterr().err == f"error: {shown(pipeline_commands.STOPPED_HARD)}\n"
+    assert capsys.readouterr().err == f"error: {shown(command_errors.STOPPED_HARD)}\n"
 
 
 def test_a_log_for_people_has_no_colours_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,14 +15,15 @@ import structlog
 
 from connector.cli.daemon_log import configure_logging
 from connector.foundation.ecs import NAMES
-from connector.foundation.errors import SourceUnavailable, fields, stream_positions
+from connector.foundation.errors import SourceUnavailable, fields
 from connector.foundation.settings.sections import LogSettings
+from connector.stream.run import run_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
-ERROR = SourceUnavailable(stream_positions.QUIET, address="db1:3306", seconds=4.0)
+ERROR = SourceUnavailable(run_errors.QUIET, address="db1:3306", seconds=4.0)
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +51,7 @@ def test_facts_have_the_names_of_ecs_and_ours_a_prefix(
     assert line == {
         "log.level": "warning",
         "message": "interrupted",
-        "error.code": stream_positions.QUIET.code,
+        "error.code": run_errors.QUIET.code,
         "error.message": ERROR.text,
         "cdc.source": "db1:3306",
         "cdc.table": "größe",

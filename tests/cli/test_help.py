@@ -14,9 +14,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from connector.cli import examples
+from connector.cli import command_errors, examples
 from connector.cli.config import Reference
-from connector.foundation.errors import options
 from connector.foundation.errors.message import Message
 from tests.application import app
 
@@ -80,7 +79,7 @@ def test_a_command_that_does_not_exist_is_answered_by_those_that_do() -> None:
     done = CliRunner().invoke(app, ["restart"], terminal_width=200)
     said = " ".join(done.stderr.replace("│", " ").split())
     assert done.exit_code == 2
-    assert str(Message(options.UNKNOWN_COMMAND, {"name": "restart", "known": KNOWN})) in said
+    assert str(Message(command_errors.UNKNOWN_COMMAND, {"name": "restart", "known": KNOWN})) in said
 
 
 @pytest.mark.parametrize(
@@ -98,7 +97,7 @@ def test_a_mistyped_command_is_answered_by_the_nearest(
     said = " ".join(done.stderr.replace("│", " ").split())
     assert done.exit_code == 2
     facts = {"name": typed[-1], "meant": meant, "known": known}
-    assert str(Message(options.UNKNOWN_COMMAND_MEANT, facts)) in said
+    assert str(Message(command_errors.UNKNOWN_COMMAND_MEANT, facts)) in said
 
 
 @pytest.mark.parametrize(

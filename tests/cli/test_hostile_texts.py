@@ -26,12 +26,14 @@ from connector.cli.quarantine import _table as table_of_fences
 from connector.cli.snapshot import _tell_end
 from connector.cli.verify_mirror import _printed
 from connector.cli.verify_topics import _print
-from connector.foundation.errors import SourceRefused, source_rows, source_server
+from connector.foundation.errors import SourceRefused
 from connector.foundation.errors.message import Message
 from connector.foundation.errors.visible import visible_json
 from connector.foundation.settings.sections import LogSettings
+from connector.replication import answer_errors
 from connector.stream.quarantine.fences import Fence
 from connector.stream.snapshot.table_state import TableState
+from connector.stream.source import row_log_errors
 from connector.stream.source.findings import Finding, RowLoggingGap, Severity
 from stream_jobs.__main__ import main as mirror
 from stream_jobs.cuts.cut import Cut, CutStore
@@ -67,8 +69,10 @@ def _run(_: Path) -> None:
 
 
 def _check(_: Path) -> None:
-    not_seen = Message(source_rows.NOT_SEEN, {"rights": "SUPER"})
-    gap = RowLoggingGap("row images: PKE", Message(source_rows.NO_KEY, {}), ((HOSTILE, HOSTILE),))
+    not_seen = Message(row_log_errors.NOT_SEEN, {"rights": "SUPER"})
+    gap = RowLoggingGap(
+        "row images: PKE", Message(row_log_errors.NO_KEY, {}), ((HOSTILE, HOSTILE),)
+    )
     show_row_gaps(Console(), [gap], not_seen)
     found = Finding(HOSTILE, HOSTILE, HOSTILE, ok=False, problem=not_seen, severity=Severity.ERROR)
     Console(width=200).print(table_of_findings([found]))
@@ -82,7 +86,7 @@ def _snapshot(_: Path) -> None:
 
 def _verify(_: Path) -> None:
     key = {HOSTILE: HOSTILE}
-    refused = SourceRefused(source_server.UNKNOWN, server=HOSTILE, number=9, said=HOSTILE)
+    refused = SourceRefused(answer_errors.UNKNOWN, server=HOSTILE, number=9, said=HOSTILE)
     results = [
         TableResult(HOSTILE, differences=[Difference("missing", key, key, None)]),
         TableResult(HOSTILE, error=refused, sample=HOSTILE),

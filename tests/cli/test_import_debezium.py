@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner
 
-from connector.foundation.errors import migration
-from connector.foundation.errors import settings_files as codes
+from connector.foundation.settings import settings_errors
 from connector.foundation.settings.configuration import load_settings
 from connector.foundation.settings.sections import NotificationSettings, SignalSettings
+from connector.stream.migration import migration_errors
 from tests.application import app
 from tests.foundation.errors.texts import shown
 
@@ -336,9 +336,9 @@ def test_what_has_no_counterpart_is_a_warning(tmp_path: Path) -> None:
     done = Imported(tmp_path, LEAST | others)
     assert done.settings.envelope.key_format == "json"
     meaning = "records have no query"
-    text = shown(migration.NO_COUNTERPART, name="include.query", meaning=meaning)
+    text = shown(migration_errors.NO_COUNTERPART, name="include.query", meaning=meaning)
     assert f"warning: {text}\n" in done.warnings
-    text = shown(migration.UNKNOWN_PROPERTY, name="tables.include")
+    text = shown(migration_errors.UNKNOWN_PROPERTY, name="tables.include")
     assert f"warning: {text}\n" in done.warnings
     assert "transforms.route.type has no counterpart: each table has the topic" in done.warnings
     assert "key.converter has no counterpart: records are JSON without schemas" in done.warnings
@@ -504,7 +504,7 @@ def test_a_converter_of_the_worker_is_not_guessed(tmp_path: Path) -> None:
     names = {name: value for name, value in LEAST.items() if not name.startswith("value.")}
     done = Imported(tmp_path, names)
     text = shown(
-        migration.NO_PROPERTY,
+        migration_errors.NO_PROPERTY,
         path=done.source,
         name="value.converter",
         advice="the worker has it: give its file by --worker, or add value.converter to the JSON "
@@ -526,7 +526,7 @@ def test_the_worker_has_what_the_connector_does_not_name(tmp_path: Path) -> None
     assert "hunter2" not in done.text
     name = "producer.override.ssl.truststore.location"
     meaning = "kafka.ssl_ca, ssl_certificate and ssl_key take PEM files"
-    text = shown(migration.NO_COUNTERPART, name=name, meaning=meaning)
+    text = shown(migration_errors.NO_COUNTERPART, name=name, meaning=meaning)
     assert done.warnings == f"warning: {text}\n"
 
 
@@ -556,11 +556,11 @@ def test_a_worker_without_a_login_needs_none(tmp_path: Path) -> None:
 
 def test_a_worker_without_a_file(tmp_path: Path) -> None:
     path = tmp_path / "absent.properties"
-    text = shown(migration.UNREADABLE, path=path, said="No such file or directory")
+    text = shown(migration_errors.UNREADABLE, path=path, said="No such file or directory")
     done = Imported(tmp_path, LEAST, "--worker", str(path))
     assert (done.code, done.warnings) == (2, f"error: {text}\n")
     path.write_bytes(b"name=caf\xe9")
-    text = shown(migration.UNREADABLE, path=path, said="unexpected end of data")
+    text = shown(migration_errors.UNREADABLE, path=path, said="unexpected end of data")
     done = Imported(tmp_path, LEAST, "--worker", str(path))
     assert (done.code, done.warnings) == (2, f"error: {text}\n")
 
@@ -603,7 +603,7 @@ def test_what_would_be_otherwise_is_an_error(
 def test_an_expression_that_has_no_patterns_is_named(tmp_path: Path) -> None:
     done = imported(tmp_path, table__include__list=r"shop\.a,shop\.(?!tmp_).*")
     text = shown(
-        migration.PATTERN,
+        migration_errors.PATTERN,
         path=done.source,
         name="table.include.list",
         pattern=r"shop\.(?!tmp_).*",
@@ -626,7 +626,7 @@ def test_what_is_no_connector(tmp_path: Path, document: object, why: str | None)
     if why is None:
         assert done.code == 0
         return
-    text = shown(migration.NOT_A_CONNECTOR, path=done.source, why=why)
+    text = shown(migration_errors.NOT_A_CONNECTOR, path=done.source, why=why)
     assert (done.code, done.warnings) == (2, f"error: {text}\n")
 
 
@@ -666,25 +666,25 @@ def test_what_a_property_says_opens_no_section(tmp_path: Path, name: str, value:
 def test_half_a_character_is_refused(tmp_path: Path) -> None:
     text = json.dumps({"name": "a", "config": LEAST | {"database.user": "\ud800"}})
     done = Imported(tmp_path, text)
-    said = shown(migration.NOT_A_CONNECTOR, path=done.source, why="half a character")
+    said = shown(migration_errors.NOT_A_CONNECTOR, path=done.source, why="half a character")
     assert (done.code, done.warnings) == (2, f"error: {said}\n")
 
 
 def test_a_file_that_is_nested_deeply_is_no_connector(tmp_path: Path) -> None:
     done = Imported(tmp_path, "[" * 100_000)
-    said = shown(migration.NOT_A_CONNECTOR, path=done.source, why="it is nested too deeply")
+    said = shown(migration_errors.NOT_A_CONNECTOR, path=done.source, why="it is nested too deeply")
     assert (done.code, done.warnings) == (2, f"error: {said}\n")
 
 
 def test_a_missing_file(tmp_path: Path) -> None:
     path = tmp_path / "absent.json"
     done = CliRunner().invoke(app, ["import-debezium", str(path)])
-    text = shown(migration.UNREADABLE, path=path, said="No such file or directory")
+    text = shown(migration_errors.UNREADABLE, path=path, said="No such file or directory")
     assert (done.exit_code, done.stderr) == (2, f"error: {text}\n")
 
 
 def test_a_value_that_a_pipeline_does_not_take_is_not_written(tmp_path: Path) -> None:
     done = imported(tmp_path, database__server__id="0")
     assert done.code == 2
-    assert f"[{codes.WRONG_VALUE.code}] {done.config}: source.server_id" in done.warnings
+    assert f"[{settings_errors.WRONG_VALUE.code}] {done.config}: source.server_id" in done.warnings
     assert not done.config.exists()

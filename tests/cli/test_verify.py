@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
-from connector.foundation.errors import verification
+from connector.cli import command_errors
 from tests.application import app
 from tests.foundation.errors.texts import shown
 
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        ("", verification.WHAT),
-        ("--topics --mirror job.toml", verification.WHAT),
-        ("--topics --replica job.toml", verification.WHAT),
-        ("--mirror job.toml --replica job.toml", verification.WHAT),
-        ("--mirror job.toml --replica job.toml --topics", verification.WHAT),
-        ("--topics shop.orders", verification.NEEDS_MIRROR),
-        ("--topics --repair", verification.NEEDS_MIRROR),
-        ("--replica job.toml --from binlog.000001:4", verification.NEEDS_TOPICS),
-        ("--mirror job.toml --from binlog.000001:4", verification.NEEDS_TOPICS),
-        ("--topics --forever", verification.FOREVER),
-        ("--mirror job.toml --forever --json", verification.FOREVER),
-        ("--mirror job.toml --forever --no-values", verification.FOREVER),
-        ("--replica job.toml --forever --json", verification.FOREVER),
-        ("--topics --since 42", verification.NEEDS_MIRROR),
-        ("--replica job.toml --since 42", verification.NEEDS_MIRROR),
-        ("--mirror job.toml --forever --since 42", verification.FOREVER),
-        ("--mirror job.toml --since 42 --sample 10", verification.ONE_PART),
-        ("--mirror job.toml --since 42 --state file", verification.ONE_PART),
-        ("--topics --state file", verification.NEEDS_MIRROR),
-        ("--mirror job.toml --forever --state file", verification.FOREVER),
+        ("", command_errors.WHAT),
+        ("--topics --mirror job.toml", command_errors.WHAT),
+        ("--topics --replica job.toml", command_errors.WHAT),
+        ("--mirror job.toml --replica job.toml", command_errors.WHAT),
+        ("--mirror job.toml --replica job.toml --topics", command_errors.WHAT),
+        ("--topics shop.orders", command_errors.NEEDS_MIRROR),
+        ("--topics --repair", command_errors.NEEDS_MIRROR),
+        ("--replica job.toml --from binlog.000001:4", command_errors.NEEDS_TOPICS),
+        ("--mirror job.toml --from binlog.000001:4", command_errors.NEEDS_TOPICS),
+        ("--topics --forever", command_errors.FOREVER),
+        ("--mirror job.toml --forever --json", command_errors.FOREVER),
+        ("--mirror job.toml --forever --no-values", command_errors.FOREVER),
+        ("--replica job.toml --forever --json", command_errors.FOREVER),
+        ("--topics --since 42", command_errors.NEEDS_MIRROR),
+        ("--replica job.toml --since 42", command_errors.NEEDS_MIRROR),
+        ("--mirror job.toml --forever --since 42", command_errors.FOREVER),
+        ("--mirror job.toml --since 42 --sample 10", command_errors.ONE_PART),
+        ("--mirror job.toml --since 42 --state file", command_errors.ONE_PART),
+        ("--topics --state file", command_errors.NEEDS_MIRROR),
+        ("--mirror job.toml --forever --state file", command_errors.FOREVER),
     ],
 )
 def test_mirrors_or_topics_are_compared_each_with_options_of_its_own(

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 from connector.binlog.columns.column import ABSENT
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
 from connector.binlog.events.rows import RowsEvent
-from connector.foundation.errors import DecodeError, EventError
+from connector.binlog.log_errors import EventError
+from connector.foundation.errors import DecodeError
 from tests.golden.golden import MAGIC, decoded_events, logs_and_dumps, with_inner_events
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ from pydantic import SecretStr
 
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.table_filter import TableFilter
-from connector.foundation.errors import RolledBack
 from connector.foundation.operating_system import TemporaryFolder
 from connector.foundation.record_batch import BatchingTarget, BatchReceiver
 from connector.foundation.settings.sections import SourceSettings
 from connector.replication.dump import open_stream
 from connector.replication.protocol.event_stream import EventStream
+from connector.stream.changes.changes_errors import RolledBack
 from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.record_encoder import RecordEncoder
 from connector.stream.progress.progress_record import Progress

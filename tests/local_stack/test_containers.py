@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 from testcontainers.core.config import testcontainers_config
 
-from connector.foundation.errors import LocalStackError, local_stack
-from local_stack import SourceChoice, source_server
+from local_stack import SourceChoice, source_server, stack_errors
 from local_stack.container import MysqlContainer
+from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,7 +92,7 @@ def test_an_engine_that_refuses_is_quoted(engine: Engine) -> None:
     engine.refuses = True
     with pytest.raises(LocalStackError) as caught:
         MysqlContainer().start()
-    assert caught.value.code is local_stack.CONTAINER_REFUSED
+    assert caught.value.code is stack_errors.CONTAINER_REFUSED
     text = caught.value.text
     assert text.startswith("mysql:8.4: Docker cannot start it: 500 Server Error")
     assert text.endswith('("no space left"); see what `docker run mysql:8.4` says')

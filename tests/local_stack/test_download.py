@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import LocalStackError, local_files
 from connector.foundation.errors.message import Message
+from local_stack import download_errors
 from local_stack.download import Artifact, NotPublished, _fetch_one, _opener, fetch, read_text
+from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
     from connector.foundation.errors.code import ErrorCode
@@ -154,8 +155,8 @@ def test_a_transfer_that_is_cut_again_and_again_says_how_far_it_came(
 @pytest.mark.parametrize(
     ("resumes", "code", "said"),
     [
-        (True, local_files.PARTS_DIFFER, "the parts do not fit together"),
-        (False, local_files.NOT_RESUMED, "the server cannot resume"),
+        (True, download_errors.PARTS_DIFFER, "the parts do not fit together"),
+        (False, download_errors.NOT_RESUMED, "the server cannot resume"),
     ],
 )
 def test_a_part_of_another_file_is_told_if_there_is_no_other_attempt(

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from connector.foundation.errors import LocalStackError
 from local_stack import MariadbServer, MysqlServer
 from local_stack.server import free_port
+from local_stack.stack_errors import LocalStackError
 
 
 def test_a_version_that_nobody_carries_is_refused(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import LocalStackError
 from local_stack.kafka_jars import KAFKA_JARS
 from local_stack.package_repositories import Jar, fetch_jars, repository
 from local_stack.spark import SPARK_JARS
+from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
     from pathlib import Path

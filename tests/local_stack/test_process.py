@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import LocalStackError
 from local_stack.process import GuardedProcess, log_tail
+from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

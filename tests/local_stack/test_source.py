@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from connector.foundation.errors import LocalStackError, local_stack
 from local_stack import (
     Endpoint,
     ExternalServer,
@@ -14,9 +13,11 @@ from local_stack import (
     MysqlServer,
     SourceChoice,
     source_server,
+    stack_errors,
 )
 from local_stack.server import free_port
 from local_stack.source import parse_address
+from local_stack.stack_errors import LocalStackError
 
 
 def test_the_default_is_a_private_mysql(tmp_path: Path) -> None:
@@ -45,9 +46,9 @@ def test_a_server_that_does_not_answer_is_said() -> None:
 def test_a_server_of_the_user_is_not_killed_nor_restarted() -> None:
     server = ExternalServer(Endpoint("db.example", 3306, "root"))
     for refused, code in (
-        (server.kill, local_stack.OWN_KILL),
-        (server.restart, local_stack.OWN_RESTART),
-        (lambda: server.pid, local_stack.OWN_PID),
+        (server.kill, stack_errors.OWN_KILL),
+        (server.restart, stack_errors.OWN_RESTART),
+        (lambda: server.pid, stack_errors.OWN_PID),
     ):
         with pytest.raises(LocalStackError) as caught:
             refused()
@@ -112,7 +113,7 @@ def test_a_container_without_an_engine_says_what_to_do(
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
     with pytest.raises(LocalStackError) as caught:
         source_server(SourceChoice(container=True), tmp_path).start()
-    assert caught.value.code is local_stack.NO_ENGINE
+    assert caught.value.code is stack_errors.NO_ENGINE
     text = caught.value.text
     assert text.startswith("no Docker engine answers: ")
     assert text.endswith(

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.binlog.header import EventType
-from connector.foundation.errors import ConfigError, LogTruncated
+from connector.binlog.log_errors import LogTruncated
+from connector.foundation.errors import ConfigError
 from connector.reader import open_binlog, open_binlogs
 from tests.reader.log_files import LogFile
 

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 import zstandard
 
+from connector.binlog import log_errors
 from connector.binlog.header import BinlogVersion
-from connector.foundation.errors import ConfigError, EventError, LogRefused, LogTruncated, log_files
+from connector.binlog.log_errors import EventError, LogRefused, LogTruncated
+from connector.foundation.errors import ConfigError
 from connector.reader import open_binlog
 from tests.binlog.log_bytes import event, format_description, old_query, start_v3, v1_event
 from tests.foundation.errors.texts import text_of
@@ -158,32 +160,32 @@ def test_formats_before_v4_are_read(
 @pytest.mark.parametrize(
     ("data", "code", "facts"),
     [
-        (b"", log_files.EMPTY, {}),
+        (b"", log_errors.EMPTY, {}),
         (
             b"./mysql-bin.000001\n",
-            log_files.TEXT_NOT_A_LOG,
+            log_errors.TEXT_NOT_A_LOG,
             {"found": "2e 2f 6d 79", "magic": "fe 62 69 6e"},
         ),
         (
             b"\x82\x2d\xc2\x4b",
-            log_files.NOT_A_LOG,
+            log_errors.NOT_A_LOG,
             {"found": "82 2d c2 4b", "magic": "fe 62 69 6e"},
         ),
-        (b"ab", log_files.TEXT_NOT_A_LOG, {"found": "61 62", "magic": "fe 62 69 6e"}),
-        (b"\xfdbin" + bytes(600), log_files.ENCRYPTED, {}),
-        (b"\xfe\xfe\x0d\x01" + bytes(508), log_files.INNODB_PAGES, {}),
-        (b"\xfe\xfe\x0c\x01" + bytes(100), log_files.GTID_INDEX, {}),
+        (b"ab", log_errors.TEXT_NOT_A_LOG, {"found": "61 62", "magic": "fe 62 69 6e"}),
+        (b"\xfdbin" + bytes(600), log_errors.ENCRYPTED, {}),
+        (b"\xfe\xfe\x0d\x01" + bytes(508), log_errors.INNODB_PAGES, {}),
+        (b"\xfe\xfe\x0c\x01" + bytes(100), log_errors.GTID_INDEX, {}),
         (
             gzip.compress(PACKED["gzip"], mtime=0),
-            log_files.PACKED_TWICE,
+            log_errors.PACKED_TWICE,
             {"inner": "gzip", "outer": "gzip"},
         ),
         (
             zstandard.compress(PACKED["gzip"]),
-            log_files.PACKED_TWICE,
+            log_errors.PACKED_TWICE,
             {"inner": "gzip", "outer": "zstd"},
         ),
-        (gzip.compress(b"", mtime=0), log_files.EMPTY, {}),
+        (gzip.compress(b"", mtime=0), log_errors.EMPTY, {}),
     ],
 )
 def test_what_is_no_log_is_refused_by_what_it_is(
@@ -251,9 +253,9 @@ def test_the_recorded_half_header_is_a_truncated_log(shared_binlogs: Path) -> No
 @pytest.mark.parametrize(
     ("size", "code", "bound"),
     [
-        (0, log_files.SIZE_BELOW_HEADER, {"header": 19}),
-        (18, log_files.SIZE_BELOW_HEADER, {"header": 19}),
-        (2**30 + 2**16 + 1, log_files.SIZE_ABOVE_LIMIT, {"limit": 1073807360}),
+        (0, log_errors.SIZE_BELOW_HEADER, {"header": 19}),
+        (18, log_errors.SIZE_BELOW_HEADER, {"header": 19}),
+        (2**30 + 2**16 + 1, log_errors.SIZE_ABOVE_LIMIT, {"limit": 1073807360}),
     ],
 )
 def test_a_size_that_cannot_be_is_an_error(

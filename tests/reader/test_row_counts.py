@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from connector.binlog.header import EventType
-from connector.foundation.errors import EventError
+from connector.binlog.log_errors import EventError
 from connector.reader import open_binlog
 from tests.reader.log_files import LogFile, image, rows_head
 

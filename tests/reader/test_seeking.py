@@ -8,16 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 import zstandard
 
+from connector.binlog import argument_errors
 from connector.binlog.gtid import Gtid, GtidSet
 from connector.binlog.header import EventType
-from connector.foundation.errors import (
-    ConfigError,
-    DecodeError,
-    EventError,
-    LogRefused,
-    LogTruncated,
-    arguments,
-)
+from connector.binlog.log_errors import EventError, LogRefused, LogTruncated
+from connector.foundation.errors import ConfigError, DecodeError
 from connector.reader import open_binlog, open_binlogs
 from tests.binlog.log_bytes import event
 from tests.foundation.errors.texts import text_of
@@ -340,7 +335,7 @@ def test_a_text_that_is_no_gtid_is_refused(text: str, reason: str) -> None:
 def test_a_set_is_not_one_gtid() -> None:
     with pytest.raises(ConfigError) as raised:
         open_binlog(LOG.data, start_gtid=f"{SERVER}:1-2")
-    assert raised.value.text == text_of(arguments.NOT_ONE_GTID, text=f"{SERVER}:1-2")
+    assert raised.value.text == text_of(argument_errors.NOT_ONE_GTID, text=f"{SERVER}:1-2")
 
 
 def test_a_text_that_is_no_gtid_set_is_refused() -> None:

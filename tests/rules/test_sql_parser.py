@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from connector.foundation.errors import ConfigError, logging_rules
+from connector.foundation.errors import ConfigError
+from connector.rules import rules_errors
 from connector.rules.sql_parser import parse
 from connector.rules.statement_facts import Kind
 
@@ -97,7 +98,7 @@ def test_words_that_make_a_statement_unsafe_are_found() -> None:
 def test_text_that_is_not_understood_is_refused(text: str) -> None:
     with pytest.raises(ConfigError) as raised:
         parse(text)
-    assert raised.value.code is logging_rules.NOT_UNDERSTOOD
+    assert raised.value.code is rules_errors.NOT_UNDERSTOOD
 
 
 def test_an_update_of_two_tables_needs_the_table_before_each_column() -> None:

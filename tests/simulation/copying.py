@@ -8,7 +8,8 @@ from queue import Empty, SimpleQueue
 from threading import Event
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from connector.foundation.errors import SourceUnavailable, source_stream
+from connector.foundation.errors import SourceUnavailable
+from connector.replication import dump_errors
 from connector.stream.changes.cascades import ForeignKeySnapshot, ForeignKeySource
 from connector.stream.changes.foreign_keys import ForeignKey, ForeignKeys
 from connector.stream.progress.progress_record import Progress, progress_topic
@@ -163,7 +164,7 @@ class _Keys(ForeignKeySource):
     def learn(self, altered: list[TableName]) -> ForeignKeySnapshot:
         del altered
         if self._process.step(Call.SELECT) in (Fault.REFUSED, Fault.LOST):
-            raise SourceUnavailable(source_stream.SERVER_CLOSED, server="source scripted")
+            raise SourceUnavailable(dump_errors.SERVER_CLOSED, server="source scripted")
         return ForeignKeySnapshot(_KEYS, 0, 0, logged=False)
 
 
@@ -305,7 +306,7 @@ class SteppedReaders(ReaderPool):
     def _open_session(self) -> Iterator[ScriptedSession]:
         server = live(self._process.world)
         if server.identity.server_uuid != self._uuid:
-            raise SourceUnavailable(source_stream.SERVER_CLOSED, server="source scripted")
+            raise SourceUnavailable(dump_errors.SERVER_CLOSED, server="source scripted")
         session = ScriptedSession(self._process, server)
         try:
             yield session

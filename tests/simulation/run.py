@@ -8,17 +8,12 @@ from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from connector.foundation.errors import (
-    ConnectorError,
-    SourceRefused,
-    SourceUnavailable,
-    source_stream,
-)
-from connector.foundation.errors.source_failover import NONE
+from connector.foundation.errors import ConnectorError, SourceRefused, SourceUnavailable
 from connector.foundation.operating_system import Clock
 from connector.foundation.settings.sections import Settings
+from connector.replication import dump_errors
 from connector.replication.dump import ReplicationStream
-from connector.replication.server.server_errors import ACCESS_DENIED, server_error
+from connector.replication.server.server_error_numbers import ACCESS_DENIED, server_error
 from connector.stream.changes.cascades import ForeignKeySource
 from connector.stream.envelope.schemas.server_schemas import DefinitionSource
 from connector.stream.progress.progress_record import (
@@ -34,6 +29,7 @@ from connector.stream.run.supervisor import supervise
 from connector.stream.sink.kafka_sink import KafkaSink
 from connector.stream.snapshot.copy_recovery import COPY_PEERS
 from connector.stream.source.server_selection import CheckedSource
+from connector.stream.source.setup_errors import NONE
 from tests.simulation.connection import ScriptedSocket
 from tests.simulation.faults import Call, Fault, Undisturbed
 from tests.simulation.kafka_clients import Network, clients_of
@@ -245,7 +241,7 @@ class _ScriptedSource(CheckedSource):
 def _fail(fault: Fault | None, server: str) -> None:
     """Raise what a login ends with."""
     if fault is Fault.REFUSED:
-        raise SourceUnavailable(source_stream.SERVER_CLOSED, server=server)
+        raise SourceUnavailable(dump_errors.SERVER_CLOSED, server=server)
     if fault is Fault.DENIED:
         raise server_error(server, ACCESS_DENIED, "Access denied for user", logged_in=False)
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from connector.binlog.gtid import GtidSet
 from connector.binlog.payload_reader import encode_lenenc
-from connector.foundation.errors import SourceUnavailable, source_stream
-from connector.replication.server.server_errors import server_error
+from connector.foundation.errors import SourceUnavailable
+from connector.replication import dump_errors
+from connector.replication.server.server_error_numbers import server_error
 from connector.stream.source.select_session import SelectSession
 from tests.simulation.faults import Call, Fault
 from tests.simulation.story import DATABASE, KEYLESS
@@ -108,7 +109,7 @@ class ScriptedSession(SelectSession):
 
     def _lost(self) -> SourceUnavailable:
         self.close()
-        return SourceUnavailable(source_stream.SERVER_CLOSED, server=self.name)
+        return SourceUnavailable(dump_errors.SERVER_CLOSED, server=self.name)
 
     def _answer(self, sql: str) -> list[_Row]:
         if sql.startswith("SELECT table_schema AS db"):

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from connector.binlog.events.mariadb import MariadbGtidListEvent
 from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
 from connector.binlog.header import EventType
-from connector.foundation.errors import SourceRefused, source_start
+from connector.foundation.errors import SourceRefused
+from connector.replication import dump_errors
 from connector.replication.protocol.commands import FIRST_POSITION
 from connector.replication.start_point import ServerIdentity, StartPoint
 from tests.binlog.log_bytes import event
@@ -78,7 +79,7 @@ class ScriptedServer:
         names = [file.name for file in self.files]
         if name not in names:
             raise SourceRefused(
-                source_start.NO_FILE,
+                dump_errors.NO_FILE,
                 server="source scripted",
                 file=name,
                 first=names[0],

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.binlog.gtid import GtidSet
-from connector.foundation.errors import SourceUnavailable, stream_positions
+from connector.foundation.errors import SourceUnavailable
 from connector.stream.metrics.pipeline_metrics import PipelineMetrics
+from connector.stream.progress import progress_errors
 from connector.stream.snapshot.copy_recovery import CopyPeers
 from connector.stream.source.select_session import SelectSession
 from tests.simulation.copying import NoReaders
@@ -39,7 +40,7 @@ class Doubted(ScriptedServer):
         for number, data in enumerate(super().dump(point)):
             if number == self.doubted_at:
                 self.figures.doubt = SourceUnavailable(
-                    stream_positions.FILE_SHRANK,
+                    progress_errors.FILE_SHRANK,
                     server="source db1:3306",
                     file="binlog.000001",
                     size=4,

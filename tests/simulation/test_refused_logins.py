@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from connector.foundation.errors import (
-    ConnectorError,
-    SinkRefused,
-    SourceRefused,
-    kafka,
-    source_server,
-)
+from connector.foundation.errors import ConnectorError, SinkRefused, SourceRefused
+from connector.replication import answer_errors
+from connector.stream.sink import kafka_errors
 from tests.simulation.faults import AtCalls, Call, Fault, Undisturbed
 from tests.simulation.run import SETTINGS, prepare, simulate
 from tests.simulation.story import Change, Story, Transaction
@@ -53,7 +49,7 @@ def test_a_stream_whose_login_stays_refused_ends_after_refused_seconds(
 ) -> None:
     begun, error = _ended(DeniedAfterCut(call, times=1000), SETTINGS.retry.refused_seconds)
     assert type(error) is kind
-    assert error.code in (source_server.WRONG_PASSWORD, kafka.LOGIN)
+    assert error.code in (answer_errors.WRONG_PASSWORD, kafka_errors.LOGIN)
     assert 300 <= begun < 400
 
 

@@ -9,13 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import (
-    SourceRefused,
-    UnsupportedChange,
-    source_dump,
-    source_failover,
-)
+from connector.foundation.errors import SourceRefused, UnsupportedChange
 from connector.foundation.errors.message import Message
+from connector.replication import answer_errors
+from connector.stream.source import setup_errors
 from tests.foundation.errors.texts import text_of
 from tests.simulation.faults import AtCalls, Call, Fault, Undisturbed
 from tests.simulation.run import SETTINGS, committed_progress, finish, prepare
@@ -69,7 +66,7 @@ def facts_of(server_uuid: str) -> dict[str, object]:
 
 
 def refusal_of(server_uuid: str) -> str:
-    return text_of(source_dump.DAMAGED, **facts_of(server_uuid))
+    return text_of(answer_errors.DAMAGED, **facts_of(server_uuid))
 
 
 def damaged_at(flavour: Flavour, *receives: int) -> World:
@@ -104,8 +101,8 @@ def test_where_each_refuses_at_one_position_the_run_ends_with_what_each_said(
     with pytest.raises(SourceRefused) as caught:
         finish(world)
     uuids = [server.identity.server_uuid for server in scenario(STORY, standby=True).servers]
-    problems = [Message(source_dump.DAMAGED, facts_of(uuid)) for uuid in uuids]
-    assert caught.value.text == text_of(source_failover.NONE, problems=problems)
+    problems = [Message(answer_errors.DAMAGED, facts_of(uuid)) for uuid in uuids]
+    assert caught.value.text == text_of(setup_errors.NONE, problems=problems)
     # Each was read once.
     assert [progress.server_uuid for progress in committed_progress(world.broker)] == uuids
 

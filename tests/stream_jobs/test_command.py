@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from connector.foundation.errors import mirror
 from stream_jobs.__main__ import main
+from stream_jobs.errors import job_errors
 from tests.stream_jobs.command import Command, write_config
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def test_a_java_that_does_not_run_is_told(tmp_path: Path) -> None:
     config = write_config(tmp_path, "broker:9092", "shop", 'kind = "availableNow"')
     with Command(config, java_home=tmp_path) as command:
         failed = command.line("failed")
-        assert failed["code"] == mirror.SPARK_NOT_STARTED.code
+        assert failed["code"] == job_errors.SPARK_NOT_STARTED.code
         assert failed["error"].startswith("Spark did not start: ")
         assert command.end() == 1
 

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import ConfigError, MirrorError, mirror_cuts, verification
+from connector.foundation.errors import ConfigError
+from stream_jobs.cuts import cut_errors
+from stream_jobs.errors import MirrorError
 from tests.foundation.errors.texts import shown
 from tests.verification.past import Past
+from verification import verify_errors
 from verification.cut_changes import parse_cut
 
 if TYPE_CHECKING:
@@ -62,10 +65,10 @@ def test_the_last_cut_up_to_a_moment_is_taken(past: Past, text: str, number: int
 def test_a_cut_that_is_not_there_any_more_is_an_error(past: Past, text: str, wanted: str) -> None:
     with pytest.raises(MirrorError) as caught:
         parse_cut(past.storage, "/mirror", text)
-    assert str(caught.value) == shown(mirror_cuts.NO_CUT, path="/mirror", wanted=wanted)
+    assert str(caught.value) == shown(cut_errors.NO_CUT, path="/mirror", wanted=wanted)
 
 
 def test_a_text_that_names_no_cut_is_an_error(past: Past) -> None:
     with pytest.raises(ConfigError) as caught:
         parse_cut(past.storage, "/mirror", "yesterday")
-    assert str(caught.value) == shown(verification.NOT_A_CUT, text="yesterday")
+    assert str(caught.value) == shown(verify_errors.NOT_A_CUT, text="yesterday")

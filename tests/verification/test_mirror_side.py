@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import MirrorError, verification
 from stream_jobs.delta.actions import Metadata
 from stream_jobs.delta.table import TableCommit
+from stream_jobs.errors import MirrorError
 from tests.verification.past import COLUMNS, NAME, Past
+from verification import verify_errors
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +27,7 @@ def test_a_column_that_goes_away_during_the_comparison_ends_it_with_its_name(
     for read in (lambda: list(side.batches(changed)), lambda: side.physical_name("v")):
         with pytest.raises(MirrorError) as caught:
             read()
-        assert caught.value.message.code is verification.COLUMN_GONE
+        assert caught.value.message.code is verify_errors.COLUMN_GONE
         assert caught.value.message.facts == {"table": NAME, "column": "v"}
     # The next comparison begins with the new columns.
     assert past.side.missing_columns == ["v"]

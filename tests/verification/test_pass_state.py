@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from connector.foundation.errors import ConfigError, MirrorError, verification
+from connector.foundation.errors import ConfigError
+from stream_jobs.errors import MirrorError
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import TableSchema
 from tests.foundation.errors.texts import shown
 from tests.stream_jobs.topics import column
+from verification import verify_errors
 from verification.key_ranges import EqualRanges, KeyRanges
 from verification.key_texts import decode_keys, encode_keys
 from verification.pass_state import PassState
@@ -54,7 +56,7 @@ def test_finished_tables_are_there_again_without_values(tmp_path: Path) -> None:
         result("shop.keyless", differences=[different(7), Difference("surplus", {}, None, {})])
     )
     state.finish(result("shop.changes", unsettled=1))
-    code = verification.NO_ORDER
+    code = verify_errors.NO_ORDER
     state.finish(result("shop.wrong", error=MirrorError(code, table="shop.wrong")))
     assert "secret" not in path.read_text()
     assert path.stat().st_mode & 0o777 == 0o600
@@ -94,7 +96,7 @@ def test_the_file_stays_until_every_table_was_compared_to_its_end(tmp_path: Path
     state.end()
     assert path.exists()
     again = PassState(path, OF)
-    code = verification.NO_KEY
+    code = verify_errors.NO_KEY
     left_out = MirrorError(code, table="shop.keyless")
     again.finish(result("shop.keyless", error=left_out, is_left_out=True))
     again.finish(result("shop.changes"))
@@ -122,7 +124,7 @@ def test_a_state_of_other_arguments_is_refused(tmp_path: Path) -> None:
     PassState(path, OF)
     with pytest.raises(ConfigError) as caught:
         PassState(path, OF | {"tables": []})
-    assert str(caught.value) == shown(verification.STATE_OTHER, path=path, names=["tables"])
+    assert str(caught.value) == shown(verify_errors.STATE_OTHER, path=path, names=["tables"])
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"format": 0}', '{"format": 1, "of": {}}'])
@@ -132,7 +134,7 @@ def test_another_file_is_refused_and_stays(tmp_path: Path, content: str) -> None
     with pytest.raises(ConfigError) as caught:
         PassState(path, OF)
     said = "it is not a file of this program"
-    assert str(caught.value) == shown(verification.STATE_UNUSABLE, path=path, said=said)
+    assert str(caught.value) == shown(verify_errors.STATE_UNUSABLE, path=path, said=said)
     assert path.read_text() == content
 
 
@@ -141,11 +143,11 @@ def test_a_file_that_cannot_be_written_or_read_is_an_error_at_once(tmp_path: Pat
     with pytest.raises(ConfigError) as caught:
         PassState(path, OF)
     said = "No such file or directory"
-    assert str(caught.value) == shown(verification.STATE_UNUSABLE, path=path, said=said)
+    assert str(caught.value) == shown(verify_errors.STATE_UNUSABLE, path=path, said=said)
     with pytest.raises(ConfigError) as caught:
         PassState(tmp_path, OF)
     said = "Is a directory"
-    assert str(caught.value) == shown(verification.STATE_UNUSABLE, path=tmp_path, said=said)
+    assert str(caught.value) == shown(verify_errors.STATE_UNUSABLE, path=tmp_path, said=said)
 
 
 @pytest.mark.parametrize(

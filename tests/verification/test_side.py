@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from connector.foundation.errors import MirrorError, verification
+from stream_jobs.errors import MirrorError
+from verification import verify_errors
 from verification.side import Side, wait_for
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class LateSide:
 
 
 def late() -> MirrorError:
-    return MirrorError(verification.MIRROR_LAGS, table="a.b", seconds=3.0)
+    return MirrorError(verify_errors.MIRROR_LAGS, table="a.b", seconds=3.0)
 
 
 @pytest.fixture(autouse=True)

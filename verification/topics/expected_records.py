@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING
 
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.header import file_number
+from connector.binlog.log_errors import EventError
 from connector.binlog.statement import StatementKind
 from connector.foundation.contract import Sequence
 from connector.foundation.errors import (
     DefiniteError,
-    EventError,
     RecordTooLarge,
     TransientError,
     UnsupportedChange,
-    proof,
 )
 from connector.foundation.operating_system import TemporaryFolder
 from connector.stream.changes.assembler import TransactionAssembler
@@ -30,6 +29,7 @@ from connector.stream.envelope.metadata_topics import TransactionRecords
 from connector.stream.envelope.record_encoder import RecordEncoder
 from connector.stream.progress.stream_position import StreamPosition
 from connector.stream.source.record_options import record_options
+from verification import verify_errors
 from verification.topics.outcome import STATED, UNNAMED, Place
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class ExpectedRecords(ChangeReceiver):
         if transaction is not self._current:
             if (sequence.file, sequence.position) >= self._last:
                 raise TransientError(
-                    proof.NOT_DELIVERED,
+                    verify_errors.NOT_DELIVERED,
                     file=self._delivered.file,
                     position=self._delivered.position,
                     wanted=f"{transaction.file}:{transaction.position}",
@@ -296,13 +296,13 @@ class LogReader:
             delivered.position,
         ):
             return TransientError(
-                proof.NOT_DELIVERED,
+                verify_errors.NOT_DELIVERED,
                 file=delivered.file,
                 position=delivered.position,
                 wanted=self._span.until.text,
             )
         return DefiniteError(
-            proof.LOG_ENDS,
+            verify_errors.LOG_ENDS,
             source=self._span.source.address,
             found=f"{standing.file}:{standing.position}",
             file=delivered.file,

@@ -17,19 +17,14 @@ from typing import TYPE_CHECKING
 from connector.binlog.gtid.gtid_set import contains_all, parse_gtid_set
 from connector.binlog.header import file_number
 from connector.foundation.contract import Sequence
-from connector.foundation.errors import (
-    ConfigError,
-    DecodeError,
-    SourceRefused,
-    SourceUnavailable,
-    proof,
-)
+from connector.foundation.errors import ConfigError, DecodeError, SourceRefused, SourceUnavailable
 from connector.replication.server.addresses import address_of, candidates, open_same_server
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.server.replication_status import binary_logs
 from connector.stream.progress.progress_record import Progress, progress_topic
 from connector.stream.sink.recovery import open_records
 from connector.stream.source.server_selection import CheckedSource, check_server
+from verification import verify_errors
 from verification.topics.outcome import PROGRESS, EpochOutcome, Example, Place
 
 if TYPE_CHECKING:
@@ -59,7 +54,7 @@ class RangeEnd:
         try:
             return cls(None, parse_gtid_set(text, flavour), text)
         except DecodeError as error:
-            raise ConfigError(proof.GTIDS, option=option, text=text, why=error) from error
+            raise ConfigError(verify_errors.GTIDS, option=option, text=text, why=error) from error
 
     @property
     def as_start(self) -> str:
@@ -124,7 +119,7 @@ class LogRangeFinder:
             return
         if newest.file not in self._logs:
             raise SourceRefused(
-                proof.LOG_GONE,
+                verify_errors.LOG_GONE,
                 source=address_of(self._server),
                 first=next(iter(self._logs)),
                 file=newest.file,
@@ -166,7 +161,7 @@ class LogRangeFinder:
             or before.epoch != self._epoch.number - 1
             or before.server_uuid == self._newest.server_uuid
         ):
-            why = str(SourceRefused(proof.NO_PROGRESS, epoch=self._epoch.number - 1))
+            why = str(SourceRefused(verify_errors.TOPICS_NO_PROGRESS, epoch=self._epoch.number - 1))
             return self.oldest(lowest, why)
         try:
             source = check_server(self._server, before)
@@ -207,7 +202,7 @@ def _server(settings: SourceSettings, newest: Progress) -> tuple[SourceSettings,
     server = open_same_server(settings, newest.source, newest.server_uuid, MysqlServer.connect)
     if server is None:
         raise SourceRefused(
-            proof.OTHER_SERVER,
+            verify_errors.TOPICS_OTHER_SERVER,
             server_uuid=newest.server_uuid,
             source=newest.source,
             servers=[address_of(asked) for asked in candidates(settings, newest.source)],

@@ -21,8 +21,9 @@ from connector.foundation.contract import (
     Sequence,
     control_topic,
 )
-from connector.foundation.errors import RolledBack, SourceRefused, TransientError, proof
+from connector.foundation.errors import SourceRefused, TransientError
 from connector.foundation.settings.configuration import in_lower_case
+from connector.stream.changes.changes_errors import RolledBack
 from connector.stream.envelope.schemas.table_schema import schema_topic
 from connector.stream.progress.progress_record import progress_topic
 from connector.stream.sink import attempts
@@ -32,6 +33,7 @@ from connector.stream.sink.recovery import open_records, open_records_since
 from connector.stream.sink.schema_registry import open_registry
 from connector.stream.snapshot.copy_requests import names_ignore_case, open_session
 from connector.stream.source.record_options import outbox_form, table_topics
+from verification import verify_errors
 from verification.topics.comparison import Comparison
 from verification.topics.expected_records import LogReader
 from verification.topics.findings import QuarantinedRecords
@@ -186,7 +188,9 @@ class _TopicComparison:
         epochs = [epoch for epoch in delivered.epochs if epoch.newest is not None]
         prefix = settings.kafka.topic_prefix
         if not epochs or delivered.newest is None:
-            raise TransientError(proof.NOTHING_DELIVERED, pipeline=settings.name, prefix=prefix)
+            raise TransientError(
+                verify_errors.NOTHING_DELIVERED, pipeline=settings.name, prefix=prefix
+            )
         flavour = delivered.newest.flavour
         start = None if first is None else RangeEnd.parse("--from", first, flavour)
         end = None if until is None else RangeEnd.parse("--to", until, flavour)
@@ -222,7 +226,7 @@ class _TopicComparison:
         if lane is not None:
             before = Sequence.parse(lane.records[0][0].decode()).epoch
             if before < epoch:
-                why = str(SourceRefused(proof.NO_PROGRESS, epoch=before))
+                why = str(SourceRefused(verify_errors.TOPICS_NO_PROGRESS, epoch=before))
                 self._outcome.epochs.append(EpochOutcome(before, "", "", unproven=why))
                 self._topics.skip_to(str(Sequence(epoch, 0, 0, 0, 0)).encode())
                 lane = self._topics.lowest()

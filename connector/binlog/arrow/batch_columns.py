@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Final, final
 import pyarrow as pa
 from mypy_extensions import i64
 
+from connector.binlog import argument_errors, value_errors
 from connector.binlog.arrow.builder import (
     ArrayBuilder,
     DecimalBuilder,
@@ -73,7 +74,7 @@ from connector.binlog.columns.integers import (
 )
 from connector.binlog.columns.strings import CharacterReader, GeometryReader, StringReader
 from connector.binlog.events.rows_header import DELETE, INSERT
-from connector.foundation.errors import DecodeError, log_arrow, log_values
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -131,12 +132,12 @@ def arrow_type(column: Column, *, dates_as_text: bool) -> pa.DataType:
         return _decimal(column.precision or 0, column.scale or 0)
     if kind in _DATES:
         return pa.string() if dates_as_text else _DATES[kind]
-    raise DecodeError(log_arrow.NO_TYPE, type=kind)
+    raise DecodeError(argument_errors.NO_TYPE, type=kind)
 
 
 def _decimal(digits: int, scale: int) -> pa.DataType:
     if not 0 < digits <= _DECIMAL_DIGITS_MAX:
-        raise DecodeError(log_values.DECIMAL_DIGITS, precision=digits, scale=scale)
+        raise DecodeError(value_errors.DECIMAL_DIGITS, precision=digits, scale=scale)
     make = pa.decimal128 if digits <= _DECIMAL128_DIGITS_MAX else pa.decimal256
     return make(digits, scale)
 

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 import pyarrow as pa
 
+from connector.binlog import argument_errors
 from connector.binlog.arrow.batch_columns import (
     CHANGE,
     CHANGE_NAMES,
@@ -38,7 +39,7 @@ from connector.binlog.columns.row_images import bitmap_length, column_error, is_
 from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.table_filter import TableFilter
 from connector.binlog.transactions.transaction import changed_rows_in, column_names
-from connector.foundation.errors import ConfigError, DecodeError, EventError, arguments, log_arrow
+from connector.foundation.errors import ConfigError, DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from connector.binlog.event import Event
     from connector.binlog.events.rows import RowsEvent
     from connector.binlog.events.table_map import TableMapEvent
+    from connector.binlog.log_errors import EventError
     from connector.binlog.transactions.transaction import Transaction
 
 
@@ -152,7 +154,7 @@ class TableRows:
         for name, column in zip(self._names, self._table_map.columns, strict=True):
             if name in CHANGE_NAMES:
                 raise ConfigError(
-                    arguments.COLUMN_OF_BATCH,
+                    argument_errors.COLUMN_OF_BATCH,
                     table=f"{self._table_map.schema}.{self._table_map.table}",
                     column=name,
                 )
@@ -257,7 +259,7 @@ class TableRows:
         return self._rows.unreadable(column_error(self._table_map.columns[index], index, error))
 
     def _refused(self, column: str, error: DecodeError) -> EventError:
-        return self._rows.unreadable(DecodeError(log_arrow.COLUMN, column=column, why=error))
+        return self._rows.unreadable(DecodeError(argument_errors.COLUMN, column=column, why=error))
 
 
 def _append_document(column: ArrayBuilder, before: Value, diffs: Value) -> None:
@@ -265,7 +267,7 @@ def _append_document(column: ArrayBuilder, before: Value, diffs: Value) -> None:
     assert isinstance(column, VariableWidthBuilder)
     document = with_diffs_applied(before, diffs)
     if not isinstance(document, str):
-        raise ArrowValueError(log_arrow.NO_DOCUMENT)
+        raise ArrowValueError(argument_errors.NO_DOCUMENT)
     column.append_bytes(document.encode())
 
 

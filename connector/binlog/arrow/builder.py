@@ -32,8 +32,8 @@ from librt.strings import (
 )
 from mypy_extensions import i16, i32, i64, mypyc_attr, u8
 
-from connector.foundation.errors import log_arrow
-from connector.foundation.errors.decode_errors import DecodeError
+from connector.binlog import argument_errors
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from connector.binlog.columns.decimal import DecimalReader
@@ -137,7 +137,7 @@ class VariableWidthBuilder(ArrayBuilder):
         if self._large:
             write_i64_le(self._offsets, end)
         elif end > _OFFSET_MAX:
-            raise ArrowValueError(log_arrow.BATCH_TOO_LARGE)
+            raise ArrowValueError(argument_errors.BATCH_TOO_LARGE)
         else:
             write_i32_le(self._offsets, i32(end))
 

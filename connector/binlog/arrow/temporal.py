@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final, final
 from librt.strings import write_i32_le, write_i64_le
 from mypy_extensions import i32, i64
 
+from connector.binlog import argument_errors
 from connector.binlog.arrow.builder import ArrowValueError, FixedWidthBuilder
-from connector.foundation.errors import log_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,7 +53,7 @@ class _TemporalBuilder(FixedWidthBuilder):
         """Raise the reader's error for the value at `start`, else ArrowValueError."""
         image.offset = start
         value = self._reader.read_text(image)
-        raise ArrowValueError(log_arrow.NO_DATE, value=value)
+        raise ArrowValueError(argument_errors.NO_DATE, value=value)
 
 
 @final

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, final
 from librt.strings import BytesWriter, read_i32_le, read_i64_le, write_i32_le, write_i64_le
 from mypy_extensions import i32, i64
 
+from connector.binlog import argument_errors
 from connector.binlog.arrow.builder import (
     FLOAT_SPECIAL,
     ArrayBuilder,
@@ -20,7 +21,6 @@ from connector.binlog.arrow.builder import (
     array_of,
 )
 from connector.binlog.text_writer import character_length
-from connector.foundation.errors import log_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,7 +64,7 @@ class Utf8Builder(VariableWidthBuilder):
             at += _WORD
         if at < end:
             if not _is_utf8(data, at, end):
-                raise ArrowValueError(log_arrow.NOT_TEXT)
+                raise ArrowValueError(argument_errors.NOT_TEXT)
             values.write(data[at:end])
         self.end_value()
 
@@ -104,7 +104,7 @@ class ConvertedBuilder(VariableWidthBuilder):
         if not self._binary:
             text = self._reader.text_of(value)
             if text is None:
-                raise ArrowValueError(log_arrow.NOT_TEXT)
+                raise ArrowValueError(argument_errors.NOT_TEXT)
             value = text.encode()
         self.append_bytes(value)
 
@@ -136,7 +136,7 @@ class EnumBuilder(VariableWidthBuilder):
         """Append the label; ArrowValueError for an index without one."""
         index = self._reader.read_index(image)
         if index >= len(self._labels):
-            raise ArrowValueError(log_arrow.NO_LABEL, value=index)
+            raise ArrowValueError(argument_errors.NO_LABEL, value=index)
         self.append_bytes(self._labels[index])
 
 

@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Final, NoReturn, final
 from librt.strings import write_i64_le
 from mypy_extensions import i64, u8
 
+from connector.binlog import value_errors
 from connector.binlog.columns.column import PrintedReader
 from connector.binlog.text_writer import put_padded, put_uint
-from connector.foundation.errors import DecodeError, log_values
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from librt.strings import BytesWriter
@@ -62,7 +63,7 @@ def old_decimal_reader(column: Column) -> NoReturn:
     Raises DecodeError.
     """
     del column
-    raise DecodeError(log_values.OLD_DECIMAL)
+    raise DecodeError(value_errors.OLD_DECIMAL)
 
 
 @final
@@ -79,7 +80,7 @@ class DecimalReader(PrintedReader):
         precision_max = COMPUTED_DIGITS_MAX if computed else PRECISION_MAX
         scale_max = COMPUTED_DIGITS_MAX if computed else SCALE_MAX
         if not (0 < precision <= precision_max and scale <= scale_max and scale <= precision):
-            raise DecodeError(log_values.DECIMAL_DIGITS, precision=precision, scale=scale)
+            raise DecodeError(value_errors.DECIMAL_DIGITS, precision=precision, scale=scale)
         whole_digits = precision - scale
         self._whole_digits: i64 = whole_digits
         self._scale: i64 = scale
@@ -196,7 +197,7 @@ def _group(data: bytes, at: i64, digits: i64, inverted: i64) -> i64:
     value = (value ^ inverted) & mask
     limit: i64 = _LIMITS[digits]
     if value >= limit:
-        raise DecodeError(log_values.DECIMAL_GROUP, digits=digits)
+        raise DecodeError(value_errors.DECIMAL_GROUP, digits=digits)
     return value
 
 

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Final, final
 from librt.strings import BytesWriter, read_f32_le, read_f64_le, read_i32_le
 from mypy_extensions import i64, u8
 
+from connector.binlog import value_errors
 from connector.binlog.columns.column import PrintedReader
 from connector.binlog.columns.strings import require_blob_length
 from connector.binlog.text_writer import put_ascii, put_padded, put_uint
-from connector.foundation.errors import DecodeError, log_values
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -256,7 +257,7 @@ def _repr32(value: float) -> str:
 def require_finite(value: float) -> float:
     """Return `value`; raise DecodeError for an infinity or NaN, which no server stores."""
     if isinf(value) or isnan(value):
-        raise DecodeError(log_values.NOT_FINITE)
+        raise DecodeError(value_errors.NOT_FINITE)
     return value
 
 
@@ -304,7 +305,7 @@ class VectorReader(PrintedReader):
     def _read_stored(self, image: PayloadReader) -> bytes:
         stored = image.read_bytes(image.read_length(self._prefix))
         if len(stored) % _FLOAT_LENGTH:
-            raise DecodeError(log_values.VECTOR_LENGTH, length=len(stored))
+            raise DecodeError(value_errors.VECTOR_LENGTH, length=len(stored))
         return stored
 
     def skip(self, image: PayloadReader) -> None:

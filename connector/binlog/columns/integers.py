@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
+from connector.binlog import value_errors
 from connector.binlog.columns.column import ColumnReader, ColumnType, EnumIndex, PrintedReader
 from connector.binlog.text_writer import put_ascii, put_int, put_uint, put_uint64
-from connector.foundation.errors import DecodeError, log_values
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from librt.strings import BytesWriter
@@ -148,7 +149,7 @@ class BitReader(PrintedReader):
     def __init__(self, bits: int) -> None:
         """Raise DecodeError for a number of `bits` that no server allows."""
         if not 0 < bits <= _BITS_MAX:
-            raise DecodeError(log_values.BIT_LENGTH, length=bits)
+            raise DecodeError(value_errors.BIT_LENGTH, length=bits)
         self._length: i64 = (bits + 7) // 8
 
     def read(self, image: PayloadReader) -> Value:
@@ -177,7 +178,7 @@ class EnumReader(ColumnReader):
     def __init__(self, length: int, labels: list[str]) -> None:
         """Read indexes of `length` bytes; raise DecodeError when none has as many."""
         if length not in _ENUM_LENGTHS:
-            raise DecodeError(log_values.ENUM_LENGTH, length=length)
+            raise DecodeError(value_errors.ENUM_LENGTH, length=length)
         self.length: i64 = length  # by index
         self.labels = ["", *labels]  # by index
 
@@ -205,7 +206,7 @@ class SetReader(ColumnReader):
     def __init__(self, length: int, labels: list[str] | None) -> None:
         """Read masks of `length` bytes; raise DecodeError when none has as many."""
         if length not in _SET_LENGTHS:
-            raise DecodeError(log_values.SET_LENGTH, length=length)
+            raise DecodeError(value_errors.SET_LENGTH, length=length)
         self._length: i64 = length
         self.labels = labels  # by bit
 
@@ -228,7 +229,7 @@ class SetReader(ColumnReader):
         mask = image.read_uint(self._length)
         labels = self.labels
         if labels is not None and mask >> len(labels):
-            raise DecodeError(log_values.SET_BIT, count=len(labels))
+            raise DecodeError(value_errors.SET_BIT, count=len(labels))
         return mask
 
     def skip(self, image: PayloadReader) -> None:

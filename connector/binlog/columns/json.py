@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, cast, final
 
 from mypy_extensions import mypyc_attr
 
+from connector.binlog import value_errors
 from connector.binlog.columns.column import (
     ABSENT,
     ColumnReader,
@@ -41,7 +42,7 @@ from connector.binlog.columns.column import (
 from connector.binlog.columns.json_document import json_text, put_json, require_depth
 from connector.binlog.columns.strings import require_blob_length
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError, log_json
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from librt.strings import BytesWriter
@@ -144,12 +145,12 @@ class JsonDiffsReader(ColumnReader):
 def _read_diff(stored: PayloadReader) -> JsonDiff:
     code = stored.read_uint8()
     if code >= len(_OPERATIONS):
-        raise DecodeError(log_json.DIFF_OPERATION, value=code)
+        raise DecodeError(value_errors.DIFF_OPERATION, value=code)
     operation = _OPERATIONS[code]
     try:
         path = stored.read_lenenc_bytes().decode("utf-8")
     except UnicodeDecodeError:
-        raise DecodeError(log_json.DIFF_PATH_NOT_UTF8) from None
+        raise DecodeError(value_errors.DIFF_PATH_NOT_UTF8) from None
     if operation is JsonOperation.REMOVE:
         return JsonDiff(operation, path, None)
     return JsonDiff(operation, path, json_text(stored.read_lenenc_bytes()))
@@ -181,7 +182,7 @@ def with_diffs_applied(before: Value, after: Value) -> Value:
     if not isinstance(after, JsonDiffs) or before is ABSENT:
         return after
     if not isinstance(before, str):
-        raise DecodeError(log_json.NOTHING_TO_CHANGE)
+        raise DecodeError(value_errors.NOTHING_TO_CHANGE)
     return apply_json_diffs(before, after)
 
 
@@ -193,7 +194,9 @@ def apply_json_diffs(document: str, diffs: JsonDiffs) -> str:
     root = _parse(document)
     for diff in diffs.diffs:
         if not _apply(root, diff):
-            raise DecodeError(log_json.NO_SUCH_PATH, operation=diff.operation.value, path=diff.path)
+            raise DecodeError(
+                value_errors.NO_SUCH_PATH, operation=diff.operation.value, path=diff.path
+            )
     parts: list[str] = []
     _write(root, parts, 0)
     return "".join(parts)
@@ -268,7 +271,7 @@ def _legs(path: str) -> list[_Leg]:
         else:
             legs.append(cast("str", _parse(member)) if member[0] == '"' else member)
     if not legs or offset < len(path):
-        raise DecodeError(log_json.DIFF_PATH, path=path)
+        raise DecodeError(value_errors.DIFF_PATH, path=path)
     return legs
 
 
@@ -276,7 +279,7 @@ def _parse(text: str) -> _Node:
     try:
         return cast("_Node", _DECODER.decode(text))
     except JSONDecodeError as error:
-        raise DecodeError(log_json.NOT_JSON, why=error) from None
+        raise DecodeError(value_errors.NOT_JSON, why=error) from None
 
 
 def _write(node: _Node, parts: list[str], depth: int) -> None:

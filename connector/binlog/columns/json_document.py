@@ -23,6 +23,7 @@ from typing import Final, final
 from librt.strings import BytesWriter, read_f64_le, read_i16_le, read_i32_le, write_i16_le
 from mypy_extensions import i64, mypyc_attr, u8
 
+from connector.binlog import value_errors
 from connector.binlog.columns.column import ColumnType
 from connector.binlog.columns.floats import FLOAT64_LENGTH
 from connector.binlog.columns.json_scalars import put_double, put_opaque
@@ -36,7 +37,7 @@ from connector.binlog.text_writer import (
     put_utf8,
     put_written,
 )
-from connector.foundation.errors import DecodeError, log_json
+from connector.foundation.errors import DecodeError
 
 DEPTH_MAX: Final = 100  # the server's limit
 
@@ -99,7 +100,7 @@ def put_json(out: BytesWriter, document: bytes, in_string: bool = False) -> bool
 def require_depth(depth: i64) -> None:
     """Raise DecodeError for a value that is nested deeper than the server allows."""
     if depth > DEPTH_MAX:
-        raise DecodeError(log_json.DEPTH, limit=DEPTH_MAX)
+        raise DecodeError(value_errors.DEPTH, limit=DEPTH_MAX)
 
 
 @final
@@ -136,7 +137,7 @@ class _Document:
     def _spend(self, length: i64) -> None:
         self._bytes_left -= length
         if self._bytes_left < 0:
-            raise DecodeError(log_json.TWICE)
+            raise DecodeError(value_errors.TWICE)
 
     def _put_object(self, large: bool, depth: i64) -> None:
         out = self._out
@@ -188,7 +189,7 @@ class _Document:
         size = _size_at(cursor.data, start + width, large)
         left = cursor.end - start
         if size > left:
-            raise DecodeError(log_json.CONTAINER_SIZE, size=size, left=left)
+            raise DecodeError(value_errors.CONTAINER_SIZE, size=size, left=left)
         cursor.end = start + size
         return count
 
@@ -222,14 +223,14 @@ class _Document:
         elif kind == _LITERAL:
             code = cursor.read_uint8()
             if code >= len(_LITERALS):
-                raise DecodeError(log_json.LITERAL, value=code)
+                raise DecodeError(value_errors.LITERAL, value=code)
             out.write(_LITERALS[code])
         elif _INT16 <= kind <= _DOUBLE:
             _put_number(out, cursor, kind)
         elif kind == _OPAQUE:
             self._put_opaque(cursor.read_uint8())
         else:
-            raise DecodeError(log_json.KIND, value=kind)
+            raise DecodeError(value_errors.KIND, value=kind)
 
     def _put_string(self, length: i64) -> None:
         out = self._out
@@ -245,7 +246,7 @@ class _Document:
             valid = put_utf8(out, data, start, start + length)
             out.append(u8(QUOTE))
         if not valid:
-            raise DecodeError(log_json.NOT_UTF8)
+            raise DecodeError(value_errors.NOT_UTF8)
 
     def _put_opaque(self, column_type: i64) -> None:
         data = self._cursor.read_bytes(_read_varint(self._cursor))
@@ -304,4 +305,4 @@ def _read_varint(cursor: PayloadReader) -> i64:
         if not byte & _VARINT_MORE:
             return value
         bits += 7
-    raise DecodeError(log_json.STRING_LENGTH)
+    raise DecodeError(value_errors.STRING_LENGTH)

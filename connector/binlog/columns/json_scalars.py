@@ -15,6 +15,7 @@ from typing import Final
 from librt.strings import BytesWriter, read_i64_le
 from mypy_extensions import i64, u8
 
+from connector.binlog import value_errors
 from connector.binlog.columns.column import ColumnType
 from connector.binlog.columns.decimal import DecimalReader
 from connector.binlog.columns.floats import put_float64, require_finite, shortest_digits
@@ -26,7 +27,7 @@ from connector.binlog.columns.time_text import (
 )
 from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.text_writer import QUOTE, put_ascii
-from connector.foundation.errors import DecodeError, log_json
+from connector.foundation.errors import DecodeError
 
 # The server prints a number without exponent if its point is within these places.
 _POINT_MIN = -14
@@ -120,7 +121,7 @@ def put_opaque(out: BytesWriter, column_type: i64, data: bytes) -> None:
 def _put_packed(out: BytesWriter, column_type: i64, data: bytes) -> None:
     """Append a date or time: the bits of a DATETIME2 or TIME2, and 24 of the microseconds."""
     if len(data) != _PACKED_LENGTH:
-        raise DecodeError(log_json.TIME_LENGTH, length=len(data), needed=_PACKED_LENGTH)
+        raise DecodeError(value_errors.TIME_LENGTH, length=len(data), needed=_PACKED_LENGTH)
     packed: int = read_i64_le(data, 0)
     whole: i64 = abs(packed) >> _FRACTION_BITS
     fraction: i64 = abs(packed) & _FRACTION_MASK

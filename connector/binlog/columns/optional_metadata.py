@@ -28,10 +28,11 @@ from contextlib import suppress
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from connector.binlog import log_errors
 from connector.binlog.character_sets import BINARY_COLLATION, character_decoder
 from connector.binlog.columns.column import NUMERIC_TYPES, ColumnType
 from connector.binlog.payload_reader import PayloadReader, encode_lenenc
-from connector.foundation.errors import DecodeError, log, log_rows
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,7 +117,7 @@ def read_optional_metadata(
         if field is not None:
             read(field, columns if types is None else _of_types(columns, types))
             if field.remaining:
-                raise DecodeError(log.LEFT_OVER, count=field.remaining, field=kind.name)
+                raise DecodeError(log_errors.LEFT_OVER, count=field.remaining, field=kind.name)
     return tuple(fields)
 
 
@@ -184,7 +185,7 @@ def _of_types(columns: list[Column], types: frozenset[ColumnType]) -> list[Colum
 
 def _at(columns: Sequence[Column], index: int) -> Column:
     if index >= len(columns):
-        raise DecodeError(log_rows.METADATA_COLUMN, number=index, count=len(columns))
+        raise DecodeError(log_errors.METADATA_COLUMN, number=index, count=len(columns))
     return columns[index]
 
 
@@ -218,7 +219,7 @@ def _read_names(field: PayloadReader, columns: list[Column]) -> None:
         try:
             column.name = field.read_lenenc_bytes().decode("utf-8")
         except UnicodeDecodeError:
-            raise DecodeError(log.NOT_UTF8, field="name of a column") from None
+            raise DecodeError(log_errors.NOT_UTF8, field="name of a column") from None
 
 
 def _read_labels(field: PayloadReader, columns: list[Column]) -> None:

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
+from connector.binlog import log_errors
 from connector.binlog.columns import decimal, floats, integers, json, strings, temporal
 from connector.binlog.columns.column import ABSENT, ColumnType, Value, column_type_name
-from connector.foundation.errors import DecodeError, log_rows
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -164,7 +165,7 @@ class RowPlan:
         """
         options = image.read_lenenc()
         if options > _PARTIAL_JSON:
-            raise DecodeError(log_rows.VALUE_OPTIONS, options=options)
+            raise DecodeError(log_errors.VALUE_OPTIONS, options=options)
         readers = self.readers
         if options == _PARTIAL_JSON:
             # One bit for each JSON column of the table, also of those that the image leaves out.
@@ -257,7 +258,7 @@ _STEPS_MAX = 64
 def _reader(column: Column, index: int) -> ColumnReader:
     choose = _READERS.get(column.real_type)
     if choose is None:
-        raise column_error(column, index, DecodeError(log_rows.TYPE_NOT_READ))
+        raise column_error(column, index, DecodeError(log_errors.TYPE_NOT_READ))
     try:
         return choose(column)
     except DecodeError as error:
@@ -272,7 +273,7 @@ def column_label(column: Column, index: int) -> str:
 def column_error(column: Column, index: int, error: DecodeError) -> DecodeError:
     """Return the error with its column, which is at `index` of the table."""
     return DecodeError(
-        log_rows.COLUMN,
+        log_errors.COLUMN,
         column=_name(column, index),
         type=column_type_name(column.real_type),
         why=error,

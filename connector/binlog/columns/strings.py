@@ -23,10 +23,11 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, Final, final
 
+from connector.binlog import log_errors, value_errors
 from connector.binlog.character_sets import BINARY_COLLATION, character_decoder
 from connector.binlog.columns.column import ColumnReader, Geometry
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError, log_payloads, log_values
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,7 +73,7 @@ def require_blob_length(column: Column) -> int:
     Raises DecodeError unless the metadata is 1 to 4.
     """
     if column.metadata not in _BLOB_LENGTHS:
-        raise DecodeError(log_values.LENGTH_LENGTH, length=column.metadata)
+        raise DecodeError(value_errors.LENGTH_LENGTH, length=column.metadata)
     return column.metadata
 
 
@@ -210,23 +211,23 @@ def _unpacked(packed: bytes) -> bytes:
     if method == _NONE:
         return packed[1:]
     if method != _ZLIB:
-        raise DecodeError(log_values.PACKED_METHOD, method=method)
+        raise DecodeError(value_errors.PACKED_METHOD, method=method)
     length = packed[0] & _LENGTH_BITS
     start = 1 + length
     if not 0 < length <= _LENGTH_MAX or len(packed) < start:
-        raise DecodeError(log_values.PACKED_SIZE, length=len(packed))
+        raise DecodeError(value_errors.PACKED_SIZE, length=len(packed))
     size = int.from_bytes(packed[1:start], "big")
     if size > _SIZE_MAX:
-        raise DecodeError(log_payloads.TOO_LONG_UNPACKED, length=size)
+        raise DecodeError(log_errors.TOO_LONG_UNPACKED, length=size)
     stream = zlib.decompressobj(-zlib.MAX_WBITS if packed[0] & _RAW else zlib.MAX_WBITS)
     try:
         # Reading one byte more than promised shows a false size, and bounds the memory. The input
         # bounds it, too: deflate makes at most 1032 bytes of one.
         value = stream.decompress(packed[start:], size + 1)
     except zlib.error as error:
-        raise DecodeError(log_values.NOT_UNPACKED, why=error) from None
+        raise DecodeError(value_errors.NOT_UNPACKED, why=error) from None
     if len(value) != size or not stream.eof or stream.unused_data:
-        raise DecodeError(log_values.UNPACKED_SIZE, size=size)
+        raise DecodeError(value_errors.UNPACKED_SIZE, size=size)
     return value
 
 

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from mypy_extensions import i64, u8
 
+from connector.binlog import value_errors
 from connector.binlog.columns.column import PrintedReader
 from connector.binlog.columns.time_text import (
     fraction_length,
@@ -45,7 +46,7 @@ from connector.binlog.columns.time_text import (
     put_utc,
     require_fraction,
 )
-from connector.foundation.errors import DecodeError, log_values
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from librt.strings import BytesWriter
@@ -143,7 +144,7 @@ class Datetime2Reader(PrintedReader):
         """Append `YYYY-MM-DD hh:mm:ss` and the fraction; raise DecodeError without the sign bit."""
         packed = image.read_big(_DATETIME2_LENGTH) - _DATETIME2_ZERO
         if packed < 0:
-            raise DecodeError(log_values.DATETIME_NEGATIVE)
+            raise DecodeError(value_errors.DATETIME_NEGATIVE)
         put_packed_datetime(out, packed)
         put_fraction(out, image.read_big(self._fraction_length), self._digits)
 
@@ -241,7 +242,7 @@ class DatetimeReader(PrintedReader):
         minutes = time // _TWO_DIGITS
         hour = minutes // _TWO_DIGITS
         if hour > _HOUR_MAX or day > _DAY_MAX:
-            raise DecodeError(log_values.DATETIME_HOUR_OR_DAY)
+            raise DecodeError(value_errors.DATETIME_HOUR_OR_DAY)
         put_date(out, year, months - year * _TWO_DIGITS, day)
         out.append(u8(_SPACE))
         put_clock(out, hour, minutes - hour * _TWO_DIGITS, time - minutes * _TWO_DIGITS)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 from librt.strings import write_i32_le, write_i64_le
 from mypy_extensions import i32, i64, u8
 
+from connector.binlog import value_errors
 from connector.binlog.text_writer import put_2, put_4, put_padded, put_uint
-from connector.foundation.errors import DecodeError, log_values
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from librt.strings import BytesWriter
@@ -54,7 +55,7 @@ _POINT: Final = 46
 def require_fraction(digits: int) -> int:
     """Return `digits`; raise DecodeError when a server allows fewer."""
     if digits > FRACTION_MAX:
-        raise DecodeError(log_values.FRACTION_DIGITS, digits=digits)
+        raise DecodeError(value_errors.FRACTION_DIGITS, digits=digits)
     return digits
 
 
@@ -66,7 +67,7 @@ def fraction_length(digits: i64) -> i64:
 def put_date(out: BytesWriter, year: i64, month: i64, day: i64) -> None:
     """Append `YYYY-MM-DD`; zeros are allowed in every place."""
     if month > _MONTH_MAX or year > _YEAR_MAX:
-        raise DecodeError(log_values.DATE)
+        raise DecodeError(value_errors.DATE)
     put_4(out, year)
     tens = month * _TENTH >> _TENTH_BITS
     write_i32_le(out, i32(tens << 8 | (month - tens * 10) << 16 | _MONTH_FORM))
@@ -76,7 +77,7 @@ def put_date(out: BytesWriter, year: i64, month: i64, day: i64) -> None:
 def put_clock(out: BytesWriter, hour: i64, minute: i64, second: i64) -> None:
     """Append `hh:mm:ss`; the hours of a TIME may take three digits."""
     if minute > _SIXTIETH_MAX or second > _SIXTIETH_MAX:
-        raise DecodeError(log_values.CLOCK)
+        raise DecodeError(value_errors.CLOCK)
     if hour < _TWO_DIGITS:
         # Three numbers of two digits, each in 24 bits of a word.
         parts = hour | minute << 24 | second << 48
@@ -102,13 +103,13 @@ def require_fraction_fits(stored: i64, digits: i64) -> None:
     """Raise DecodeError for a stored fraction with more digits than fit its bytes."""
     limit: i64 = _FRACTION_LIMITS[fraction_length(digits)]
     if stored >= limit:
-        raise DecodeError(log_values.FRACTION, digits=digits)
+        raise DecodeError(value_errors.FRACTION, digits=digits)
 
 
 def put_packed_datetime(out: BytesWriter, packed: i64) -> None:
     """Append the date and time in the 40 bits of a DATETIME2 without its sign."""
     if packed >> 12 & 0x1F > _HOUR_MAX:
-        raise DecodeError(log_values.DATETIME_HOUR)
+        raise DecodeError(value_errors.DATETIME_HOUR)
     months = packed >> 22
     year = months // 13
     put_date(out, year, months - year * 13, packed >> 17 & 0x1F)

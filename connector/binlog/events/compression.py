@@ -34,9 +34,10 @@ from typing import TYPE_CHECKING, Final, final
 from librt.strings import read_i32_le
 from mypy_extensions import i64
 
+from connector.binlog import log_errors
 from connector.binlog.header import HEADER_LENGTH, SIZE_END, SIZE_OFFSET, read_post_header
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError, log, log_payloads
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,13 +91,13 @@ class TransactionPayload:
                 continue
             fields[number] = value.read_lenenc()
             if value.remaining:
-                raise DecodeError(log_payloads.PAYLOAD_FIELD, number=number)
+                raise DecodeError(log_errors.PAYLOAD_FIELD, number=number)
         if _PAYLOAD_SIZE not in fields or _COMPRESSION_TYPE not in fields:
-            raise DecodeError(log_payloads.PAYLOAD_INCOMPLETE)
+            raise DecodeError(log_errors.PAYLOAD_INCOMPLETE)
         size = fields[_PAYLOAD_SIZE]
         remaining: int = body.remaining
         if size != remaining:
-            raise DecodeError(log_payloads.PAYLOAD_SIZE, found=remaining, size=size)
+            raise DecodeError(log_errors.PAYLOAD_SIZE, found=remaining, size=size)
         compression = _compression_type(fields[_COMPRESSION_TYPE])
         # Not stated when the events are not compressed.
         uncompressed_size = fields.get(_UNCOMPRESSED_SIZE, size)
@@ -114,7 +115,7 @@ class TransactionPayload:
         while unpacked.left:
             yield unpacked.next_event()
         if source.read(1):
-            raise DecodeError(log_payloads.PAYLOAD_LONGER, size=self.uncompressed_size)
+            raise DecodeError(log_errors.PAYLOAD_LONGER, size=self.uncompressed_size)
 
     def _open(self) -> _Source:
         payload = memoryview(self._data)[self._start : self._start + self.size]
@@ -169,10 +170,10 @@ class _Unpacked:
     def _check(self, size: int) -> None:
         if not HEADER_LENGTH <= size <= self.left:
             raise DecodeError(
-                log_payloads.PAYLOAD_EVENT_SIZE, size=size, left=self.left, whole=self._size
+                log_errors.PAYLOAD_EVENT_SIZE, size=size, left=self.left, whole=self._size
             )
         if size > EVENT_BYTES_MAX:
-            raise DecodeError(log_payloads.PAYLOAD_EVENT_LIMIT, size=size, limit=EVENT_BYTES_MAX)
+            raise DecodeError(log_errors.PAYLOAD_EVENT_LIMIT, size=size, limit=EVENT_BYTES_MAX)
 
     def _read(self, length: i64, out: BytesIO) -> None:
         """Append the next bytes, of as many blocks as they lie in."""
@@ -182,7 +183,7 @@ class _Unpacked:
                 self._block = self._source.read(min(STEP_LENGTH, self.left))
                 self._at = 0
                 if not self._block:
-                    raise DecodeError(log_payloads.PAYLOAD_SHORTER, missing=length)
+                    raise DecodeError(log_errors.PAYLOAD_SHORTER, missing=length)
             piece = self._block[self._at : self._at + length]
             out.write(piece)
             self._at += len(piece)
@@ -193,7 +194,7 @@ def _compression_type(code: int) -> CompressionType:
     try:
         return CompressionType(code)
     except ValueError:
-        raise DecodeError(log.VALUE_UNKNOWN, field="compression type", value=code) from None
+        raise DecodeError(log_errors.VALUE_UNKNOWN, field="compression type", value=code) from None
 
 
 # The largest event that a server can write or send: max_allowed_packet ends there.
@@ -251,10 +252,10 @@ def read_compressed(body: PayloadReader, before: bytes = b"") -> bytes:
     head = body.read_uint8()
     length_bytes = head & _LENGTH_MASK
     if head & _HEAD_MASK != _ZLIB or not 0 < length_bytes <= _LENGTH_BYTES_MAX:
-        raise DecodeError(log_payloads.NOT_ZLIB, head=head)
+        raise DecodeError(log_errors.NOT_ZLIB, head=head)
     length = int.from_bytes(body.read_bytes(length_bytes), "big")
     if length > EVENT_LENGTH_MAX:
-        raise DecodeError(log_payloads.TOO_LONG_UNPACKED, length=length)
+        raise DecodeError(log_errors.TOO_LONG_UNPACKED, length=length)
     compressed = body.read_rest()
     at = 0
     decompressor = zlib.decompressobj()
@@ -274,8 +275,8 @@ def read_compressed(body: PayloadReader, before: bytes = b"") -> bytes:
             left -= len(chunk)
             out.write(chunk)
     except zlib.error as error:
-        raise DecodeError(log_payloads.NOT_UNPACKED, why=error) from error
+        raise DecodeError(log_errors.NOT_UNPACKED, why=error) from error
     whole = decompressor.eof and at == len(compressed) and not decompressor.unused_data
     if left != 1 or not whole:
-        raise DecodeError(log_payloads.RECORD_LENGTH, length=length)
+        raise DecodeError(log_errors.RECORD_LENGTH, length=length)
     return out.getvalue()

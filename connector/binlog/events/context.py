@@ -27,12 +27,13 @@ from enum import IntEnum
 
 from librt.strings import read_f64_le
 
+from connector.binlog import log_errors
 from connector.binlog.character_sets import character_decoder, charset_of
 from connector.binlog.columns.decimal import DecimalReader
 from connector.binlog.columns.floats import FLOAT64_LENGTH, require_finite
 from connector.binlog.header import read_post_header
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError, log, log_events
+from connector.foundation.errors import DecodeError
 
 _INTVAR_NAMES = {1: "LAST_INSERT_ID", 2: "INSERT_ID"}
 
@@ -121,7 +122,7 @@ class UserVarEvent:
         try:
             name = body.read_bytes(body.read_uint32()).decode("utf-8")
         except UnicodeDecodeError:
-            raise DecodeError(log.NOT_UTF8, field="name of the user variable") from None
+            raise DecodeError(log_errors.NOT_UTF8, field="name of the user variable") from None
         if body.read_uint8():
             # The server reads NULL as a binary string, and so ignores what may follow.
             return cls(name, UserVarType.STRING, 63, None, False, None, None, body.read_rest())
@@ -155,7 +156,7 @@ def _value_type(code: int) -> UserVarType:
     try:
         return UserVarType(code)
     except ValueError:
-        raise DecodeError(log_events.USER_VARIABLE_TYPE, value=code) from None
+        raise DecodeError(log_errors.USER_VARIABLE_TYPE, value=code) from None
 
 
 def _read_attributes(attributes: PayloadReader) -> tuple[bool, str | None]:
@@ -190,7 +191,7 @@ def _read_value(
         value = DecimalReader(precision, scale, computed=True).read_text(reader)
     if reader.remaining:
         raise DecodeError(
-            log.LEFT_OVER, count=reader.remaining, field="the value of the user variable"
+            log_errors.LEFT_OVER, count=reader.remaining, field="the value of the user variable"
         )
     return value
 

@@ -34,10 +34,11 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import TYPE_CHECKING
 
+from connector.binlog import log_errors
 from connector.binlog.gtid import GtidSet
 from connector.binlog.header import HEARTBEAT_LOG, HEARTBEAT_LOG_V2, read_post_header
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError, log, log_events
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -93,9 +94,9 @@ def decode_file_name(name: bytes) -> str:
     try:
         text = name.decode("utf-8")
     except UnicodeDecodeError:
-        raise DecodeError(log.NOT_UTF8, field="name of the log file") from None
+        raise DecodeError(log_errors.NOT_UTF8, field="name of the log file") from None
     if not text:
-        raise DecodeError(log_events.FILE_NAME_EMPTY)
+        raise DecodeError(log_errors.FILE_NAME_EMPTY)
     return text
 
 
@@ -171,7 +172,7 @@ class SlaveEvent:
         master_port = body.read_uint16()
         names = body.read_rest().decode("utf-8", "backslashreplace").split("\0")
         if len(names) != _SLAVE_NAMES or names[2]:
-            raise DecodeError(log_events.SLAVE_NAMES)
+            raise DecodeError(log_errors.SLAVE_NAMES)
         return cls(master_pos, master_port, names[0], names[1])
 
 
@@ -227,7 +228,7 @@ class HeartbeatEvent:
             elif field == _POSITION:
                 position = PayloadReader(value).read_lenenc()
         if file is None or position is None:
-            raise DecodeError(log_events.HEARTBEAT_INCOMPLETE)
+            raise DecodeError(log_errors.HEARTBEAT_INCOMPLETE)
         return cls(file, position, exact=True)
 
 
@@ -256,7 +257,7 @@ class StartEncryptionEvent:
         """
         scheme = body.read_uint8()
         if scheme != _SCHEME:
-            raise DecodeError(log.VALUE_UNKNOWN, field="encryption scheme", value=scheme)
+            raise DecodeError(log_errors.VALUE_UNKNOWN, field="encryption scheme", value=scheme)
         return cls(scheme, body.read_uint32(), body.read_bytes(_NONCE_LENGTH))
 
     def encode(self) -> bytes:
@@ -292,7 +293,9 @@ class TransactionContextEvent:
         version = PayloadReader(body.read_bytes(version_length))
         snapshot_version = GtidSet.decode(version)
         if version.remaining:
-            raise DecodeError(log.LEFT_OVER, count=version.remaining, field="the snapshot version")
+            raise DecodeError(
+                log_errors.LEFT_OVER, count=version.remaining, field="the snapshot version"
+            )
         return cls(
             server_uuid,
             thread_id,
@@ -336,7 +339,7 @@ class ViewChangeEvent:
         padded, sequence_number, count = _VIEW_LAYOUT.unpack(body.read_bytes(_VIEW_LAYOUT.size))
         view_id = padded.rstrip(b"\0")
         if b"\0" in view_id or not view_id:
-            raise DecodeError(log_events.VIEW_ID)
+            raise DecodeError(log_errors.VIEW_ID)
         info = []
         for _ in range(count):
             key = body.read_bytes(body.read_uint16())
@@ -364,4 +367,4 @@ def _ascii(raw: bytes, field: str) -> str:
     try:
         return raw.decode("ascii")
     except UnicodeDecodeError:
-        raise DecodeError(log.NOT_ASCII, field=field) from None
+        raise DecodeError(log_errors.NOT_ASCII, field=field) from None

@@ -26,9 +26,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from connector.binlog import log_errors
 from connector.binlog.checksum import CHECKSUM_LENGTH, ChecksumAlgorithm
 from connector.binlog.header import HEADER_LENGTH, V1_HEADER_LENGTH, BinlogVersion, EventType
-from connector.foundation.errors import DecodeError, log_events
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from connector.binlog.payload_reader import PayloadReader
@@ -124,13 +125,13 @@ class FormatDescriptionEvent:
         """
         binlog_version = body.read_uint16()
         if binlog_version != BinlogVersion.V4:
-            raise DecodeError(log_events.FORMAT_VERSION, version=binlog_version)
+            raise DecodeError(log_errors.FORMAT_VERSION, version=binlog_version)
         server_version = _read_server_version(body)
         create_timestamp = body.read_uint32()
         header_length = body.read_uint8()
         if header_length < HEADER_LENGTH:
             raise DecodeError(
-                log_events.HEADER_TOO_SHORT, length=header_length, least=HEADER_LENGTH
+                log_errors.HEADER_TOO_SHORT, length=header_length, least=HEADER_LENGTH
             )
         algorithm: ChecksumAlgorithm | None = None
         tail = 0
@@ -189,7 +190,7 @@ class FormatDescriptionEvent:
         XID_EVENT has no post-header; a type that took its number has.
         """
         if self.post_header_length(EventType.XID_EVENT):
-            raise DecodeError(log_events.TYPES_RENUMBERED, version=self.server_version)
+            raise DecodeError(log_errors.TYPES_RENUMBERED, version=self.server_version)
 
 
 def _read_server_version(body: PayloadReader) -> str:
@@ -201,7 +202,7 @@ def _algorithm(code: int) -> ChecksumAlgorithm:
     try:
         return ChecksumAlgorithm(code)
     except ValueError:
-        raise DecodeError(log_events.CHECKSUM_ALGORITHM, value=code) from None
+        raise DecodeError(log_errors.CHECKSUM_ALGORITHM, value=code) from None
 
 
 # Fixed parts by event type, from START_EVENT_V3 to USER_VAR_EVENT; v1 has none in ROTATE_EVENT.

@@ -31,9 +31,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from connector.binlog import log_errors
 from connector.binlog.events.transaction import CommitInfo, require_gno
 from connector.binlog.gtid import Gtid
-from connector.foundation.errors import DecodeError, log, log_events, log_payloads
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from connector.binlog.payload_reader import PayloadReader
@@ -73,12 +74,12 @@ def read_message_head(reader: PayloadReader) -> int:
     start = reader.offset
     version = read_varlen(reader)
     if version != SERIALIZATION_VERSION:
-        raise DecodeError(log.VALUE_UNKNOWN, field="serialization version", value=version)
+        raise DecodeError(log_errors.VALUE_UNKNOWN, field="serialization version", value=version)
     size = read_varlen(reader)
     # An int, because native numbers would overflow here.
     available: int = reader.end - start
     if size != available:
-        raise DecodeError(log_payloads.MESSAGE_SIZE, size=size, found=available)
+        raise DecodeError(log_errors.MESSAGE_SIZE, size=size, found=available)
     return read_varlen(reader)
 
 
@@ -161,13 +162,13 @@ class GtidTaggedEvent(CommitInfo):
             elif field <= _COMMIT_GROUP_TICKET:
                 numbers[field] = read_varlen(body)
             elif field <= last_non_ignorable:
-                raise DecodeError(log_events.TAGGED_FIELD_UNKNOWN, number=field)
+                raise DecodeError(log_errors.TAGGED_FIELD_UNKNOWN, number=field)
             else:
                 # Fields come in order, so all that follow are newer than this version as well.
                 body.offset = start
                 rest = body.read_rest()
         if uuid is None or _GNO not in numbers:
-            raise DecodeError(log_events.TAGGED_INCOMPLETE)
+            raise DecodeError(log_errors.TAGGED_INCOMPLETE)
         immediate_timestamp = numbers.get(_IMMEDIATE_COMMIT_TIMESTAMP)
         immediate_version = numbers.get(_IMMEDIATE_SERVER_VERSION)
         return cls(
@@ -221,19 +222,19 @@ def _unless(original: int | None, immediate: int | None) -> int | None:
 def _read_uuid(body: PayloadReader) -> UUID:
     values = [read_varlen(body) for _ in range(_UUID_LENGTH)]
     if max(values) > _BYTE_MAX:
-        raise DecodeError(log_events.UUID_BYTE)
+        raise DecodeError(log_errors.UUID_BYTE)
     return UUID(bytes=bytes(values))
 
 
 def _read_timestamp(body: PayloadReader) -> int:
     value = read_varlen(body)
     if value > _TIMESTAMP_MAX:
-        raise DecodeError(log_events.COMMIT_TIME, microseconds=value)
+        raise DecodeError(log_errors.COMMIT_TIME, microseconds=value)
     return value
 
 
 def _read_tag(body: PayloadReader) -> str:
     raw = read_varlen_bytes(body)
     if not raw.isascii():
-        raise DecodeError(log.NOT_ASCII, field="tag of the GTID")
+        raise DecodeError(log_errors.NOT_ASCII, field="tag of the GTID")
     return raw.decode("ascii")

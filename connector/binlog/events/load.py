@@ -27,8 +27,9 @@ from dataclasses import dataclass
 from enum import IntFlag
 from typing import TYPE_CHECKING
 
+from connector.binlog import log_errors
 from connector.binlog.header import read_post_header
-from connector.foundation.errors import DecodeError, log
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from connector.binlog.payload_reader import PayloadReader
@@ -223,17 +224,17 @@ def _read_load(
 def _read_name(body: PayloadReader, length: int, field: str) -> str:
     raw = body.read_bytes(length)
     if body.read_uint8():
-        raise DecodeError(log.END_ELSEWHERE, field=field)
+        raise DecodeError(log_errors.END_ELSEWHERE, field=field)
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
-        raise DecodeError(log.NOT_UTF8, field=field) from None
+        raise DecodeError(log_errors.NOT_UTF8, field=field) from None
 
 
 def _read_terminated(body: PayloadReader, field: str) -> bytes:
     end = body.data.find(b"\0", body.offset, body.end)
     if end < 0:
-        raise DecodeError(log.NO_END, field=field)
+        raise DecodeError(log_errors.NO_END, field=field)
     raw = body.read_bytes(end - body.offset)
     body.skip(1)
     return raw

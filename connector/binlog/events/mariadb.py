@@ -32,10 +32,11 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import TYPE_CHECKING
 
+from connector.binlog import log_errors
 from connector.binlog.events.control import decode_file_name
 from connector.binlog.events.transaction import XaXid
 from connector.binlog.gtid import MariadbGtid
-from connector.foundation.errors import DecodeError, log_payloads
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from connector.binlog.events.rows import RowsEvent
@@ -250,7 +251,7 @@ class PartialRowDataEvent:
         """
         total, number, flags = _LAYOUT.unpack(body.read_bytes(_LAYOUT.size))
         if not 0 < number <= total:
-            raise DecodeError(log_payloads.FRAGMENT_NUMBER, number=number, total=total)
+            raise DecodeError(log_errors.FRAGMENT_NUMBER, number=number, total=total)
         size = body.read_uint64() if flags & FL_ORIG_EVENT_SIZE else None
         return cls(total, number, flags, size, body.read_rest())
 
@@ -290,9 +291,9 @@ class RowsEventAssembler:
         if number != len(self._fragments) + 1 or (self._fragments and total != self._total):
             awaited = self._give_up()
             if awaited == 1:
-                raise DecodeError(log_payloads.FRAGMENT_NOT_BEGUN, number=number, total=total)
+                raise DecodeError(log_errors.FRAGMENT_NOT_BEGUN, number=number, total=total)
             raise DecodeError(
-                log_payloads.FRAGMENT_ORDER,
+                log_errors.FRAGMENT_ORDER,
                 number=number,
                 total=total,
                 awaited=awaited,
@@ -308,7 +309,7 @@ class RowsEventAssembler:
         if self._size > size or (event.last and self._size < (self._original_size or 0)):
             self._fragments.clear()
             raise DecodeError(
-                log_payloads.FRAGMENTS_SIZE, size=size, number=number, total=total, found=self._size
+                log_errors.FRAGMENTS_SIZE, size=size, number=number, total=total, found=self._size
             )
         if not event.last:
             return None
@@ -321,7 +322,7 @@ class RowsEventAssembler:
         if self._fragments:
             awaited = self._give_up()
             raise DecodeError(
-                log_payloads.FRAGMENT_MISSING, awaited=awaited, awaited_total=self._total
+                log_errors.FRAGMENT_MISSING, awaited=awaited, awaited_total=self._total
             )
 
     def _give_up(self) -> int:

@@ -25,11 +25,12 @@ from typing import Final
 from librt.strings import read_i16_le, read_i32_le
 from mypy_extensions import i64
 
+from connector.binlog import log_errors
 from connector.binlog.character_sets import charset_of, decode_leniently
 from connector.binlog.events.status_variables import StatusVariables
 from connector.binlog.header import read_post_header
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError, log, log_events
+from connector.foundation.errors import DecodeError
 
 # Instead of the session of a BEGIN, for any other statement or event.
 NO_BEGIN: Final = -1
@@ -205,7 +206,7 @@ class ExecuteLoadQueryEvent(QueryEvent):
         length = len(query.query_bytes)
         if not start_pos <= end_pos <= length:
             raise DecodeError(
-                log_events.FILE_NAME_OUTSIDE, start=start_pos, end=end_pos, length=length
+                log_errors.FILE_NAME_OUTSIDE, start=start_pos, end=end_pos, length=length
             )
         return ExecuteLoadQueryEvent(
             query.thread_id,
@@ -233,7 +234,9 @@ def _duplicate_handling(code: int) -> DuplicateHandling:
     try:
         return DuplicateHandling(code)
     except ValueError:
-        raise DecodeError(log.VALUE_UNKNOWN, field="duplicate handling", value=code) from None
+        raise DecodeError(
+            log_errors.VALUE_UNKNOWN, field="duplicate handling", value=code
+        ) from None
 
 
 def _read_query(head: PayloadReader, body: PayloadReader) -> QueryEvent:
@@ -249,7 +252,7 @@ def _read_query(head: PayloadReader, body: PayloadReader) -> QueryEvent:
     try:
         schema = body.read_bytes(schema_length).decode("utf-8")
     except UnicodeDecodeError:
-        raise DecodeError(log.NOT_UTF8, field="name of the default database") from None
+        raise DecodeError(log_errors.NOT_UTF8, field="name of the default database") from None
     body.skip(1)
     query_bytes = body.read_rest()
     query = _text(query_bytes, variables)

@@ -23,11 +23,13 @@ from typing import TYPE_CHECKING, final
 
 from mypy_extensions import i64, mypyc_attr
 
+from connector.binlog import log_errors
 from connector.binlog.events.row_reader import Row, RowReader, indexes_of, with_whole_documents
 from connector.binlog.events.rows_header import DELETE, DUMMY_TABLE_ID, INSERT, STMT_END_F, UPDATE
 from connector.binlog.events.table_map import TableMapEvent
+from connector.binlog.log_errors import EventError
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError, EventError, log_rows
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,7 +112,7 @@ class RowsEvent:
         columns = len(table_map.columns)
         if count != columns:
             raise DecodeError(
-                log_rows.COLUMNS_DIFFER,
+                log_errors.COLUMNS_DIFFER,
                 found=count,
                 table=f"{table_map.schema}.{table_map.table}",
                 count=columns,
@@ -139,7 +141,7 @@ class RowsEvent:
             start,
             body.end,
             partial,
-            DecodeError(log_rows.PRE_GA) if pre_ga else None,
+            DecodeError(log_errors.PRE_GA) if pre_ga else None,
         )
 
     @staticmethod
@@ -201,7 +203,7 @@ class RowsEvent:
         ):
             return False
         if self._start < self._end:
-            raise DecodeError(log_rows.NO_COLUMN_PRESENT, length=self.rows_length)
+            raise DecodeError(log_errors.NO_COLUMN_PRESENT, length=self.rows_length)
         return len(self.table_map.columns) > 0
 
     def count(self) -> int:
@@ -262,7 +264,7 @@ class RowsEvent:
     def unreadable(self, error: DecodeError) -> EventError:
         """Return the EventError for a row that cannot be read because of `error`."""
         table = f"{self.table_map.schema}.{self.table_map.table}"
-        why = DecodeError(log_rows.TABLE, table=table, why=error)
+        why = DecodeError(log_errors.TABLE, table=table, why=error)
         return EventError(self.file, self.position, self.event_name, why)
 
     def _rows(self) -> Iterator[Row]:

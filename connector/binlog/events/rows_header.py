@@ -23,10 +23,11 @@ from typing import Final, final
 from librt.strings import read_i16_le, read_i32_le
 from mypy_extensions import i64, mypyc_attr
 
+from connector.binlog import log_errors
 from connector.binlog.events.table_map import read_table_id
 from connector.binlog.header import read_post_header
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError, log_rows
+from connector.foundation.errors import DecodeError
 
 _NDB = 0
 _PARTITION = 1
@@ -56,7 +57,9 @@ class ExtraRowInfo:
             if kind == _NDB:
                 length = data.read_uint8()
                 if length < _NDB_HEADER_LENGTH:
-                    raise DecodeError(log_rows.NDB_LENGTH, length=length, least=_NDB_HEADER_LENGTH)
+                    raise DecodeError(
+                        log_errors.NDB_LENGTH, length=length, least=_NDB_HEADER_LENGTH
+                    )
                 info.ndb_format = data.read_uint8()
                 info.ndb_data = data.read_bytes(length - _NDB_HEADER_LENGTH)
             elif kind == _PARTITION:

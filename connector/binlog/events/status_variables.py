@@ -21,7 +21,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from connector.foundation.errors import DecodeError, log
+from connector.binlog import log_errors
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,7 +126,7 @@ def _text(raw: bytes) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
-        raise DecodeError(log.NOT_UTF8, field="text of a status variable") from None
+        raise DecodeError(log_errors.NOT_UTF8, field="text of a status variable") from None
 
 
 def _flags2(variables: StatusVariables, block: PayloadReader) -> None:
@@ -186,7 +187,7 @@ def _updated_databases(variables: StatusVariables, block: PayloadReader) -> None
     for _ in range(count):
         end = block.data.find(b"\0", block.offset, block.end)
         if end < 0:
-            raise DecodeError(log.NO_END, field="name of an updated database")
+            raise DecodeError(log_errors.NO_END, field="name of an updated database")
         names.append(_text(block.read_bytes(end - block.offset)))
         block.skip(1)
     variables.updated_databases = names

@@ -21,6 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
+from connector.binlog import log_errors
 from connector.binlog.columns.column import Column, ColumnType
 from connector.binlog.columns.optional_metadata import (
     KNOWN_FIELDS,
@@ -30,7 +31,7 @@ from connector.binlog.columns.optional_metadata import (
 from connector.binlog.columns.row_images import RowPlan, bitmap_length, is_set
 from connector.binlog.header import TABLE_MAP, EventType, read_post_header
 from connector.binlog.payload_reader import PayloadReader, has_bytes_at
-from connector.foundation.errors import DecodeError, log, log_rows
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -141,7 +142,7 @@ class TableMapEvent:
             for index, type_code in enumerate(types)
         ]
         if metadata.remaining:
-            raise DecodeError(log_rows.METADATA_LEFT, count=metadata.remaining)
+            raise DecodeError(log_errors.METADATA_LEFT, count=metadata.remaining)
         metadata_start = body.offset - start
         fields = read_optional_metadata(body, columns, mariadb=mariadb)
         return cls(
@@ -219,7 +220,7 @@ def _read_name(body: PayloadReader) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
-        raise DecodeError(log.NOT_UTF8, field="name of the schema or the table") from None
+        raise DecodeError(log_errors.NOT_UTF8, field="name of the schema or the table") from None
 
 
 def _read_metadata(metadata: PayloadReader, type_code: int) -> int:
@@ -234,7 +235,7 @@ def _read_metadata(metadata: PayloadReader, type_code: int) -> int:
 def _metadata_length(type_code: int) -> int:
     length = _METADATA_LENGTHS.get(type_code)
     if length is None:
-        raise DecodeError(log.VALUE_UNKNOWN, field="column type", value=type_code)
+        raise DecodeError(log_errors.VALUE_UNKNOWN, field="column type", value=type_code)
     return length
 
 

@@ -34,10 +34,11 @@ from typing import TYPE_CHECKING, Final, final
 from librt.strings import read_i32_le, read_i64_le
 from mypy_extensions import i64
 
+from connector.binlog import log_errors
 from connector.binlog.gtid import GtidSet, gtid_at
 from connector.binlog.gtid.mysql import GNO_END
 from connector.binlog.payload_reader import encode_lenenc
-from connector.foundation.errors import DecodeError, log_events
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from connector.binlog.gtid import Gtid
@@ -137,7 +138,7 @@ class CommitInfo:
 def require_gno(gno: int) -> int:
     """Return the number of a GTID; raise DecodeError for a number that no GTID has."""
     if not 0 < gno < GNO_END:
-        raise DecodeError(log_events.NOT_A_GNO, number=gno)
+        raise DecodeError(log_errors.NOT_A_GNO, number=gno)
     return gno
 
 
@@ -251,7 +252,7 @@ class AnonymousGtidEvent(CommitInfo):
         """
         flags = body.read_uint8()
         if any(body.read_bytes(_GTID_LENGTH)):
-            raise DecodeError(log_events.ANONYMOUS_WITH_GTID)
+            raise DecodeError(log_errors.ANONYMOUS_WITH_GTID)
         event = AnonymousGtidEvent(flags, None, None, None, None, None, None, None, None)
         event.read_facts(body)
         return event
@@ -324,7 +325,7 @@ class XaXid:
         """Read both parts, whose lengths come before them."""
         if max(gtrid_length, bqual_length) > XID_PART_MAX:
             raise DecodeError(
-                log_events.XA_NAME_LENGTH,
+                log_errors.XA_NAME_LENGTH,
                 limit=XID_PART_MAX,
                 gtrid=gtrid_length,
                 bqual=bqual_length,
@@ -353,7 +354,7 @@ class XaPrepareEvent:
             body.read_bytes(_LAYOUT.size)
         )
         if one_phase > 1:
-            raise DecodeError(log_events.ONE_PHASE, value=one_phase)
+            raise DecodeError(log_errors.ONE_PHASE, value=one_phase)
         return cls(one_phase == 1, XaXid.read(body, format_id, gtrid_length, bqual_length))
 
     def encode(self) -> bytes:

@@ -15,7 +15,8 @@ from connector.binlog.files.file_sequence import FileSequence
 from connector.binlog.header import FIRST_POSITION
 from connector.binlog.transactions.transaction import Transaction, row_changes_of, transactions_of
 from connector.binlog.transactions.transaction_selection import TransactionSelection
-from connector.foundation.errors import ConfigError, arguments
+from connector.foundation.errors import ConfigError
+from connector.foundation.settings import settings_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -109,7 +110,7 @@ class BinlogReader:
         try:
             from connector.binlog.arrow.batches import arrow_batches  # noqa: PLC0415 # an optional extra
         except ImportError as error:
-            raise ConfigError(arguments.NO_PYARROW) from error
+            raise ConfigError(settings_errors.NO_PYARROW) from error
         return arrow_batches(
             self.transactions(), tables, batch_rows=batch_rows, dates_as_text=dates_as_text
         )

@@ -14,16 +14,10 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
+from connector.binlog import argument_errors, log_errors
 from connector.binlog.header import FIRST_POSITION
-from connector.foundation.errors import (
-    ConfigError,
-    DecodeError,
-    EventError,
-    LogRefused,
-    LogTruncated,
-    arguments,
-    log_files,
-)
+from connector.binlog.log_errors import EventError, LogRefused, LogTruncated
+from connector.foundation.errors import ConfigError, DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -166,7 +160,7 @@ class ByteSource:
         except EOFError as error:
             raise LogTruncated(self.name, self._position, MAGIC_LENGTH, 0) from error
         except _damage_errors() as error:
-            damage = DecodeError(log_files.PACKED_DAMAGED, compression=self.compression, why=error)
+            damage = DecodeError(log_errors.PACKED_DAMAGED, compression=self.compression, why=error)
             raise EventError(self.name, self._position, _NO_EVENT, damage) from error
         self._position += len(chunk)
         return chunk
@@ -200,7 +194,7 @@ class ByteSource:
         # Seeking back would mean unpacking again.
         self._seekable = None
         if (inner := _compression_of(self.head)) is not None:
-            raise LogRefused(log_files.PACKED_TWICE, self.name, inner=inner, outer=compression)
+            raise LogRefused(log_errors.PACKED_TWICE, self.name, inner=inner, outer=compression)
 
     def _log_name(self, found: object) -> str:
         if not isinstance(found, str):
@@ -220,7 +214,7 @@ def _damage_errors() -> tuple[type[Exception], ...]:
 
 def _refuse_text(file: object) -> None:
     if isinstance(file, io.TextIOBase):
-        raise ConfigError(arguments.TEXT_FILE, name=getattr(file, "name", _UNNAMED))
+        raise ConfigError(argument_errors.TEXT_FILE, name=getattr(file, "name", _UNNAMED))
 
 
 def _compression_of(head: bytes) -> str | None:

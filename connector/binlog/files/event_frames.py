@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final, final
 from librt.strings import read_i32_le
 from mypy_extensions import i64
 
+from connector.binlog import log_errors
 from connector.binlog.checksum import ChecksumRuns
 from connector.binlog.events.table_map import TABLE_MAP_HEADER_LENGTH
 from connector.binlog.files.byte_source import MAGIC_LENGTH
@@ -38,6 +39,7 @@ from connector.binlog.header import (
     detect_version,
     event_name,
 )
+from connector.binlog.log_errors import EventError, LogRefused, LogTruncated
 from connector.binlog.payload_reader import PayloadReader, has_bytes_at
 from connector.binlog.transactions.transaction_bounds import (
     PART_END,
@@ -49,7 +51,7 @@ from connector.binlog.transactions.transaction_bounds import (
     size_at,
     table_id_at,
 )
-from connector.foundation.errors import DecodeError, EventError, LogRefused, LogTruncated, log_files
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from connector.binlog.files.byte_source import ByteSource
@@ -60,10 +62,10 @@ _MAGIC = b"\xfebin"
 # Files that are similar to logs, with their kinds.
 _OTHER_MAGICS = {
     # https://dev.mysql.com/doc/refman/8.4/en/replication-binlog-encryption.html
-    b"\xfdbin": log_files.ENCRYPTED,
+    b"\xfdbin": log_errors.ENCRYPTED,
     # MariaDB 12.3: little-endian 0x010dfefe at the start of the first page.
-    b"\xfe\xfe\x0d\x01": log_files.INNODB_PAGES,
-    b"\xfe\xfe\x0c\x01": log_files.GTID_INDEX,
+    b"\xfe\xfe\x0d\x01": log_errors.INNODB_PAGES,
+    b"\xfe\xfe\x0c\x01": log_errors.GTID_INDEX,
 }
 
 _U32: Final = 0xFFFF_FFFF
@@ -253,9 +255,9 @@ class EventFrames(EventSource):
     def _cannot_be(self, size: int) -> EventError:
         name = event_name(self._pending[TYPE_OFFSET])
         if size <= EVENT_BYTES_MAX:
-            why = DecodeError(log_files.SIZE_BELOW_HEADER, size=size, header=self._header_length)
+            why = DecodeError(log_errors.SIZE_BELOW_HEADER, size=size, header=self._header_length)
         else:
-            why = DecodeError(log_files.SIZE_ABOVE_LIMIT, size=size, limit=EVENT_BYTES_MAX)
+            why = DecodeError(log_errors.SIZE_ABOVE_LIMIT, size=size, limit=EVENT_BYTES_MAX)
         return EventError(self._source.name, self.position, name, why)
 
 
@@ -263,15 +265,15 @@ def _check_magic(name: str, head: bytes) -> None:
     if head == _MAGIC:
         return
     if not head:
-        raise LogRefused(log_files.EMPTY, name)
+        raise LogRefused(log_errors.EMPTY, name)
     if _MAGIC.startswith(head):
         raise LogTruncated(name, 0, MAGIC_LENGTH, len(head))
     if head in _OTHER_MAGICS:
         raise LogRefused(_OTHER_MAGICS[head], name)
     found, magic = head.hex(" "), _MAGIC.hex(" ")
     if head.isascii() and head.decode().isprintable():
-        raise LogRefused(log_files.TEXT_NOT_A_LOG, name, found=found, magic=magic)
-    raise LogRefused(log_files.NOT_A_LOG, name, found=found, magic=magic)
+        raise LogRefused(log_errors.TEXT_NOT_A_LOG, name, found=found, magic=magic)
+    raise LogRefused(log_errors.NOT_A_LOG, name, found=found, magic=magic)
 
 
 # Instead of a table id.

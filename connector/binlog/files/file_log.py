@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final, final
 
+from connector.binlog import argument_errors, log_errors
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.events.control import RotateEvent, StartEncryptionEvent
 from connector.binlog.events.format_description import (
@@ -29,14 +30,8 @@ from connector.binlog.header import (
     XID,
     BinlogVersion,
 )
-from connector.foundation.errors import (
-    ConfigError,
-    DecodeError,
-    EventError,
-    LogTruncated,
-    arguments,
-    log_files,
-)
+from connector.binlog.log_errors import EventError, LogTruncated
+from connector.foundation.errors import ConfigError, DecodeError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -268,7 +263,7 @@ class FileLog:
                     event.position,
                     "an event header",
                     DecodeError(
-                        log_files.END_DIFFERS, said=header.log_pos, found=event.next_position
+                        log_errors.END_DIFFERS, said=header.log_pos, found=event.next_position
                     ),
                 )
             self._places_are_certain = False
@@ -302,7 +297,10 @@ class FileLog:
             return
         if start < FIRST_POSITION:
             raise ConfigError(
-                arguments.START_BEFORE_FIRST, file=self.name, start=start, first=FIRST_POSITION
+                argument_errors.START_BEFORE_FIRST,
+                file=self.name,
+                start=start,
+                first=FIRST_POSITION,
             )
         if event.next_position > start:
             raise self._no_start(event.position, event.next_position)
@@ -311,7 +309,7 @@ class FileLog:
         except LogTruncated as error:
             end = error.position + error.found
             raise ConfigError(
-                arguments.START_AFTER_END, file=self.name, start=start, last=end
+                argument_errors.START_AFTER_END, file=self.name, start=start, last=end
             ) from error
         self._decoder.seek(start)
         self._sought = True
@@ -343,7 +341,7 @@ class FileLog:
 
     def _no_start(self, before: int, after: int) -> ConfigError:
         return ConfigError(
-            arguments.START_INSIDE,
+            argument_errors.START_INSIDE,
             file=self.name,
             start=self._start_position,
             first=before,
@@ -351,5 +349,5 @@ class FileLog:
         )
 
     def _advised(self, error: EventError) -> EventError:
-        why = DecodeError(log_files.SEEKED_INTO, why=error.reason, start=self._start_position)
+        why = DecodeError(log_errors.SEEKED_INTO, why=error.reason, start=self._start_position)
         return EventError(error.file, error.position, error.event_name, why)

@@ -11,10 +11,12 @@ import threading
 import time
 from typing import TYPE_CHECKING, final
 
+from connector.binlog import argument_errors
 from connector.binlog.events.control import RotateEvent
 from connector.binlog.files.byte_source import MAGIC_LENGTH
 from connector.binlog.files.file_log import FileLog
-from connector.foundation.errors import ConfigError, LogTruncated, arguments
+from connector.binlog.log_errors import LogTruncated
+from connector.foundation.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,7 +41,7 @@ class FileSequence:
         Raises the errors of FileLog, and ConfigError for a source that cannot be followed.
         """
         if not sources:
-            raise ConfigError(arguments.NO_LOG)
+            raise ConfigError(argument_errors.NO_LOG)
         self._options = options
         self._closed = False
         self._closing = threading.Event()  # ends a wait for more bytes
@@ -158,7 +160,7 @@ class FileSequence:
     def _followed_path(self) -> Path:
         path = self._log.path
         if path is None or self._log.compression is not None:
-            raise ConfigError(arguments.NOT_FOLLOWED, name=self.name)
+            raise ConfigError(argument_errors.NOT_FOLLOWED, name=self.name)
         return path
 
     def _following(self, path: Path) -> Path | None:
@@ -179,4 +181,4 @@ class FileSequence:
 
 def closed_early(name: str, position: int) -> ConfigError:
     """Return the error for a log that was closed before its end."""
-    return ConfigError(arguments.CLOSED_TOO_SOON, file=name, position=position)
+    return ConfigError(argument_errors.CLOSED_TOO_SOON, file=name, position=position)

@@ -20,8 +20,9 @@ import re
 from struct import Struct
 from typing import TYPE_CHECKING, final
 
+from connector.binlog import argument_errors
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError, gtid_forms
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -61,7 +62,7 @@ class MariadbGtid:
             gtid = cls(int(match[1]), int(match[2]), int(match[3]))
             if max(gtid.domain_id, gtid.server_id) <= _UINT32_MAX and gtid.sequence <= _UINT64_MAX:
                 return gtid
-        raise DecodeError(gtid_forms.NOT_MARIADB, text=text)
+        raise DecodeError(argument_errors.NOT_MARIADB, text=text)
 
     @classmethod
     def decode(cls, reader: PayloadReader) -> MariadbGtid:
@@ -124,7 +125,7 @@ class MariadbGtidSet:
         for part in filter(None, (part.strip() for part in text.split(","))):
             gtid = MariadbGtid.parse(part)
             if gtid.domain_id in gtids._last:
-                raise DecodeError(gtid_forms.DOMAIN_TWICE, text=text, domain=gtid.domain_id)
+                raise DecodeError(argument_errors.DOMAIN_TWICE, text=text, domain=gtid.domain_id)
             gtids.add(gtid)
         return gtids
 

@@ -28,8 +28,9 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Final, final
 from uuid import UUID
 
+from connector.binlog import argument_errors, log_errors
 from connector.binlog.gtid.mysql_gtid import Gtid
-from connector.foundation.errors import DecodeError, gtid_forms, log_events
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -156,9 +157,9 @@ class GtidSet:
     def _parse_member(self, member: str) -> None:
         uuid_text, *parts = (part.strip() for part in member.split(":"))
         if not _UUID.fullmatch(uuid_text):
-            raise DecodeError(gtid_forms.NOT_A_UUID, member=member, text=uuid_text)
+            raise DecodeError(argument_errors.NOT_A_UUID, member=member, text=uuid_text)
         if not parts:
-            raise DecodeError(gtid_forms.NO_INTERVAL, member=member)
+            raise DecodeError(argument_errors.NO_INTERVAL, member=member)
         uuid = UUID(uuid_text)
         tag = ""
         for part in parts:
@@ -167,15 +168,15 @@ class GtidSet:
                 last = start if match[2] is None else int(match[2])
                 if not 0 < start <= last < GNO_END:
                     raise DecodeError(
-                        gtid_forms.INTERVAL, member=member, text=part, last=GNO_END - 1
+                        argument_errors.INTERVAL, member=member, text=part, last=GNO_END - 1
                     )
                 self._intervals(uuid, tag).add_range(start, last + 1)
             elif _TAG.fullmatch(part):
                 tag = part
             else:
-                raise DecodeError(gtid_forms.NEITHER, member=member, text=part)
+                raise DecodeError(argument_errors.NEITHER, member=member, text=part)
         if not _INTERVAL.fullmatch(parts[-1]):
-            raise DecodeError(gtid_forms.NO_INTERVAL_OF_TAG, member=member, tag=tag)
+            raise DecodeError(argument_errors.NO_INTERVAL_OF_TAG, member=member, tag=tag)
 
     @classmethod
     def decode(cls, reader: PayloadReader) -> GtidSet:
@@ -196,7 +197,7 @@ class GtidSet:
                 start, end = reader.read_uint64(), reader.read_uint64()
                 if not (bounds[-1] if bounds else 0) < start < end <= GNO_END:
                     raise DecodeError(
-                        log_events.GTID_INTERVAL,
+                        log_errors.GTID_INTERVAL,
                         start=start,
                         end=end,
                         server=uuid,
@@ -204,7 +205,7 @@ class GtidSet:
                     )
                 bounds += start, end
             if not bounds or (uuid, tag) in gtids._sources:
-                raise DecodeError(log_events.GTID_SERVER, server=uuid)
+                raise DecodeError(log_errors.GTID_SERVER, server=uuid)
             gtids._sources[uuid, tag] = Intervals(bounds)
         return gtids
 
@@ -324,5 +325,5 @@ def _decode_tag(reader: PayloadReader) -> str:
     raw = reader.read_bytes(encoded_length >> 1)
     tag = raw.decode("ascii", errors="replace")
     if encoded_length % 2 or (tag and not _TAG.fullmatch(tag)):
-        raise DecodeError(log_events.GTID_TAG, offset=start)
+        raise DecodeError(log_errors.GTID_TAG, offset=start)
     return tag

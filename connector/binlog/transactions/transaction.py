@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING, Final, final
 
 from mypy_extensions import mypyc_attr
 
+from connector.binlog import argument_errors
 from connector.binlog.columns.column import ABSENT
 from connector.binlog.events.row_reader import NamedImages
 from connector.binlog.events.rows_header import DELETE, INSERT
 from connector.binlog.header import PARTIAL_ROW_DATA
 from connector.binlog.transactions.transaction_bounds import ROLE_OF_TYPE, ROLE_ROWS, rows_event_of
 from connector.binlog.transactions.transaction_events import EventCursor, TransactionEvents
-from connector.foundation.errors import ConfigError, DecodeError, arguments
+from connector.foundation.errors import ConfigError, DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -107,7 +108,7 @@ def column_names(
     given = None if schemas is None else schemas.get(table)
     if given is not None and len(given) != len(columns):
         raise ConfigError(
-            arguments.SCHEMAS_COLUMNS, given=len(given), table=table, count=len(columns)
+            argument_errors.SCHEMAS_COLUMNS, given=len(given), table=table, count=len(columns)
         )
     return [
         column.name

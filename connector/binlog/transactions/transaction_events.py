@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, final
 
+from connector.binlog import argument_errors
 from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.mariadb import MariadbGtidEvent
 from connector.binlog.events.query import NO_BEGIN, QueryEvent
 from connector.binlog.header import GTID_LOG, TRANSACTION_PAYLOAD
 from connector.binlog.transactions.transaction_bounds import TransactionBounds
-from connector.foundation.errors import ConfigError, arguments
+from connector.foundation.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -87,7 +88,7 @@ class TransactionEvents:
             return event
         event = self._next()
         if event is None and self._passed_over:
-            raise ConfigError(arguments.PASSED_OVER, file=self.file, position=self.position)
+            raise ConfigError(argument_errors.PASSED_OVER, file=self.file, position=self.position)
         return event
 
     def pass_over(self) -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol, Self
 
+from connector.binlog import argument_errors
 from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
 from connector.binlog.header import TRANSACTION_PAYLOAD
 from connector.binlog.transactions.transaction_bounds import TransactionBounds
-from connector.foundation.errors import ConfigError, DecodeError, arguments
+from connector.foundation.errors import ConfigError, DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,9 +93,9 @@ class TransactionSelection:
             if span is None or self._chosen:
                 yield event
         if self._start_gtid is not None:
-            code = arguments.NO_TRANSACTION_BEFORE_STOP
+            code = argument_errors.NO_TRANSACTION_BEFORE_STOP
             if not self._finished:
-                code = arguments.NO_TRANSACTION
+                code = argument_errors.NO_TRANSACTION
             raise ConfigError(code, log=log.name, gtid=self._start_gtid)
 
     def _chooses(self, span: TransactionSpan) -> bool:
@@ -121,7 +122,7 @@ class TransactionSelection:
                 return gtid in skip
         elif isinstance(gtid, MariadbGtid):
             return gtid in skip
-        raise ConfigError(arguments.OTHER_FLAVOUR, skip=skip, gtid=gtid)
+        raise ConfigError(argument_errors.OTHER_FLAVOUR, skip=skip, gtid=gtid)
 
 
 def _gtid(text: str) -> AnyGtid:
@@ -131,9 +132,9 @@ def _gtid(text: str) -> AnyGtid:
             return MariadbGtid.parse(text)
         gtids = list(islice(GtidSet.parse(text), 2))
     except DecodeError as error:
-        raise ConfigError(arguments.ARGUMENT, argument="start_gtid", why=error) from error
+        raise ConfigError(argument_errors.ARGUMENT, argument="start_gtid", why=error) from error
     if len(gtids) != 1:
-        raise ConfigError(arguments.NOT_ONE_GTID, text=text)
+        raise ConfigError(argument_errors.NOT_ONE_GTID, text=text)
     return gtids[0]
 
 
@@ -142,14 +143,14 @@ def _gtid_set(text: str) -> AnyGtidSet:
     try:
         return GtidSet.parse(text) if ":" in text else MariadbGtidSet.parse(text)
     except DecodeError as error:
-        raise ConfigError(arguments.ARGUMENT, argument="skip_gtids", why=error) from error
+        raise ConfigError(argument_errors.ARGUMENT, argument="skip_gtids", why=error) from error
 
 
 def _seconds(name: str, time: datetime | None) -> float | None:
     if time is None:
         return None
     if time.tzinfo is None:
-        raise ConfigError(arguments.NO_TIME_ZONE, argument=name, time=time.isoformat())
+        raise ConfigError(argument_errors.NO_TIME_ZONE, argument=name, time=time.isoformat())
     return time.timestamp()
 
 

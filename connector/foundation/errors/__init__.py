@@ -1,25 +1,12 @@
 """What can go wrong: kinds of errors, and a catalogue of codes with the templates of texts."""
 
-from connector.foundation.errors.decode_errors import (
-    DecodeError,
-    EventError,
-    LogRefused,
-    LogTruncated,
-    ProtocolError,
-    TruncatedPayload,
-)
-from connector.foundation.errors.fields import fields, line
 from connector.foundation.errors.kinds import (
-    CommitConflict,
     ConfigError,
     ConnectorError,
+    DecodeError,
     DefiniteError,
-    LocalStackError,
-    MirrorError,
     RecordTooLarge,
     RequestRefused,
-    RolledBack,
-    SchemaUnfollowed,
     SinkRefused,
     SinkUnavailable,
     SourceRefused,
@@ -29,24 +16,17 @@ from connector.foundation.errors.kinds import (
     TransactionOutlasted,
     TransientError,
     UnsupportedChange,
+    fields,
+    line,
 )
 
 __all__ = [
-    "CommitConflict",
     "ConfigError",
     "ConnectorError",
     "DecodeError",
     "DefiniteError",
-    "EventError",
-    "LocalStackError",
-    "LogRefused",
-    "LogTruncated",
-    "MirrorError",
-    "ProtocolError",
     "RecordTooLarge",
     "RequestRefused",
-    "RolledBack",
-    "SchemaUnfollowed",
     "SinkRefused",
     "SinkUnavailable",
     "SourceRefused",
@@ -55,7 +35,6 @@ __all__ = [
     "TopicRefused",
     "TransactionOutlasted",
     "TransientError",
-    "TruncatedPayload",
     "UnsupportedChange",
     "fields",
     "line",

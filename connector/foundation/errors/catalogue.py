@@ -1,20 +1,22 @@
 """All codes by group, for `explain`, the page of errors and the tests.
 
-Code that raises errors imports the constants of its group, not this module.
+A catalogue is a module `NOUN_errors.py` beside the code that raises its codes. Code that raises
+errors imports the catalogue of its room, not this module.
 """
 
 from __future__ import annotations
 
-import pkgutil
-from importlib import import_module
+import sys
+from importlib.machinery import SourceFileLoader
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
-import connector.foundation.errors as room
 from connector.foundation.errors.code import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import ModuleType
 
 # The origin of an error by the letter of its code, in the order of the page.
 GROUPS = {
@@ -28,16 +30,29 @@ GROUPS = {
     "V": "Comparison of tables with their mirrors",
     "P": "Private servers",
 }
+_PACKAGES = ("connector", "stream_jobs", "verification", "local_stack")
 
 
 def modules() -> Iterator[ModuleType]:
-    """Yield the modules of the catalogue, in the order of their names."""
-    for found in pkgutil.iter_modules(room.__path__):
-        yield import_module(f"{room.__name__}.{found.name}")
+    """Yield the catalogues of the packages that are installed."""
+    for package in _PACKAGES:
+        found = find_spec(package)
+        for folder in found.submodule_search_locations or () if found else ():
+            for path in sorted(Path(folder).rglob("*_errors.py")):
+                parts = path.relative_to(folder).with_suffix("").parts
+                name = ".".join((package, *parts))
+                yield sys.modules.get(name) or _loaded(name, path)
+
+
+def _loaded(name: str, path: Path) -> ModuleType:
+    """Return a catalogue without its package, which may import far more."""
+    module = ModuleType(name)
+    SourceFileLoader(name, str(path)).exec_module(module)
+    return module
 
 
 def codes() -> dict[str, ErrorCode]:
-    """Return every code of the catalogue by its number, in the order of the page."""
+    """Return every code of the catalogues by its number, in the order of the page."""
     letters = list(GROUPS)
     found = {
         value.code: value

@@ -27,24 +27,28 @@
             ├── LogTruncated           a log file ends inside an event
             └── LogRefused             a file that is no log, or one of a kind that is not read
 
-`decode_errors` holds DecodeError and those below it.
+Kinds of one room lie beside its codes: those below DecodeError in `binlog.log_errors`, RolledBack
+in `stream.changes.changes_errors`, LocalStackError in `local_stack.stack_errors`, and the kinds of
+the Spark job in `stream_jobs.errors`.
 
 A call site raises a kind with a code of the catalogue and the facts that its templates name. No row
 values and no secrets are facts.
+
+
+An error as fields of a log line.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from connector.foundation.errors import log
 from connector.foundation.errors.message import Message
 
 if TYPE_CHECKING:
     from typing import Self
 
     from connector.foundation.errors.code import ErrorCode
-    from connector.foundation.errors.words import Words
+    from connector.foundation.errors.message import Words
 
 
 class ConnectorError(Exception):
@@ -160,15 +164,6 @@ class TransactionOutlasted(SinkUnavailable):
         self.seconds = seconds
 
 
-class RolledBack(TransientError):
-    """A source transaction rolled back rows that were delivered: read it again without them."""
-
-    def __init__(self, transaction_id: str) -> None:
-        """Name the transaction as `Transaction.id` does."""
-        super().__init__(log.ROLLED_BACK, transaction=transaction_id)
-        self.transaction_id = transaction_id
-
-
 class DefiniteError(ConnectorError):
     """A retry cannot help, or only for a while (`may_pass`); the text says what does."""
 
@@ -252,25 +247,8 @@ class RequestRefused(DefiniteError):
     """A request to a running pipeline has a wrong form."""
 
 
-class LocalStackError(DefiniteError):
-    """A private server of the local stack cannot be fetched, started or reached."""
-
-
-class MirrorError(DefiniteError):
-    """The Spark job cannot apply a batch; nothing of it is marked as applied."""
-
-
-class SchemaUnfollowed(MirrorError):
-    """A table changed in a way that its mirror cannot follow, unless it is empty."""
-
-
-class CommitConflict(MirrorError):
-    """Another writer has committed the version that was to be written."""
-
-    def __init__(self, code: ErrorCode, version: int, **facts: object) -> None:
-        """Name the version that exists."""
-        super().__init__(code, version=version, **facts)
-        self.version = version
+class DecodeError(DefiniteError):
+    """Bytes have a wrong form."""
 
 
 def _with(code: ErrorCode, facts: dict[str, object], **known: object) -> dict[str, object]:
@@ -280,3 +258,15 @@ def _with(code: ErrorCode, facts: dict[str, object], **known: object) -> dict[st
 
 def _restored(kind: type[_Kind]) -> _Kind:
     return kind.__new__(kind)
+
+
+def fields(error: ConnectorError | Message) -> dict[str, str]:
+    """Return `error`, the text of an error, and `code`."""
+    message = error if isinstance(error, Message) else error.message
+    return {"error": message.text, "code": message.shown_code.code}
+
+
+def line(code: ErrorCode, **facts: object) -> dict[str, str]:
+    """Return `event`, a text of the catalogue, and `code`, for a log line without an error."""
+    message = Message(code, facts)
+    return {"event": message.text, "code": code.code}

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
 
-from connector.foundation.errors import settings_secrets as codes
 from connector.foundation.errors.message import Message
+from connector.foundation.settings import settings_errors
 from connector.foundation.settings.sections import Settings
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def world_readable_warning(path: Path) -> Message | None:
     held = [f"{section}.{key}" for section, key in _SECRETS if document.get(section, {}).get(key)]
     if not held or not path.stat().st_mode & _READS_ALL:
         return None
-    return Message(codes.READABLE_BY_ALL, {"path": path, "keys": held})
+    return Message(settings_errors.READABLE_BY_ALL, {"path": path, "keys": held})
 
 
 _Section = TypeVar("_Section", bound=BaseModel)

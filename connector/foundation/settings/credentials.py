@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from pydantic import BaseModel, ConfigDict, SecretStr, model_validator
 
 from connector.foundation.errors import ConfigError, SinkUnavailable
-from connector.foundation.errors import settings_secrets as codes
+from connector.foundation.settings import settings_errors
 from connector.foundation.settings.file_settings import UnfitValueError
 
 if TYPE_CHECKING:
@@ -34,7 +34,9 @@ def read_secret(key: str, path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8").rstrip("\r\n")
     except OSError as error:
-        raise ConfigError(codes.PASSWORD_FILE, key=key, path=path, said=error.strerror) from error
+        raise ConfigError(
+            settings_errors.PASSWORD_FILE, key=key, path=path, said=error.strerror
+        ) from error
 
 
 def command_secret(
@@ -60,7 +62,9 @@ def command_secret(
         )
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or error
-        raise ConfigError(codes.PASSWORD_COMMAND, said=said, key=key, program=program) from error
+        raise ConfigError(
+            settings_errors.PASSWORD_COMMAND, said=said, key=key, program=program
+        ) from error
     with process:
         try:
             written, _ = process.communicate(timeout=seconds)
@@ -69,17 +73,19 @@ def command_secret(
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             raise failure(
-                codes.PASSWORD_COMMAND_SLOW, seconds=seconds, key=key, program=program
+                settings_errors.PASSWORD_COMMAND_SLOW, seconds=seconds, key=key, program=program
             ) from error
     if process.returncode:
         code = process.returncode if process.returncode > 0 else _BY_SIGNAL - process.returncode
-        raise failure(codes.PASSWORD_COMMAND_FAILED, exit_code=code, key=key, program=program)
+        raise failure(
+            settings_errors.PASSWORD_COMMAND_FAILED, exit_code=code, key=key, program=program
+        )
     try:
         secret = written.decode("utf-8").strip("\r\n")
     except UnicodeDecodeError:
         secret = ""
     if not secret:
-        raise failure(codes.PASSWORD_COMMAND_EMPTY, key=key, program=program)
+        raise failure(settings_errors.PASSWORD_COMMAND_EMPTY, key=key, program=program)
     return secret
 
 
@@ -104,11 +110,11 @@ class KafkaLogin(BaseModel):
         passwords = self.sasl_password, self.sasl_password_file, self.sasl_password_command
         given = sum(each is not None and each != [] for each in passwords)
         if given > 1:
-            raise UnfitValueError(codes.TWO_SASL_PASSWORDS)
+            raise UnfitValueError(settings_errors.TWO_SASL_PASSWORDS)
         if self.security_protocol.startswith("SASL") and not (
             self.sasl_mechanism and self.sasl_username and given
         ):
-            raise UnfitValueError(codes.LOGIN, protocol=self.security_protocol)
+            raise UnfitValueError(settings_errors.LOGIN, protocol=self.security_protocol)
         return self
 
     def read_sasl_password(self) -> str | None:

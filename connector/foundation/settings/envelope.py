@@ -10,8 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
 
 from connector.foundation.contract import is_topic_name
 from connector.foundation.contract.record_formats import KeyFormat, ValueFormat
-from connector.foundation.errors import settings_choices, settings_values
-from connector.foundation.errors import settings_choices as codes
+from connector.foundation.settings import settings_errors
 from connector.foundation.settings.file_settings import UnfitValueError
 from connector.foundation.settings.values import ColumnPattern, FlatField, MessageKey, TablePattern
 
@@ -21,7 +20,7 @@ def _topic(*names: str) -> AfterValidator:
 
     def check(value: str) -> str:
         if not is_topic_name(re.sub(rf"\{{({'|'.join(names) or '(?!)'})\}}", "x", value)):
-            raise UnfitValueError(settings_values.TOPIC, value=value)
+            raise UnfitValueError(settings_errors.TOPIC, value=value)
         return value
 
     return AfterValidator(check)
@@ -33,7 +32,7 @@ Topic = Annotated[str, _topic()]
 def _as_event_header(value: str) -> str:
     column, colon, name = value.partition(":")
     if not (column and name if colon else column) or value == "id":
-        raise UnfitValueError(settings_values.EVENT_HEADER, value=value)
+        raise UnfitValueError(settings_errors.EVENT_HEADER, value=value)
     return value
 
 
@@ -83,7 +82,7 @@ class OutboxSettings(BaseModel):
     @model_validator(mode="after")
     def _expandable(self) -> OutboxSettings:
         if self.expand_payload and self.value_format == "plain":
-            raise UnfitValueError(settings_choices.EXPANDED_TEXT)
+            raise UnfitValueError(settings_errors.EXPANDED_TEXT)
         return self
 
 
@@ -141,14 +140,14 @@ class EnvelopeSettings(BaseModel):
             for key, value in self:
                 if key != "profile" and value != type(self).model_fields[key].default:
                     shown = json.dumps(self.model_dump()[key])
-                    raise UnfitValueError(codes.OF_DEBEZIUM, key=key, value=shown)
+                    raise UnfitValueError(settings_errors.OF_DEBEZIUM, key=key, value=shown)
         if self.shape == "flat" and self.value_format == "cloudevents":
-            raise UnfitValueError(codes.FLAT_EVENT)
+            raise UnfitValueError(settings_errors.FLAT_EVENT)
         if self.shape == "envelope":
             for key in ("flat_deletes", "flat_fields"):
                 value = getattr(self, key)
                 if value != type(self).model_fields[key].default:
-                    raise UnfitValueError(codes.OF_FLAT, key=key, value=json.dumps(value))
+                    raise UnfitValueError(settings_errors.OF_FLAT, key=key, value=json.dumps(value))
         return self
 
     @property

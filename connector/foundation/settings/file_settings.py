@@ -14,8 +14,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from connector.foundation.errors import ConfigError
-from connector.foundation.errors import settings_files as codes
 from connector.foundation.errors.message import Message
+from connector.foundation.settings import settings_errors
 from connector.foundation.spelling import nearest
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class FileSettings(BaseSettings):
             if len(problems) == 1:
                 raise problems[0] from error
             raise ConfigError(
-                codes.SEVERAL, path=path, count=len(problems), problems=problems
+                settings_errors.SEVERAL, path=path, count=len(problems), problems=problems
             ) from error
 
     @classmethod
@@ -80,11 +80,11 @@ class FileSettings(BaseSettings):
             return tomllib.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise ConfigError(
-                codes.UNREADABLE, path=path, said=error.strerror, reference=cls.reference
+                settings_errors.UNREADABLE, path=path, said=error.strerror, reference=cls.reference
             ) from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ConfigError(
-                codes.NOT_TOML, path=path, said=error, reference=cls.reference
+                settings_errors.NOT_TOML, path=path, said=error, reference=cls.reference
             ) from error
 
     @classmethod
@@ -137,35 +137,37 @@ class FileSettings(BaseSettings):
                 kind = fields[key].annotation
             is_section = isinstance(kind, type) and issubclass(kind, BaseModel)
             if (is_section or get_origin(kind) in (list, dict)) and not _is_json(text):
-                raise ConfigError(codes.NOT_JSON, variable=variable)
+                raise ConfigError(settings_errors.NOT_JSON, variable=variable)
 
     @classmethod
     def _unknown_variable(cls, variable: str, key: str) -> ConfigError:
         facts = {"variable": variable, "key": key, "reference": cls.reference}
         meant = cls._meant(key)
         if meant is None:
-            return ConfigError(codes.UNKNOWN_VARIABLE, **facts)
-        return ConfigError(codes.SIMILAR_VARIABLE, meant=meant, **facts)
+            return ConfigError(settings_errors.UNKNOWN_VARIABLE, **facts)
+        return ConfigError(settings_errors.SIMILAR_VARIABLE, meant=meant, **facts)
 
     @classmethod
     def _problem(cls, found: Any, path: Path) -> ConfigError:
         """Return an error of pydantic as an error of ours."""
         key = ".".join(str(part) for part in found["loc"])
         if found["type"] == "missing":
-            return ConfigError(codes.MISSING, path=path, key=key, variable=cls.variable(key))
+            return ConfigError(
+                settings_errors.MISSING, path=path, key=key, variable=cls.variable(key)
+            )
         facts = {"path": path, "key": key, "reference": cls.reference}
         if found["type"] == "extra_forbidden":
             meant = cls._meant(key)
             if meant is None:
-                return ConfigError(codes.UNKNOWN_KEY, **facts)
-            return ConfigError(codes.SIMILAR_KEY, meant=meant, **facts)
+                return ConfigError(settings_errors.UNKNOWN_KEY, **facts)
+            return ConfigError(settings_errors.SIMILAR_KEY, meant=meant, **facts)
         unfit = found.get("ctx", {}).get("error")
         if isinstance(unfit, UnfitValueError):
             if not key:
                 del facts["key"]
-                return ConfigError(codes.UNFIT_TOGETHER, why=unfit.message, **facts)
-            return ConfigError(codes.UNFIT_VALUE, why=unfit.message, **facts)
-        return ConfigError(codes.WRONG_VALUE, said=found["msg"], **facts)
+                return ConfigError(settings_errors.UNFIT_TOGETHER, why=unfit.message, **facts)
+            return ConfigError(settings_errors.UNFIT_VALUE, why=unfit.message, **facts)
+        return ConfigError(settings_errors.WRONG_VALUE, said=found["msg"], **facts)
 
     @classmethod
     def _meant(cls, key: str) -> str | None:

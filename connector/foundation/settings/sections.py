@@ -17,12 +17,8 @@ from pydantic_settings import SettingsConfigDict
 
 from connector.foundation.contract import own_topics
 from connector.foundation.contract.record_formats import REGISTERED, SubjectStrategy
-from connector.foundation.errors import (
-    ConfigError,
-    SourceUnavailable,
-    settings_choices,
-    settings_secrets,
-)
+from connector.foundation.errors import ConfigError, SourceUnavailable
+from connector.foundation.settings import settings_errors
 from connector.foundation.settings.credentials import KafkaLogin, command_secret, read_secret
 from connector.foundation.settings.envelope import EnvelopeSettings, Topic
 from connector.foundation.settings.file_settings import FileSettings, UnfitValueError
@@ -76,7 +72,7 @@ class MaskSettings(Section):
     @model_validator(mode="after")
     def _one_change(self) -> MaskSettings:
         if sum(each is not None for each in (self.chars, self.truncate, self.hash)) != 1:
-            raise UnfitValueError(settings_choices.ONE_MASK, columns=self.columns)
+            raise UnfitValueError(settings_errors.ONE_MASK, columns=self.columns)
         return self
 
 
@@ -113,7 +109,7 @@ class SourceSettings(Section):
     def _one_password(self) -> SourceSettings:
         given = self.password.get_secret_value(), self.password_file, self.password_command
         if sum(each is not None and bool(each) for each in given) > 1:
-            raise UnfitValueError(settings_secrets.TWO_PASSWORDS)
+            raise UnfitValueError(settings_errors.TWO_PASSWORDS)
         return self
 
     @property
@@ -190,7 +186,7 @@ class RegistrySettings(Section):
     @model_validator(mode="after")
     def _one_password(self) -> RegistrySettings:
         if self.password is not None and self.password_file is not None:
-            raise UnfitValueError(settings_secrets.TWO_REGISTRY_PASSWORDS)
+            raise UnfitValueError(settings_errors.TWO_REGISTRY_PASSWORDS)
         return self
 
     def read_password(self) -> str:
@@ -277,7 +273,7 @@ class MetricsSettings(Section):
     @model_validator(mode="after")
     def _one_token(self) -> MetricsSettings:
         if self.token is not None and self.token_file is not None:
-            raise UnfitValueError(settings_secrets.TWO_TOKENS)
+            raise UnfitValueError(settings_errors.TWO_TOKENS)
         return self
 
     def read_token(self) -> str | None:
@@ -293,7 +289,7 @@ class MetricsSettings(Section):
             return None
         if len(token) < _TOKEN_CHARACTERS_MIN:
             raise ConfigError(
-                settings_secrets.SHORT_TOKEN, key=key, found=len(token), least=_TOKEN_CHARACTERS_MIN
+                settings_errors.SHORT_TOKEN, key=key, found=len(token), least=_TOKEN_CHARACTERS_MIN
             )
         return token
 
@@ -362,7 +358,7 @@ class Settings(FileSettings):
             value = getattr(self.envelope, key)
             if value in REGISTERED and not self.registry.urls:
                 raise UnfitValueError(
-                    settings_choices.NO_REGISTRY_URLS,
+                    settings_errors.NO_REGISTRY_URLS,
                     key=f"envelope.{key}",
                     value=json.dumps(value),
                 )
@@ -371,7 +367,7 @@ class Settings(FileSettings):
     @model_validator(mode="after")
     def _has_heartbeats(self) -> Settings:
         if self.source.heartbeat_statement and not self.delivery.heartbeat_interval_seconds:
-            raise UnfitValueError(settings_choices.NO_HEARTBEATS)
+            raise UnfitValueError(settings_errors.NO_HEARTBEATS)
         return self
 
     @model_validator(mode="after")
@@ -380,9 +376,9 @@ class Settings(FileSettings):
         own = own_topics(self.kafka.topic_prefix)
         for route in self.envelope.routes:
             if route.topic in own:
-                raise UnfitValueError(settings_choices.OWN_TOPIC, topic=route.topic)
+                raise UnfitValueError(settings_errors.OWN_TOPIC, topic=route.topic)
         if self.notifications.kafka_topic in own:
             raise UnfitValueError(
-                settings_choices.TOPIC_IN_USE, topic=self.notifications.kafka_topic
+                settings_errors.TOPIC_IN_USE, topic=self.notifications.kafka_topic
             )
         return self

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field
 
 from connector.foundation.contract.record_formats import FLAT_FIELDS
-from connector.foundation.errors import settings_values as codes
+from connector.foundation.settings import settings_errors
 from connector.foundation.settings.file_settings import UnfitValueError
 from connector.foundation.spelling import nearest
 
@@ -23,7 +23,7 @@ _PORT_MAX = 65535
 def _with_possible_port(address: str) -> str:
     _, colon, port = address.rpartition(":")
     if colon and port.isdigit() and not 1 <= int(port) <= _PORT_MAX:
-        raise UnfitValueError(codes.PORT)
+        raise UnfitValueError(settings_errors.PORT)
     return address
 
 
@@ -42,14 +42,16 @@ def _as_table_pattern(value: str) -> str:
     database, _, table = value.partition(".")
     if not (database and table):
         is_database = bool(value) and "." not in value
-        raise UnfitValueError(codes.DATABASE if is_database else codes.TABLE, value=value)
+        raise UnfitValueError(
+            settings_errors.DATABASE if is_database else settings_errors.TABLE, value=value
+        )
     return value
 
 
 def _as_column_pattern(value: str) -> str:
     parts = value.split(".", 2)
     if len(parts) != 3 or not all(parts):  # noqa: PLR2004 - database, table and column
-        raise UnfitValueError(codes.COLUMN, value=value)
+        raise UnfitValueError(settings_errors.COLUMN, value=value)
     return value
 
 
@@ -57,13 +59,13 @@ def _as_message_key(value: str) -> str:
     table, _, columns = value.partition(":")
     database, _, name = table.partition(".")
     if not (database and name and all(part.strip() for part in columns.split(","))):
-        raise UnfitValueError(codes.MESSAGE_KEY, value=value)
+        raise UnfitValueError(settings_errors.MESSAGE_KEY, value=value)
     return value
 
 
 def _as_flat_field(value: str) -> str:
     if value not in FLAT_FIELDS:
-        raise UnfitValueError(codes.FLAT_FIELD, value=value)
+        raise UnfitValueError(settings_errors.FLAT_FIELD, value=value)
     return value
 
 
@@ -74,7 +76,7 @@ def _as_registry_url(value: str) -> str:
     except ValueError:
         known = False
     if not known or "@" in value or "?" in value or "#" in value:
-        raise UnfitValueError(codes.REGISTRY_URL, value=value)
+        raise UnfitValueError(settings_errors.REGISTRY_URL, value=value)
     return value.rstrip("/")
 
 
@@ -85,16 +87,18 @@ def _as_start(value: str) -> str:
             raise UnfitValueError(_START_FORMS[word], value=value)
         meant = nearest(word, [*_START_WORDS, *_START_FORMS])
         if meant is None:
-            raise UnfitValueError(codes.START, value=value)
-        raise UnfitValueError(codes.SIMILAR_START, value=value, meant=f"{meant}{colon}{rest}")
+            raise UnfitValueError(settings_errors.START, value=value)
+        raise UnfitValueError(
+            settings_errors.SIMILAR_START, value=value, meant=f"{meant}{colon}{rest}"
+        )
     return value
 
 
 _START_WORDS = ("snapshot", "earliest", "latest")
 _START_FORMS = {
-    "gtid": codes.START_GTID,
-    "position": codes.START_POSITION,
-    "timestamp": codes.START_TIME,
+    "gtid": settings_errors.START_GTID,
+    "position": settings_errors.START_POSITION,
+    "timestamp": settings_errors.START_TIME,
 }
 _START = (
     r"snapshot|earliest|latest|gtid:.*|position:[^:]+\.[0-9]+:[0-9]+(\+[0-9]+\+[0-9]+)?"
@@ -110,15 +114,15 @@ RegistryUrl = Annotated[str, AfterValidator(_as_registry_url)]
 StartSetting = Annotated[str, AfterValidator(_as_start)]
 ServerAddress = Annotated[
     str,
-    _matching(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+)(:[0-9]{1,5})?", codes.ADDRESS),
+    _matching(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+)(:[0-9]{1,5})?", settings_errors.ADDRESS),
     AfterValidator(_with_possible_port),
 ]
 ListenAddress = Annotated[
-    str, _matching(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+):[0-9]{1,5}", codes.LISTEN)
+    str, _matching(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+):[0-9]{1,5}", settings_errors.LISTEN)
 ]
-CollectorAddress = Annotated[str, _matching(r"https?://[^\s?#]+", codes.COLLECTOR)]
-PipelineName = Annotated[str, _matching(r"[A-Za-z0-9._-]+", codes.NAME)]
-TopicPrefix = Annotated[str, _matching(r"[A-Za-z0-9_-]+", codes.PREFIX)]
+CollectorAddress = Annotated[str, _matching(r"https?://[^\s?#]+", settings_errors.COLLECTOR)]
+PipelineName = Annotated[str, _matching(r"[A-Za-z0-9._-]+", settings_errors.NAME)]
+TopicPrefix = Annotated[str, _matching(r"[A-Za-z0-9_-]+", settings_errors.PREFIX)]
 
 
 def is_loopback(host: str) -> bool:

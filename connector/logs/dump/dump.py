@@ -13,8 +13,9 @@ from io import BytesIO
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
+from connector.binlog.log_errors import EventError
 from connector.binlog.table_filter import TableFilter
-from connector.foundation.errors import DecodeError, EventError
+from connector.foundation.errors import DecodeError
 from connector.logs.dump import Format
 from connector.logs.inputs import file_errors
 from connector.logs.output import LineOutput, put_file, put_selected

@@ -23,7 +23,8 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from connector.foundation.errors import ConfigError, ConnectorError, options
+from connector.foundation.errors import ConfigError, ConnectorError
+from connector.logs import undo_errors
 from connector.logs.dump.dump import Dump
 from connector.logs.inputs import STANDARD_INPUT, file_inputs
 from connector.logs.output import LineOutput
@@ -216,7 +217,7 @@ def _worker_ended(process: BaseProcess, path: str) -> ConfigError:
     process.join()
     code = process.exitcode or 0
     status = f"signal {-code}" if code < 0 else f"exit code {code}"
-    return ConfigError(options.JOB_ENDED, path=path, status=status)
+    return ConfigError(undo_errors.JOB_ENDED, path=path, status=status)
 
 
 class _WorkerProgress:

@@ -55,7 +55,8 @@ from connector.binlog.sql_text import (
     sql_text,
 )
 from connector.binlog.text_writer import put_uint
-from connector.foundation.errors import DecodeError, log_undo
+from connector.foundation.errors import DecodeError
+from connector.logs import undo_errors
 from connector.logs.dump.text.string_values import ValueWriter
 from connector.logs.dump.text.values import NumberText, TemporalText
 
@@ -195,7 +196,7 @@ def _require_plain_json(text: str) -> None:
 
 
 def _refuse(number: str) -> None:
-    raise DecodeError(log_undo.JSON_DECIMAL, length=len(number))
+    raise DecodeError(undo_errors.JSON_DECIMAL, length=len(number))
 
 
 # The positive numbers that Python writes without an exponent.

@@ -34,7 +34,8 @@ from connector.binlog.transactions.transaction_bounds import (
     TransactionBounds,
     rows_event_of,
 )
-from connector.foundation.errors import DecodeError, UnsupportedChange, log_undo
+from connector.foundation.errors import DecodeError, UnsupportedChange
+from connector.logs import undo_errors
 from connector.logs.flashback.undo_statements import TableUndo
 from connector.logs.output import ByteFormat, encoded
 
@@ -122,11 +123,11 @@ class Undo(ByteFormat):
         elif isinstance(body, QueryEvent):
             self._statement(event, body)
         elif isinstance(body, XaPrepareEvent) and not body.one_phase and self._span is not None:
-            raise UnsupportedChange(log_undo.XA, file=event.file, position=event.position)
+            raise UnsupportedChange(undo_errors.XA, file=event.file, position=event.position)
         elif isinstance(body, (LoadEvent, CreateFileEvent)):
-            raise UnsupportedChange(log_undo.LOAD, file=event.file, position=event.position)
+            raise UnsupportedChange(undo_errors.LOAD, file=event.file, position=event.position)
         elif isinstance(body, IncidentEvent):
-            raise UnsupportedChange(log_undo.INCIDENT, file=event.file, position=event.position)
+            raise UnsupportedChange(undo_errors.INCIDENT, file=event.file, position=event.position)
 
     def _drop_unfinished(self) -> None:
         if self._span is not None:
@@ -161,7 +162,7 @@ class Undo(ByteFormat):
             undo = TableUndo(table_map, self._omitted)
         except DecodeError as error:
             raise UnsupportedChange(
-                log_undo.IN_EVENT, file=event.file, position=event.position, why=error
+                undo_errors.IN_EVENT, file=event.file, position=event.position, why=error
             ) from error
         self._tables[name] = (table_map, undo)
         return undo
@@ -172,11 +173,11 @@ class Undo(ByteFormat):
         if kind in (StatementKind.ROLLBACK, StatementKind.ROLLBACK_TO):
             if self._span is not None:
                 raise UnsupportedChange(
-                    log_undo.ROLLBACK, file=event.file, position=event.position, verb=kind.value
+                    undo_errors.ROLLBACK, file=event.file, position=event.position, verb=kind.value
                 )
         elif kind is StatementKind.DML:
             raise UnsupportedChange(
-                log_undo.STATEMENT,
+                undo_errors.STATEMENT,
                 file=event.file,
                 position=event.position,
                 verb=statement.verb,
@@ -185,7 +186,7 @@ class Undo(ByteFormat):
         else:
             for schema, table in self._changed_by(statement, body):
                 raise UnsupportedChange(
-                    log_undo.DDL,
+                    undo_errors.DDL,
                     file=event.file,
                     position=event.position,
                     verb=kind.value,

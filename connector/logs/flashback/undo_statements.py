@@ -28,7 +28,8 @@ from connector.binlog.columns.column import ABSENT
 from connector.binlog.columns.row_images import all_set, bitmap_length
 from connector.binlog.events.rows_header import DELETE, INSERT, RowsKind
 from connector.binlog.sql_text import ansi_identifier
-from connector.foundation.errors import DecodeError, UnsupportedChange, log_undo
+from connector.foundation.errors import DecodeError, UnsupportedChange
+from connector.logs import undo_errors
 from connector.logs.flashback.sql_literals import literal, literal_writer, matches, raw_columns
 from connector.logs.output import NEWLINE
 
@@ -63,12 +64,12 @@ class TableUndo:
         full_name = f"{table_map.schema}.{table_map.table}"
         columns = table_map.columns
         if any(column.name is None for column in columns):
-            raise DecodeError(log_undo.NO_NAMES, table=full_name)
+            raise DecodeError(undo_errors.NO_NAMES, table=full_name)
         for quoted in (table_map.schema, table_map.table, *map(_column_name, columns)):
             try:
                 ansi_identifier(quoted)
             except ValueError as error:
-                raise DecodeError(log_undo.NAME, table=full_name, name=quoted) from error
+                raise DecodeError(undo_errors.NAME, table=full_name, name=quoted) from error
         self._columns = columns
         self._omitted = frozenset(
             index for index, column in enumerate(columns) if f"{full_name}.{column.name}" in omitted
@@ -159,7 +160,7 @@ class TableUndo:
                 yield undo(row)
             except DecodeError as error:
                 raise UnsupportedChange(
-                    log_undo.ROW,
+                    undo_errors.ROW,
                     file=rows.file,
                     position=rows.position,
                     table=f"{self._raw_map.schema}.{self._raw_map.table}",
@@ -211,7 +212,7 @@ class TableUndo:
     def _present(self, image: list[Value], index: int) -> Value:
         value = image[index]
         if value is ABSENT:
-            raise DecodeError(log_undo.NOT_IN_IMAGE, column=self._columns[index].name)
+            raise DecodeError(undo_errors.NOT_IN_IMAGE, column=self._columns[index].name)
         return value
 
 

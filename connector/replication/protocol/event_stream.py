@@ -23,8 +23,10 @@ from librt.strings import read_i32_le
 from mypy_extensions import i64
 
 from connector.binlog.header import EVENT_BYTES_MAX, EventSource
+from connector.binlog.log_errors import ProtocolError
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError, ProtocolError, conversations
+from connector.foundation.errors import DecodeError
+from connector.replication import dump_errors
 from connector.replication.protocol.responses import (
     EOF,
     EOF_LENGTH_MAX,
@@ -147,7 +149,7 @@ class EventStream(EventSource):
             else:
                 self.end = EofPacket.decode(payload)
         except DecodeError as error:
-            raise self._refusal(conversations.STREAM_UNREADABLE, why=error) from error
+            raise self._refusal(dump_errors.STREAM_UNREADABLE, why=error) from error
 
     def _open_packet(self) -> bool:
         """Read a packet's header and a payload's first byte; return False if bytes are missing."""
@@ -162,7 +164,7 @@ class EventStream(EventSource):
         start += _HEADER_LENGTH
         if self._leading_byte == _NONE:
             if length == 0:
-                raise self._refusal(conversations.STREAM_EMPTY_PACKET)
+                raise self._refusal(dump_errors.STREAM_EMPTY_PACKET)
             if available == _HEADER_LENGTH:
                 return False
             leading_byte: i64 = data[start]
@@ -178,16 +180,14 @@ class EventStream(EventSource):
             self._missing = length
             self._start = start
         if self._pieces_bytes + self._missing > EVENT_BYTES_MAX:
-            raise self._refusal(conversations.STREAM_EVENT_SIZE, limit=EVENT_BYTES_MAX)
+            raise self._refusal(dump_errors.STREAM_EVENT_SIZE, limit=EVENT_BYTES_MAX)
         self._next_number = (self._next_number + 1) & _NUMBER_MASK
         self._continues = length == _PACKET_LENGTH_MAX
         return True
 
     def _check_number(self, number: i64) -> None:
         if number != self._next_number:
-            raise self._refusal(
-                conversations.STREAM_NUMBER, number=number, needed=self._next_number
-            )
+            raise self._refusal(dump_errors.STREAM_NUMBER, number=number, needed=self._next_number)
 
     def _take_piece(self) -> None:
         piece = self._data[self._start : self._start + self._missing]
@@ -199,7 +199,7 @@ class EventStream(EventSource):
     def _check_leading_byte(self, leading_byte: i64, length: i64) -> None:
         if leading_byte in (OK, ERR) or (leading_byte == EOF and length <= EOF_LENGTH_MAX):
             return
-        raise self._refusal(conversations.STREAM_FIRST_BYTE, length=length, first=leading_byte)
+        raise self._refusal(dump_errors.STREAM_FIRST_BYTE, length=length, first=leading_byte)
 
     def _refusal(self, code: ErrorCode, **facts: object) -> ProtocolError:
         return ProtocolError(code, server=self._server_name, **facts)

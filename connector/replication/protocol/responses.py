@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
-from connector.foundation.errors import ProtocolError, conversations
+from connector.binlog.log_errors import ProtocolError
+from connector.replication import dump_errors
 
 if TYPE_CHECKING:
     from connector.binlog.payload_reader import PayloadReader
@@ -104,7 +105,7 @@ def split_header(data: bytes) -> tuple[bytes, bool]:
     """
     header = data[:_HEADER_LENGTH]
     if len(header) < _HEADER_LENGTH or header[0] != _MAGIC:
-        raise ProtocolError(conversations.SEMI_SYNC_HEADER, found=header.hex(" "))
+        raise ProtocolError(dump_errors.SEMI_SYNC_HEADER, found=header.hex(" "))
     return data[_HEADER_LENGTH:], header[1] & _ACK_WANTED != 0
 
 

@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Final, NoReturn, final
 from librt.strings import read_i32_le
 from mypy_extensions import i64
 
+from connector.binlog.log_errors import ProtocolError, TruncatedPayload
 from connector.binlog.payload_reader import LENENC_NULL, PayloadReader
-from connector.foundation.errors import ProtocolError, TruncatedPayload, conversations
+from connector.replication import dump_errors
 from connector.replication.protocol.responses import EOF, EOF_LENGTH_MAX, ERR, OK, ErrPacket
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ class ResultSet:
             return
         self._joined_bytes += end - start
         if self._joined_bytes > ROW_BYTES_MAX:
-            self._refuse(conversations.ANSWER_ROW_SIZE, limit=ROW_BYTES_MAX)
+            self._refuse(dump_errors.ANSWER_ROW_SIZE, limit=ROW_BYTES_MAX)
         self._joined.append(data[start:end])
         if whole:
             joined = b"".join(self._joined)
@@ -165,7 +166,7 @@ class ResultSet:
 
     def _take_payload(self, data: bytes, start: i64, end: i64) -> None:
         if start == end:
-            self._refuse(conversations.ANSWER_EMPTY_PACKET)
+            self._refuse(dump_errors.ANSWER_EMPTY_PACKET)
         first: i64 = data[start]
         if self._expected == _ROW and first != ERR and not _is_eof(first, end - start):
             self._taker.put_row(data, start, end)
@@ -173,7 +174,7 @@ class ResultSet:
         try:
             self._take_other(first, PayloadReader(data, start, end))
         except TruncatedPayload as error:
-            self._refuse(conversations.ANSWER_UNREADABLE, why=error)
+            self._refuse(dump_errors.ANSWER_UNREADABLE, why=error)
 
     def _take_other(self, first: i64, payload: PayloadReader) -> None:
         """Take a payload that is not a row."""
@@ -188,13 +189,13 @@ class ResultSet:
         elif _is_eof(first, payload.remaining):
             self._take_eof()
         else:
-            self._refuse(conversations.ANSWER_PACKET)
+            self._refuse(dump_errors.ANSWER_PACKET)
 
     def _take_answer(self, first: i64, payload: PayloadReader) -> None:
         if first == OK:
             self._expected = _NOTHING
         elif first == _LOCAL_INFILE:
-            self._refuse(conversations.ANSWER_FILE)
+            self._refuse(dump_errors.ANSWER_FILE)
         else:
             count: i64 = payload.read_lenenc()
             self._definitions_left = count
@@ -214,10 +215,10 @@ class ResultSet:
         elif self._expected == _ROW:
             self._expected = _NOTHING
         else:
-            self._refuse(conversations.ANSWER_END)
+            self._refuse(dump_errors.ANSWER_END)
 
     def _refuse_number(self, number: i64) -> NoReturn:
-        self._refuse(conversations.ANSWER_NUMBER, number=number, needed=self._next_number)
+        self._refuse(dump_errors.ANSWER_NUMBER, number=number, needed=self._next_number)
 
     def _refuse(self, code: ErrorCode, **facts: object) -> NoReturn:
         raise ProtocolError(code, server=self._server_name, **facts)

@@ -21,9 +21,10 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from pydantic import ValidationError
 
-from connector.foundation.errors import ConfigError, SourceUnavailable, source_url
+from connector.foundation.errors import ConfigError, SourceUnavailable
 from connector.foundation.errors.message import Message
 from connector.foundation.settings.sections import SourceSettings
+from connector.replication import login_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -130,9 +131,9 @@ def source_settings(url: str, *, password: str | None = None) -> SourceSettings:
         host, port = parts.hostname, parts.port
     except ValueError as error:
         # The text is not shown: it may be part of a password that is not encoded.
-        raise ConfigError(source_url.NOT_ENCODED) from error
+        raise ConfigError(login_errors.NOT_ENCODED) from error
     if parts.scheme not in _SCHEMES or not host or parts.path not in ("", "/") or parts.fragment:
-        raise ConfigError(source_url.FORM)
+        raise ConfigError(login_errors.FORM)
     values: dict[str, Any] = {
         "host": host,
         "server_id": _SERVER_IDS.start + secrets.randbelow(len(_SERVER_IDS)),
@@ -148,9 +149,9 @@ def source_settings(url: str, *, password: str | None = None) -> SourceSettings:
     except ValidationError as error:
         wrong = [_wrong(problem) for problem in error.errors(include_input=False)]
         if len(wrong) == 1:
-            raise ConfigError(source_url.WRONG_OPTION, **wrong[0]) from error
-        problems = [Message(source_url.WRONG_OPTION, facts) for facts in wrong]
-        raise ConfigError(source_url.WRONG_OPTIONS, problems=problems) from error
+            raise ConfigError(login_errors.WRONG_OPTION, **wrong[0]) from error
+        problems = [Message(login_errors.WRONG_OPTION, facts) for facts in wrong]
+        raise ConfigError(login_errors.WRONG_OPTIONS, problems=problems) from error
 
 
 def _options(parts: SplitResult) -> dict[str, Any]:
@@ -165,7 +166,7 @@ def _options(parts: SplitResult) -> dict[str, Any]:
             values[_OPTIONS[name]] = value
         else:
             known = [*_TLS, *_OPTIONS]
-            raise ConfigError(source_url.UNKNOWN_OPTION, option=name, known=known)
+            raise ConfigError(login_errors.UNKNOWN_OPTION, option=name, known=known)
     if tls:
         values["tls"] = tls
     return values

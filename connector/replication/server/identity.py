@@ -21,7 +21,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final, Protocol
 from uuid import UUID, uuid5
 
-from connector.foundation.errors import SourceUnavailable, source_login
+from connector.foundation.errors import SourceUnavailable
+from connector.replication import login_errors
 from connector.replication.start_point import ServerIdentity
 from connector.rules.server import Product, ServerVersion
 
@@ -36,7 +37,7 @@ _VERSION = re.compile(r"(?:5\.5\.5-)?(\d+)\.(\d+)(?:\.(\d+))?")
 
 def other_server_error(server_name: str) -> SourceUnavailable:
     """Return the error for two sessions with one address that are on two servers."""
-    return SourceUnavailable(source_login.ANOTHER_ANSWERED, server=server_name, answered=True)
+    return SourceUnavailable(login_errors.ANOTHER_ANSWERED, server=server_name, answered=True)
 
 
 class _Session(Protocol):

@@ -23,19 +23,15 @@ import pymysql
 from pymysql.constants import CR
 from pymysql.cursors import DictCursor
 
-from connector.foundation.errors import (
-    SourceRefused,
-    SourceUnavailable,
-    source_login,
-    source_stream,
-)
+from connector.foundation.errors import SourceRefused, SourceUnavailable
+from connector.replication import dump_errors, login_errors
 from connector.replication.server.authentication import (
     context_of,
     login_methods,
     unverified_context,
 )
 from connector.replication.server.identity import Cloud, read_cloud, read_identity
-from connector.replication.server.server_errors import UNKNOWN_SYSTEM_VARIABLE, server_error
+from connector.replication.server.server_error_numbers import UNKNOWN_SYSTEM_VARIABLE, server_error
 from connector.replication.start_point import ServerIdentity
 
 if TYPE_CHECKING:
@@ -167,7 +163,7 @@ class MysqlServer:
             self.identity = read_identity(self)
         except (LookupError, ValueError) as error:
             # What answers logs everybody in, and knows nothing of MySQL's variables.
-            raise SourceRefused(source_login.NOT_MYSQL, server=self.name) from error
+            raise SourceRefused(login_errors.NOT_MYSQL, server=self.name) from error
 
     @classmethod
     def connect(cls, settings: SourceSettings) -> Self:
@@ -310,17 +306,17 @@ def _raise(
     if isinstance(original, OSError):
         raise _connect_error(server_name, original) from error
     if isinstance(error, pymysql.err.InternalError) and not isinstance(number, int):
-        raise SourceRefused(source_login.NOT_MYSQL, server=server_name) from error
+        raise SourceRefused(login_errors.NOT_MYSQL, server=server_name) from error
     if not isinstance(number, int):
         # A login that PyMySQL itself refuses has only a text.
         raise SourceRefused(
-            source_login.LOGIN_METHOD, server=server_name, why=str(error)
+            login_errors.LOGIN_METHOD, server=server_name, why=str(error)
         ) from error
     if number == 0:
-        raise SourceUnavailable(source_stream.CLOSED, server=server_name) from error
+        raise SourceUnavailable(dump_errors.CLOSED, server=server_name) from error
     text = str(error.args[1]) if len(error.args) > 1 else ""
     if number == CR.CR_SSL_CONNECTION_ERROR:
-        raise SourceRefused(source_login.NO_TLS, server=server_name) from error
+        raise SourceRefused(login_errors.NO_TLS, server=server_name) from error
     raise server_error(server_name, number, text, logged_in=logged_in) from error
 
 
@@ -333,22 +329,22 @@ def _raise_ungreeted(
     server = name_of(settings)
     if isinstance(error.__context__, TimeoutError):
         seconds = settings.read_timeout_seconds
-        raise SourceUnavailable(source_login.SILENT, server=server, seconds=seconds) from error
-    raise SourceUnavailable(source_login.CLOSED_AT_ONCE, server=server) from error
+        raise SourceUnavailable(login_errors.SILENT, server=server, seconds=seconds) from error
+    raise SourceUnavailable(login_errors.CLOSED_AT_ONCE, server=server) from error
 
 
 def _connect_error(server_name: str, error: OSError) -> SourceRefused | SourceUnavailable:
     if isinstance(error, ssl.SSLCertVerificationError):
         verdict = error.verify_message.rstrip(".")
-        return SourceRefused(source_login.CERTIFICATE_REFUSED, server=server_name, why=verdict)
+        return SourceRefused(login_errors.CERTIFICATE_REFUSED, server=server_name, why=verdict)
     if isinstance(error, socket.gaierror):
         if error.errno == socket.EAI_AGAIN:
-            return SourceUnavailable(source_login.NAME_LATER, server=server_name)
-        return SourceRefused(source_login.NAME_UNKNOWN, server=server_name)
+            return SourceUnavailable(login_errors.NAME_LATER, server=server_name)
+        return SourceRefused(login_errors.NAME_UNKNOWN, server=server_name)
     if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
-        return SourceRefused(source_login.NO_TLS_SESSION, server=server_name, why=error.reason)
+        return SourceRefused(login_errors.NO_TLS_SESSION, server=server_name, why=error.reason)
     return SourceUnavailable(
-        source_login.UNREACHABLE, server=server_name, why=error.strerror or str(error)
+        login_errors.UNREACHABLE, server=server_name, why=error.strerror or str(error)
     )
 
 

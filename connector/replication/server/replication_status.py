@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from connector.binlog.gtid import GtidSet
-from connector.foundation.errors import SourceRefused, source_start
+from connector.foundation.errors import SourceRefused
+from connector.replication import dump_errors
 from connector.replication.protocol.commands import FIRST_POSITION
 from connector.replication.server.identity import Cloud
 
@@ -156,7 +157,7 @@ def transaction_without_gtid(
 
 def no_event(server_name: str, file: str, position: int) -> SourceRefused:
     """Return the refusal of a position at which no event starts."""
-    return SourceRefused(source_start.NO_EVENT, server=server_name, file=file, position=position)
+    return SourceRefused(dump_errors.NO_EVENT, server=server_name, file=file, position=position)
 
 
 # MySQL 8.0.22 renamed SHOW SLAVE STATUS and its columns, 8.4 dropped the old name.

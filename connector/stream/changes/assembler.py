@@ -34,6 +34,7 @@ from connector.binlog.events.query import NO_BEGIN, QueryEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.transaction import AnonymousGtidEvent, XaPrepareEvent
 from connector.binlog.header import GTID_LOG, event_name
+from connector.binlog.log_errors import ProtocolError
 from connector.binlog.statement import StatementKind
 from connector.binlog.transactions.transaction_bounds import (
     ROLE_ABOUT_ROWS,
@@ -43,7 +44,7 @@ from connector.binlog.transactions.transaction_bounds import (
     ROLE_ROWS,
     ROLE_XID,
 )
-from connector.foundation.errors import ProtocolError, stream_order, table_statements
+from connector.stream.changes import changes_errors
 from connector.stream.changes.column_lists import PublishedColumns
 from connector.stream.changes.online_schema_change import OnlineSchemaChanges
 from connector.stream.changes.receiver import ChangeReceiver, GroupRows, TransactionEnd
@@ -189,7 +190,7 @@ class TransactionAssembler:
         opened = self._transaction
         if opened is not None and self._state != _OUTSIDE:
             raise ProtocolError(
-                stream_order.NESTED_TRANSACTION,
+                changes_errors.NESTED_TRANSACTION,
                 log_position=f"{event.file}:{event.position}",
                 file=opened.file,
                 position=opened.position,
@@ -283,7 +284,7 @@ class TransactionAssembler:
             self._end(event)
         elif kind is StatementKind.ROLLBACK_TO:
             if not self._rows.roll_back_to(statement.savepoint):
-                raise unsupported_change(table_statements.SAVEPOINT, self._transaction, event)
+                raise unsupported_change(changes_errors.SAVEPOINT, self._transaction, event)
         elif kind is StatementKind.XA:
             self._xa(event, body)
         elif kind is StatementKind.SAVEPOINT:
@@ -306,10 +307,10 @@ class TransactionAssembler:
             if not self._earlier.delivered and not self._prepared.complete(
                 xid, transaction, self._tables, self._receiver, commits=verb == "COMMIT"
             ):
-                raise unsupported_change(table_statements.XA_UNSEEN, transaction, event)
+                raise unsupported_change(changes_errors.XA_UNSEEN, transaction, event)
             self._end(event, outcome=xid)
         elif verb != "END":
-            raise unsupported_change(table_statements.XA_VERB, self._transaction, event, verb=verb)
+            raise unsupported_change(changes_errors.XA_VERB, self._transaction, event, verb=verb)
 
     def _prepare(self, event: Event, body: XaPrepareEvent) -> None:
         if body.one_phase:
@@ -357,7 +358,7 @@ class TransactionAssembler:
         transaction = self._transaction
         if transaction is None:
             raise ProtocolError(
-                stream_order.OUTSIDE_TRANSACTION,
+                changes_errors.OUTSIDE_TRANSACTION,
                 log_position=f"{event.file}:{event.position}",
                 event_name=event_name(event.type_code),
             )

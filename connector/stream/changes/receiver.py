@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final, final
 from mypy_extensions import mypyc_attr
 
 from connector.binlog.table_filter import TableListener
-from connector.foundation.errors import RolledBack
+from connector.stream.changes.changes_errors import RolledBack
 from connector.stream.changes.row_buffer import RowBuffer
 from connector.stream.changes.transaction import RowsReceiver
 

@@ -21,7 +21,8 @@ from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.rows_header import ExtraRowInfo, RowsKind
 from connector.binlog.header import EventHeader
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import TransientError, table_statements
+from connector.foundation.errors import TransientError
+from connector.stream.changes import changes_errors
 from connector.stream.changes.transaction import RowsChange
 
 if TYPE_CHECKING:
@@ -216,7 +217,7 @@ class RowSpool:
 
 def _unusable(folder: SpoolFolder, error: OSError) -> TransientError:
     return TransientError(
-        table_statements.NO_ROOM, directory=folder.name, why=error.strerror or str(error)
+        changes_errors.NO_ROOM, directory=folder.name, why=error.strerror or str(error)
     )
 
 

@@ -17,8 +17,9 @@ from connector.binlog.events.load import CreateFileEvent, LoadEvent
 from connector.binlog.events.status_variables import UNKNOWN_MODE
 from connector.binlog.gtid import MariadbGtid
 from connector.binlog.statement import Statement, StatementKind, classify, may_be_temporary
-from connector.foundation.errors import UnsupportedChange, table_statements
+from connector.foundation.errors import UnsupportedChange
 from connector.foundation.errors.message import Message
+from connector.stream.changes import changes_errors
 from connector.stream.changes.column_lists import column_list_edits
 from connector.stream.changes.ddl_effects import statement_changes
 
@@ -47,10 +48,10 @@ def unsupported_event(
     if isinstance(body, IncidentEvent):
         if not body.message:
             return unsupported_change(
-                table_statements.INCIDENT, transaction, event, incident=body.name
+                changes_errors.INCIDENT, transaction, event, incident=body.name
             )
         return unsupported_change(
-            table_statements.INCIDENT_TOLD,
+            changes_errors.INCIDENT_TOLD,
             transaction,
             event,
             incident=body.name,
@@ -58,12 +59,12 @@ def unsupported_event(
         )
     if isinstance(body, (LoadEvent, CreateFileEvent)) and tables.follows(body.schema, body.table):
         return unsupported_change(
-            table_statements.LOAD_DATA,
+            changes_errors.LOAD_DATA,
             transaction,
             event,
             body.schema,
             body.table,
-            rule=Message(table_statements.BY_EITHER_FORMAT, {}),
+            rule=Message(changes_errors.BY_EITHER_FORMAT, {}),
         )
     return None
 
@@ -84,7 +85,7 @@ def unsupported_statement(
         return None
     if body.status_variables.too_many_databases:
         return unsupported_change(
-            table_statements.STATEMENT_OF_MANY,
+            changes_errors.STATEMENT_OF_MANY,
             transaction,
             event,
             verb=statement.verb,
@@ -99,7 +100,7 @@ def unsupported_statement(
         return None
     known = body.updated_databases is not None and len(set(touched)) == 1
     return unsupported_change(
-        table_statements.STATEMENT,
+        changes_errors.STATEMENT,
         transaction,
         event,
         touched[0] if known else None,
@@ -114,17 +115,17 @@ def _rule(body: QueryEvent) -> Message:
     from connector.rules.sql_parser import reasons_in_text  # noqa: PLC0415
 
     if _OF_A_RESTART.fullmatch(body.query):
-        return Message(table_statements.BY_RESTART, {})
+        return Message(changes_errors.BY_RESTART, {})
     # Of the servers, only MySQL lists databases.
     variables = body.status_variables
     mysql = variables.updated_databases is not None or variables.too_many_databases
     reasons = reasons_in_text(body.query, mysql=mysql)
     if not reasons:
-        either = table_statements.BY_EITHER_FORMAT
-        return Message(either if mysql else table_statements.BY_FORMAT_OR_VERSIONS, {})
+        either = changes_errors.BY_EITHER_FORMAT
+        return Message(either if mysql else changes_errors.BY_FORMAT_OR_VERSIONS, {})
     shown = {"reasons": sorted(reason.value for reason in reasons)}
-    by_format = table_statements.BY_STATEMENT_FORMAT
-    return Message(by_format if mysql else table_statements.BY_STATEMENT_OR_VERSIONS, shown)
+    by_format = changes_errors.BY_STATEMENT_FORMAT
+    return Message(by_format if mysql else changes_errors.BY_STATEMENT_OR_VERSIONS, shown)
 
 
 def _qualifiers(tokens: list[Token]) -> list[str]:

@@ -17,7 +17,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 
 from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
-from connector.foundation.errors import TransientError, table_statements
+from connector.foundation.errors import TransientError
+from connector.stream.changes import changes_errors
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -184,7 +185,7 @@ class RedeliveryFilter:
         """End the group with COMMIT; raise TransientError if it ended in ROLLBACK before."""
         if self.left_out and not self.delivered:
             raise TransientError(
-                table_statements.OTHER_OUTCOME,
+                changes_errors.OTHER_OUTCOME,
                 log_position=f"{event.file}:{event.position}",
                 transaction=transaction.id,
             )

@@ -31,7 +31,8 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from connector.foundation.contract import COMMANDS_TOPIC_SUFFIX, control_topic
-from connector.foundation.errors import ConfigError, RequestRefused, requests
+from connector.foundation.errors import ConfigError, RequestRefused
+from connector.stream.commands import request_errors
 from connector.stream.commands.listener import RecordAttendant, RecordListener, handle
 from connector.stream.sink import attempts
 from connector.stream.sink.connection import client_settings, connector_error
@@ -66,7 +67,7 @@ def new_request(command: str, arguments: Mapping[str, object]) -> bytes:
         {COMMAND: command, _ASKED_BY: _this_process(command), **arguments}, ensure_ascii=False
     ).encode()
     if len(value) > REQUEST_BYTES_MAX:
-        raise ConfigError(requests.TOO_LARGE, size=len(value), limit=REQUEST_BYTES_MAX)
+        raise ConfigError(request_errors.TOO_LARGE, size=len(value), limit=REQUEST_BYTES_MAX)
     return value
 
 
@@ -77,13 +78,13 @@ def read_request(value: bytes | None) -> dict[str, Any]:
     """
     data = value or b""
     if len(data) > REQUEST_BYTES_MAX:
-        raise RequestRefused(requests.SIZE, size=len(data), limit=REQUEST_BYTES_MAX)
+        raise RequestRefused(request_errors.SIZE, size=len(data), limit=REQUEST_BYTES_MAX)
     try:
         request = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise RequestRefused(requests.NOT_JSON) from error
+        raise RequestRefused(request_errors.NOT_JSON) from error
     if not isinstance(request, dict) or not isinstance(request.get(COMMAND), str):
-        raise RequestRefused(requests.NO_COMMAND)
+        raise RequestRefused(request_errors.NO_COMMAND)
     return request
 
 
@@ -96,7 +97,7 @@ def arguments_of(request: Mapping[str, Any], *known: str) -> dict[str, Any]:
     arguments = {name: of for name, of in request.items() if name not in (COMMAND, _ASKED_BY)}
     unknown = sorted(short_text(name) for name in arguments.keys() - set(known))
     if unknown:
-        raise RequestRefused(requests.UNKNOWN_KEYS, keys=unknown[:_KEYS_SHOWN])
+        raise RequestRefused(request_errors.UNKNOWN_KEYS, keys=unknown[:_KEYS_SHOWN])
     return arguments
 
 
@@ -115,7 +116,7 @@ def table_name(database: object, table: object) -> tuple[str, str]:
             break
     else:
         return str(database), str(table)
-    raise RequestRefused(requests.NO_TABLE)
+    raise RequestRefused(request_errors.NO_TABLE)
 
 
 def _this_process(command: str) -> dict[str, str | int]:
@@ -209,7 +210,7 @@ class RequestAttendant(RecordAttendant):
         )
         handler = self._handlers.get(command)
         if handler is None:
-            handle(log, "a request", RequestRefused(requests.UNKNOWN_COMMAND))
+            handle(log, "a request", RequestRefused(request_errors.UNKNOWN_COMMAND))
         else:
             handle(log, "a request", partial(handler, offset, found))
         self._standing.commands_offset = offset + 1

@@ -37,8 +37,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from connector.foundation.errors import RequestRefused, fields, requests
+from connector.foundation.errors import RequestRefused, fields
 from connector.foundation.errors.message import Message
+from connector.stream.commands import request_errors
 from connector.stream.commands.listener import RecordAttendant, RecordListener, handle
 from connector.stream.commands.requests import REQUEST_BYTES_MAX, short_text
 
@@ -72,7 +73,7 @@ class Signal:
         """Read a JSON object; raises RequestRefused for other bytes."""
         signal = _parsed(value)
         if not isinstance(signal, dict) or not isinstance(signal.get("type"), str):
-            raise RequestRefused(requests.NO_SIGNAL)
+            raise RequestRefused(request_errors.NO_SIGNAL)
         return cls(signal["type"], _data(signal.get("data")), _id(signal.get("id")), offset)
 
     @classmethod
@@ -91,17 +92,17 @@ class Signal:
 
     def _refusal(self, handlers: Mapping[str, SignalHandler]) -> RequestRefused:
         if self.type == _SET_POSITION:
-            return RequestRefused(requests.SET_POSITION)
-        return RequestRefused(requests.UNKNOWN_SIGNAL, known=sorted(handlers))
+            return RequestRefused(request_errors.SET_POSITION)
+        return RequestRefused(request_errors.UNKNOWN_SIGNAL, known=sorted(handlers))
 
 
 def _parsed(data: bytes) -> object:
     if len(data) > REQUEST_BYTES_MAX:
-        raise RequestRefused(requests.SIZE, size=len(data), limit=REQUEST_BYTES_MAX)
+        raise RequestRefused(request_errors.SIZE, size=len(data), limit=REQUEST_BYTES_MAX)
     try:
         parsed: object = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise RequestRefused(requests.NOT_JSON) from error
+        raise RequestRefused(request_errors.NOT_JSON) from error
     return parsed
 
 
@@ -109,7 +110,7 @@ def _data(found: object) -> dict[str, Any]:
     if found is None:
         return {}
     if not isinstance(found, dict):
-        raise RequestRefused(requests.NO_SIGNAL)
+        raise RequestRefused(request_errors.NO_SIGNAL)
     return found
 
 
@@ -231,7 +232,7 @@ class SignalFile:
                 self._said = ""
             except OSError as error:
                 message = Message(
-                    requests.SIGNAL_FILE, {"path": str(self._path), "said": error.strerror}
+                    request_errors.SIGNAL_FILE, {"path": str(self._path), "said": error.strerror}
                 )
                 if message.text != self._said:
                     self._said = message.text
@@ -266,7 +267,7 @@ class SignalFile:
 def _lines(path: Path) -> list[bytes]:
     size = path.stat().st_size
     if size > _BYTES_MAX:
-        refused = RequestRefused(requests.SIZE, size=size, limit=_BYTES_MAX)
+        refused = RequestRefused(request_errors.SIZE, size=size, limit=_BYTES_MAX)
         structlog.get_logger().error("a signal is refused", path=str(path), **fields(refused))
         return []
     return [line for line in path.read_bytes().splitlines() if line.strip()]

@@ -14,7 +14,8 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
 from connector.foundation.contract import row_topic, topic_part
-from connector.foundation.errors import UnsupportedChange, table_schemas
+from connector.foundation.errors import UnsupportedChange
+from connector.stream.envelope import record_errors
 
 if TYPE_CHECKING:
     from connector.foundation.contract.record_formats import SubjectStrategy
@@ -99,13 +100,13 @@ class TopicClaims:
             if like != topic:
                 one = self.names[like]
                 raise UnsupportedChange(
-                    table_schemas.TOPIC_ALIKE, one=one, other=name, topic=topic, like=like
+                    record_errors.TOPIC_ALIKE, one=one, other=name, topic=topic, like=like
                 )
             self.names[topic] = counted
         elif other != counted:
             if topic in (other, counted):
-                raise UnsupportedChange(table_schemas.TOPIC_TAKEN, table=name, topic=topic)
-            raise UnsupportedChange(table_schemas.TOPIC_SHARED, one=other, other=name, topic=topic)
+                raise UnsupportedChange(record_errors.TOPIC_TAKEN, table=name, topic=topic)
+            raise UnsupportedChange(record_errors.TOPIC_SHARED, one=other, other=name, topic=topic)
         return topic
 
 

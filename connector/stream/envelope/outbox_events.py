@@ -30,8 +30,9 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, final
 
 from connector.binlog.text_writer import quoted
 from connector.foundation.contract import is_topic_name, own_topics
-from connector.foundation.errors import UnsupportedChange, table_outboxes
+from connector.foundation.errors import UnsupportedChange
 from connector.stream.changes.receiver import StreamListener
+from connector.stream.envelope import record_errors
 from connector.stream.envelope.connect_schemas import payload_head
 from connector.stream.envelope.debezium.column_cells import BINARY, STRINGS
 from connector.stream.envelope.debezium.number_cells import java_text
@@ -269,7 +270,7 @@ class OutboxEvents:
     def updated(self) -> None:
         """Note an update, which has no event; raises UnsupportedChange if that stops the stream."""
         if self._form.stops_at_updates:
-            raise UnsupportedChange(table_outboxes.UPDATED, table=self._table)
+            raise UnsupportedChange(record_errors.UPDATED, table=self._table)
         if not self._told:
             self._told = True
             self._listener.event_updated(*self._place)
@@ -282,7 +283,7 @@ class OutboxEvents:
             or self._names.setdefault(topic, topic) != topic
         ):
             raise UnsupportedChange(
-                table_outboxes.NO_TOPIC, table=self._table, column=self._form.route_by
+                record_errors.NO_TOPIC, table=self._table, column=self._form.route_by
             )
         return topic
 
@@ -313,12 +314,12 @@ class _Columns:
         """
         place = self._places.get(name.lower())
         if place is None:
-            raise UnsupportedChange(table_outboxes.NO_COLUMN, table=self._schema.name, column=name)
+            raise UnsupportedChange(record_errors.NO_COLUMN, table=self._schema.name, column=name)
         column = self._schema.columns[place]
         kind = column["type"]
         if not (kind in STRINGS or kind in BINARY or _is_integer(column)):
             raise UnsupportedChange(
-                table_outboxes.TYPE,
+                record_errors.TYPE,
                 column=f"{self._schema.name}.{column['name']}",
                 type=kind.upper(),
             )

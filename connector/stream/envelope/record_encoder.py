@@ -17,7 +17,8 @@ from connector.foundation.contract import (
     SEQ_ROW_DIGITS,
     Sequence,
 )
-from connector.foundation.errors import UnsupportedChange, table_rows
+from connector.foundation.errors import UnsupportedChange
+from connector.stream.envelope import record_errors
 from connector.stream.envelope.event_encoder import HALVES, US_PER_MS, EventEncoder
 from connector.stream.envelope.key_windows import KeyWindows
 from connector.stream.envelope.metadata_topics import write_ddl
@@ -311,7 +312,7 @@ class RecordEncoder:
         """Go to event `number` of a transaction."""
         if number >= _EVENTS_MAX:
             raise UnsupportedChange(
-                table_rows.MANY_EVENTS,
+                record_errors.MANY_EVENTS,
                 log_position=f"{event.file}:{event.position}",
                 limit=_EVENTS_MAX,
             )
@@ -383,4 +384,4 @@ class RecordEncoder:
 
 
 def _refuse_rows() -> NoReturn:
-    raise UnsupportedChange(table_rows.MANY_ROWS, limit=_ROWS_MAX)
+    raise UnsupportedChange(record_errors.MANY_ROWS, limit=_ROWS_MAX)

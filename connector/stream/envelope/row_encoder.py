@@ -13,7 +13,8 @@ from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from connector.binlog.columns.column import ABSENT
-from connector.foundation.errors import DecodeError, UnsupportedChange, table_rows
+from connector.foundation.errors import DecodeError, UnsupportedChange
+from connector.stream.envelope import record_errors
 from connector.stream.envelope.cells.values import value_encoder
 from connector.stream.envelope.debezium.column_cells import debezium_encoder
 from connector.stream.envelope.debezium.profile import field_names
@@ -109,7 +110,7 @@ class RowEncoder:
 
     def _refuse_absent(self, name: str) -> None:
         # The name stands in quotes, with a colon after them.
-        raise UnsupportedChange(table_rows.COLUMN_ABSENT, column=name[1:-2])
+        raise UnsupportedChange(record_errors.COLUMN_ABSENT, column=name[1:-2])
 
 
 def _null(change: TextTransform | None) -> str:
@@ -182,7 +183,7 @@ class RowKeys:
 
     def _add(self, keys: list[bytes], values: list[Value]) -> None:
         if any(values[index] is ABSENT for index in self._keyed):
-            raise UnsupportedChange(table_rows.KEY_ABSENT, table=self._name)
+            raise UnsupportedChange(record_errors.KEY_ABSENT, table=self._name)
         key = self._encoder.key(values)
         if key is not None and key not in keys:
             keys.append(key)

@@ -11,8 +11,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, final
 
 from connector.binlog.columns.row_images import all_set
-from connector.foundation.errors import DecodeError, UnsupportedChange, table_columns, table_rows
+from connector.foundation.errors import DecodeError, UnsupportedChange
 from connector.stream.changes.receiver import StreamListener
+from connector.stream.envelope import record_errors
 from connector.stream.envelope.options import TopicClaims
 from connector.stream.envelope.outbox_events import OutboxEvents
 from connector.stream.envelope.record_frame import RecordFrame
@@ -225,7 +226,7 @@ class TableRegistry:
         try:
             return TableSchema.from_table_map(table_map, position, unlogged, self._chosen)
         except UnsupportedChange as error:
-            if error.code in table_columns.CODES:
+            if error.code in record_errors.COLUMN_CODES:
                 raise with_event_position(event, f"{database}.{table}", error) from error
             raise
 
@@ -281,5 +282,8 @@ class TableRegistry:
 def with_event_position(event: Event, table: str, error: UnsupportedChange) -> UnsupportedChange:
     """Return `error` with the position of its event and its table."""
     return UnsupportedChange(
-        table_rows.IN_EVENT, log_position=f"{event.file}:{event.position}", table=table, why=error
+        record_errors.IN_EVENT,
+        log_position=f"{event.file}:{event.position}",
+        table=table,
+        why=error,
     )

@@ -25,9 +25,9 @@ from connector.foundation.contract import (
     QUARANTINE_TOPIC_SUFFIX,
     control_topic,
 )
-from connector.foundation.errors import ConfigError, SinkRefused, SinkUnavailable, kafka
+from connector.foundation.errors import ConfigError, SinkRefused, SinkUnavailable
 from connector.stream.progress.progress_record import progress_topic
-from connector.stream.sink import attempts
+from connector.stream.sink import attempts, kafka_errors
 from connector.stream.sink.connection import (
     client_settings,
     connector_error,
@@ -142,12 +142,12 @@ class KafkaWatch:
             if progress.gtid_set is not None:
                 position = f"{position}, GTIDs {progress.gtid_set}"
             return SinkRefused(
-                kafka.POSITION_DELETED, servers=servers, topic=topic, position=position
+                kafka_errors.POSITION_DELETED, servers=servers, topic=topic, position=position
             )
         kept_back = [control_topic(prefix, suffix) for suffix in _KEPT_BACK]
         if topic in kept_back and self._figures.fences():
-            return SinkRefused(kafka.KEPT_BACK_DELETED, servers=servers, topic=topic)
-        return SinkUnavailable(kafka.TOPIC_DELETED, servers=servers, topic=topic)
+            return SinkRefused(kafka_errors.KEPT_BACK_DELETED, servers=servers, topic=topic)
+        return SinkUnavailable(kafka_errors.TOPIC_DELETED, servers=servers, topic=topic)
 
     def _take(self, error: KafkaError | OSError | ConfigError) -> None:
         if self._closed.is_set():
@@ -159,5 +159,5 @@ class KafkaWatch:
             lost = connector_error(self._settings, attempts.reading(self._place.topic), error)
             if isinstance(lost, SinkUnavailable) and not lost.answered:
                 servers = servers_of(self._settings)
-                lost = SinkUnavailable(kafka.NO_ANSWER, answered=False, servers=servers)
+                lost = SinkUnavailable(kafka_errors.NO_ANSWER, answered=False, servers=servers)
         self._figures.lose(self._figures.kafka, lost)

@@ -44,8 +44,8 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanKind
 
 from connector.foundation.errors import ConfigError
-from connector.foundation.errors import settings_choices as codes
 from connector.foundation.operating_system import Background
+from connector.foundation.settings import settings_errors
 from connector.foundation.version import VERSION
 from connector.stream.metrics.prometheus import MetricsCollector
 
@@ -160,7 +160,7 @@ def _pause_seconds() -> float:
     if not given:
         return _INTERVAL_MS / _MS
     if not given.isdecimal() or not int(given):
-        raise ConfigError(codes.OTLP_PAUSE, variable=_INTERVAL, value=given)
+        raise ConfigError(settings_errors.OTLP_PAUSE, variable=_INTERVAL, value=given)
     return int(given) / _MS
 
 

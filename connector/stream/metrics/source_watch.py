@@ -26,14 +26,7 @@ import structlog
 
 from connector.binlog.gtid import GtidSet, MariadbGtidSet
 from connector.binlog.header import file_number
-from connector.foundation.errors import (
-    ConnectorError,
-    SourceUnavailable,
-    fields,
-    kafka_limits,
-    line,
-    stream_positions,
-)
+from connector.foundation.errors import ConnectorError, SourceUnavailable, fields, line
 from connector.foundation.metrics import CatchUpEstimate
 from connector.replication.server.mysql_server import MysqlServer, name_of
 from connector.replication.server.replication_status import (
@@ -43,8 +36,10 @@ from connector.replication.server.replication_status import (
     retention,
     set_rds_retention,
 )
-from connector.replication.server.server_errors import REFUSED_LOGINS
+from connector.replication.server.server_error_numbers import REFUSED_LOGINS
 from connector.stream.metrics.pipeline_metrics import Lag
+from connector.stream.progress import progress_errors
+from connector.stream.sink import kafka_errors
 
 if TYPE_CHECKING:
     from connector.foundation.settings.sections import SourceSettings
@@ -288,7 +283,7 @@ class SourceWatch:
         before, progress = self._looked_at, self._committed
         if before is not None and before.server_uuid == log.server_uuid and log.end < before.end:
             return SourceUnavailable(
-                stream_positions.LOG_WENT_BACK,
+                progress_errors.LOG_WENT_BACK,
                 answered=True,
                 server=name_of(self._settings),
                 end=log.end_text,
@@ -298,7 +293,7 @@ class SourceWatch:
             size = log.files.get(progress.file)
             if size is not None and size < progress.position:
                 return SourceUnavailable(
-                    stream_positions.FILE_SHRANK,
+                    progress_errors.FILE_SHRANK,
                     answered=True,
                     server=name_of(self._settings),
                     file=progress.file,
@@ -345,7 +340,7 @@ class SourceWatch:
                 )
                 return
             structlog.get_logger().warning(
-                **line(kafka_limits.STANDSTILL),
+                **line(kafka_errors.STANDSTILL),
                 lag_seconds=round(now.seconds),
                 lag_bytes=now.bytes,
                 lag_transactions=now.transactions,

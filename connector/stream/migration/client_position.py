@@ -34,10 +34,12 @@ from connector.binlog.transactions.transaction_bounds import (
     ROLE_ROWS,
     ROLE_XID,
 )
-from connector.foundation.errors import SourceRefused, source_start
+from connector.foundation.errors import SourceRefused
+from connector.replication import dump_errors
 from connector.replication.log_search import file_dump
 from connector.replication.server.replication_status import binary_logs, no_event
 from connector.replication.start_validation import require_position
+from connector.stream.migration import migration_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -187,7 +189,7 @@ def _with_statement(
         try:
             group, _ = _found(server, read, log)
         except SourceRefused as error:
-            if error.code is not source_start.NO_EVENT:
+            if error.code is not dump_errors.NO_EVENT:
                 raise
             # This is the file of another server; the set alone says what was read.
             return gtids
@@ -276,4 +278,4 @@ def _add(gtids: GtidSet | MariadbGtidSet, gtid: Gtid | MariadbGtid) -> None:
 
 
 def _other_log(server: MysqlServer, read: ClientPosition) -> SourceRefused:
-    return SourceRefused(source_start.OTHER_LOG, server=server.name, read=str(read))
+    return SourceRefused(migration_errors.OTHER_LOG, server=server.name, read=str(read))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from connector.foundation.contract.record_formats import read_document
 from connector.foundation.errors import ConfigError
-from connector.foundation.errors import migration as codes
+from connector.stream.migration import migration_errors
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,27 +55,33 @@ def read_connector(path: Path) -> ConnectorFile:
     try:
         document = read_document(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ConfigError(codes.UNREADABLE, path=path, said=error.strerror) from error
+        raise ConfigError(migration_errors.UNREADABLE, path=path, said=error.strerror) from error
     except ValueError as error:
-        raise ConfigError(codes.NOT_A_CONNECTOR, path=path, why=error) from error
+        raise ConfigError(migration_errors.NOT_A_CONNECTOR, path=path, why=error) from error
     config = document
     if isinstance(document, dict) and isinstance(document.get("config"), dict):
         config = document["config"]
     if not isinstance(config, dict):
-        raise ConfigError(codes.NOT_A_CONNECTOR, path=path, why="it is not an object")
+        raise ConfigError(migration_errors.NOT_A_CONNECTOR, path=path, why="it is not an object")
     for name, value in config.items():
         if isinstance(value, dict | list):
-            raise ConfigError(codes.NOT_A_CONNECTOR, path=path, why=f"{name} is not a single value")
+            raise ConfigError(
+                migration_errors.NOT_A_CONNECTOR, path=path, why=f"{name} is not a single value"
+            )
     properties = {name: _text(value) for name, value in config.items() if value is not None}
     try:
         "".join((*properties, *properties.values(), str(document.get("name")))).encode()
     except UnicodeEncodeError as error:
-        raise ConfigError(codes.NOT_A_CONNECTOR, path=path, why="half a character") from error
+        raise ConfigError(
+            migration_errors.NOT_A_CONNECTOR, path=path, why="half a character"
+        ) from error
     found = properties.get("connector.class", "")
     if found.rpartition(".")[2] in ("MySqlConnector", "MariaDbConnector"):
         properties["connector.class"] = MARIADB if "Maria" in found else MYSQL
     else:
-        raise ConfigError(codes.OTHER_CONNECTOR, path=path, found=found or "without a value")
+        raise ConfigError(
+            migration_errors.OTHER_CONNECTOR, path=path, found=found or "without a value"
+        )
     name = document.get("name") or properties.get("name") or ""
     file = ConnectorFile(path, str(name), properties)
     if not file.prefix:
@@ -89,7 +95,7 @@ def _text(value: Any) -> str:
 
 
 def _missing(path: Path, name: str, advice: str) -> ConfigError:
-    return ConfigError(codes.NO_PROPERTY, path=path, name=name, advice=advice)
+    return ConfigError(migration_errors.NO_PROPERTY, path=path, name=name, advice=advice)
 
 
 _LINE: Final = re.compile(r"((?:\\.|[^\\=:\s])+)\s*[=:\s]?\s*(.*)")
@@ -107,9 +113,9 @@ def read_worker(path: Path) -> dict[str, str]:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise ConfigError(codes.UNREADABLE, path=path, said=error.strerror) from error
+        raise ConfigError(migration_errors.UNREADABLE, path=path, said=error.strerror) from error
     except UnicodeDecodeError as error:
-        raise ConfigError(codes.UNREADABLE, path=path, said=error.reason) from error
+        raise ConfigError(migration_errors.UNREADABLE, path=path, said=error.reason) from error
     properties = {}
     whole = ""
     # A line that goes on at the end of the file goes on with nothing.

@@ -10,9 +10,9 @@ import re
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from connector.foundation.errors import ConfigError
-from connector.foundation.errors import migration as codes
 from connector.foundation.errors.message import Message
 from connector.foundation.errors.visible import visible
+from connector.stream.migration import migration_errors
 from connector.stream.migration.connect_files import REFERENCE
 
 if TYPE_CHECKING:
@@ -61,7 +61,9 @@ class Draft:
         for each in (name, *older):
             value = self.left.pop(each, None)
             if value is not None and REFERENCE.search(value):
-                raise ConfigError(codes.REFERENCE, path=self.connector.path, name=each, value=value)
+                raise ConfigError(
+                    migration_errors.REFERENCE, path=self.connector.path, name=each, value=value
+                )
             if value:
                 return value
         return None
@@ -69,7 +71,9 @@ class Draft:
     def require(self, name: str, value: str | None, advice: str) -> str:
         """Return the value; raise ConfigError if there is none."""
         if value is None:
-            raise ConfigError(codes.NO_PROPERTY, path=self.connector.path, name=name, advice=advice)
+            raise ConfigError(
+                migration_errors.NO_PROPERTY, path=self.connector.path, name=name, advice=advice
+            )
         return value
 
     def set(self, key: str, value: object, *said: str) -> None:
@@ -106,7 +110,11 @@ class Draft:
             return
         if not _NUMBER.fullmatch(text):
             raise ConfigError(
-                codes.VALUE, path=self.connector.path, name=name, value=text, known=["a number"]
+                migration_errors.VALUE,
+                path=self.connector.path,
+                name=name,
+                value=text,
+                known=["a number"],
             )
         number = int(text)
         self.take(name, key, number if divisor == 1 else number / divisor, text)
@@ -121,7 +129,7 @@ class Draft:
         """Return what a value is called here; raise ConfigError if it has no counterpart."""
         if text.lower() not in values:
             raise ConfigError(
-                codes.VALUE,
+                migration_errors.VALUE,
                 path=self.connector.path,
                 name=name,
                 value=text,
@@ -136,12 +144,14 @@ class Draft:
     def no_counterpart(self, name: str, meaning: str) -> None:
         """Say, and warn, that something will be otherwise."""
         self._list("Without a counterpart", name, meaning)
-        self.warnings.append(Message(codes.NO_COUNTERPART, {"name": name, "meaning": meaning}))
+        self.warnings.append(
+            Message(migration_errors.NO_COUNTERPART, {"name": name, "meaning": meaning})
+        )
 
     def unknown(self, name: str) -> None:
         """Say, and warn, that a property is unknown."""
         self._list("Unknown here", name, "it was left out")
-        self.warnings.append(Message(codes.UNKNOWN_PROPERTY, {"name": name}))
+        self.warnings.append(Message(migration_errors.UNKNOWN_PROPERTY, {"name": name}))
 
     def _list(self, title: str, name: str, text: str) -> None:
         value = self.connector.properties.get(name)

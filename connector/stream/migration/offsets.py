@@ -22,7 +22,7 @@ from kafka.errors import KafkaError
 
 from connector.foundation.contract.record_formats import read_document
 from connector.foundation.errors import ConfigError
-from connector.foundation.errors import migration as codes
+from connector.stream.migration import migration_errors
 from connector.stream.migration.client_position import ClientPosition
 from connector.stream.sink import attempts
 from connector.stream.sink.clients import KAFKA_CLIENTS
@@ -50,7 +50,7 @@ def file_offset(path: Path, connector: ConnectorFile) -> ClientPosition:
     try:
         text = path.read_text(encoding="utf-8").strip()
     except OSError as error:
-        raise ConfigError(codes.UNREADABLE, path=path, said=error.strerror) from error
+        raise ConfigError(migration_errors.UNREADABLE, path=path, said=error.strerror) from error
     except UnicodeDecodeError as error:
         # A standalone worker keeps a serialized object of Java.
         raise _wrong(offsets, "it is not text; ask the REST interface of the worker") from error
@@ -85,14 +85,20 @@ def read_position(offsets: str, connector: ConnectorFile, value: Any) -> ClientP
     """
     if value is None:
         raise ConfigError(
-            codes.NO_OFFSET, offsets=offsets, name=connector.name, prefix=connector.prefix
+            migration_errors.NO_OFFSET,
+            offsets=offsets,
+            name=connector.name,
+            prefix=connector.prefix,
         )
     if not isinstance(value, dict) or not isinstance(value.get("file"), str):
         raise _wrong(offsets, "file is missing")
     snapshot = str(value.get("snapshot", "")).lower()
     if snapshot not in _FINISHED:
         raise ConfigError(
-            codes.UNFINISHED_SNAPSHOT, offsets=offsets, name=connector.name, snapshot=snapshot
+            migration_errors.UNFINISHED_SNAPSHOT,
+            offsets=offsets,
+            name=connector.name,
+            snapshot=snapshot,
         )
     gtids = value.get("gtids")
     return ClientPosition(
@@ -116,11 +122,11 @@ def _parsed(offsets: str, text: str) -> Any:
     try:
         return read_document(text)
     except ValueError as error:
-        raise ConfigError(codes.NOT_OFFSETS, offsets=offsets, why=error) from error
+        raise ConfigError(migration_errors.NOT_OFFSETS, offsets=offsets, why=error) from error
 
 
 def _wrong(offsets: str, why: str) -> ConfigError:
-    return ConfigError(codes.NOT_OFFSETS, offsets=offsets, why=why)
+    return ConfigError(migration_errors.NOT_OFFSETS, offsets=offsets, why=why)
 
 
 def topic_offset(settings: KafkaSettings, topic: str, connector: ConnectorFile) -> ClientPosition:
@@ -152,5 +158,5 @@ def topic_offset(settings: KafkaSettings, topic: str, connector: ConnectorFile) 
     try:
         value = None if newest is None else read_document(newest)
     except ValueError as error:
-        raise ConfigError(codes.NOT_OFFSETS, offsets=topic, why=error) from error
+        raise ConfigError(migration_errors.NOT_OFFSETS, offsets=topic, why=error) from error
     return read_position(topic, connector, value)

@@ -17,7 +17,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from connector.foundation.errors import ConfigError
-from connector.foundation.errors import migration as codes
+from connector.stream.migration import migration_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -337,7 +337,7 @@ def _patterns(draft: Draft, name: str, expression: str, parts: int) -> list[str]
 
 def _refused(draft: Draft, name: str, pattern: str, why: str) -> ConfigError:
     return ConfigError(
-        codes.PATTERN, path=draft.connector.path, name=name, pattern=pattern, why=why
+        migration_errors.PATTERN, path=draft.connector.path, name=name, pattern=pattern, why=why
     )
 
 

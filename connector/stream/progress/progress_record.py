@@ -20,11 +20,12 @@ from connector.binlog.gtid import GtidSet, MariadbGtid, MariadbGtidSet
 from connector.binlog.gtid.gtid_set import parse_gtid_set
 from connector.binlog.header import FIRST_POSITION
 from connector.foundation.contract import PROGRESS_TOPIC_SUFFIX
-from connector.foundation.errors import DecodeError, SourceRefused, kafka_records, stream_positions
+from connector.foundation.errors import DecodeError, SourceRefused
 from connector.foundation.kafka_records import Record
 from connector.replication.start_point import StartPoint
 from connector.stream.changes.column_defaults import AddedColumn, DefaultKind
 from connector.stream.changes.xa_transactions import PreparedGroup, RedeliveredGroups
+from connector.stream.progress import progress_errors
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -87,7 +88,9 @@ class Progress:
         try:
             return cls(**json.loads(value))
         except (ValueError, TypeError) as error:
-            raise DecodeError(kafka_records.PROGRESS, record=record_name, why=str(error)) from error
+            raise DecodeError(
+                progress_errors.PROGRESS, record=record_name, why=str(error)
+            ) from error
 
 
 _NAMES = tuple(one.name for one in fields(Progress))
@@ -203,7 +206,7 @@ def start_point(last: Progress, identity: ServerIdentity, server_name: str) -> S
     """
     if last.flavour != identity.flavour:
         raise SourceRefused(
-            stream_positions.OTHER_FLAVOUR,
+            progress_errors.OTHER_FLAVOUR,
             server=server_name,
             before=last.flavour,
             now=identity.flavour,
@@ -212,7 +215,7 @@ def start_point(last: Progress, identity: ServerIdentity, server_name: str) -> S
     if last.gtid_set is None:
         if not same_server:
             raise SourceRefused(
-                stream_positions.POSITION_ELSEWHERE,
+                progress_errors.POSITION_ELSEWHERE,
                 server=server_name,
                 file=last.file,
                 position=last.position,
@@ -224,7 +227,7 @@ def start_point(last: Progress, identity: ServerIdentity, server_name: str) -> S
         )
     if identity.flavour == "mysql" and not identity.gtid:
         raise SourceRefused(
-            stream_positions.GTID_MODE_OFF,
+            progress_errors.GTID_MODE_OFF,
             server=server_name,
             start=_by_position(last, same_server),
         )
@@ -232,7 +235,7 @@ def start_point(last: Progress, identity: ServerIdentity, server_name: str) -> S
     if not same_server:
         if last.begun_events or last.begun_rows:
             raise SourceRefused(
-                stream_positions.BEGUN_ELSEWHERE,
+                progress_errors.BEGUN_ELSEWHERE,
                 server=server_name,
                 before=last.server_uuid,
                 now=identity.server_uuid,

@@ -28,7 +28,8 @@ from connector.foundation.contract import (
     SEQ_POSITION_DIGITS,
     SEQ_ROW_DIGITS,
 )
-from connector.foundation.errors import UnsupportedChange, table_rows
+from connector.foundation.errors import UnsupportedChange
+from connector.stream.progress import progress_errors
 
 _EPOCHS_MAX: Final = 10**SEQ_EPOCH_DIGITS
 _FILES_MAX: Final = 10**SEQ_FILE_DIGITS
@@ -78,7 +79,7 @@ class TransactionOrder:
             self.epoch += 1
         if self.epoch >= _EPOCHS_MAX or number >= _FILES_MAX or position >= _POSITIONS_MAX:
             raise UnsupportedChange(
-                table_rows.SEQUENCE_END, log_position=f"{file}:{position}", epoch=self.epoch
+                progress_errors.SEQUENCE_END, log_position=f"{file}:{position}", epoch=self.epoch
             )
         return number
 

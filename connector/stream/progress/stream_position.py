@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Final, final
 from uuid import UUID
 
 from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
-from connector.foundation.errors import SourceUnavailable, stream_positions
+from connector.foundation.errors import SourceUnavailable
 from connector.replication.start_point import shortened_gtids
+from connector.stream.progress import progress_errors
 from connector.stream.progress.progress_record import PreparedXa, Progress
 from connector.stream.progress.sequences import GapCounter, TransactionOrder
 
@@ -220,7 +221,7 @@ class StreamPosition:
             missing = _without_deleted(missing, before)
         if missing:
             raise SourceUnavailable(
-                stream_positions.FILE_AFTER,
+                progress_errors.FILE_AFTER,
                 address=self._source,
                 file=file,
                 gtids=shortened_gtids(missing),

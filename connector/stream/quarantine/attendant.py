@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from connector.foundation.contract import QUARANTINE_TOPIC_SUFFIX, control_topic
-from connector.foundation.errors import RequestRefused, quarantine, requests
+from connector.foundation.errors import RequestRefused
+from connector.stream.commands import request_errors
 from connector.stream.commands.requests import arguments_of, table_name
 from connector.stream.envelope.event_encoder import US_PER_MS
+from connector.stream.quarantine import quarantine_errors
 from connector.stream.quarantine.copy_guard import CopyGuard
 from connector.stream.quarantine.fences import Fences
 from connector.stream.quarantine.guard import STOP, Guard
@@ -109,7 +111,7 @@ class QuarantineAttendant:
         database, table = table_name(asked.get("database"), asked.get("table"))
         key = asked.get("key")
         if key is not None and not isinstance(key, str):
-            raise RequestRefused(requests.KEY_NOT_TEXT)
+            raise RequestRefused(request_errors.KEY_NOT_TEXT)
         fenced = self._fences.of(database, table)
         if fenced is None:
             return
@@ -119,7 +121,7 @@ class QuarantineAttendant:
             fence.replay = request
             if key is not None and fenced.whole is not None:
                 fence.answered, fence.replay = request, None
-                fence.reason = str(RequestRefused(quarantine.REPLAY_WHOLE))
+                fence.reason = str(RequestRefused(quarantine_errors.REPLAY_WHOLE))
             self._fences.change(fence)
         if any(fence.replay == request for fence in wanted):
             self._requested.append((database, table))

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from connector.foundation.contract import SEQ_ROW_DIGITS
-from connector.foundation.errors import UnsupportedChange, copies
+from connector.foundation.errors import UnsupportedChange
 from connector.stream.envelope.event_encoder import US_PER_MS
+from connector.stream.quarantine import quarantine_errors
 from connector.stream.quarantine.fence_setter import FenceSetter, OriginOfCopy
 from connector.stream.quarantine.guard import FENCE_KEY, STOP
 
@@ -48,7 +49,7 @@ class CopyGuard:
         if fenced is None:
             return set()
         if self._fencing.has_other_key(schema):
-            raise TableFenced(copies.KEY_CHANGED, table=schema.name)
+            raise TableFenced(quarantine_errors.KEY_CHANGED_IN_COPY, table=schema.name)
         return set(fenced.keys)
 
     def keep(
@@ -85,4 +86,4 @@ class CopyGuard:
 
 
 def _fenced(schema: TableSchema, reason: str) -> TableFenced:
-    return TableFenced(copies.WHOLE_TABLE_FENCED, table=schema.name, why=reason)
+    return TableFenced(quarantine_errors.WHOLE_TABLE_FENCED, table=schema.name, why=reason)

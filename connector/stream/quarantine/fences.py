@@ -15,16 +15,11 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Final, cast, final
 
 from connector.foundation.contract import FENCES_TOPIC_SUFFIX, control_topic
-from connector.foundation.errors import (
-    ConnectorError,
-    DecodeError,
-    UnsupportedChange,
-    kafka_records,
-    quarantine,
-)
-from connector.foundation.errors.words import Words
+from connector.foundation.errors import ConnectorError, DecodeError, UnsupportedChange
+from connector.foundation.errors.message import Words
 from connector.foundation.kafka_records import NO_HEADERS
 from connector.stream.changes.receiver import StreamListener
+from connector.stream.quarantine import quarantine_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -66,7 +61,7 @@ class Fence:
         try:
             return cls(**json.loads(value))
         except (ValueError, TypeError) as error:
-            raise DecodeError(kafka_records.FENCE, record=record, why=str(error)) from error
+            raise DecodeError(quarantine_errors.FENCE, record=record, why=str(error)) from error
 
 
 @final
@@ -229,6 +224,8 @@ def fence_reason(error: ConnectorError, database: str, table: str) -> str:
     """Return the reason that the fence of a table, or of a whole database, states for `error`."""
     if error.code.fence_fix is None:
         return str(error)
-    code = quarantine.DATABASE_KEPT_BACK if table == ALL_TABLES else quarantine.KEPT_BACK
+    code = (
+        quarantine_errors.DATABASE_KEPT_BACK if table == ALL_TABLES else quarantine_errors.KEPT_BACK
+    )
     kept_back = UnsupportedChange(code, table=f"{database}.{table}", why=error)
     return str(kept_back.in_words(Words.FENCE))

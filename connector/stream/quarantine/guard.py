@@ -14,17 +14,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
+from connector.binlog.log_errors import EventError
 from connector.binlog.statement import StatementKind
-from connector.foundation.errors import (
-    EventError,
-    RecordTooLarge,
-    TopicRefused,
-    UnsupportedChange,
-    quarantine,
-)
+from connector.foundation.errors import RecordTooLarge, TopicRefused, UnsupportedChange
 from connector.foundation.errors.code import Scope
 from connector.stream.changes.transaction import StatementChange
 from connector.stream.envelope.row_encoder import RowKeys
+from connector.stream.quarantine import quarantine_errors
 from connector.stream.quarantine.fence_setter import FenceSetter, OriginOfChange
 from connector.stream.quarantine.fences import ALL_TABLES, fence_reason
 from connector.stream.quarantine.records import GONE, STATEMENT
@@ -110,7 +106,7 @@ class Guard:
                     return
             elif kind.empties_tables and fences.of(change.database, change.table):
                 # The record that a fenced table lost its rows must wait with its other changes.
-                follows = str(UnsupportedChange(quarantine.FOLLOWS))
+                follows = str(UnsupportedChange(quarantine_errors.FOLLOWS))
                 self._keep_statement(change, GONE, follows, now_us)
                 return
             elif kind.empties_tables or kind is StatementKind.CREATE_TABLE:
@@ -180,7 +176,7 @@ class Guard:
             return
         schema = table.schema
         if self._fencing.has_other_key(schema):
-            reason = str(UnsupportedChange(quarantine.KEY_CHANGED, table=schema.name))
+            reason = str(UnsupportedChange(quarantine_errors.KEY_CHANGED, table=schema.name))
             self._keep_rest(change, [], first, reason, now_us)
             return
         kept: list[QuarantinedRow] = []

@@ -27,15 +27,11 @@ from connector.binlog.gtid import Gtid, MariadbGtid
 from connector.binlog.header import HEADER_LENGTH, PARTIAL_ROW_DATA, TABLE_MAP
 from connector.binlog.payload_reader import PayloadReader, encode_lenenc
 from connector.binlog.statement import StatementKind
-from connector.foundation.errors import (
-    DecodeError,
-    RecordTooLarge,
-    UnsupportedChange,
-    kafka_records,
-)
+from connector.foundation.errors import DecodeError, RecordTooLarge, UnsupportedChange
 from connector.stream.changes.transaction import RowsChange, SourceTransaction, StatementChange
 from connector.stream.envelope.cells.values import value_encoder
 from connector.stream.envelope.schemas.table_schema import schema_column
+from connector.stream.quarantine import quarantine_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -96,7 +92,7 @@ def record_values(record: QuarantineRecord, event: bytes, bytes_max: int) -> Ite
     later_room = bytes_max - _PART_BYTES
     if room < _BASE64_BYTES or later_room < _BASE64_BYTES:
         raise RecordTooLarge(
-            kafka_records.QUARANTINE_ROOM,
+            quarantine_errors.QUARANTINE_ROOM,
             position=f"{record['file']}:{record['position']}",
             table=f"{record['database']}.{record['table']}",
         )
@@ -141,7 +137,7 @@ class RecordParts:
                 return None
             return parts[0], b"".join(b64decode(each["event"]) for each in parts)
         except (ValueError, KeyError, TypeError) as error:
-            raise DecodeError(kafka_records.QUARANTINE, why=repr(error)) from error
+            raise DecodeError(quarantine_errors.QUARANTINE, why=repr(error)) from error
 
 
 class ChangeReader:
@@ -161,7 +157,7 @@ class ChangeReader:
         rows = opened.body
         if not isinstance(rows, RowsEvent):
             raise DecodeError(
-                kafka_records.NO_ROWS,
+                quarantine_errors.NO_ROWS,
                 position=f"{record['file']}:{record['position']}",
                 event_name=opened.name,
             )

@@ -11,14 +11,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from connector.foundation.errors import (
-    DecodeError,
-    EventError,
-    RecordTooLarge,
-    UnsupportedChange,
-    quarantine,
-)
+from connector.binlog.log_errors import EventError
+from connector.foundation.errors import DecodeError, RecordTooLarge, UnsupportedChange
 from connector.stream.envelope.event_encoder import HALVES, US_PER_MS
+from connector.stream.quarantine import quarantine_errors
 from connector.stream.quarantine.fences import fence_reason
 from connector.stream.quarantine.records import (
     COPIED,
@@ -43,7 +39,7 @@ _TURN_BYTES = 4 * 1024 * 1024
 _PATIENCE_SECONDS = 60.0
 _ROW_DIGITS = 8
 # Why rows cannot be written again that are not kept as the log has them.
-_UNREADABLE = {COPIED: quarantine.REPLAY_COPIED, WITHHELD: quarantine.REPLAY_WITHHELD}
+_UNREADABLE = {COPIED: quarantine_errors.REPLAY_COPIED, WITHHELD: quarantine_errors.REPLAY_WITHHELD}
 
 
 class QuarantineReader(Protocol):
@@ -112,7 +108,7 @@ class Replay:
                 self._fences.lift_one(fence, now_ms)
             elif self._monotonic() - self._waiting_since > _PATIENCE_SECONDS:
                 missing = UnsupportedChange(
-                    quarantine.REPLAY_MISSING, rows=fence.rows, table=fence.name
+                    quarantine_errors.REPLAY_MISSING, rows=fence.rows, table=fence.name
                 )
                 self._fail([fence], str(missing))
 
@@ -168,7 +164,9 @@ class Replay:
             return
         if record["kind"] != GONE:
             name = f"{record['database']}.{record['table']}"
-            self._fail(fences, str(UnsupportedChange(quarantine.REPLAY_STATEMENT, table=name)))
+            self._fail(
+                fences, str(UnsupportedChange(quarantine_errors.REPLAY_STATEMENT, table=name))
+            )
             return
         try:
             change = self._changes.gone(record, event)
@@ -225,7 +223,7 @@ class Replay:
         waiting = [fence for fence in found if id(fence) in self._left]
         if len(waiting) < len(found) and waiting:
             # It must not overtake what the other fences keep back.
-            self._fail(waiting, str(UnsupportedChange(quarantine.REPLAY_OTHER_KEY)))
+            self._fail(waiting, str(UnsupportedChange(quarantine_errors.REPLAY_OTHER_KEY)))
             return []
         return waiting
 

@@ -17,8 +17,8 @@ from connector.foundation.contract import (
     control_topic,
 )
 from connector.foundation.errors import ConfigError
-from connector.foundation.errors import pipeline_commands as requests
 from connector.stream.commands.requests import write_command
+from connector.stream.quarantine import quarantine_errors
 from connector.stream.quarantine.fences import ALL_TABLES, Fence
 from connector.stream.quarantine.records import RecordParts
 from connector.stream.sink import attempts
@@ -162,11 +162,14 @@ def _not_held(fences: list[Fence], name: str, key: str | None) -> ConfigError:
     fence = database_fence(fences, name)
     if fence is not None:
         return ConfigError(
-            requests.DATABASE_KEPT_BACK, table=name, database=fence.database, since=fence.since
+            quarantine_errors.DATABASE_FENCED,
+            table=name,
+            database=fence.database,
+            since=fence.since,
         )
     if key is not None:
-        return ConfigError(requests.KEY_NOT_KEPT_BACK, table=name, key=key)
-    return ConfigError(requests.NOT_KEPT_BACK, table=name)
+        return ConfigError(quarantine_errors.KEY_NOT_KEPT_BACK, table=name, key=key)
+    return ConfigError(quarantine_errors.NOT_KEPT_BACK, table=name)
 
 
 def database_fence(fences: list[Fence], name: str) -> Fence | None:

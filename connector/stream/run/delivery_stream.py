@@ -25,12 +25,14 @@ from connector.binlog.header import (
     file_number,
 )
 from connector.binlog.statement import StatementKind
-from connector.foundation.errors import UnsupportedChange, table_statements
+from connector.foundation.errors import UnsupportedChange
 from connector.foundation.errors.code import Scope
+from connector.stream.changes import changes_errors
 from connector.stream.changes.assembler import TransactionAssembler
 from connector.stream.changes.online_schema_change import OnlineSchemaChanges
 from connector.stream.changes.receiver import ChangeReceiver, StreamListener
 from connector.stream.changes.statement_reader import unsupported_change
+from connector.stream.run import run_errors
 from connector.stream.run.transaction_metrics import CommitTimes
 
 if TYPE_CHECKING:
@@ -157,12 +159,12 @@ class DeliveryStream(ChangeReceiver):
         if not refused.code.passable or transaction is None:
             if refused.code.scope is Scope.PROCESS:
                 return refused
-            return UnsupportedChange(table_statements.ASIDE, why=refused)
+            return UnsupportedChange(run_errors.ASIDE, why=refused)
         start = self._standing.start_after(transaction)
         if start:
-            return UnsupportedChange(table_statements.CONTINUE_BY_GTID, why=refused, start=start)
+            return UnsupportedChange(run_errors.CONTINUE_BY_GTID, why=refused, start=start)
         return UnsupportedChange(
-            table_statements.CONTINUE_BY_POSITION,
+            run_errors.CONTINUE_BY_POSITION,
             why=refused,
             file=transaction.file,
             position=transaction.position,
@@ -358,7 +360,7 @@ class DeliveryStream(ChangeReceiver):
     def _refuse_rewritten(self, change: StatementChange) -> None:
         """Fence the table of an ALTER TABLE that may have changed rows, or raise."""
         refusal = unsupported_change(
-            table_statements.REWRITTEN,
+            changes_errors.REWRITTEN,
             change.transaction,
             change.event,
             change.database,
@@ -377,7 +379,7 @@ class DeliveryStream(ChangeReceiver):
         for database, table, reason in self._encoder.doubts:
             if self._on_rewrite == STOP_REWRITTEN:
                 raise UnsupportedChange(
-                    table_statements.REWRITTEN,
+                    changes_errors.REWRITTEN,
                     log_position=f"{transaction.file}:{transaction.position}",
                     transaction=transaction.id,
                     database=database,

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING
 import structlog
 
 from connector.foundation.contract import HEARTBEAT_TOPIC_SUFFIX, control_topic
-from connector.foundation.errors import ConnectorError, source_setup
-from connector.foundation.errors.fields import line
+from connector.foundation.errors import ConnectorError
+from connector.foundation.errors.kinds import line
 from connector.foundation.kafka_records import NO_HEADERS
 from connector.foundation.operating_system import Background
+from connector.stream.run import run_errors
 from connector.stream.source.select_session import SelectSession
 
 if TYPE_CHECKING:
@@ -144,4 +145,4 @@ class HeartbeatStatement(Background):
         if said != self._told and not self._closed.is_set():
             self._told = said
             log = structlog.get_logger()
-            log.warning(**line(source_setup.HEARTBEAT_FAILED, said=said))
+            log.warning(**line(run_errors.HEARTBEAT_FAILED, said=said))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from connector.binlog.header import event_name
-from connector.foundation.errors import line, stream_order
+from connector.foundation.errors import line
+from connector.stream.changes import changes_errors
 from connector.stream.changes.receiver import StreamListener
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class LoggingListener(StreamListener):
     def event_skipped(self, event: Event) -> None:
         """Say where the event is."""
         self._log.warning(
-            **line(stream_order.IGNORED_EVENT),
+            **line(changes_errors.IGNORED_EVENT),
             type=event_name(event.header.type_code),
             position=f"{event.file}:{event.position}",
         )

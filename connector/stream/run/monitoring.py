@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from connector.foundation.errors import ConfigError
-from connector.foundation.errors import settings_choices as codes
+from connector.foundation.settings import settings_errors
 from connector.stream.metrics.prometheus import healthz, readyz
 
 if TYPE_CHECKING:
@@ -99,6 +99,6 @@ def otlp_export(
     try:
         from connector.stream.metrics.otlp import exporting  # noqa: PLC0415  # an extra
     except ImportError as error:
-        raise ConfigError(codes.OTLP_EXTRA, said=error) from error
+        raise ConfigError(settings_errors.OTLP_EXTRA, said=error) from error
     with exporting(figures, settings.otlp.rstrip("/"), instance.id):
         yield

@@ -12,18 +12,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from connector.foundation.errors import (
-    ConnectorError,
-    SinkUnavailable,
-    SourceUnavailable,
-    source_dump,
-    stream_positions,
-)
+from connector.foundation.errors import ConnectorError, SinkUnavailable, SourceUnavailable
 from connector.foundation.operating_system import CLOCK, Clock
+from connector.replication import answer_errors
 from connector.stream.commands.requests import RequestListener
 from connector.stream.metrics.kafka_watch import KafkaWatch
 from connector.stream.metrics.pipeline_metrics import SILENT_SECONDS
 from connector.stream.metrics.source_watch import SourceWatch
+from connector.stream.run import run_errors
 from connector.stream.sink.checks import check_limits
 from connector.stream.sink.kafka_sink import KafkaSink, superseded_by
 from connector.stream.sink.recovery import read_progress
@@ -89,8 +85,8 @@ def check_silence(silent_seconds: float, figures: PipelineMetrics, address: str)
     if silent_seconds <= SILENT_SECONDS:
         return
     if figures.watched_at > figures.heard_at + SILENT_SECONDS:
-        raise SourceUnavailable(stream_positions.DEAD, address=address, seconds=silent_seconds)
-    figures.miss(SourceUnavailable(stream_positions.QUIET, address=address, seconds=silent_seconds))
+        raise SourceUnavailable(run_errors.DEAD, address=address, seconds=silent_seconds)
+    figures.miss(SourceUnavailable(run_errors.QUIET, address=address, seconds=silent_seconds))
 
 
 # How long to wait until an instance that took over has named itself. It does so before it reads
@@ -115,7 +111,7 @@ def raise_if_superseded(
 
     `outlasted` says that a transaction was open for longer than Kafka allows.
     """
-    if error.code is source_dump.SAME_SERVER_ID:
+    if error.code is answer_errors.SAME_SERVER_ID:
         patience_seconds = _COLLISION_SECONDS
     elif isinstance(error, SinkUnavailable) and error.superseded:
         patience_seconds = _OUTLASTED_SECONDS if outlasted else _FENCE_SECONDS

@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 import structlog
 
+from connector.binlog.log_errors import EventError
 from connector.foundation.errors import (
     ConnectorError,
     DecodeError,
-    EventError,
     SinkRefused,
     SinkUnavailable,
     SourceRefused,
@@ -35,11 +35,10 @@ from connector.foundation.errors import (
     Superseded,
     TransactionOutlasted,
     UnsupportedChange,
-    kafka_limits,
-    log,
-    source_dump,
 )
 from connector.foundation.settings.configuration import in_lower_case
+from connector.replication import answer_errors
+from connector.stream.run import run_errors
 from connector.stream.run.assembly import assemble
 from connector.stream.run.commits import CommitSchedule, PendingCommit
 from connector.stream.run.peers import PEERS, Peers, check_silence, raise_if_superseded
@@ -131,12 +130,12 @@ class Pipeline:
                 error, self._sink, self._instance, self._figures, outlasted=outlasted
             )
             if isinstance(error, EventError):
-                raise DecodeError(log.NOT_PUBLISHED, why=error) from error
+                raise DecodeError(run_errors.NOT_PUBLISHED, why=error) from error
             latest = self._delivery.latest_id
             # If Kafka did not answer, the transaction itself was not too slow.
             if isinstance(error, SinkUnavailable) and error.answered and latest and outlasted:
                 raise TransactionOutlasted(
-                    kafka_limits.OUTLASTED, latest, seconds, why=error
+                    run_errors.OUTLASTED, latest, seconds, why=error
                 ) from error
             raise
 
@@ -316,7 +315,7 @@ class Pipeline:
 
     def _refuse(self, refusal: SourceRefused) -> NoReturn:
         """Raise a refusal with the server's address, because another server may go on."""
-        if refusal.code is source_dump.SAME_SERVER_ID:
+        if refusal.code is answer_errors.SAME_SERVER_ID:
             raise refusal
         raise refusal.sent_by(self._address) from refusal
 

@@ -41,7 +41,6 @@ from connector.foundation.errors import (
     ConnectorError,
     DecodeError,
     DefiniteError,
-    RolledBack,
     SinkRefused,
     SinkUnavailable,
     SourceRefused,
@@ -50,18 +49,19 @@ from connector.foundation.errors import (
     TransientError,
     UnsupportedChange,
     fields,
-    kafka,
-    kafka_limits,
-    source_login,
 )
 from connector.foundation.operating_system import StopSignals
+from connector.replication import login_errors
 from connector.replication.server.addresses import candidates
+from connector.stream.changes.changes_errors import RolledBack
 from connector.stream.metrics.pipeline_metrics import PipelineMetrics
 from connector.stream.progress.stream_position import Instance
+from connector.stream.run import run_errors
 from connector.stream.run.monitoring import otlp_export, systemd_notifications
 from connector.stream.run.peers import PEERS, Peers
 from connector.stream.run.pipeline import Pipeline
 from connector.stream.run.retry_state import RetryState
+from connector.stream.sink import kafka_errors
 from connector.stream.sink.connection import servers_of
 from connector.stream.sink.schema_registry import open_registry
 from connector.stream.status.formatting import abbreviated
@@ -216,7 +216,7 @@ class _Refusals:
 def _saves_complete(error: DefiniteError, following: RetryState, pipeline: Pipeline) -> bool:
     """Return whether the next run commits what came before a change that cannot be published."""
     kinds = (DecodeError, UnsupportedChange, SinkRefused)
-    if error.code in (kafka.POSITION_DELETED, kafka.KEPT_BACK_DELETED):
+    if error.code in (kafka_errors.POSITION_DELETED, kafka_errors.KEPT_BACK_DELETED):
         # A next run would begin without what was deleted.
         return False
     return isinstance(error, kinds) and following.save_complete(pipeline.waiting_transactions)
@@ -312,7 +312,7 @@ def _follow(
         return
     kafka = settings.kafka
     raise SinkRefused(
-        kafka_limits.OUTLASTED_TWICE,
+        run_errors.OUTLASTED_TWICE,
         servers=servers_of(kafka),
         transaction=error.transaction_id,
         seconds=error.seconds,
@@ -343,7 +343,7 @@ def _interrupted(figures: PipelineMetrics, error: ConnectorError, pause_seconds:
     figures.streaming = False
     figures.interruptions += 1
     figures.interrupted_by = error
-    unresolved = error.code is source_login.NAME_UNKNOWN
+    unresolved = error.code is login_errors.NAME_UNKNOWN
     if unresolved or (isinstance(error, SourceUnavailable) and not error.answered):
         figures.source.lose(error)
     elif isinstance(error, SinkUnavailable) and not error.answered and not figures.kafka.up:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from kafka.errors import KafkaError, KafkaTimeoutError
 
-from connector.foundation.errors import kafka, kafka_attempts
 from connector.foundation.errors.message import Message
+from connector.stream.sink import connection_errors, kafka_errors
 
 if TYPE_CHECKING:
     from kafka import TopicPartition
@@ -31,7 +31,7 @@ class TimedOut(KafkaTimeoutError):  # type: ignore[misc]  # the library has no t
 def open_transaction_timeout(consumer: Any, partition: TopicPartition, end: int) -> TimedOut:
     """Return that a transaction hides a partition from the position of `consumer` to `end`."""
     return TimedOut(
-        kafka.OPEN_TRANSACTION,
+        kafka_errors.OPEN_TRANSACTION,
         topic=partition.topic,
         partition=partition.partition,
         start=consumer.position(partition),
@@ -49,39 +49,39 @@ class Interrupted(KafkaError):  # type: ignore[misc]  # the library has no types
 
 def creating(*topics: str) -> Message:
     """Return the name of the attempt to create topics."""
-    return Message(kafka_attempts.CREATE_TOPICS, {"topics": topics})
+    return Message(connection_errors.CREATE_TOPICS, {"topics": topics})
 
 
 def creating_tables() -> Message:
     """Return the name of the check whether topics of tables can be created."""
-    return Message(kafka_attempts.CREATE_TABLES, {})
+    return Message(connection_errors.CREATE_TABLES, {})
 
 
 def reading(*topics: str) -> Message:
     """Return the name of the attempt to read topics."""
-    return Message(kafka_attempts.READ_TOPICS, {"topics": topics})
+    return Message(connection_errors.READ_TOPICS, {"topics": topics})
 
 
 def writing(topic: str) -> Message:
     """Return the name of the attempt to send a record."""
-    return Message(kafka_attempts.WRITE_TOPIC, {"topic": topic})
+    return Message(connection_errors.WRITE_TOPIC, {"topic": topic})
 
 
 def taking_over(transactional_id: str) -> Message:
     """Return the name of the attempt to fence older instances."""
-    return Message(kafka_attempts.TAKE_OVER, {"id": transactional_id})
+    return Message(connection_errors.TAKE_OVER, {"id": transactional_id})
 
 
 def committing() -> Message:
     """Return the name of the attempt to commit a transaction."""
-    return Message(kafka_attempts.COMMIT, {})
+    return Message(connection_errors.COMMIT, {})
 
 
 def aborting() -> Message:
     """Return the name of the attempt to abort a transaction."""
-    return Message(kafka_attempts.ABORT, {})
+    return Message(connection_errors.ABORT, {})
 
 
 def looking_at_limits() -> Message:
     """Return the name of the comparison of settings and brokers."""
-    return Message(kafka_attempts.LOOK_AT_LIMITS, {})
+    return Message(connection_errors.LOOK_AT_LIMITS, {})

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import structlog
 from kafka import TopicPartition
 
-from connector.foundation.errors import kafka
 from connector.foundation.record_batch import BatchingTarget, BatchReceiver, RecordBatch
+from connector.stream.sink import kafka_errors
 from connector.stream.sink.attempts import TimedOut
 from connector.stream.sink.encoded_batch import EncodedBatch
 
@@ -120,7 +120,7 @@ class BatchDelivery:
             return bool(self._manager.has_error())
 
         if not self._in_flight.wait_until(may_go_on, timeout_seconds):
-            raise TimedOut(kafka.NOT_ACKNOWLEDGED, seconds=timeout_seconds)
+            raise TimedOut(kafka_errors.NOT_ACKNOWLEDGED, seconds=timeout_seconds)
 
     def deliver(self, records: EncodedBatch) -> None:
         """Put a batch into the accumulator, without waking the sender's thread."""

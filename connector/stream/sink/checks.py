@@ -26,8 +26,8 @@ from kafka.errors import (
 )
 from kafka.protocol.admin import DescribeTransactionsRequest
 
-from connector.foundation.errors import SinkRefused, kafka_limits, line
-from connector.stream.sink import attempts
+from connector.foundation.errors import SinkRefused, line
+from connector.stream.sink import attempts, kafka_errors
 from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.stream.sink.connection import (
     client_settings,
@@ -130,7 +130,7 @@ def check_limits(settings: KafkaSettings, clients: KafkaClients = KAFKA_CLIENTS)
         finally:
             admin.close()
     except NOT_ALLOWED as error:
-        structlog.get_logger().info(**line(kafka_limits.NO_LIMITS), error=str(error))
+        structlog.get_logger().info(**line(kafka_errors.NO_LIMITS), error=str(error))
     except (KafkaError, OSError) as error:
         raise connector_error(settings, attempts.looking_at_limits(), error) from error
 
@@ -147,13 +147,13 @@ def _check_topics(admin: Any, settings: KafkaSettings) -> list[str]:
     except InvalidReplicationFactorError:
         # Existing topics work; the stream stops only when it needs a new one.
         structlog.get_logger().warning(
-            **line(kafka_limits.NO_TOPICS_NOW),
+            **line(kafka_errors.NO_TOPICS_NOW),
             brokers_up=len(brokers.up),
             brokers=len(brokers.known),
             replication_factor=settings.replication_factor,
         )
     except TopicAuthorizationFailedError:
-        structlog.get_logger().warning(**line(kafka_limits.NO_RIGHT_TO_CREATE))
+        structlog.get_logger().warning(**line(kafka_errors.NO_RIGHT_TO_CREATE))
     return up
 
 
@@ -165,7 +165,7 @@ def _check_sizes(admin: Any, settings: KafkaSettings, brokers: list[str]) -> Non
     servers = servers_of(settings)
     if requests_max < settings.record_bytes_max + _REQUEST_OVERHEAD_BYTES:
         raise SinkRefused(
-            kafka_limits.REQUEST_SIZE,
+            kafka_errors.REQUEST_SIZE,
             servers=servers,
             record=settings.record_bytes_max,
             request=requests_max,
@@ -173,14 +173,14 @@ def _check_sizes(admin: Any, settings: KafkaSettings, brokers: list[str]) -> Non
         )
     if transactions_max < settings.transaction_timeout_seconds * _MS:
         raise SinkRefused(
-            kafka_limits.TIMEOUT_LIMIT,
+            kafka_errors.TIMEOUT_LIMIT,
             servers=servers,
             timeout=settings.transaction_timeout_seconds,
             limit=transactions_max,
         )
     if small:
         structlog.get_logger().warning(
-            **line(kafka_limits.SMALL_TOPICS),
+            **line(kafka_errors.SMALL_TOPICS),
             topics=", ".join(small[:_TOPICS_SHOWN_MAX]),
             count=len(small),
         )

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.errors import KafkaError
 
-from connector.foundation.errors import kafka
+from connector.stream.sink import kafka_errors
 from connector.stream.sink.attempts import TimedOut
 from connector.stream.sink.batch_delivery import BatchDelivery, delivery_of
 from connector.stream.sink.encoded_batch import InFlightBatches
@@ -219,7 +219,7 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
             return not flying or flying + size <= in_flight_bytes_max or self._falls_back()
 
         if not self._in_flight.wait_until(may_go_on, self._timeout_seconds):
-            raise TimedOut(kafka.NOT_ACKNOWLEDGED, seconds=self._timeout_seconds)
+            raise TimedOut(kafka_errors.NOT_ACKNOWLEDGED, seconds=self._timeout_seconds)
 
     def _await_end(self, transaction: TransactionInFlight, timeout_seconds: float) -> None:
         """Wait until the stream, or the client after it, has ended a transaction."""
@@ -295,7 +295,7 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
         while not result.wait(_LOOK_MS):
             self._in_flight.check()
             if time.monotonic() > until:
-                raise TimedOut(kafka.NO_ANSWER_IN_TIME, seconds=timeout_seconds)
+                raise TimedOut(kafka_errors.NO_ANSWER_IN_TIME, seconds=timeout_seconds)
 
 
 class Producer(Protocol):

@@ -7,15 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from kafka import errors
 
-from connector.foundation.errors import (
-    ConfigError,
-    ConnectorError,
-    SinkRefused,
-    SinkUnavailable,
-    kafka,
-    kafka_network,
-    pipeline_settings,
-)
+from connector.foundation.errors import ConfigError, ConnectorError, SinkRefused, SinkUnavailable
+from connector.stream.sink import connection_errors, kafka_errors
 from connector.stream.sink.attempts import Interrupted, TimedOut
 from connector.stream.sink.network_client import BrokersUnreachable, network_client
 
@@ -28,18 +21,18 @@ if TYPE_CHECKING:
 
 # A retry cannot help with these.
 _REFUSALS: dict[type[errors.KafkaError], ErrorCode] = {
-    errors.TopicAuthorizationFailedError: kafka.TOPIC_RIGHTS,
-    errors.ClusterAuthorizationFailedError: kafka.CLUSTER_RIGHTS,
-    errors.TransactionalIdAuthorizationFailedError: kafka.TRANSACTIONAL_RIGHTS,
-    errors.SaslAuthenticationFailedError: kafka.LOGIN,
-    errors.UnsupportedSaslMechanismError: kafka.MECHANISM,
-    errors.InvalidTransactionTimeoutError: kafka.TIMEOUT,
-    errors.InvalidPartitionsError: kafka.PARTITIONS,
-    errors.PolicyViolationError: kafka.POLICY,
-    errors.InvalidTopicError: kafka.TOPIC_NAME,
-    errors.MessageSizeTooLargeError: kafka.RECORD_SIZE,
-    errors.RecordListTooLargeError: kafka.RECORD_SIZE,
-    errors.UnsupportedVersionError: kafka.VERSION,
+    errors.TopicAuthorizationFailedError: kafka_errors.TOPIC_RIGHTS,
+    errors.ClusterAuthorizationFailedError: kafka_errors.CLUSTER_RIGHTS,
+    errors.TransactionalIdAuthorizationFailedError: kafka_errors.TRANSACTIONAL_RIGHTS,
+    errors.SaslAuthenticationFailedError: kafka_errors.LOGIN,
+    errors.UnsupportedSaslMechanismError: kafka_errors.MECHANISM,
+    errors.InvalidTransactionTimeoutError: kafka_errors.TIMEOUT,
+    errors.InvalidPartitionsError: kafka_errors.PARTITIONS,
+    errors.PolicyViolationError: kafka_errors.POLICY,
+    errors.InvalidTopicError: kafka_errors.TOPIC_NAME,
+    errors.MessageSizeTooLargeError: kafka_errors.RECORD_SIZE,
+    errors.RecordListTooLargeError: kafka_errors.RECORD_SIZE,
+    errors.UnsupportedVersionError: kafka_errors.VERSION,
 }
 
 
@@ -107,8 +100,8 @@ def _require_certificates(settings: KafkaSettings) -> None:
 
 def _unusable(path: Path, key: str, why: str | None) -> ConfigError:
     if not why:
-        return ConfigError(pipeline_settings.KAFKA_FILE_NOT_PEM, key=key, path=path)
-    return ConfigError(pipeline_settings.KAFKA_FILE, key=key, path=path, why=why)
+        return ConfigError(connection_errors.KAFKA_FILE_NOT_PEM, key=key, path=path)
+    return ConfigError(connection_errors.KAFKA_FILE, key=key, path=path, why=why)
 
 
 # Errors of the client itself: no broker has answered.
@@ -139,22 +132,24 @@ def connector_error(
     """Return our error for an error of kafka-python; `doing` names the attempt."""
     if isinstance(error, Interrupted):
         return error.error
-    if isinstance(error, TimedOut) and error.message.code is kafka.OPEN_TRANSACTION:
+    if isinstance(error, TimedOut) and error.message.code is kafka_errors.OPEN_TRANSACTION:
         # Kafka answers, and its settings are right.
         facts: dict[str, Any] = error.message.facts
-        return SinkUnavailable(kafka.OPEN_TRANSACTION, answered=False, **facts)
+        return SinkUnavailable(kafka_errors.OPEN_TRANSACTION, answered=False, **facts)
     servers = servers_of(settings)
     # A password of a command may be a newer one at the next attempt.
     renewed = bool(settings.sasl_password_command)
     if isinstance(error, BrokersUnreachable):
-        if error.definite and not (renewed and error.message.code is kafka_network.LOGIN_REFUSED):
-            return SinkRefused(kafka_network.WAY, servers=servers, why=error.message)
+        if error.definite and not (
+            renewed and error.message.code is connection_errors.LOGIN_REFUSED
+        ):
+            return SinkRefused(connection_errors.WAY, servers=servers, why=error.message)
         return SinkUnavailable(
-            kafka_network.WAY, answered=False, servers=servers, why=error.message
+            connection_errors.WAY, answered=False, servers=servers, why=error.message
         )
     for kind, code in _REFUSALS.items():
         if _is(error, kind):
-            if renewed and code is kafka.LOGIN:
+            if renewed and code is kafka_errors.LOGIN:
                 return SinkUnavailable(code, answered=False, servers=servers, doing=doing)
             return SinkRefused(code, servers=servers, doing=doing)
     answered = isinstance(error, errors.KafkaError) and not any(
@@ -162,7 +157,7 @@ def connector_error(
     )
     why = error.message if isinstance(error, TimedOut) else str(error)
     return SinkUnavailable(
-        kafka.UNAVAILABLE,
+        kafka_errors.UNAVAILABLE,
         answered=answered,
         superseded=_is(error, errors.UnknownError),
         servers=servers,

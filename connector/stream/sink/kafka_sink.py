@@ -42,13 +42,11 @@ from connector.foundation.errors import (
     SinkUnavailable,
     Superseded,
     TopicRefused,
-    kafka,
-    kafka_limits,
 )
 from connector.foundation.errors.code import Scope
 from connector.foundation.kafka_records import NO_HEADERS
 from connector.foundation.record_batch import HEADER_BYTES, BatchingTarget, BatchReceiver
-from connector.stream.sink import attempts
+from connector.stream.sink import attempts, kafka_errors
 from connector.stream.sink.attempts import Interrupted
 from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.stream.sink.connection import (
@@ -302,7 +300,9 @@ class KafkaSink(BatchReceiver):
     def too_large(self, topic: str) -> ConnectorError:
         """Return the error for a record above `kafka.record_bytes_max`, or its topic's limit."""
         return RecordTooLarge(
-            kafka.RECORD_SIZE, servers=servers_of(self._settings), doing=attempts.writing(topic)
+            kafka_errors.RECORD_SIZE,
+            servers=servers_of(self._settings),
+            doing=attempts.writing(topic),
         )
 
     def require_sole(self, patience_seconds: float) -> None:
@@ -347,9 +347,9 @@ class KafkaSink(BatchReceiver):
 
     def _failure(self, doing: Message, error: KafkaError | OSError) -> ConnectorError:
         mapped = connector_error(self._settings, doing, error)
-        if mapped.code is kafka.RECORD_SIZE and (changed := self._limits.changed()):
+        if mapped.code is kafka_errors.RECORD_SIZE and (changed := self._limits.changed()):
             servers = servers_of(self._settings)
-            return SinkUnavailable(kafka_limits.CHANGED_LIMITS, servers=servers, topics=changed)
+            return SinkUnavailable(kafka_errors.CHANGED_LIMITS, servers=servers, topics=changed)
         if isinstance(mapped, SinkRefused) or isinstance(error, Interrupted):
             return mapped
         try:
@@ -360,7 +360,7 @@ class KafkaSink(BatchReceiver):
             return superseded_by(self._name, successor)
         if is_superseded(error):
             return SinkUnavailable(
-                kafka.SUPERSEDED,
+                kafka_errors.SUPERSEDED,
                 superseded=True,
                 servers=servers_of(self._settings),
                 doing=doing,
@@ -391,7 +391,7 @@ def transactional_id(settings: KafkaSettings, name: str) -> str:
 def superseded_by(name: str, successor: Progress) -> Superseded:
     """Return the error for an instance of pipeline `name` that another one has replaced."""
     return Superseded(
-        kafka.INSTANCE_SUPERSEDED,
+        kafka_errors.INSTANCE_SUPERSEDED,
         pipeline=name,
         pid=successor.pid,
         host=successor.host,

@@ -29,9 +29,9 @@ from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 from kafka.net.transport import KafkaSSLTransport
 
-from connector.foundation.errors import kafka_network
 from connector.foundation.errors.code import End
 from connector.foundation.errors.message import Message
+from connector.stream.sink import connection_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -66,12 +66,12 @@ def listener_problem(host: str, port: int, config: Mapping[str, Any]) -> Message
     except socket.gaierror as error:
         return _unresolved(error)
     except OSError as error:
-        return Message(kafka_network.NO_CONNECTION, {"why": _reason(error)})
+        return Message(connection_errors.NO_CONNECTION, {"why": _reason(error)})
     if mechanisms is None and not answer.startswith(_TLS_ALERT):
-        return Message(kafka_network.NOT_KAFKA, {})
+        return Message(connection_errors.NOT_KAFKA, {})
     login = protocol.startswith("SASL") if mechanisms is None else bool(mechanisms)
     return Message(
-        kafka_network.TLS_ALONE,
+        connection_errors.TLS_ALONE,
         {"protocol": protocol, "right": _protocol(tls=True, login=login)},
     )
 
@@ -86,19 +86,21 @@ def _by_tls(host: str, port: int, config: Mapping[str, Any]) -> list[str] | Mess
                 mechanisms = _mechanisms(_asked(session))
         except ssl.SSLCertVerificationError as error:
             verdict = error.verify_message.rstrip(".")
-            return Message(kafka_network.CERTIFICATE, {"why": verdict})
+            return Message(connection_errors.CERTIFICATE, {"why": verdict})
         except OSError as error:
             why = error.reason if isinstance(error, ssl.SSLError) else None
             why = why or _reason(error)
         else:
-            return Message(kafka_network.NOT_KAFKA, {}) if mechanisms is None else mechanisms
+            return Message(connection_errors.NOT_KAFKA, {}) if mechanisms is None else mechanisms
     if "CERTIFICATE" in why or "UNKNOWN_CA" in why:
-        return Message(kafka_network.CLIENT_CERTIFICATE, {})
+        return Message(connection_errors.CLIENT_CERTIFICATE, {})
     mechanisms = _mechanisms(_asked_plainly(host, port))
     if mechanisms is None:
-        return Message(kafka_network.NO_SESSION, {"why": why})
+        return Message(connection_errors.NO_SESSION, {"why": why})
     right = _protocol(tls=False, login=bool(mechanisms))
-    return Message(kafka_network.NO_TLS, {"protocol": config["security_protocol"], "right": right})
+    return Message(
+        connection_errors.NO_TLS, {"protocol": config["security_protocol"], "right": right}
+    )
 
 
 def _compared(mechanisms: list[str], config: Mapping[str, Any], *, tls: bool) -> Message | None:
@@ -107,13 +109,15 @@ def _compared(mechanisms: list[str], config: Mapping[str, Any], *, tls: bool) ->
     right = _protocol(tls=tls, login=bool(mechanisms))
     if mechanisms and not login:
         return Message(
-            kafka_network.WANTS_LOGIN,
+            connection_errors.WANTS_LOGIN,
             {"offered": mechanisms, "protocol": protocol, "right": right},
         )
     if login and not mechanisms:
-        return Message(kafka_network.TAKES_NO_LOGIN, {"protocol": protocol, "right": right})
+        return Message(connection_errors.TAKES_NO_LOGIN, {"protocol": protocol, "right": right})
     if login and wanted not in mechanisms:
-        return Message(kafka_network.OTHER_MECHANISM, {"offered": mechanisms, "mechanism": wanted})
+        return Message(
+            connection_errors.OTHER_MECHANISM, {"offered": mechanisms, "mechanism": wanted}
+        )
     return None
 
 
@@ -182,8 +186,8 @@ def _mechanisms(answer: bytes) -> list[str] | None:
 
 def _unresolved(error: socket.gaierror) -> Message:
     if error.errno == socket.EAI_AGAIN:
-        return Message(kafka_network.NO_NAME_NOW, {})
-    return Message(kafka_network.NO_NAME, {})
+        return Message(connection_errors.NO_NAME_NOW, {})
+    return Message(connection_errors.NO_NAME, {})
 
 
 def _reason(error: OSError) -> str:
@@ -301,7 +305,7 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # the li
         found: dict[str, Message] = {}
         for broker in self.cluster.bootstrap_brokers():
             if isinstance(self._failures.get(broker.node_id), errors.SaslAuthenticationFailedError):
-                obstacle: Message | None = Message(kafka_network.LOGIN_REFUSED, {})
+                obstacle: Message | None = Message(connection_errors.LOGIN_REFUSED, {})
             else:
                 obstacle = listener_problem(broker.host, broker.port, self.config)
             if obstacle is None:
@@ -313,11 +317,11 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # the li
             return BrokersUnreachable(next(iter(different.values())), definite=definite)
         # The client shuffles them.
         problems = [
-            Message(kafka_network.AT_ADDRESS, {"address": address, "why": obstacle})
+            Message(connection_errors.AT_ADDRESS, {"address": address, "why": obstacle})
             for address, obstacle in sorted(found.items(), key=itemgetter(0))
         ]
         return BrokersUnreachable(
-            Message(kafka_network.SEVERAL, {"problems": problems}), definite=definite
+            Message(connection_errors.SEVERAL, {"problems": problems}), definite=definite
         )
 
     def _find_brokers(self, timeout_ms: float | None, *, refresh: bool) -> None:
@@ -353,9 +357,9 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # the li
                 "address": f"{host}:{port}",
                 "why": listener_problem(host, port, self.config) or error,
             }
-            addresses.append(Message(kafka_network.AT_ADVERTISED, facts))
+            addresses.append(Message(connection_errors.AT_ADVERTISED, facts))
         return BrokersUnreachable(
-            Message(kafka_network.ADVERTISED, {"addresses": addresses}), definite=False
+            Message(connection_errors.ADVERTISED, {"addresses": addresses}), definite=False
         )
 
 

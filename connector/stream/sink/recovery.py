@@ -19,10 +19,10 @@ from kafka import TopicPartition
 from kafka.errors import KafkaError
 
 from connector.foundation.contract import FENCES_TOPIC_SUFFIX, SNAPSHOT_TOPIC_SUFFIX, control_topic
-from connector.foundation.errors import SinkRefused, kafka
+from connector.foundation.errors import SinkRefused
 from connector.stream.envelope.schemas.table_schema import schema_topic
 from connector.stream.progress.progress_record import Progress, progress_topic
-from connector.stream.sink import attempts
+from connector.stream.sink import attempts, kafka_errors
 from connector.stream.sink.attempts import open_transaction_timeout
 from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.stream.sink.connection import connector_error, consumer_settings, servers_of
@@ -197,7 +197,7 @@ def no_position(settings: KafkaSettings, name: str) -> SinkRefused:
     """Return the error for a pipeline whose position was deleted."""
     prefix = settings.topic_prefix
     return SinkRefused(
-        kafka.NO_POSITION,
+        kafka_errors.NO_POSITION,
         servers=servers_of(settings),
         topic=progress_topic(prefix),
         pipeline=name,

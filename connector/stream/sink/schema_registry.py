@@ -16,16 +16,9 @@ from urllib.parse import quote
 from urllib.request import HTTPSHandler, OpenerDirector, Request, build_opener
 
 from connector.foundation.contract.record_formats import REGISTERED
-from connector.foundation.errors import (
-    ConfigError,
-    SinkRefused,
-    SinkUnavailable,
-    UnsupportedChange,
-    schema_registry,
-    table_columns,
-)
-from connector.foundation.errors import settings_choices as codes
+from connector.foundation.errors import ConfigError, SinkRefused, SinkUnavailable, UnsupportedChange
 from connector.stream.envelope.debezium.registry_schemas import SchemaIds
+from connector.stream.sink import connection_errors
 
 if TYPE_CHECKING:
     from connector.foundation.settings.sections import RegistrySettings, Settings
@@ -91,9 +84,11 @@ class SchemaRegistry(SchemaIds):
             return found
         if status in _REFUSED:
             why = _reason(status, answer)
-            raise UnsupportedChange(table_columns.SCHEMA_REFUSED, url=url, subject=subject, why=why)
+            raise UnsupportedChange(
+                connection_errors.SCHEMA_REFUSED, url=url, subject=subject, why=why
+            )
         if facts.get("error_code") in _UNKNOWN and not self._registers:
-            raise UnsupportedChange(table_columns.SCHEMA_UNKNOWN, url=url, subject=subject)
+            raise UnsupportedChange(connection_errors.SCHEMA_UNKNOWN, url=url, subject=subject)
         raise _refusal(url, status, answer)
 
     def _ask(self, path: str, body: bytes | None = None) -> tuple[str, int, Any]:
@@ -111,7 +106,7 @@ class SchemaRegistry(SchemaIds):
                 reason = getattr(error, "reason", None) or error
                 why = str(reason) or type(reason).__name__
         raise SinkUnavailable(
-            schema_registry.AWAY,
+            connection_errors.AWAY,
             answered=False,
             urls=self._urls,
             why=why,
@@ -128,7 +123,9 @@ def _opener(settings: RegistrySettings) -> OpenerDirector:
         if settings.certificate is not None:
             context.load_cert_chain(settings.certificate, settings.key)
     except (OSError, ssl.SSLError) as error:
-        raise ConfigError(codes.REGISTRY_FILES, said=error.strerror or str(error)) from error
+        raise ConfigError(
+            connection_errors.REGISTRY_FILES, said=error.strerror or str(error)
+        ) from error
     return build_opener(HTTPSHandler(context=context))
 
 
@@ -160,10 +157,10 @@ def _reason(status: int, answer: Any) -> str:
 def _refusal(url: str, status: int, answer: Any) -> SinkRefused | SinkUnavailable:
     why = _reason(status, answer)
     if status in _LOGIN:
-        return SinkRefused(schema_registry.LOGIN, url=url, why=why)
+        return SinkRefused(connection_errors.LOGIN, url=url, why=why)
     if status in _LATER or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return SinkUnavailable(schema_registry.FAILED, url=url, why=why)
-    return SinkRefused(schema_registry.NO_REGISTRY, url=url, why=why)
+        return SinkUnavailable(connection_errors.FAILED, url=url, why=why)
+    return SinkRefused(connection_errors.NO_REGISTRY, url=url, why=why)
 
 
 def open_registry(settings: Settings) -> SchemaRegistry | None:

@@ -33,8 +33,8 @@ from connector.foundation.contract import (
     control_topic,
     row_topic,
 )
-from connector.foundation.errors import SinkRefused, SinkUnavailable, kafka_limits
-from connector.stream.sink import attempts
+from connector.foundation.errors import SinkRefused, SinkUnavailable
+from connector.stream.sink import attempts, kafka_errors
 from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.stream.sink.connection import client_settings, connector_error
 from connector.stream.sink.topic_limits import limit_for
@@ -78,11 +78,11 @@ class Brokers:
         servers, factor = ",".join(settings.bootstrap_servers), settings.replication_factor
         if factor > len(self.known):
             return SinkRefused(
-                kafka_limits.REPLICAS, servers=servers, factor=factor, brokers=len(self.known)
+                kafka_errors.REPLICAS, servers=servers, factor=factor, brokers=len(self.known)
             )
         if factor > len(self.up):
             return SinkUnavailable(
-                kafka_limits.BROKERS_DOWN,
+                kafka_errors.BROKERS_DOWN,
                 servers=servers,
                 up=len(self.up),
                 brokers=len(self.known),

@@ -36,7 +36,7 @@ from kafka.errors import (
 from kafka.producer.transaction_manager import TransactionState
 from kafka.protocol.metadata import CoordinatorType
 
-from connector.foundation.errors import kafka
+from connector.stream.sink import kafka_errors
 from connector.stream.sink.attempts import TimedOut
 from connector.stream.sink.broker_connection import (
     BrokerConnection,
@@ -205,7 +205,7 @@ class TransactionClient:
 
     def fail(self, seconds: float) -> TimedOut:
         """Give the producer up, because nothing was heard for so long; return the error."""
-        failure = TimedOut(kafka.NO_ANSWER_IN_TIME, seconds=seconds)
+        failure = TimedOut(kafka_errors.NO_ANSWER_IN_TIME, seconds=seconds)
         self._manager.transition_to_fatal_error(failure)
         return failure
 

@@ -8,9 +8,9 @@ import structlog
 
 from connector.binlog.statement import StatementKind
 from connector.foundation.errors import DefiniteError, SourceRefused, fields
-from connector.foundation.errors import copies as codes
 from connector.foundation.errors.code import Scope
 from connector.stream.quarantine.copy_guard import TableFenced
+from connector.stream.snapshot import copy_errors
 from connector.stream.snapshot.copy_scheduler import CopyScheduler
 from connector.stream.snapshot.notifications import FAILED, SKIPPED, SnapshotNotifications
 from connector.stream.snapshot.table_copy import TableCopy
@@ -203,7 +203,7 @@ class Copies:
             if not tables or (copy.state.database, copy.state.table) in tables
         ]
         for copy in stopped:
-            self._end_failed(copy, SourceRefused(codes.STOPPED))
+            self._end_failed(copy, SourceRefused(copy_errors.STOPPED))
         self.told.abort([copy.state for copy in stopped], some=bool(tables))
 
     def dismiss(self, database: str, table: str) -> None:

@@ -13,17 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from connector.foundation.errors import (
-    ConfigError,
-    RequestRefused,
-    SourceRefused,
-    pipeline_settings,
-    requests,
-    table_rows,
-)
-from connector.foundation.errors import copies as codes
+from connector.foundation.errors import ConfigError, RequestRefused, SourceRefused
 from connector.stream.changes.signal_table import SignalTable
+from connector.stream.commands import request_errors
 from connector.stream.commands.requests import arguments_of, short_text, table_name
+from connector.stream.envelope import record_errors
+from connector.stream.snapshot import copy_errors
 from connector.stream.snapshot.keyset import KEYS_CHARACTERS_MAX, KEYS_MAX
 from connector.stream.snapshot.notifications import FAILED, UNKNOWN
 from connector.stream.snapshot.table_plan import require_condition
@@ -66,11 +61,11 @@ class CopyCommand:
         where = arguments.get("where", "")
         listed = arguments.get("tables")
         if not isinstance(where, str) or len(where) > CHARACTERS_MAX or _SURROGATE.search(where):
-            raise RequestRefused(requests.WHERE_NOT_TEXT, limit=CHARACTERS_MAX)
+            raise RequestRefused(request_errors.WHERE_NOT_TEXT, limit=CHARACTERS_MAX)
         tables = table_names(listed)
         keys = _keys(arguments.get("keys", []))
         if keys and (not where or len(tables) != 1):
-            raise RequestRefused(requests.KEYS_ALONE)
+            raise RequestRefused(request_errors.KEYS_ALONE)
         return cls(tables, where, keys)
 
     def refusal(self) -> ConfigError | None:
@@ -123,9 +118,9 @@ def start_copies(
             name, where = f"{database}.{table}", order.where
             failed: DefiniteError
             if not tables.follows(database, table):
-                failed, status = SourceRefused(codes.COPY_NOT_FOLLOWED, table=name), UNKNOWN
+                failed, status = SourceRefused(copy_errors.COPY_NOT_FOLLOWED, table=name), UNKNOWN
             elif refused is not None:
-                failed, status = ConfigError(table_rows.IN_COPY, table=name, why=refused), FAILED
+                failed, status = ConfigError(record_errors.IN_COPY, table=name, why=refused), FAILED
             else:
                 copies.copy(
                     database,
@@ -150,7 +145,7 @@ def table_names(listed: object) -> list[tuple[str, str]]:
     if not isinstance(listed, list) or not all(
         isinstance(names, list) and len(names) == len(("database", "table")) for names in listed
     ):
-        raise RequestRefused(requests.TABLES_NOT_PAIRS)
+        raise RequestRefused(request_errors.TABLES_NOT_PAIRS)
     return list(dict.fromkeys(table_name(*names) for names in listed))
 
 
@@ -164,7 +159,9 @@ def _keys(listed: object) -> list[str]:
         is_short = sum(map(len, texts)) <= KEYS_CHARACTERS_MAX
         if len(texts) == len(listed) and is_short and not _SURROGATE.search("".join(texts)):
             return texts
-    raise RequestRefused(requests.KEYS_NOT_TEXTS, keys=KEYS_MAX, characters=KEYS_CHARACTERS_MAX)
+    raise RequestRefused(
+        request_errors.KEYS_NOT_TEXTS, keys=KEYS_MAX, characters=KEYS_CHARACTERS_MAX
+    )
 
 
 _TABLES = "data-collections"
@@ -184,7 +181,7 @@ def signal_rows(settings: Settings, tables: TableFilter) -> SignalTable | None:
         return None
     database, _, table = name.partition(".")
     if not tables.follows(database, table):
-        raise ConfigError(pipeline_settings.SIGNALS_NOT_FOLLOWED, table=name)
+        raise ConfigError(copy_errors.SIGNALS_NOT_FOLLOWED, table=name)
     return SignalTable(database, table)
 
 
@@ -244,7 +241,7 @@ def message_of(data: Mapping[str, Any], offset: int) -> str:
     """Return the message of `log` as one short line; raises RequestRefused without one."""
     message = arguments_of(data, "message").get("message")
     if not isinstance(message, str):
-        raise RequestRefused(requests.NO_MESSAGE)
+        raise RequestRefused(request_errors.NO_MESSAGE)
     return short_text(message.replace("{}", str(offset)))
 
 
@@ -258,7 +255,7 @@ def copy_commands(data: Mapping[str, Any]) -> list[CopyCommand]:
     )
     tables = _names(arguments.get(_TABLES))
     if not tables:
-        raise RequestRefused(requests.DATA_COLLECTIONS)
+        raise RequestRefused(request_errors.DATA_COLLECTIONS)
     every = _column(arguments.get(_SURROGATE_KEY))
     conditions = _conditions(arguments.get(_CONDITIONS) or [])
     ways: dict[tuple[str, str], list[list[str]]] = {}
@@ -285,7 +282,9 @@ def _arguments(
     """
     arguments = arguments_of(data, "type", *known)
     if _type(data) not in types:
-        raise RequestRefused(requests.SNAPSHOT_TYPE, type=short_text(data["type"]), known=types)
+        raise RequestRefused(
+            request_errors.SNAPSHOT_TYPE, type=short_text(data["type"]), known=types
+        )
     return arguments
 
 
@@ -298,7 +297,7 @@ def _type(data: Mapping[str, Any]) -> str:
 def _names(listed: object) -> list[tuple[str, str]]:
     """Return the tables of a list of `database.table`, each once."""
     if not isinstance(listed, list):
-        raise RequestRefused(requests.DATA_COLLECTIONS)
+        raise RequestRefused(request_errors.DATA_COLLECTIONS)
     return list(dict.fromkeys(map(_name, listed)))
 
 
@@ -307,7 +306,7 @@ def _name(text: object) -> tuple[str, str]:
     plain = text.replace("\\.", ".") if isinstance(text, str) else ""
     database, _, table = plain.partition(".")
     if not (database and table) or _EXPRESSION.search(plain):
-        raise RequestRefused(requests.DATA_COLLECTIONS)
+        raise RequestRefused(request_errors.DATA_COLLECTIONS)
     return table_name(database, table)
 
 
@@ -315,10 +314,10 @@ def _conditions(listed: object) -> dict[tuple[str, str], tuple[str, str]]:
     """Return the filters and the surrogate keys of a signal by their tables."""
     found: dict[tuple[str, str], tuple[str, str]] = {}
     if not isinstance(listed, list):
-        raise RequestRefused(requests.ADDITIONAL_CONDITIONS)
+        raise RequestRefused(request_errors.ADDITIONAL_CONDITIONS)
     for each in listed:
         if not isinstance(each, dict) or not isinstance(each.get("filter"), str):
-            raise RequestRefused(requests.ADDITIONAL_CONDITIONS)
+            raise RequestRefused(request_errors.ADDITIONAL_CONDITIONS)
         arguments_of(each, "data-collection", "filter", _SURROGATE_KEY)
         table = _name(each.get("data-collection"))
         found[table] = (each["filter"], _column(each.get(_SURROGATE_KEY)))
@@ -329,5 +328,5 @@ def _column(name: object) -> str:
     """Return the name of a column, "" without one."""
     text = "" if name is None else name
     if not isinstance(text, str) or len(text) > _COLUMN_CHARACTERS_MAX or not text.isprintable():
-        raise RequestRefused(requests.SURROGATE_KEY)
+        raise RequestRefused(request_errors.SURROGATE_KEY)
     return text

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from connector.foundation.errors import copies as codes
-from connector.foundation.errors import kafka, line
+from connector.foundation.errors import line
+from connector.stream.snapshot import copy_errors
 from connector.stream.snapshot.copies import Copies
 from connector.stream.snapshot.reader_pool import ReaderPool
 from connector.stream.snapshot.table_plan import followed_tables
@@ -100,10 +100,10 @@ def open_copies(
         with peers.select(source.settings) as session:
             found = followed_tables(session, tables)
     if begins and not found:
-        log.warning(**line(codes.NONE_FOLLOWED_YET), tables=settings.source.tables)
+        log.warning(**line(copy_errors.NONE_FOLLOWED_YET), tables=settings.source.tables)
     elif begins:
         for pattern in tables.unmatched_names(found):
-            log.warning(**line(codes.NAME_MATCHES_NONE, pattern=pattern))
+            log.warning(**line(copy_errors.NAME_MATCHES_NONE, pattern=pattern))
     fresh = [name for name in found if begins and copies.state(*name) is None]
     _copy_lost(copies, topics, [name for name in found if name not in fresh])
     if fresh:
@@ -119,7 +119,7 @@ def _copy_lost(copies: Copies, topics: LostTopics, tables: Iterable[tuple[str, s
         topic = topics.lost_topic(*name)
         if topic:
             facts = {"topic": topic, "table": ".".join(name)}
-            structlog.get_logger().warning(**line(kafka.ROWS_DELETED, **facts))
+            structlog.get_logger().warning(**line(copy_errors.ROWS_DELETED, **facts))
             copies.copy(*name, "its topic was deleted")
 
 

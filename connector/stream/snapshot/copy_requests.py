@@ -16,23 +16,18 @@ from kafka.errors import KafkaError
 from connector.binlog.sql_text import quoted_name
 from connector.binlog.table_filter import TableFilter
 from connector.foundation.contract import SNAPSHOT_TOPIC_SUFFIX
-from connector.foundation.errors import (
-    ConfigError,
-    SourceRefused,
-    SourceUnavailable,
-    conditions,
-    copies,
-)
+from connector.foundation.errors import ConfigError, SourceRefused, SourceUnavailable
 from connector.replication.server.addresses import candidates
 from connector.stream.commands.requests import write_command
 from connector.stream.sink import attempts
 from connector.stream.sink.connection import connector_error, consumer_settings
 from connector.stream.sink.recovery import read_latest
 from connector.stream.sink.topics import TopicCreator
-from connector.stream.snapshot import table_plan
+from connector.stream.snapshot import copy_errors, table_plan
 from connector.stream.snapshot.copy_commands import DISMISSAL
 from connector.stream.snapshot.table_plan import followed_tables, where_of
 from connector.stream.snapshot.table_state import TableState, snapshot_topic
+from connector.stream.source import table_errors
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
 
@@ -56,7 +51,7 @@ class CopyRequest:
 
     def forgotten(self, key_part: str) -> list[TableState]:
         """Return a failed state for the copy of this request whose state, of that key, is gone."""
-        error = str(SourceRefused(copies.ENDED))
+        error = str(SourceRefused(copy_errors.ENDED))
         return [
             state
             for database, table in self.tables
@@ -163,7 +158,7 @@ def require_condition(where: str) -> None:
     try:
         table_plan.require_condition(where)
     except ConfigError as error:
-        raise ConfigError(conditions.ARGUMENT, why=error) from error
+        raise ConfigError(table_errors.ARGUMENT, why=error) from error
 
 
 def open_session(settings: Settings) -> SelectSession:
@@ -198,8 +193,8 @@ def matching_tables(
         matching = [name for name in followed if wanted.follows(*name)]
         if not matching:
             if any(wanted.follows(*name) for name in followed_tables(session, wanted)):
-                raise ConfigError(copies.NOT_FOLLOWED, pattern=pattern)
-            raise ConfigError(copies.NO_TABLE, pattern=pattern, server=session.name)
+                raise ConfigError(copy_errors.NOT_FOLLOWED, pattern=pattern)
+            raise ConfigError(copy_errors.NO_TABLE, pattern=pattern, server=session.name)
         found |= dict.fromkeys(matching)
     return list(found)
 
@@ -219,7 +214,7 @@ def _require_readable(session: SelectSession, database: str, table: str, where: 
         if error.number not in (1142, 1143):  # SELECT denied on a table, on a column
             raise
         raise SourceRefused(
-            copies.MAY_NOT_READ, server=session.name, table=f"{database}.{table}", grant=name
+            copy_errors.MAY_NOT_READ, server=session.name, table=f"{database}.{table}", grant=name
         ) from error
     if not where:
         return
@@ -228,13 +223,13 @@ def _require_readable(session: SelectSession, database: str, table: str, where: 
         session.query(f"{rows} WHERE {condition} LIMIT 0")
     except ConfigError as error:
         raise ConfigError(
-            conditions.ARGUMENT_OF_TABLE, table=f"{database}.{table}", why=error
+            table_errors.ARGUMENT_OF_TABLE, table=f"{database}.{table}", why=error
         ) from error
     except SourceRefused as error:
         if not error.number:
             raise
         raise SourceRefused(
-            copies.CONDITION_REFUSED, table=f"{database}.{table}", why=error
+            copy_errors.CONDITION_REFUSED, table=f"{database}.{table}", why=error
         ) from error
 
 
@@ -274,7 +269,7 @@ def ask_to_dismiss(
         wanted = TableFilter([pattern])
         matching = [name for name in failed if wanted.follows(*name)]
         if not matching:
-            raise ConfigError(copies.NONE_FAILED, pattern=pattern)
+            raise ConfigError(copy_errors.NONE_FAILED, pattern=pattern)
         found |= dict.fromkeys(matching)
     write_command(settings, pipeline, DISMISSAL, tables=[list(name) for name in found])
     return list(found)

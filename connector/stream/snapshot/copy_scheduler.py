@@ -17,10 +17,10 @@ from connector.foundation.errors import (
     SourceRefused,
     TopicRefused,
     UnsupportedChange,
-    copies,
     fields,
 )
 from connector.stream.envelope.key_windows import KEYS_MAX
+from connector.stream.snapshot import copy_errors
 from connector.stream.snapshot.keyset import listed_keys
 from connector.stream.snapshot.reader_jobs import (
     ChunkJob,
@@ -204,7 +204,7 @@ class CopyScheduler:
     def _take_plan(self, copy: TableCopy, planned: TablePlan) -> None:
         state = copy.state
         if state.where and not planned.table.key_columns:
-            self._failed(copy, SourceRefused(copies.NO_KEY, table=state.name))
+            self._failed(copy, SourceRefused(copy_errors.NO_KEY, table=state.name))
             return
         try:
             if state.keys:
@@ -242,7 +242,7 @@ class CopyScheduler:
             copy.gone_at, copy.gone_error = changed.end, changed.error
             copy.is_absent = changed.is_absent
         elif copy.changed > _CHANGES_MAX:
-            changes = SourceRefused(copies.CHANGES, table=copy.state.name, why=changed.error)
+            changes = SourceRefused(copy_errors.CHANGES, table=copy.state.name, why=changed.error)
             self._failed(copy, changes)
 
     def _write(self) -> None:

@@ -28,10 +28,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from librt.strings import BytesWriter
 
 from connector.binlog.text_writer import quoted
-from connector.foundation.errors import SourceRefused, UnsupportedChange, copies
+from connector.foundation.errors import SourceRefused, UnsupportedChange
 from connector.stream.envelope.copies.select_rows import selected_cell
 from connector.stream.envelope.debezium.profile import field_names
 from connector.stream.envelope.schemas.table_schema import has_message_key
+from connector.stream.snapshot import copy_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -122,7 +123,7 @@ def listed_keys(
     """
     _require_listable(table)
     if debezium is not None and has_message_key(table.schema, debezium):
-        raise SourceRefused(copies.MESSAGE_KEY, table=table.name)
+        raise SourceRefused(copy_errors.MESSAGE_KEY, table=table.name)
     found = []
     for place, text in enumerate(texts):
         try:
@@ -131,21 +132,21 @@ def listed_keys(
                 raise ValueError  # noqa: TRY301 - one refusal for all
             record_key = _record_key(table, cells, debezium)
         except (ValueError, TypeError, RecursionError, UnsupportedChange) as error:
-            raise SourceRefused(copies.NOT_A_KEY, table=table.name, place=place) from error
+            raise SourceRefused(copy_errors.NOT_A_KEY, table=table.name, place=place) from error
         found.append(ListedKey(record_key, _condition(table, cells)))
     return found
 
 
 def _require_listable(table: SelectedTable) -> None:
     if not table.key_columns:
-        raise SourceRefused(copies.NO_KEY, table=table.name)
+        raise SourceRefused(copy_errors.NO_KEY, table=table.name)
     for column in _key_schema(table):
         is_text = column["type"] in ("char", "varchar")
         if column["type"] not in _CELLS or (is_text and column.get("charset") not in _CODECS):
-            raise SourceRefused(copies.KEY_TYPE, table=table.name, column=column["name"])
+            raise SourceRefused(copy_errors.KEY_TYPE, table=table.name, column=column["name"])
     if not can_be_paged(table):
         prefixed = next(each for each in table.key_columns if not each.ordered)
-        raise SourceRefused(copies.KEY_TYPE, table=table.name, column=prefixed.name)
+        raise SourceRefused(copy_errors.KEY_TYPE, table=table.name, column=prefixed.name)
 
 
 def _key_schema(table: SelectedTable) -> list[SchemaColumn]:

@@ -14,8 +14,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from connector.foundation.errors import SourceUnavailable, copies
-from connector.replication.server.server_errors import LOCK_WAIT_TIMEOUT
+from connector.foundation.errors import SourceUnavailable
+from connector.replication.server.server_error_numbers import LOCK_WAIT_TIMEOUT
+from connector.stream.snapshot import copy_errors
 from connector.stream.snapshot.keyset import select_rows
 from connector.stream.snapshot.reader_jobs import (
     PassChunk,
@@ -62,7 +63,7 @@ def read_pass(
     read_us = time.time_ns() // _NS_PER_US
     if not all(part.transactional for part in job.parts):
         if not _lock(session, job):
-            yield TableBusy(job, SourceUnavailable(copies.NOT_LOCKED, table=job.names))
+            yield TableBusy(job, SourceUnavailable(copy_errors.NOT_LOCKED, table=job.names))
             return
         position = log_end(session)
     elif mariadb:
@@ -70,7 +71,7 @@ def read_pass(
     else:
         with open_session() as locking:
             if not _lock(locking, job):
-                yield TableBusy(job, SourceUnavailable(copies.NOT_LOCKED, table=job.names))
+                yield TableBusy(job, SourceUnavailable(copy_errors.NOT_LOCKED, table=job.names))
                 return
             position = _snapshot_at(session, locking)
     yield PassOpened(job, position, read_us)

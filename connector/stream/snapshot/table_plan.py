@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from connector.binlog.sql_text import quoted_name, sql_text
 from connector.binlog.table_filter import SYSTEM_DATABASES
 from connector.foundation.contract import INTEGER_TYPES
-from connector.foundation.errors import ConfigError, SourceRefused, table_rows
+from connector.foundation.errors import ConfigError, SourceRefused
+from connector.stream.envelope import record_errors
 from connector.stream.snapshot.keyset import can_be_paged, select_rows
 from connector.stream.snapshot.reader_jobs import PlanJob, TablePlan
 from connector.stream.snapshot.table_state import KeyRange
@@ -90,7 +91,7 @@ def plan(session: SelectSession, job: PlanJob, settings: SnapshotSettings) -> Ta
         try:
             condition = where_of(table, job.where, is_own=job.where_is_own)
         except ConfigError as error:
-            raise ConfigError(table_rows.IN_COPY, table=table.name, why=error) from error
+            raise ConfigError(record_errors.IN_COPY, table=table.name, why=error) from error
     (statistics,) = session.query(
         _STATISTICS.format(database=sql_text(job.database), table=sql_text(job.table))
     ) or ({},)

@@ -22,12 +22,11 @@ from connector.foundation.errors import (
     ConnectorError,
     SourceRefused,
     SourceUnavailable,
-    copies,
     fields,
-    pipeline_settings,
 )
 from connector.foundation.errors.message import Message
-from connector.replication.server.server_errors import DEADLOCK, LOCK_WAIT_TIMEOUT
+from connector.replication.server.server_error_numbers import DEADLOCK, LOCK_WAIT_TIMEOUT
+from connector.stream.snapshot import copy_errors
 from connector.stream.snapshot.keyset import select_chunk, select_rows
 from connector.stream.snapshot.pass_reader import read_pass
 from connector.stream.snapshot.reader_jobs import (
@@ -92,11 +91,11 @@ class Throttle:
             (row,) = session.query("SHOW GLOBAL STATUS LIKE 'Threads_running'")
             running = int(row["Value"] or 0)
             if running > self._threads_running_max:
-                return Message(copies.THREADS_RUNNING, {"running": running})
+                return Message(copy_errors.THREADS_RUNNING, {"running": running})
         if self._pause_query is not None:
             value = _first_value(session, self._pause_query)
             if value > 0:
-                return Message(copies.PAUSE_WANTED, {"value": value})
+                return Message(copy_errors.PAUSE_WANTED, {"value": value})
         return None
 
 
@@ -106,7 +105,7 @@ def _first_value(session: SelectSession, query: str) -> float:
     try:
         return float(value or 0)
     except ValueError as error:
-        raise ConfigError(pipeline_settings.PAUSE_QUERY, server=session.name) from error
+        raise ConfigError(copy_errors.PAUSE_QUERY, server=session.name) from error
 
 
 _Read = TypeVar("_Read")
@@ -219,7 +218,7 @@ class TableReader:
             if error.number in _DENIED:
                 rights = ["SELECT", "LOCK TABLES"] if isinstance(job, PassJob) else ["SELECT"]
                 raise SourceRefused(
-                    copies.COPY_DENIED,
+                    copy_errors.COPY_DENIED,
                     server=session.name,
                     table=f"{database}.{name}",
                     rights=rights,
@@ -324,7 +323,9 @@ class TableReader:
             return _changed_table(session, job, error, gone=gone)
         if table == planned:
             return None
-        return TableChanged(job, log_end(session), False, SourceRefused(copies.OTHER_TABLE_NOW))
+        return TableChanged(
+            job, log_end(session), False, SourceRefused(copy_errors.OTHER_TABLE_NOW)
+        )
 
 
 def _busy(job: Job, error: ConnectorError) -> TableBusy | None:
@@ -334,8 +335,8 @@ def _busy(job: Job, error: ConnectorError) -> TableBusy | None:
         return TableBusy(job, error)
     if isinstance(error, SourceUnavailable) and error.number in _LOCKED:
         name = ".".join(_table_of(job))
-        return TableBusy(job, SourceUnavailable(copies.LOCKED, table=name))
-    return TableBusy(job, error) if error.code is copies.SLOW else None
+        return TableBusy(job, SourceUnavailable(copy_errors.LOCKED, table=name))
+    return TableBusy(job, error) if error.code is copy_errors.SLOW else None
 
 
 def _changed_table(
@@ -364,5 +365,5 @@ def _too_slow(table: str, where: str, seconds: float) -> SourceUnavailable | Sou
     time later.
     """
     if where:
-        return SourceRefused(copies.SLOW_CONDITION, table=table, seconds=seconds)
-    return SourceUnavailable(copies.SLOW, table=table, seconds=seconds)
+        return SourceRefused(copy_errors.SLOW_CONDITION, table=table, seconds=seconds)
+    return SourceUnavailable(copy_errors.SLOW, table=table, seconds=seconds)

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from connector.foundation.contract import SNAPSHOT_TOPIC_SUFFIX, control_topic
-from connector.foundation.errors import DecodeError, kafka_records
+from connector.foundation.errors import DecodeError
+from connector.stream.progress import progress_errors
 
 if TYPE_CHECKING:
     from connector.foundation.contract import SnapshotRecord
@@ -117,7 +118,7 @@ class TableState:
             state = cls(**json.loads(value))
             state.ranges = [KeyRange(**part) for part in state.ranges]  # type: ignore[arg-type]
         except (ValueError, TypeError) as error:
-            raise DecodeError(kafka_records.COPY, record=record_name, why=str(error)) from error
+            raise DecodeError(progress_errors.COPY, record=record_name, why=str(error)) from error
         return state
 
 

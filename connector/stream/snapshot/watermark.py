@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from connector.binlog.header import file_number
-from connector.foundation.errors import SourceRefused, SourceUnavailable, source_start
+from connector.foundation.errors import SourceRefused, SourceUnavailable
+from connector.replication import dump_errors
 from connector.replication.server.replication_status import status_query
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def log_end(session: SelectSession) -> LogPosition:
     """
     rows = session.query(status_query(session.identity))
     if not rows:
-        raise SourceRefused(source_start.LOG_OFF, server=session.name)
+        raise SourceRefused(dump_errors.LOG_OFF, server=session.name)
     return LogPosition(file_number(rows[0]["File"] or ""), int(rows[0]["Position"] or 0))
 
 

@@ -16,7 +16,7 @@ from sqlglot.expressions import Condition as AnyCondition
 from sqlglot.parsers.mysql import MySQLParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from connector.foundation.errors import conditions
+from connector.stream.source import table_errors
 from connector.stream.source.condition_limits import CHARACTERS_MAX, DEPTH_MAX
 from connector.stream.source.condition_printer import FUNCTIONS, ConditionPrinter, refuse
 
@@ -69,9 +69,9 @@ class Condition:
         printer.whole(tree)
         # The parser leaves nothing out, and adds no groups that the text does not have.
         if printer.words != sum(token.token_type in _WORDS for token in tokens):
-            refuse(conditions.NOT_ONE)
+            refuse(table_errors.NOT_ONE)
         if printer.parentheses != sum(token.token_type is TokenType.L_PAREN for token in tokens):
-            refuse(conditions.TWO_WAYS)
+            refuse(table_errors.TWO_WAYS)
         return cls(tree)
 
     @property
@@ -93,22 +93,22 @@ class Condition:
 def _checked_tokens(text: str) -> list[Token]:
     """Return the tokens; names that are neither operators nor functions are quoted."""
     if len(text) > CHARACTERS_MAX:
-        refuse(conditions.LENGTH, length=len(text), limit=CHARACTERS_MAX)
+        refuse(table_errors.LENGTH, length=len(text), limit=CHARACTERS_MAX)
     if "\\" in text:
-        refuse(conditions.BACKSLASH)
+        refuse(table_errors.BACKSLASH)
     if _CONTROL.search(text):
-        refuse(conditions.CONTROL)
+        refuse(table_errors.CONTROL)
     try:
         tokens = MySQL().tokenize(text)
     except Exception:  # noqa: BLE001 - any error of the library
-        refuse(conditions.QUOTES)
+        refuse(table_errors.QUOTES)
     if not tokens:
-        refuse(conditions.EMPTY)
+        refuse(table_errors.EMPTY)
     end = 0
     depth = _Depth()
     for index, token in enumerate(tokens):
         if text[end : token.start].strip() or token.comments:
-            refuse(conditions.COMMENT)
+            refuse(table_errors.COMMENT)
         end = token.end + 1
         written = text[token.start : end]
         following = tokens[index + 1].start if index + 1 < len(tokens) else len(text)
@@ -116,7 +116,7 @@ def _checked_tokens(text: str) -> list[Token]:
         tokens[index] = _checked_token(token, written, called=called)
         depth.take(written.upper())
     if text[end:].strip():
-        refuse(conditions.COMMENT)
+        refuse(table_errors.COMMENT)
     return tokens
 
 
@@ -124,20 +124,20 @@ def _checked_token(token: Token, written: str, *, called: bool) -> Token:
     """Return a token that can have only the meaning that the parser will give it."""
     if token.token_type is TokenType.HEX_STRING and written.startswith("0"):
         # It is a number to one server, and a string to the other.
-        refuse(conditions.HEXADECIMAL, word=_shown(written))
+        refuse(table_errors.HEXADECIMAL, word=_shown(written))
     if written in _SYMBOLS or token.token_type in _LITERALS:
         return token
     if token.token_type is TokenType.IDENTIFIER:
         if called:
-            refuse(conditions.FUNCTION, word=_shown(written))
+            refuse(table_errors.FUNCTION, word=_shown(written))
         return token
     if not _WORD.fullmatch(written):
-        refuse(conditions.WORD, word=_shown(written))
+        refuse(table_errors.WORD, word=_shown(written))
     word = written.upper()
     if word in _KEYWORDS:
         return token
     if called and word not in FUNCTIONS:
-        refuse(conditions.FUNCTION, word=_shown(written))
+        refuse(table_errors.FUNCTION, word=_shown(written))
     kind = TokenType.VAR if called else TokenType.IDENTIFIER
     return Token(kind, written, token.line, token.col, token.start, token.end)
 
@@ -160,20 +160,20 @@ class _Depth:
                 self._depth += self._prefixes + 1
             elif written == ")":
                 if not self._open:
-                    refuse(conditions.CLOSES)
+                    refuse(table_errors.CLOSES)
                 self._depth -= self._open.pop()
             self._prefixes = 0
         if self._depth + self._prefixes > DEPTH_MAX:
-            refuse(conditions.DEPTH, limit=DEPTH_MAX)
+            refuse(table_errors.DEPTH, limit=DEPTH_MAX)
 
 
 def _parsed(text: str, tokens: list[Token]) -> Expr:
     try:
         (tree,) = _Parser(dialect=MySQL()).parse_into(AnyCondition, tokens, text)
     except Exception:  # noqa: BLE001 - any error of the library
-        refuse(conditions.NOT_ONE)
+        refuse(table_errors.NOT_ONE)
     if tree is None:
-        refuse(conditions.EMPTY)
+        refuse(table_errors.EMPTY)
     return tree
 
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, TypeAlias
 from sqlglot import expressions as exp
 
 from connector.binlog.sql_text import quoted_identifier, sql_text
-from connector.foundation.errors import ConfigError, conditions
+from connector.foundation.errors import ConfigError
+from connector.stream.source import table_errors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,10 +112,10 @@ class ConditionPrinter:
     def _text(self, node: exp.Expr, least: int) -> str:
         """Return the SQL of a node, for a position where the grammar needs at least a level."""
         if _level(node) < least:
-            refuse(conditions.TWO_WAYS)
+            refuse(table_errors.TWO_WAYS)
         self._level += 1
         if self._level > LEVELS_MAX:
-            refuse(conditions.DEPTH, limit=LEVELS_MAX)
+            refuse(table_errors.DEPTH, limit=LEVELS_MAX)
         printed = self._node(node)
         self._level -= 1
         return printed
@@ -154,7 +155,7 @@ class ConditionPrinter:
         if isinstance(node, exp.Is):
             left, right = _parts(node, "this", "expression")
             if not isinstance(right, (exp.Null, exp.Boolean)):
-                refuse(conditions.IS_OTHER)
+                refuse(table_errors.IS_OTHER)
             return f"({self._text(left, _BOOL_PRI)} IS {self._constant(right)})"
         if isinstance(node, exp.In):
             _require(node, "this", "expressions")
@@ -176,7 +177,7 @@ class ConditionPrinter:
                 and len(sign.name) == 1
                 and _PLAIN.fullmatch(sign.name)
             ):
-                refuse(conditions.ESCAPE)
+                refuse(table_errors.ESCAPE)
             escape = f" ESCAPE {self._constant(sign)}"
         negated = bool(node.args.get("negate"))
         value, pattern = _parts(node, "this", "expression", *["negate"] * negated)
@@ -189,13 +190,13 @@ class ConditionPrinter:
         self.parentheses += 1
         name = node.name.upper()
         if name not in FUNCTIONS:
-            refuse(conditions.UNKNOWN_FUNCTION)
+            refuse(table_errors.UNKNOWN_FUNCTION)
         return f"{name}({', '.join(self._text(each, _EXPR) for each in node.expressions)})"
 
     def _column(self, node: exp.Column) -> str:
         for part in node.parts:
             if not isinstance(part, exp.Identifier):
-                refuse(conditions.STAR)
+                refuse(table_errors.STAR)
         _require(node, "this", *filter(node.args.get, ("table", "db")))
         self.words += len(node.parts)
         if self._table is None:
@@ -204,11 +205,11 @@ class ConditionPrinter:
         if (node.table or table).lower() != table.lower() or (
             node.db or database
         ).lower() != database.lower():
-            refuse(conditions.OTHER_TABLE, table=f"{database}.{table}")
+            refuse(table_errors.OTHER_TABLE, table=f"{database}.{table}")
         name = _named(node.name, columns)
         if name is None:
             known = _named(node.name, hidden) is not None
-            code = conditions.HIDDEN_COLUMN if known else conditions.NO_COLUMN
+            code = table_errors.HIDDEN_COLUMN if known else table_errors.CONDITION_NO_COLUMN
             refuse(code, table=f"{database}.{table}", column=node.name)
         return quoted_identifier(name)
 
@@ -225,7 +226,7 @@ class ConditionPrinter:
                 return node.name
             if node.is_string:
                 return f"'{node.name}'" if _PLAIN.fullmatch(node.name) else sql_text(node.name)
-        refuse(conditions.OTHER)
+        refuse(table_errors.OTHER)
 
 
 def _named(name: str, columns: Sequence[str]) -> str | None:
@@ -246,7 +247,7 @@ def _parts(node: exp.Expr, *names: str) -> list[exp.Expr]:
     _require(node, *names)
     parts = [node.args[name] for name in names if name != "negate"]
     if not all(isinstance(part, exp.Expr) for part in parts):
-        refuse(conditions.OTHER)
+        refuse(table_errors.OTHER)
     return parts
 
 
@@ -254,4 +255,4 @@ def _require(node: exp.Expr, *names: str) -> None:
     """Raise if a node lacks a part, or has one that would not be printed."""
     has = {name for name, part in node.args.items() if part}
     if has - _NOTES.get(type(node), frozenset()) != set(names):
-        refuse(conditions.OTHER)
+        refuse(table_errors.OTHER)

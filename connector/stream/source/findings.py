@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from connector.foundation.errors import source_cloud, source_setup
 from connector.foundation.errors.message import Message
 from connector.replication.server.identity import Cloud
+from connector.stream.source import setup_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 _PERSIST_SINCE = (8, 0, 0)
 _ABSENT = "absent"
 _IN_CLOUD = {
-    Cloud.RDS: source_cloud.RDS_PARAMETER,
-    Cloud.AURORA: source_cloud.AURORA_PARAMETER,
-    Cloud.CLOUD_SQL: source_cloud.CLOUD_SQL_FLAG,
-    Cloud.AZURE: source_cloud.AZURE_PARAMETER,
+    Cloud.RDS: setup_errors.RDS_PARAMETER,
+    Cloud.AURORA: setup_errors.AURORA_PARAMETER,
+    Cloud.CLOUD_SQL: setup_errors.CLOUD_SQL_FLAG,
+    Cloud.AZURE: setup_errors.AZURE_PARAMETER,
 }
 
 
@@ -57,7 +57,7 @@ def check_setting(
     server: MysqlServer,
     name: str,
     wanted: str,
-    code: ErrorCode = source_setup.SETTING,
+    code: ErrorCode = setup_errors.SETTING,
     *,
     severity: Severity = Severity.ERROR,
     absent_is_good: bool = False,
@@ -92,7 +92,7 @@ def set_global(server: MysqlServer, name: str, value: str) -> str | Message:
     if _persists(server):
         return statement
     facts = {"statement": statement, "name": name, "value": value or word}
-    return Message(source_setup.STATEMENT_AND_FILE, facts)
+    return Message(setup_errors.STATEMENT_AND_FILE, facts)
 
 
 def set_verb(server: MysqlServer) -> str:
@@ -135,12 +135,12 @@ def check_grants(server: MysqlServer, settings: SourceSettings) -> Iterator[Find
     for names in (("REPLICATION SLAVE",), ("REPLICATION CLIENT", "BINLOG MONITOR", "SUPER")):
         held = granted.intersection(names) or granted.intersection({"ALL PRIVILEGES"})
         facts = {"right": names[0], "account": to}
-        yield _grant(source_setup.GRANT, names[0], facts, held=bool(held))
+        yield _grant(setup_errors.GRANT, names[0], facts, held=bool(held))
     if settings.start == _SNAPSHOT:
         statements = [f"GRANT SELECT ON {tables} TO {to}" for tables in settings.tables]
         facts = {"statements": "; ".join(statements)}
         held_select = _may_read_tables(server)
-        yield _grant(source_setup.GRANT_SELECT, "SELECT", facts, held=held_select)
+        yield _grant(setup_errors.GRANT_SELECT, "SELECT", facts, held=held_select)
 
 
 def _grant(code: ErrorCode, right: str, facts: dict[str, str], *, held: bool) -> Finding:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from connector.binlog.table_filter import SYSTEM_DATABASES, TableFilter
-from connector.foundation.errors import UnsupportedChange, source_setup
+from connector.foundation.errors import UnsupportedChange
 from connector.foundation.errors.message import Message
+from connector.stream.source import setup_errors
 from connector.stream.source.findings import Finding, Severity
 from connector.stream.source.record_options import column_choice
 
@@ -94,7 +95,7 @@ def check_columns(
             for column in columns
         )
         facts = {"pattern": pattern.text}
-        problem = Message(source_setup.NO_COLUMN, facts)
+        problem = Message(setup_errors.NO_COLUMN, facts)
         yield Finding(pattern.text, f"{found} columns", "a column", found > 0, problem, severity)
     for place, columns in tables.items():
         try:

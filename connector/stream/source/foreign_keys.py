@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from connector.binlog.header import file_number
 from connector.binlog.sql_text import quoted_identifier, quoted_name
-from connector.foundation.errors import SourceRefused, SourceUnavailable, source_setup
+from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.foundation.errors.message import Message
 from connector.replication.server.identity import other_server_error
 from connector.replication.server.replication_status import status_query
-from connector.replication.server.server_errors import LOCK_WAIT_TIMEOUT
+from connector.replication.server.server_error_numbers import LOCK_WAIT_TIMEOUT
 from connector.stream.changes.cascades import (
     CascadedRows,
     Cascades,
@@ -27,6 +27,7 @@ from connector.stream.changes.cascades import (
     ForeignKeySource,
 )
 from connector.stream.changes.foreign_keys import CASCADE, ForeignKey, ForeignKeys
+from connector.stream.source import setup_errors
 from connector.stream.source.findings import RowLoggingGap
 from connector.stream.source.followed_tables import SYSTEM_LIST
 from connector.stream.source.select_session import SelectSession
@@ -212,7 +213,7 @@ def cascade_gaps(
 
 def hidden_cascades(children: Sequence[TableName], *, copies: bool) -> Message:
     """Return what to say of tables whose rows change without a trace."""
-    code = source_setup.CASCADES_COPIED if copies else source_setup.CASCADES_LOST
+    code = setup_errors.CASCADES_COPIED if copies else setup_errors.CASCADES_LOST
     return Message(code, {"tables": _table_names(children)})
 
 

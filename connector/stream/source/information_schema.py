@@ -26,7 +26,9 @@ from typing import TYPE_CHECKING
 from connector.binlog.character_sets import charset_of
 from connector.binlog.sql_text import quoted_name, sql_text
 from connector.foundation.contract import SchemaColumn
-from connector.foundation.errors import SourceRefused, UnsupportedChange, source_tables, table_rows
+from connector.foundation.errors import SourceRefused, UnsupportedChange
+from connector.stream.envelope import record_errors
+from connector.stream.source import table_errors
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -126,7 +128,7 @@ class TableDefinition:
             return "varbinary"
         kind = _FAMILIES.get(row["type"] or "")
         if kind is None:
-            raise UnsupportedChange(table_rows.NO_FORM, column=row["name"], type=row["type"])
+            raise UnsupportedChange(record_errors.NO_FORM, column=row["name"], type=row["type"])
         return kind
 
 
@@ -143,12 +145,12 @@ def read_definition(session: SelectSession, database: str, table: str) -> TableD
     columns = session.query(_COLUMNS.format(where=where))
     if not kinds or not columns:
         raise TableMissing(
-            source_tables.TABLE_MISSING, server=session.name, table=name, database=database
+            table_errors.TABLE_MISSING, server=session.name, table=name, database=database
         )
     if "VIEW" in (kinds[0]["type"] or ""):
-        raise SourceRefused(source_tables.VIEW, server=session.name, table=name)
+        raise SourceRefused(table_errors.VIEW, server=session.name, table=name)
     if kinds[0]["type"] == "SEQUENCE":
-        raise SourceRefused(source_tables.SEQUENCE, server=session.name, table=name)
+        raise SourceRefused(table_errors.SEQUENCE, server=session.name, table=name)
     indexes = [
         row
         for row in session.query(f"SHOW INDEX FROM {quoted_name(database, table)}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from connector.foundation.errors import SourceRefused, source_cloud, source_setup
+from connector.foundation.errors import SourceRefused
 from connector.foundation.errors.message import Message
 from connector.foundation.settings.values import is_loopback
 from connector.replication.server.identity import Cloud
@@ -21,6 +21,7 @@ from connector.replication.server.replication_status import (
     retention,
     set_rds_retention,
 )
+from connector.stream.source import setup_errors
 from connector.stream.source.findings import (
     Finding,
     Severity,
@@ -40,16 +41,16 @@ if TYPE_CHECKING:
 
 
 _NO_LOG_IN_CLOUD = {
-    Cloud.RDS: source_cloud.RDS_LOG_BIN,
-    Cloud.AURORA: source_cloud.AURORA_LOG_BIN,
-    Cloud.CLOUD_SQL: source_cloud.CLOUD_SQL_LOG_BIN,
+    Cloud.RDS: setup_errors.RDS_LOG_BIN,
+    Cloud.AURORA: setup_errors.AURORA_LOG_BIN,
+    Cloud.CLOUD_SQL: setup_errors.CLOUD_SQL_LOG_BIN,
 }
 
 
 def no_log(cloud: Cloud | None) -> ErrorCode:
     """Return the code of a server without a binary log."""
     return (
-        source_setup.LOG_BIN if cloud is None else _NO_LOG_IN_CLOUD.get(cloud, source_setup.LOG_BIN)
+        setup_errors.LOG_BIN if cloud is None else _NO_LOG_IN_CLOUD.get(cloud, setup_errors.LOG_BIN)
     )
 
 
@@ -59,7 +60,7 @@ def check_reader(server: MysqlServer) -> Iterator[Finding]:
         name, wanted = "innodb_read_only", "OFF"
         value = server.variable(name) or wanted
         problem = Message(
-            source_cloud.AURORA_READER, {"name": name, "value": value, "wanted": wanted}
+            setup_errors.AURORA_READER, {"name": name, "value": value, "wanted": wanted}
         )
         yield Finding(name, value, wanted, value == wanted, problem, Severity.ERROR)
 
@@ -76,15 +77,15 @@ def check_rds_retention(
         name, value, wanted = RDS_RETENTION, "not readable", "24 or more"
         facts = {"name": name, "value": value, "wanted": wanted}
         facts |= {"account": account_of(server, settings), "how": set_rds_retention("168")}
-        problem = Message(source_cloud.RDS_RETENTION_HIDDEN, facts)
+        problem = Message(setup_errors.RDS_RETENTION_HIDDEN, facts)
         yield Finding(name, value, wanted, ok=False, problem=problem, severity=Severity.WARNING)
 
 
 _WANTED_TLS: Final = "verify_identity"
 _UNPROTECTED_TLS: Final = {
-    "disabled": source_setup.NOT_ENCRYPTED,
-    "preferred": source_setup.PREFERRED_TLS,
-    "required": source_setup.UNVERIFIED_TLS,
+    "disabled": setup_errors.NOT_ENCRYPTED,
+    "preferred": setup_errors.PREFERRED_TLS,
+    "required": setup_errors.UNVERIFIED_TLS,
 }
 
 
@@ -93,7 +94,7 @@ def check_encryption(settings: SourceSettings) -> Iterator[Finding]:
     if is_loopback(settings.host):
         return
     mode = settings.tls.mode
-    code = _UNPROTECTED_TLS.get(mode, source_setup.UNVERIFIED_TLS)
+    code = _UNPROTECTED_TLS.get(mode, setup_errors.UNVERIFIED_TLS)
     problem = Message(code, {"value": mode, "host": settings.host})
     ok = mode not in _UNPROTECTED_TLS
     yield Finding("source.tls.mode", mode, _WANTED_TLS, ok, problem, Severity.WARNING)
@@ -121,9 +122,9 @@ def check_heartbeat(server: MysqlServer, settings: SourceSettings) -> Iterator[F
         "said": said,
         "account": account_of(server, settings),
     }
-    problem = Message(source_setup.HEARTBEAT_REFUSED, facts)
+    problem = Message(setup_errors.HEARTBEAT_REFUSED, facts)
     yield Finding(_HEARTBEAT_STATEMENT, value, wanted, not said, problem, Severity.WARNING)
-    code = source_setup.HEARTBEAT_READ_ONLY
+    code = setup_errors.HEARTBEAT_READ_ONLY
     yield check_setting(server, "read_only", "OFF", code, severity=Severity.WARNING)
 
 
@@ -172,13 +173,13 @@ def require(findings: list[Finding], server_name: str = "source") -> None:
     errors = [f for f in findings if not f.ok and f.severity is Severity.ERROR]
     if errors:
         problems = [finding.problem for finding in errors]
-        raise SourceRefused(source_setup.NOT_SET_UP, server=server_name, problems=problems)
+        raise SourceRefused(setup_errors.NOT_SET_UP, server=server_name, problems=problems)
 
 
 def _check_server_id(server: MysqlServer, settings: SourceSettings) -> Iterator[Finding]:
     own = server.identity.server_id
     yield _finding(
-        source_setup.SETTING,
+        setup_errors.SETTING,
         "server_id",
         str(own),
         "not 0",
@@ -192,7 +193,7 @@ def _check_server_id(server: MysqlServer, settings: SourceSettings) -> Iterator[
         str(used),
         f"not the server's own, {own}",
         used != own,
-        Message(source_setup.OWN_SERVER_ID, {"value": used, "own": own}),
+        Message(setup_errors.OWN_SERVER_ID, {"value": used, "own": own}),
         Severity.ERROR,
     )
 
@@ -218,7 +219,7 @@ def _check_rows(server: MysqlServer) -> Iterator[Finding]:
         server,
         "binlog_format",
         "ROW",
-        source_setup.BINLOG_FORMAT,
+        setup_errors.BINLOG_FORMAT,
         # A future version will not have it, because rows will be the only format.
         absent_is_good=True,
     )
@@ -227,10 +228,10 @@ def _check_rows(server: MysqlServer) -> Iterator[Finding]:
     metadata, warning = "binlog_row_metadata", Severity.WARNING
     if server.variable(metadata) is None:
         version = server.identity.version
-        code = source_setup.NO_ROW_METADATA
+        code = setup_errors.NO_ROW_METADATA
         yield check_setting(server, metadata, "FULL", code, severity=warning, version=version)
     else:
-        code = source_setup.ROW_METADATA
+        code = setup_errors.ROW_METADATA
         yield check_setting(server, metadata, "FULL", code, severity=warning)
 
 
@@ -247,7 +248,7 @@ def _check_mysql(server: MysqlServer) -> Iterator[Finding]:
     else:
         yield check_setting(server, consistency, "ON", severity=warning)
     yield check_setting(
-        server, "gtid_mode", "ON", source_setup.GTID_MODE, severity=warning, how=how
+        server, "gtid_mode", "ON", setup_errors.GTID_MODE, severity=warning, how=how
     )
 
 
@@ -257,7 +258,7 @@ def _check_mariadb(server: MysqlServer) -> Iterator[Finding]:
         server,
         "mysql56_temporal_format",
         "ON",
-        source_setup.TEMPORAL_FORMAT,
+        setup_errors.TEMPORAL_FORMAT,
         severity=Severity.WARNING,
     )
 
@@ -274,7 +275,7 @@ def _check_replica(server: MysqlServer) -> Iterator[Finding]:
     if server.variable(name) is None:
         name = "log_slave_updates"
     if replicates(server):
-        yield check_setting(server, name, "ON", source_setup.REPLICA_UPDATES)
+        yield check_setting(server, name, "ON", setup_errors.REPLICA_UPDATES)
 
 
 def _check_keeping(server: MysqlServer, settings: SourceSettings) -> Iterator[Finding]:
@@ -286,7 +287,7 @@ def _check_keeping(server: MysqlServer, settings: SourceSettings) -> Iterator[Fi
         yield from hidden
         return
     yield _finding(
-        source_setup.KEEPING,
+        setup_errors.KEEPING,
         name,
         "for ever" if not seconds else _kept(name, seconds),
         f"{_kept(name, _DAY_SECONDS)} or more",
@@ -321,4 +322,4 @@ def _check_filters(server: MysqlServer) -> Iterator[Finding]:
         ("binlog_ignore_db", "Binlog_Ignore_DB"),
     ):
         value = str(status.get(column, ""))
-        yield _finding(source_setup.FILTER, option, value or "''", "''", ok=not value)
+        yield _finding(setup_errors.FILTER, option, value or "''", "''", ok=not value)

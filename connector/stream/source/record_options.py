@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from connector.foundation.contract import EXACT
-from connector.foundation.errors import ConfigError, pipeline_settings
+from connector.foundation.errors import ConfigError
 from connector.foundation.version import VERSION
 from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.envelope.options import EnvelopeOptions, OutboxOptions, Route, Topics
@@ -23,6 +23,7 @@ from connector.stream.envelope.schemas.column_rules import (
     ColumnRule,
     ColumnRules,
 )
+from connector.stream.source import setup_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -136,7 +137,7 @@ def require_same_profile(settings: Settings, schemas: Mapping[str, bytes]) -> No
     before = json.loads(record).get("profile", EXACT)
     if before != settings.envelope.profile:
         raise ConfigError(
-            pipeline_settings.PROFILE_CHANGED,
+            setup_errors.PROFILE_CHANGED,
             now=settings.envelope.profile,
             before=before,
             prefix=settings.kafka.topic_prefix,

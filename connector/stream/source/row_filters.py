@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, final
 
 from sqlglot import expressions as exp
 
-from connector.foundation.errors import ConfigError, UnsupportedChange, conditions, table_filters
+from connector.foundation.errors import ConfigError, UnsupportedChange
 from connector.stream.envelope.debezium import filter_terms, row_filter
 from connector.stream.envelope.debezium.row_filter import (
     BYTES,
@@ -29,6 +29,7 @@ from connector.stream.envelope.debezium.row_filter import (
     RowFilter,
     RowFilters,
 )
+from connector.stream.source import table_errors
 from connector.stream.source.condition_parser import Condition
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class FilterBinding:
             return self._like(node)
         term, kind = self._operand(node)
         if kind not in (NUMBER, _NULL):
-            self._refuse(table_filters.NO_TRUTH, what=self._described(node))
+            self._refuse(table_errors.NO_TRUTH, what=self._described(node))
         return filter_terms.Comparison(
             filter_terms.BELOW | filter_terms.ABOVE, term, filter_terms.Constant(0)
         )
@@ -135,14 +136,14 @@ class FilterBinding:
                 continue
             if OTHER in (kind, first):
                 other = node if kind == OTHER else nodes[0]
-                self._refuse(table_filters.NOT_COMPARABLE, what=self._described(other))
+                self._refuse(table_errors.NOT_COMPARABLE, what=self._described(other))
             if _NULL in (kind, first):
                 first = kind if first == _NULL else first
             elif kind != first:
                 one, other_one = self._described(nodes[0]), self._described(node)
-                self._refuse(table_filters.KINDS, one=one, other=other_one)
+                self._refuse(table_errors.KINDS, one=one, other=other_one)
             if ordered and kind == TEXT:
-                self._refuse(table_filters.ORDER, what=self._described(node))
+                self._refuse(table_errors.ORDER, what=self._described(node))
             found.append(term)
         return found
 
@@ -154,7 +155,7 @@ class FilterBinding:
         term, kind = self._operand(node.args["this"])
         pattern = _bare(node.args["expression"])
         if kind != TEXT or not (isinstance(pattern, exp.Literal) and pattern.is_string):
-            self._refuse(table_filters.LIKE, what=self._described(node.args["this"]))
+            self._refuse(table_errors.LIKE, what=self._described(node.args["this"]))
         like = filter_terms.Like(term, pattern.name, escape)
         return filter_terms.Not(like) if node.args.get("negate") else like
 
@@ -191,17 +192,19 @@ class FilterBinding:
         ).lower() != table.database.lower():
             name = ""
         if name not in names:
-            self._refuse(table_filters.NO_COLUMN, column=".".join(part.name for part in node.parts))
+            self._refuse(
+                table_errors.FILTER_NO_COLUMN, column=".".join(part.name for part in node.parts)
+            )
         index = names.index(name)
         if table.columns[index]["name"] in table.masked:
             column = f"{self._name}.{table.columns[index]['name']}"
-            self._refuse(table_filters.MASKED, column=column)
+            self._refuse(table_errors.MASKED, column=column)
         return index
 
     def _moment(self, text: str, kind: str) -> str:
         """Return a constant as dates or moments are compared."""
         if not (_DATE if kind == DATE else _MOMENT).fullmatch(text):
-            self._refuse(table_filters.NO_MOMENT, constant=text)
+            self._refuse(table_errors.NO_MOMENT, constant=text)
         return text if kind == DATE else row_filter.moment(text)
 
     def _described(self, node: exp.Expr) -> str:
@@ -245,7 +248,7 @@ class ConditionFilters(RowFilters):
                 tree = Condition.parse(each.where).tree
                 _require_evaluable(tree)
             except ConfigError as error:
-                raise ConfigError(conditions.FILTER, tables=each.tables, why=error) from error
+                raise ConfigError(table_errors.FILTER, tables=each.tables, why=error) from error
             self._conditions.append((database, table, tree))
 
     def of(self, table: FilteredTable) -> RowFilter | None:
@@ -265,11 +268,11 @@ def _require_evaluable(tree: exp.Expr) -> None:
     while waiting:
         node, depth = waiting.pop()
         if not isinstance(node, _ALLOWED) or (isinstance(node, exp.Neg) and not _is_number(node)):
-            raise ConfigError(conditions.CALCULATES)
+            raise ConfigError(table_errors.CALCULATES)
         if isinstance(node, exp.Literal) and not node.is_string and "e" in node.name.lower():
-            raise ConfigError(conditions.CALCULATES)
+            raise ConfigError(table_errors.CALCULATES)
         if depth > _DEPTH_MAX:
-            raise ConfigError(conditions.DEPTH, limit=_DEPTH_MAX)
+            raise ConfigError(table_errors.DEPTH, limit=_DEPTH_MAX)
         for child in node.iter_expressions():
             is_chain = type(child) is type(node) and isinstance(node, (exp.And, exp.Or))
             waiting.append((child, depth if is_chain else depth + 1))

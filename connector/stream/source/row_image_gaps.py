@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from connector.binlog.sql_text import quoted_identifier, quoted_name
-from connector.foundation.errors import source_rows
 from connector.foundation.errors.message import Message
 from connector.rules.row_images import RowEventKind, RowImage, recorded_columns
 from connector.rules.server import ENGINES
 from connector.rules.statement_facts import Table, TableColumn, UniqueKey
+from connector.stream.source import row_log_errors
 from connector.stream.source.findings import RowLoggingGap, set_global
 from connector.stream.source.followed_tables import SYSTEM_LIST
 from connector.stream.source.table_definitions import unlogged_columns
@@ -68,7 +68,7 @@ def key_gaps(
             (f"{table.database}.{table.name}", _new_key(table, counters[table[:2]], version))
             for table in without
         )
-        yield RowLoggingGap("row images: PKE", Message(source_rows.NO_KEY, {}), places)
+        yield RowLoggingGap("row images: PKE", Message(row_log_errors.NO_KEY, {}), places)
 
 
 def _new_key(table: BaseTable, counter: object, version: ServerVersion) -> str:
@@ -101,7 +101,7 @@ def generated_gaps(
         if (columns := unlogged_columns(server.identity, found.get(table[:2], ())))
     )
     if places:
-        yield RowLoggingGap("row images", Message(source_rows.GENERATED, {}), places)
+        yield RowLoggingGap("row images", Message(row_log_errors.GENERATED, {}), places)
 
 
 def version_gaps(
@@ -115,7 +115,7 @@ def version_gaps(
         (f"{table.database}.{table.name}", "") for table in followed if table[:2] in numbered
     )
     if places:
-        yield RowLoggingGap("versions", Message(source_rows.VERSIONS, {}), places)
+        yield RowLoggingGap("versions", Message(row_log_errors.VERSIONS, {}), places)
 
 
 def image_gaps(
@@ -127,7 +127,7 @@ def image_gaps(
     if value == RowImage.FULL.value or value not in _IMAGES:
         return
     how = set_global(server, name, RowImage.FULL.value)
-    problem = Message(source_rows.ROW_IMAGE, {"name": name, "value": value, "how": how})
+    problem = Message(row_log_errors.ROW_IMAGE, {"name": name, "value": value, "how": how})
     rule = f"row images: {value.lower()}"
     tables = {table[:2] for table in followed}
     columns: dict[tuple[str, str], list[tuple[str, str, bool]]] = {}
@@ -145,7 +145,7 @@ def image_gaps(
             for key, found in columns.items()
             if any(kind == "json" for _, kind, _ in found)
         )
-        partial = Message(source_rows.PARTIAL_JSON, {"value": value, "how": how})
+        partial = Message(row_log_errors.PARTIAL_JSON, {"value": value, "how": how})
         yield RowLoggingGap("row images: partial JSON", partial, documents)
 
 

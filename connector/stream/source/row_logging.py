@@ -10,10 +10,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from connector.binlog.sql_text import quoted_name
-from connector.foundation.errors import SourceRefused, source_rows
+from connector.foundation.errors import SourceRefused
 from connector.foundation.errors.message import Message
 from connector.replication.server.identity import version_of
 from connector.rules.server import BinlogFormat, engine_of
+from connector.stream.source import row_log_errors
 from connector.stream.source.findings import (
     RowLoggingGap,
     account_of,
@@ -65,15 +66,15 @@ def format_gaps(server: MysqlServer, version: ServerVersion) -> Iterator[RowLogg
         return
     how = set_global(server, "binlog_format", BinlogFormat.ROW.value)
     if value == BinlogFormat.MIXED.value:
-        problem = Message(source_rows.MIXED_FORMAT, {"how": how})
+        problem = Message(row_log_errors.MIXED_FORMAT, {"how": how})
         yield RowLoggingGap("R-log-statement-format (2)", problem)
     else:
-        problem = Message(source_rows.STATEMENT_FORMAT, {"how": how})
+        problem = Message(row_log_errors.STATEMENT_FORMAT, {"how": how})
         yield RowLoggingGap("R-log-statement-format (1)", problem)
-    copied = Message(source_rows.CREATE_SELECT, {"value": value})
+    copied = Message(row_log_errors.CREATE_SELECT, {"value": value})
     yield RowLoggingGap("R-log-create-select-statement-format", copied)
     if value == BinlogFormat.STATEMENT.value or not version.mysql_since(8, 0, 4):
-        temporary = Message(source_rows.TEMPORARY_TABLES, {"value": value, "how": how})
+        temporary = Message(row_log_errors.TEMPORARY_TABLES, {"value": value, "how": how})
         yield RowLoggingGap("temporary tables", temporary)
 
 
@@ -85,7 +86,7 @@ def session_gaps(server: MysqlServer) -> Iterator[RowLoggingGap]:
         for row in server.query(_SESSIONS):
             name = str(row["name"])
             facts = {"count": row["sessions"], "name": name, "value": row["value"]}
-            yield RowLoggingGap(_RULES_OF_SETTINGS[name], Message(source_rows.SESSIONS, facts))
+            yield RowLoggingGap(_RULES_OF_SETTINGS[name], Message(row_log_errors.SESSIONS, facts))
 
 
 def not_seen(version: ServerVersion) -> Message:
@@ -96,21 +97,21 @@ def not_seen(version: ServerVersion) -> Message:
         rights = ["SESSION_VARIABLES_ADMIN", "SYSTEM_VARIABLES_ADMIN", "SUPER"]
     else:
         rights = ["SUPER"]
-    return Message(source_rows.NOT_SEEN, {"rights": " or ".join(rights)})
+    return Message(row_log_errors.NOT_SEEN, {"rights": " or ".join(rights)})
 
 
 _OF_ENGINE: Final = {
-    "BLACKHOLE": source_rows.BLACKHOLE,
-    "MRG_MYISAM": source_rows.MERGED,
-    "FEDERATED": source_rows.REMOTE,
-    "CONNECT": source_rows.REMOTE,
-    "SPIDER": source_rows.REMOTE,
+    "BLACKHOLE": row_log_errors.BLACKHOLE,
+    "MRG_MYISAM": row_log_errors.MERGED,
+    "FEDERATED": row_log_errors.REMOTE,
+    "CONNECT": row_log_errors.REMOTE,
+    "SPIDER": row_log_errors.REMOTE,
 }
 # A table of these can have another engine, with the same rows from then on.
-_CONVERTIBLE: Final = (source_rows.NO_ROWS, source_rows.BLACKHOLE, source_rows.EMPTIED)
+_CONVERTIBLE: Final = (row_log_errors.NO_ROWS, row_log_errors.BLACKHOLE, row_log_errors.EMPTIED)
 _RULES_OF_ENGINES: Final = {
-    source_rows.NO_ROWS.code: "R-log-statement-format (2)",
-    source_rows.EMPTIED.code: "MEMORY tables",
+    row_log_errors.NO_ROWS.code: "R-log-statement-format (2)",
+    row_log_errors.EMPTIED.code: "MEMORY tables",
 }
 # Since then, the server logs TRUNCATE for a MEMORY table that a restart has emptied.
 _MARIADB_TRUNCATES_SINCE: Final = (10, 11, 0)
@@ -122,11 +123,11 @@ def engine_gap(engine: str, server: ServerVersion) -> ErrorCode | None:
     if special is not None:
         return special
     if engine.upper() == "MEMORY" and not _truncates(server):
-        return source_rows.EMPTIED
+        return row_log_errors.EMPTIED
     known = engine_of(engine, server)
     if known is None:
-        return source_rows.UNKNOWN_ENGINE
-    return None if known.row_capable else source_rows.NO_ROWS
+        return row_log_errors.UNKNOWN_ENGINE
+    return None if known.row_capable else row_log_errors.NO_ROWS
 
 
 def engine_gaps(followed: Sequence[BaseTable], server: ServerVersion) -> Iterator[RowLoggingGap]:
@@ -201,4 +202,4 @@ def _hidden_programs(
             "rights": list(lacking.values()),
             "account": account_of(server, settings),
         }
-        yield RowLoggingGap("", Message(source_rows.HIDDEN, facts))
+        yield RowLoggingGap("", Message(row_log_errors.HIDDEN, facts))

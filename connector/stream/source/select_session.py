@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from connector.foundation.errors import SourceUnavailable, source_stream
+from connector.foundation.errors import SourceUnavailable
+from connector.replication import dump_errors
 from connector.replication.protocol.result_set import ResultSet, TextRows
 from connector.replication.server.mysql_server import MysqlServer, SharedSocket
-from connector.replication.server.server_errors import server_error
+from connector.replication.server.server_error_numbers import server_error
 from connector.stream.source.record_options import column_choice
 
 if TYPE_CHECKING:
@@ -153,20 +154,20 @@ class SelectSession:
     def _ended(self) -> SourceUnavailable:
         if self._socket.closed:
             return self._closed_here()
-        return SourceUnavailable(source_stream.SERVER_CLOSED, server=self.name)
+        return SourceUnavailable(dump_errors.SERVER_CLOSED, server=self.name)
 
     def _broken(self, error: OSError) -> SourceUnavailable:
         if self._socket.closed:
             return self._closed_here()
         if isinstance(error, TimeoutError):
             return SourceUnavailable(
-                source_stream.NO_ANSWER, server=self.name, seconds=self._timeout_seconds
+                dump_errors.NO_ANSWER, server=self.name, seconds=self._timeout_seconds
             )
         why = error.strerror or str(error)
-        return SourceUnavailable(source_stream.BROKE, server=self.name, why=why)
+        return SourceUnavailable(dump_errors.BROKE, server=self.name, why=why)
 
     def _closed_here(self) -> SourceUnavailable:
-        return SourceUnavailable(source_stream.SESSION_CLOSED_HERE, server=self.name)
+        return SourceUnavailable(dump_errors.SESSION_CLOSED_HERE, server=self.name)
 
 
 def _query_packet(sql: str) -> bytes:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from connector.binlog.sql_text import quoted_identifier, quoted_name
-from connector.foundation.errors import SourceRefused, UnsupportedChange, copies, table_definitions
+from connector.foundation.errors import SourceRefused, UnsupportedChange
 from connector.stream.envelope.cells.labels import has_uncertain_labels
 from connector.stream.envelope.copies.select_rows import SelectRowWriter
 from connector.stream.envelope.schemas.table_schema import TableSchema, declared_kind
+from connector.stream.source import table_errors
 from connector.stream.source.information_schema import (
     PACKED_TYPES,
     TableDefinition,
@@ -103,7 +104,7 @@ class SelectedTable:
             columns = definition.schema_columns()
         except UnsupportedChange as error:
             raise UnsupportedChange(
-                table_definitions.COPY, name=f"{database}.{table}", why=error
+                table_errors.COPY, name=f"{database}.{table}", why=error
             ) from error
         unlogged = unlogged_columns(session.identity, definition.columns)
         kinds = {
@@ -169,10 +170,10 @@ def _order(schema: TableSchema, surrogate_key: str, definition: TableDefinition)
             if surrogate_key in schema.changes:
                 # The order of the records would tell that of the values.
                 raise SourceRefused(
-                    copies.SURROGATE_KEY_MASKED, table=schema.name, column=surrogate_key
+                    table_errors.SURROGATE_KEY_MASKED, table=schema.name, column=surrogate_key
                 )
             return (index,)
-    raise SourceRefused(copies.SURROGATE_KEY, table=schema.name, column=surrogate_key)
+    raise SourceRefused(table_errors.SURROGATE_KEY, table=schema.name, column=surrogate_key)
 
 
 def _key_columns(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from connector.foundation.errors import SourceRefused, SourceUnavailable, fields, source_failover
+from connector.foundation.errors import SourceRefused, SourceUnavailable, fields
 from connector.foundation.errors.message import Message
 from connector.foundation.settings.configuration import source_in_lower_case
 from connector.replication.dump import open_stream
@@ -27,6 +27,7 @@ from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.start_setting import resolve_start
 from connector.replication.start_validation import deleted_domains, validate_start
 from connector.stream.progress.progress_record import held_records, reads_from, start_point
+from connector.stream.source import setup_errors
 from connector.stream.source.findings import Severity
 from connector.stream.source.followed_tables import check_columns, ignores_case
 from connector.stream.source.foreign_keys import ServerForeignKeys
@@ -202,7 +203,7 @@ def _tell_of_prepared(server: MysqlServer) -> None:
     prepared = prepared_transactions(server)
     if prepared:
         facts = {"server": server.name, "xids": prepared}
-        message = Message(source_failover.PREPARED_BEFORE, facts)
+        message = Message(setup_errors.PREPARED_BEFORE, facts)
         structlog.get_logger().warning("XA transactions wait", **fields(message))
 
 
@@ -218,7 +219,7 @@ def _validated_prepared(
     except SourceRefused as error:
         names = [record["xid"] for record in held_records(last.prepared)]
         raise SourceRefused(
-            source_failover.PREPARED_GONE, server=server.name, xids=names, why=error
+            setup_errors.PREPARED_GONE, server=server.name, xids=names, why=error
         ) from error
 
 
@@ -249,10 +250,10 @@ def _none_fits(
     problems = [_without_hope(problem, reset) for problem in problems]
     hopeful = any(isinstance(problem, SourceUnavailable) for problem in problems)
     if not hopeful:
-        return SourceRefused(source_failover.NONE, problems=problems)
+        return SourceRefused(setup_errors.NONE, problems=problems)
     answered = any(isinstance(one, SourceRefused) or one.answered for one in problems)
     if reset and all(map(_may_be_reset, problems)):
         return SourceUnavailable(
-            source_failover.NONE_NOW_AND_RESET, answered=answered, problems=problems
+            setup_errors.NONE_NOW_AND_RESET, answered=answered, problems=problems
         )
-    return SourceUnavailable(source_failover.NONE_NOW, answered=answered, problems=problems)
+    return SourceUnavailable(setup_errors.NONE_NOW, answered=answered, problems=problems)

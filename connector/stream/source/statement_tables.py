@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from connector.foundation.errors import ConfigError, logging_rules
+from connector.foundation.errors import ConfigError
 from connector.replication.server.identity import version_of
+from connector.rules import rules_errors
 from connector.rules.functions import unsafe_functions
 from connector.rules.procedure_calls import UnrolledCall, UnrolledStatement
 from connector.rules.server import engine_of
@@ -69,11 +70,9 @@ class StatementTables:
         shown = f"{database or default}.{name}"
         found = self._programs.procedure(database or default, name)
         if found is None:
-            raise ConfigError(
-                logging_rules.NO_PROCEDURE, server=self._session.name, procedure=shown
-            )
+            raise ConfigError(rules_errors.NO_PROCEDURE, server=self._session.name, procedure=shown)
         if found.parameters != parsed.arguments:
-            raise ConfigError(logging_rules.ARGUMENTS, procedure=shown, expected=found.parameters)
+            raise ConfigError(rules_errors.ARGUMENTS, procedure=shown, expected=found.parameters)
         return found
 
     def _facts(self, parsed: ParsedStatement, database: str, depth: int) -> StatementFacts:
@@ -170,7 +169,7 @@ class StatementTables:
                 column.unsafe_default for use in uses for column in use.table.columns
             ):
                 shown = view.shown.partition(" ")[2]
-                raise ConfigError(logging_rules.VIEW_NOT_CHANGED, view=shown)
+                raise ConfigError(rules_errors.VIEW_NOT_CHANGED, view=shown)
 
     def _new_table(self, parsed: ParsedStatement, database: str) -> Table:
         name = parsed.written[0]
@@ -180,7 +179,7 @@ class StatementTables:
         else:
             engine = engine_of(parsed.engine or "InnoDB", self.server)
             if engine is None:
-                raise ConfigError(logging_rules.ENGINE_UNKNOWN, table=name[1], engine=parsed.engine)
+                raise ConfigError(rules_errors.ENGINE_UNKNOWN, table=name[1], engine=parsed.engine)
             table = Table(
                 name[1],
                 engine,
@@ -217,7 +216,7 @@ class StatementTables:
             yield StatementFacts(Kind.SELECT, udf=True)
         else:
             shown = ".".join(filter(None, name))
-            raise ConfigError(logging_rules.NO_FUNCTION, server=self._session.name, function=shown)
+            raise ConfigError(rules_errors.NO_FUNCTION, server=self._session.name, function=shown)
 
     def _program(self, program: StoredProgram, depth: int) -> Iterator[StatementFacts]:
         """Yield the facts of each statement: which of them run does not matter to the decision."""

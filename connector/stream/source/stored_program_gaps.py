@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from connector.foundation.errors import source_rows
 from connector.foundation.errors.message import Message
 from connector.rules.stored_programs import ProgramWrites, names_log_settings, program_writes
+from connector.stream.source import row_log_errors
 from connector.stream.source.findings import RowLoggingGap
 from connector.stream.source.followed_tables import SYSTEM_LIST
 
@@ -122,20 +122,24 @@ def program_gaps(
             names = {(database.lower(), name.lower()) for database, name in names}
         followed = sorted(".".join(name) for name in names if tables.follows(*name))
         if followed:
-            code = source_rows.PROGRAMS
+            code = row_log_errors.PROGRAMS
             if (
                 server.identity.flavour == "mariadb"
                 and program.kind == "trigger"
                 and not tables.may_follow_database(program.database)
             ):
-                code = source_rows.UNSEEN_PROGRAMS
+                code = row_log_errors.UNSEEN_PROGRAMS
             found.setdefault(code.code, []).append(
                 (_shown(program), f"writes {', '.join(followed)}")
             )
         elif any(_may_write(statement, databases) for statement in writes.unknown):
-            code = source_rows.UNKNOWN_PROGRAMS
+            code = row_log_errors.UNKNOWN_PROGRAMS
             found.setdefault(code.code, []).append((_shown(program), ""))
-    for code in (source_rows.PROGRAMS, source_rows.UNSEEN_PROGRAMS, source_rows.UNKNOWN_PROGRAMS):
+    for code in (
+        row_log_errors.PROGRAMS,
+        row_log_errors.UNSEEN_PROGRAMS,
+        row_log_errors.UNKNOWN_PROGRAMS,
+    ):
         if code.code in found:
             yield RowLoggingGap(_TEXT, Message(code, {}), tuple(sorted(found[code.code])))
     setting = sorted(
@@ -144,7 +148,7 @@ def program_gaps(
         if names_log_settings(program.body or "") and _writes(program).log_settings
     )
     if setting:
-        problem = Message(source_rows.OTHER_FORMAT_IN_PROGRAMS, {})
+        problem = Message(row_log_errors.OTHER_FORMAT_IN_PROGRAMS, {})
         yield RowLoggingGap("sql_log_bin", problem, tuple(setting))
 
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from connector.binlog.sql_text import sql_text
-from connector.foundation.errors import ConfigError, SourceRefused, logging_rules
+from connector.foundation.errors import ConfigError, SourceRefused
+from connector.rules import rules_errors
 from connector.rules.sql_parser import parse
 from connector.rules.stored_programs import split_program
 from connector.rules.syntax_tree import view_text
@@ -138,7 +139,7 @@ def parsed_program(stored: StoredProgram, depth: int) -> ParsedProgram:
 
     Raises ConfigError for a program that is hidden or not understood.
     """
-    refused = ConfigError(logging_rules.PROGRAM_NOT_UNDERSTOOD, program=stored.shown)
+    refused = ConfigError(rules_errors.PROGRAM_NOT_UNDERSTOOD, program=stored.shown)
     if stored.body is None or depth >= _DEPTH_MAX:
         raise refused
     try:
@@ -175,7 +176,7 @@ class UpdatableViews:
         view = self._programs.view(*name)
         if view is None:
             return ViewTables((name,))
-        refused = ConfigError(logging_rules.VIEW_NOT_CHANGED, view=".".join(name))
+        refused = ConfigError(rules_errors.VIEW_NOT_CHANGED, view=".".join(name))
         if not view.updatable or view.body is None:
             raise refused
         text = view_text(view.body)

@@ -20,12 +20,7 @@ from connector.binlog.events.query import QueryEvent
 from connector.binlog.header import FIRST_POSITION, EventType, file_number
 from connector.binlog.sql_text import quoted_name, sql_text
 from connector.binlog.statement import classify
-from connector.foundation.errors import (
-    SourceRefused,
-    UnsupportedChange,
-    source_tables,
-    table_definitions,
-)
+from connector.foundation.errors import SourceRefused, UnsupportedChange
 from connector.replication.dump import open_stream
 from connector.replication.protocol.commands import ComBinlogDump
 from connector.replication.server.identity import other_server_error, version_of
@@ -37,6 +32,7 @@ from connector.stream.envelope.schemas.server_schemas import (
     ServerDefinition,
     UnloggedColumns,
 )
+from connector.stream.source import table_errors
 from connector.stream.source.information_schema import read_definition
 from connector.stream.source.select_session import SelectSession
 
@@ -85,8 +81,8 @@ class ServerTableDefinitions(DefinitionSource):
             columns = self._columns(database, table)
         except SourceRefused as error:
             # Tables of this name can have been there before.
-            is_sequence = error.code is source_tables.SEQUENCE
-            if not is_sequence and error.code is not source_tables.VIEW:
+            is_sequence = error.code is table_errors.SEQUENCE
+            if not is_sequence and error.code is not table_errors.VIEW:
                 raise
         transaction, event = change.transaction, change.event
         here = file_number(event.file), event.position
@@ -103,7 +99,7 @@ class ServerTableDefinitions(DefinitionSource):
         changed = last > here
         if columns is None and not changed and not is_sequence:
             raise UnsupportedChange(
-                table_definitions.ROWS_WITHOUT_TABLE,
+                table_errors.ROWS_WITHOUT_TABLE,
                 server=name_of(self._settings),
                 name=f"{database}.{table}",
                 file=event.file,
@@ -123,17 +119,15 @@ class ServerTableDefinitions(DefinitionSource):
                     return None
                 definition = read_definition(session, database, table)
             except SourceRefused as error:
-                if error.code in (source_tables.VIEW, source_tables.SEQUENCE):
+                if error.code in (table_errors.VIEW, table_errors.SEQUENCE):
                     raise
                 name = f"{database}.{table}"
-                raise UnsupportedChange(
-                    table_definitions.NOT_SHOWN, name=name, why=error
-                ) from error
+                raise UnsupportedChange(table_errors.NOT_SHOWN, name=name, why=error) from error
             columns = [*definition.schema_columns(), *definition.hidden]
         for column in columns:
             if has_uncertain_labels(column):
                 raise UnsupportedChange(
-                    table_definitions.LABELS_UNCERTAIN,
+                    table_errors.LABELS_UNCERTAIN,
                     server=session.name,
                     name=f"{database}.{table}",
                     column=column["name"],

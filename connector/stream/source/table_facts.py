@@ -13,7 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from connector.binlog.sql_text import sql_text
-from connector.foundation.errors import ConfigError, logging_rules
+from connector.foundation.errors import ConfigError
+from connector.rules import rules_errors
 from connector.rules.functions import unsafe_functions
 from connector.rules.server import ENGINES, engine_of
 from connector.rules.sql_tokens import tokens_of, word
@@ -50,12 +51,12 @@ class TableFacts:
         )
         shown = f"{database}.{table}" if database else table
         if not found:
-            raise ConfigError(logging_rules.NO_TABLE, server=self._session.name, table=shown)
+            raise ConfigError(rules_errors.NO_TABLE, server=self._session.name, table=shown)
         named = found[0]["engine"] or "VIEW"
         engine = engine_of(named, self._server)
         log_table = (database, table) in _LOG_TABLES or database == "performance_schema"
         if engine is None and not log_table:
-            raise ConfigError(logging_rules.ENGINE_UNKNOWN, table=shown, engine=named)
+            raise ConfigError(rules_errors.ENGINE_UNKNOWN, table=shown, engine=named)
         columns, (keys, first) = self._columns(where), self._keys(where)
         counter = next((each.name for each in columns if each.auto_increment), None)
         return Table(

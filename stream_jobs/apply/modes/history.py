@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from connector.foundation.errors import mirror_records
 from connector.foundation.errors.message import Message
 from stream_jobs.apply.changes import DELETE, READ, TRUNCATES
 from stream_jobs.apply.key_index import IndexColumns
@@ -35,7 +34,8 @@ from stream_jobs.apply.modes.versions import (
 )
 from stream_jobs.apply.row_hashes import digests_of_rows, distinct, keys_of
 from stream_jobs.apply.rows import split, timestamps
-from stream_jobs.apply.table_errors import InvalidRecordError
+from stream_jobs.apply.table_failures import InvalidRecordError
+from stream_jobs.errors import record_errors
 from stream_jobs.source.sequence import HI, LO, PackedSequence, is_above
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def _follow(
         key = int(key_of_change[own[0]])
         version = known.version(key, known_values)
         if version is not None and changes[0].sequence <= version.start:
-            why = Message(mirror_records.OUT_OF_ORDER, {})
+            why = Message(record_errors.OUT_OF_ORDER, {})
             raise InvalidRecordError(int(places[own[0]]), why)
         versions.follow(key, version, changes, work.part.truncates)
     return versions

@@ -16,13 +16,13 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
-from connector.foundation.errors import mirror_records
 from connector.foundation.errors.message import Message
 from stream_jobs.apply.changes import DELETE, UPDATE
 from stream_jobs.apply.key_index import IndexColumns
 from stream_jobs.apply.modes.mode import Mode, sequence_columns
 from stream_jobs.apply.row_hashes import Keys, digests_of_rows, distinct
-from stream_jobs.apply.table_errors import InvalidRecordError
+from stream_jobs.apply.table_failures import InvalidRecordError
+from stream_jobs.errors import record_errors
 from stream_jobs.source.sequence import HI, LO, is_above
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class RowCounts(Mode):
         work.result.missing = int(missing.sum())
         if missing.any() and work.part.floor is None:
             wrong = np.isin(row_of, less[missing > 0])
-            why = Message(mirror_records.NO_SUCH_ROW, {})
+            why = Message(record_errors.NO_SUCH_ROW, {})
             raise InvalidRecordError(int(places[wrong].min()), why)
         work.result.dead = dead
 

@@ -11,7 +11,8 @@ import pytest
 
 from connector.binlog.columns.column import ColumnType
 from connector.binlog.header import EventType
-from connector.foundation.errors import ConfigError, EventError
+from connector.binlog.log_errors import EventError
+from connector.foundation.errors import ConfigError
 from connector.reader import open_binlog, open_binlogs
 from tests.binlog.log_bytes import table_map, tlv
 from tests.reader.log_files import COLUMNS, SERVER, LogFile, image, rows_head, three_transactions

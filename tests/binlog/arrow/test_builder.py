@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from connector.binlog import argument_errors
 from connector.binlog.arrow.batch_columns import array_builder, arrow_type
 from connector.binlog.arrow.builder import ArrowValueError, VariableWidthBuilder
 from connector.binlog.columns.column import Column, EnumIndex, Geometry
 from connector.binlog.columns.column import ColumnType as T
 from connector.binlog.columns.row_images import RowPlan
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError, log_arrow
+from connector.foundation.errors import DecodeError
 from tests.foundation.errors.texts import text_of
 from tests.length import full_only, length
 
@@ -92,9 +93,9 @@ def as_arrow(kind: pa.DataType, value: Value) -> Any:
     """What pyarrow takes for a value; raises ArrowValueError where it has nothing for it."""
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         if isinstance(value, EnumIndex):
-            raise ArrowValueError(log_arrow.NO_LABEL, value=value.index)
+            raise ArrowValueError(argument_errors.NO_LABEL, value=value.index)
         if not isinstance(value, str):
-            raise ArrowValueError(log_arrow.NOT_TEXT)
+            raise ArrowValueError(argument_errors.NOT_TEXT)
     elif pa.types.is_decimal(kind):
         return Decimal(str(value))
     elif pa.types.is_date(kind) or pa.types.is_timestamp(kind):
@@ -114,7 +115,7 @@ def moment(kind: pa.DataType, text: str) -> date | datetime:
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        raise ArrowValueError(log_arrow.NO_DATE, value=text) from None
+        raise ArrowValueError(argument_errors.NO_DATE, value=text) from None
     if pa.types.is_date(kind):
         return found.date()
     return found if kind.tz is None else found.replace(tzinfo=UTC)
@@ -170,7 +171,7 @@ def test_bytes_become_what_their_values_become(
 def test_a_type_of_no_released_server_is_an_error() -> None:
     with pytest.raises(DecodeError) as caught:
         arrow_type(column(T.NULL), dates_as_text=False)
-    assert caught.value.text == text_of(log_arrow.NO_TYPE, type="type 6")
+    assert caught.value.text == text_of(argument_errors.NO_TYPE, type="type 6")
 
 
 # What is held is copied, which takes seconds for 1 GiB; the limit is that of the sum.

@@ -23,8 +23,9 @@ from connector.binlog.columns.row_images import RowPlan
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.rows_header import ExtraRowInfo, RowsKind
 from connector.binlog.events.table_map import TableMapEvent
+from connector.binlog.log_errors import EventError
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError, EventError
+from connector.foundation.errors import DecodeError
 
 REPLACE, INSERT, REMOVE = JsonOperation.REPLACE, JsonOperation.INSERT, JsonOperation.REMOVE
 

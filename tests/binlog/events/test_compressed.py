@@ -15,8 +15,9 @@ from connector.binlog.events.query import QueryEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.rows_header import RowsKind
 from connector.binlog.header import EventType
+from connector.binlog.log_errors import EventError
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError, EventError
+from connector.foundation.errors import DecodeError
 from tests.binlog.log_bytes import event, format_description, table_map
 
 # Post-header lengths as MariaDB 10.5 writes them, by event type from 1 on.

@@ -5,8 +5,9 @@ from struct import pack
 import pytest
 
 from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent, UserVarType
+from connector.binlog.log_errors import TruncatedPayload
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError, TruncatedPayload
+from connector.foundation.errors import DecodeError
 
 
 def user_var(

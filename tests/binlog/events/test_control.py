@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from connector.binlog.events.control import IncidentEvent, RotateEvent, SlaveEvent
+from connector.binlog.log_errors import TruncatedPayload
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError, TruncatedPayload
+from connector.foundation.errors import DecodeError
 
 ROTATE = (4).to_bytes(8, "little") + b"binlog.000002"
 

@@ -6,8 +6,9 @@ from connector.binlog.decoder import EventDecoder
 from connector.binlog.events.control import StartEncryptionEvent
 from connector.binlog.events.transaction import XidEvent
 from connector.binlog.header import EventType
+from connector.binlog.log_errors import LogRefused, TruncatedPayload
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError, LogRefused, TruncatedPayload
+from connector.foundation.errors import DecodeError
 from tests.binlog.log_bytes import event, format_description
 
 BODY = b"\x01" + (3).to_bytes(4, "little") + bytes(range(12))

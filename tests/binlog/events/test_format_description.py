@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
+from connector.binlog.log_errors import TruncatedPayload
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError, TruncatedPayload
+from connector.foundation.errors import DecodeError
 from tests.binlog.log_bytes import POST_HEADER_LENGTHS, start_v3
 
 

@@ -4,8 +4,9 @@ import pytest
 
 from connector.binlog.events.control import TransactionContextEvent, ViewChangeEvent
 from connector.binlog.gtid import GtidSet
+from connector.binlog.log_errors import TruncatedPayload
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError, TruncatedPayload
+from connector.foundation.errors import DecodeError
 
 UUID = b"3e11fa47-71ca-11e1-9e33-c80aa9429562"
 SNAPSHOT = GtidSet.parse(f"{UUID.decode()}:1-5")

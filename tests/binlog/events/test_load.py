@@ -12,8 +12,9 @@ from connector.binlog.events.load import (
     LoadFlag,
     LoadFormat,
 )
+from connector.binlog.log_errors import TruncatedPayload
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError, TruncatedPayload
+from connector.foundation.errors import DecodeError
 
 FIXED = (
     b"".join(number.to_bytes(4, "little") for number in (11, 2, 1))

@@ -22,8 +22,9 @@ from connector.binlog.events.mariadb import (
 from connector.binlog.events.transaction import XaXid
 from connector.binlog.gtid import MariadbGtid
 from connector.binlog.header import EventHeader
+from connector.binlog.log_errors import TruncatedPayload
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError, TruncatedPayload
+from connector.foundation.errors import DecodeError
 
 HEADER = EventHeader(timestamp=0, type_code=162, server_id=9, event_size=42, log_pos=0, flags=8)
 GTID = (12).to_bytes(8, "little") + (3).to_bytes(4, "little")

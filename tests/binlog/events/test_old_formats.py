@@ -21,7 +21,8 @@ from connector.binlog.events.rows_header import RowsKind
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.events.transaction import XidEvent
 from connector.binlog.header import BinlogVersion, EventType, detect_version
-from connector.foundation.errors import DecodeError, EventError
+from connector.binlog.log_errors import EventError
+from connector.foundation.errors import DecodeError
 from tests.binlog.log_bytes import (
     POST_HEADER_LENGTHS,
     event,

@@ -6,8 +6,9 @@ from connector.binlog.columns.column import ColumnType
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.events.mariadb import PartialRowDataEvent
 from connector.binlog.header import EventType
+from connector.binlog.log_errors import EventError, TruncatedPayload
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError, EventError, TruncatedPayload
+from connector.foundation.errors import DecodeError
 from tests.binlog.log_bytes import event, format_description, table_map
 
 ROWS_BODY = (

@@ -9,8 +9,9 @@ from connector.binlog.events.query import (
     RowsQueryEvent,
 )
 from connector.binlog.events.status_variables import StatusVariables
+from connector.binlog.log_errors import TruncatedPayload
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError, TruncatedPayload
+from connector.foundation.errors import DecodeError
 
 
 def query(variables: bytes = b"", schema: bytes = b"shop", text: bytes = b"BEGIN") -> PayloadReader:

@@ -12,8 +12,9 @@ from connector.binlog.events.gtid_tagged import (
     read_varlen,
     read_varlen_bytes,
 )
+from connector.binlog.log_errors import TruncatedPayload
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError, TruncatedPayload
+from connector.foundation.errors import DecodeError
 
 # A GTID of MySQL 9.6, 55778904-0299-11f1-b1b8-4ef0c4956feb:mytag:3.
 HEAD = "02 78 00"

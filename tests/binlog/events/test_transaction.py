@@ -13,8 +13,9 @@ from connector.binlog.events.transaction import (
     gtid_and_commit_time,
 )
 from connector.binlog.gtid import Gtid, GtidSet
+from connector.binlog.log_errors import TruncatedPayload
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError, TruncatedPayload
+from connector.foundation.errors import DecodeError
 
 UUID_BYTES = bytes(range(16))
 GTID = b"\x01" + UUID_BYTES + (7).to_bytes(8, "little")

@@ -19,8 +19,8 @@ from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.events.transaction import XidEvent
 from connector.binlog.header import EventType
+from connector.binlog.log_errors import EventError
 from connector.binlog.payload_reader import encode_lenenc
-from connector.foundation.errors import EventError
 from tests.binlog.log_bytes import FORMAT_DESCRIPTION, event, table_map
 
 if TYPE_CHECKING:

@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from connector.binlog.events.transaction import XaPrepareEvent, XaXid
+from connector.binlog.log_errors import TruncatedPayload
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError, TruncatedPayload
+from connector.foundation.errors import DecodeError
 
 # XA PREPARE X'6f6e65',X'',1, as MySQL 8.0.31 writes it.
 PREPARED = bytes.fromhex("00 01000000 03000000 00000000 6f6e65")

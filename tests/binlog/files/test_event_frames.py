@@ -10,7 +10,7 @@ import pytest
 from connector.binlog.files.byte_source import ByteSource
 from connector.binlog.files.event_frames import EventFrames
 from connector.binlog.header import EventType
-from connector.foundation.errors import LogTruncated
+from connector.binlog.log_errors import LogTruncated
 from tests.reader.log_files import LogFile
 
 

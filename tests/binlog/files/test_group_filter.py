@@ -11,8 +11,8 @@ import pytest
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.files.byte_source import LONG_STEP_LENGTH, FileOptions
 from connector.binlog.files.file_log import FileLog
+from connector.binlog.log_errors import EventError, LogTruncated
 from connector.binlog.table_filter import TableFilter
-from connector.foundation.errors import EventError, LogTruncated
 from connector.logs.selection import Selection, SelectionOptions
 from tests.binlog.log_bytes import event, format_description
 from tests.golden.golden import logs

@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from connector.binlog.gtid import MariadbGtid, MariadbGtidSet
+from connector.binlog.log_errors import TruncatedPayload
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError, TruncatedPayload
+from connector.foundation.errors import DecodeError
 
 
 @pytest.mark.parametrize(

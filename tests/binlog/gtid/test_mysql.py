@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from connector.binlog import argument_errors
 from connector.binlog.gtid import Gtid, GtidSet
+from connector.binlog.log_errors import TruncatedPayload
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError, TruncatedPayload, gtid_forms
+from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from connector.foundation.errors.code import ErrorCode
@@ -72,16 +74,24 @@ def test_text_is_read_as_the_server_reads_it_and_printed_in_its_normal_form(
 @pytest.mark.parametrize(
     ("text", "code", "reason"),
     [
-        ("0-1-5", gtid_forms.NOT_A_UUID, "'0-1-5' is not a server UUID"),
-        (f"{A}", gtid_forms.NO_INTERVAL, "no interval follows the server UUID"),
-        (f"{A}:nightly", gtid_forms.NO_INTERVAL_OF_TAG, "no interval follows the tag 'nightly'"),
-        (f"{A}:5-3", gtid_forms.INTERVAL, "'5-3' is not an interval within 1-9223372036854775806"),
-        (f"{A}:0", gtid_forms.INTERVAL, "'0' is not an interval within 1-9223372036854775806"),
-        (f"{A}:9223372036854775807", gtid_forms.INTERVAL,
+        ("0-1-5", argument_errors.NOT_A_UUID, "'0-1-5' is not a server UUID"),
+        (f"{A}", argument_errors.NO_INTERVAL, "no interval follows the server UUID"),
+        (
+            f"{A}:nightly",
+            argument_errors.NO_INTERVAL_OF_TAG,
+            "no interval follows the tag 'nightly'",
+        ),
+        (
+            f"{A}:5-3",
+            argument_errors.INTERVAL,
+            "'5-3' is not an interval within 1-9223372036854775806",
+        ),
+        (f"{A}:0", argument_errors.INTERVAL, "'0' is not an interval within 1-9223372036854775806"),
+        (f"{A}:9223372036854775807", argument_errors.INTERVAL,
          "'9223372036854775807' is not an interval within 1-9223372036854775806"),
-        (f"{A}:1::2", gtid_forms.NEITHER, "'' is neither an interval nor a tag"),
-        (f"{A}:a-b:2", gtid_forms.NEITHER, "'a-b' is neither an interval nor a tag"),
-        (f"{A}:{'t' * 33}:1", gtid_forms.NEITHER,
+        (f"{A}:1::2", argument_errors.NEITHER, "'' is neither an interval nor a tag"),
+        (f"{A}:a-b:2", argument_errors.NEITHER, "'a-b' is neither an interval nor a tag"),
+        (f"{A}:{'t' * 33}:1", argument_errors.NEITHER,
          f"'{'t' * 33}' is neither an interval nor a tag"),
     ],
 )  # fmt: skip

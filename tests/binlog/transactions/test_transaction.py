@@ -10,7 +10,8 @@ import zstandard
 from connector.binlog.columns.column import JsonDiff, JsonDiffs, JsonOperation
 from connector.binlog.gtid import Gtid
 from connector.binlog.header import EventType
-from connector.foundation.errors import ConfigError, LogTruncated
+from connector.binlog.log_errors import LogTruncated
+from connector.foundation.errors import ConfigError
 from connector.reader import open_binlog
 from tests.reader.log_files import SERVER, LogFile, image, rows_head, three_transactions
 

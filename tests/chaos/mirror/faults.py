@@ -8,10 +8,10 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from connector.foundation.errors import MirrorError
 from stream_jobs.delta.compaction import CompactionLimits
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable
+from stream_jobs.errors import MirrorError
 from tests.chaos.failure import ChaosFailure
 from tests.chaos.mirror.hanging import abort_hanging
 from tests.chaos.mirror.stage import PREFIX

@@ -9,39 +9,37 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import stream_jobs.errors
+from connector.binlog import log_errors
 from connector.foundation import errors
 from connector.foundation.errors import catalogue
 from connector.foundation.errors.code import ErrorCode
+from connector.stream.changes import changes_errors
+from local_stack import stack_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 ROOT = Path(__file__).parents[3]
 _PRODUCT = ("connector", "stream_jobs", "local_stack", "verification")
-_PACKAGE = "connector.foundation.errors"
 
 
-def _codes() -> dict[str, dict[str, ErrorCode]]:
-    modules: dict[str, dict[str, ErrorCode]] = {}
-    for module in catalogue.modules():
-        codes = {
-            name: value
-            for name, value in vars(module).items()
-            if isinstance(value, ErrorCode) and value.code
-        }
-        if codes:
-            modules[module.__name__.removeprefix(f"{_PACKAGE}.")] = codes
-    return modules
-
-
-# By module of the catalogue and name of the constant.
-MODULES = _codes()
+# By name of the catalogue and of the constant.
+MODULES = {
+    module.__name__: {
+        name: value
+        for name, value in vars(module).items()
+        if isinstance(value, ErrorCode) and value.code
+    }
+    for module in catalogue.modules()
+}
 CODES = {
     f"{module}.{name}": code for module, codes in MODULES.items() for name, code in codes.items()
 }
 KINDS = {
     name: kind
-    for name, kind in vars(errors).items()
+    for room in (errors, log_errors, changes_errors, stack_errors, stream_jobs.errors)
+    for name, kind in vars(room).items()
     if isinstance(kind, type) and issubclass(kind, errors.ConnectorError)
 }
 
@@ -69,11 +67,16 @@ def uses() -> tuple[Use, ...]:
 
 def _uses_of(path: Path) -> list[Use]:
     source = path.read_text()
-    if _PACKAGE not in source:
-        return []
-    nodes = list(ast.walk(ast.parse(source)))
-    known = names_of(nodes)
     location = str(path.relative_to(ROOT))
+    own = location.removesuffix(".py").replace("/", ".")
+    if "_errors" not in source and own not in MODULES:
+        return []
+    tree = ast.parse(source)
+    if own in MODULES:
+        # Its kinds use its codes.
+        tree.body = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    nodes = list(ast.walk(tree))
+    known = names_of(nodes) | {name: f"{own}.{name}" for name in MODULES.get(own, ())}
     helpers = _helpers(nodes)
     kinds = _kinds(nodes)
     found: dict[int, Use] = {}
@@ -98,13 +101,11 @@ def names_of(nodes: Iterable[ast.AST]) -> dict[str, str]:
     """Return what a module of `nodes` calls the modules and the constants of the catalogue."""
     known: dict[str, str] = {}
     for node in nodes:
-        if isinstance(node, ast.ImportFrom) and node.module == _PACKAGE:
-            known |= {a.asname or a.name: a.name for a in node.names if a.name in MODULES}
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{_PACKAGE}."):
-            module = str(node.module).removeprefix(f"{_PACKAGE}.")
+        if isinstance(node, ast.ImportFrom):
             for alias in node.names:
-                if f"{module}.{alias.name}" in CODES:
-                    known[alias.asname or alias.name] = f"{module}.{alias.name}"
+                name = f"{node.module}.{alias.name}"
+                if name in MODULES or name in CODES:
+                    known[alias.asname or alias.name] = name
     return known
 
 

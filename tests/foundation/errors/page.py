@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING
 
 from connector.foundation.errors.catalogue import GROUPS
 from connector.foundation.errors.code import End, Scope
-from tests.foundation.errors.catalogue import MODULES
+from tests.foundation.errors.catalogue import MODULES, ROOT
 
 if TYPE_CHECKING:
     from connector.foundation.errors.code import ErrorCode
 
-PAGE = Path(__file__).parents[3] / "docs" / "errors.md"
+PAGE = ROOT / "docs" / "errors.md"
 
 _HEAD = """# Error codes
 
@@ -43,12 +42,11 @@ go on. With `quarantine.policy = "stop"`, and in other commands, it is 3. In the
 `dump`, `stat` and `flashback` have exit codes of their own: see their `--help`. 0 is a clean end,
 also after SIGTERM. After a second SIGTERM or Ctrl-C the exit code is 130.
 
-`make errors-page` writes this page from `connector/foundation/errors/`.
+`make errors-page` writes this page from the catalogues, which are the modules `*_errors.py`.
 """
 _ENDS = {End.FAILED: "1"}
 _SCOPES = {Scope.TABLE: "table", Scope.PLACE: "table or 3"}
 _SPECIAL = re.compile(r"([\\|*_<>\[\]])")
-_NUMBER = re.compile(r"\b[A-Z]\d+: ")
 
 
 def page() -> str:
@@ -78,11 +76,10 @@ def _table(module: str, codes: list[ErrorCode]) -> str:
 
 
 def _title(module: str) -> str:
-    """Return the first sentence of the module's docstring, without the numbers of its codes."""
-    path = Path(__file__).parents[3] / "connector" / "foundation" / "errors" / f"{module}.py"
+    """Return the first sentence of the module's docstring."""
+    path = ROOT / f"{module.replace('.', '/')}.py"
     first = path.read_text("utf-8").split('"""')[1].split("\n\n")[0].replace("\n", " ")
-    title = _NUMBER.sub("", first).rstrip(".")
-    return title[:1].upper() + title[1:]
+    return first.rstrip(".")
 
 
 def _line(code: ErrorCode) -> str:

@@ -11,10 +11,9 @@ import pytest
 from pydantic import BaseModel
 
 from connector.foundation.errors.code import End
-from connector.foundation.errors.message import Message
-from connector.foundation.errors.words import Words
+from connector.foundation.errors.message import Message, Words
 from connector.foundation.settings.sections import Settings
-from tests.foundation.errors.catalogue import CODES, MODULES, ROOT, names_of, uses
+from tests.foundation.errors.catalogue import CODES, ROOT, names_of, uses
 from tests.foundation.errors.strings import strings_of
 
 if TYPE_CHECKING:
@@ -35,11 +34,9 @@ def test_no_two_codes_have_the_same_number() -> None:
     assert sorted(set(numbers)) == sorted(numbers)
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_the_codes_of_a_module_have_the_letter_of_one_group(module: str) -> None:
-    codes = [code.code for code in MODULES[module].values()]
-    assert all(map(NUMBER.fullmatch, codes)), codes
-    assert len({code[0] for code in codes}) == 1, codes
+def test_a_number_is_the_letter_of_a_group_and_three_digits() -> None:
+    odd = [code.code for code in CODES.values() if not NUMBER.fullmatch(code.code)]
+    assert not odd, odd
 
 
 def test_an_example_has_a_value_for_each_fact() -> None:

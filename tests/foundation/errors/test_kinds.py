@@ -6,29 +6,18 @@ import sys
 
 import pytest
 
-from connector.foundation.errors import (
-    ConfigError,
-    ConnectorError,
-    DecodeError,
-    EventError,
-    LogRefused,
-    LogTruncated,
-    TruncatedPayload,
-    arguments,
-    fields,
-    log_events,
-    log_files,
-    log_payloads,
-)
+from connector.binlog import argument_errors, log_errors
+from connector.binlog.log_errors import EventError, LogRefused, LogTruncated, TruncatedPayload
+from connector.foundation.errors import ConfigError, ConnectorError, DecodeError, fields
 
 
 @pytest.mark.parametrize(
     "error",
     [
-        ConfigError(arguments.NO_LOG),
-        EventError("binlog.000001", 4, "XID_EVENT", DecodeError(log_events.NO_FORMAT)),
+        ConfigError(argument_errors.NO_LOG),
+        EventError("binlog.000001", 4, "XID_EVENT", DecodeError(log_errors.NO_FORMAT)),
         LogTruncated("binlog.000001", 120, 19, 7),
-        LogRefused(log_files.ENCRYPTED, "binlog.000001"),
+        LogRefused(log_errors.ENCRYPTED, "binlog.000001"),
         TruncatedPayload(8, 3, 5),
     ],
 )
@@ -39,10 +28,10 @@ def test_an_error_of_another_process_has_its_text_and_its_facts(error: Connector
 
 
 def test_a_frame_has_the_code_of_the_error_inside_of_it() -> None:
-    inside = DecodeError(log_events.NO_FORMAT)
-    within = DecodeError(log_payloads.AFTER_INSIDE, number=3, why=inside)
+    inside = DecodeError(log_errors.NO_FORMAT)
+    within = DecodeError(log_errors.AFTER_INSIDE, number=3, why=inside)
     error = EventError("binlog.000001", 4, "XID_EVENT", within)
-    assert error.code is log_events.NO_FORMAT
+    assert error.code is log_errors.NO_FORMAT
     assert str(error.message) == (
         "[L206] binlog.000001:4: cannot decode XID_EVENT: after event 3 inside: no "
         "FORMAT_DESCRIPTION_EVENT came before it; read the log from its start, where that event "
@@ -66,6 +55,6 @@ def test_the_catalogue_needs_nothing_but_the_standard_library() -> None:
 
 
 def test_fields_of_a_log_line_have_the_text_and_the_code_of_the_error_inside_of_a_frame() -> None:
-    inside = DecodeError(log_events.NO_FORMAT)
+    inside = DecodeError(log_errors.NO_FORMAT)
     error = EventError("binlog.000001", 4, "XID_EVENT", inside)
     assert fields(error) == fields(error.message) == {"error": error.text, "code": "L206"}

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import DecodeError, kafka_records
+from connector.foundation.errors import DecodeError
+from connector.stream.progress import progress_errors
 from connector.stream.progress.progress_record import Progress
+from connector.stream.quarantine import quarantine_errors
 from connector.stream.quarantine.fences import Fence
 from connector.stream.quarantine.records import RecordParts
 from connector.stream.snapshot.table_state import TableState
@@ -24,9 +26,9 @@ UNLIKE = b'{"new": 1}'
 @pytest.mark.parametrize(
     ("decode", "code", "kind"),
     [
-        (Progress.decode, kafka_records.PROGRESS, "Progress"),
-        (TableState.decode, kafka_records.COPY, "TableState"),
-        (Fence.decode, kafka_records.FENCE, "Fence"),
+        (Progress.decode, progress_errors.PROGRESS, "Progress"),
+        (TableState.decode, progress_errors.COPY, "TableState"),
+        (Fence.decode, quarantine_errors.FENCE, "Fence"),
     ],
 )
 def test_a_record_of_another_version(
@@ -42,4 +44,4 @@ def test_a_record_of_another_version_in_the_quarantine() -> None:
     with pytest.raises(DecodeError) as caught:
         RecordParts().take(b"shop/shop.orders", b"[]")
     why = "TypeError('list indices must be integers or slices, not str')"
-    assert caught.value.text == text_of(kafka_records.QUARANTINE, why=why)
+    assert caught.value.text == text_of(quarantine_errors.QUARANTINE, why=why)

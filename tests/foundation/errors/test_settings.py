@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import ConfigError, pipeline_settings, tls_files
-from connector.foundation.errors import settings_choices as codes
+from connector.foundation.errors import ConfigError
+from connector.foundation.settings import settings_errors
 from connector.foundation.settings.configuration import load_settings
 from connector.foundation.settings.sections import KafkaSettings, TlsSettings
+from connector.replication import login_errors
 from connector.replication.server.authentication import context_of
 from connector.stream.metrics.pipeline_metrics import PipelineMetrics
 from connector.stream.metrics.prometheus import serving
+from connector.stream.sink import connection_errors
 from connector.stream.sink.connection import client_settings
 from tests.foundation.errors.patterns import fits
 from tests.foundation.errors.texts import text_of
@@ -58,7 +60,7 @@ def test_a_statement_of_heartbeats_without_heartbeats(tmp_path: Path) -> None:
     path.write_text(text.replace("[kafka]", 'heartbeat_statement = "DO 1"\n[kafka]'))
     with pytest.raises(ConfigError) as caught:
         load_settings(path)
-    assert text_of(codes.NO_HEARTBEATS) in caught.value.text
+    assert text_of(settings_errors.NO_HEARTBEATS) in caught.value.text
 
 
 def test_a_text_cannot_be_expanded(tmp_path: Path) -> None:
@@ -68,7 +70,7 @@ def test_a_text_cannot_be_expanded(tmp_path: Path) -> None:
     path.write_text(f'{text}{outbox}value_format = "plain"\n')
     with pytest.raises(ConfigError) as caught:
         load_settings(path)
-    assert text_of(codes.EXPANDED_TEXT) in caught.value.text
+    assert text_of(settings_errors.EXPANDED_TEXT) in caught.value.text
 
 
 def test_a_port_that_no_server_has(tmp_path: Path) -> None:
@@ -93,7 +95,7 @@ def test_a_pattern_that_a_value_does_not_meet(tmp_path: Path) -> None:
 def test_a_file_that_the_client_of_kafka_could_not_read(tmp_path: Path, key: str) -> None:
     path = tmp_path / "absent.pem"
     assert unusable(key, path) == text_of(
-        pipeline_settings.KAFKA_FILE, key=key, path=path, why="No such file or directory"
+        connection_errors.KAFKA_FILE, key=key, path=path, why="No such file or directory"
     )
 
 
@@ -103,9 +105,9 @@ def test_a_file_that_is_no_certificate(tmp_path: Path, key: str) -> None:
     path.write_text("not PEM")
     said = unusable(key, path)
     # OpenSSL does not give each failure a reason.
-    unnamed = text_of(pipeline_settings.KAFKA_FILE_NOT_PEM, key=key, path=path)
+    unnamed = text_of(connection_errors.KAFKA_FILE_NOT_PEM, key=key, path=path)
     whys = ("NO_CERTIFICATE_OR_CRL_FOUND", "PEM", "NO_START_LINE")
-    named = [text_of(pipeline_settings.KAFKA_FILE, key=key, path=path, why=why) for why in whys]
+    named = [text_of(connection_errors.KAFKA_FILE, key=key, path=path, why=why) for why in whys]
     assert said in [unnamed, *named]
 
 
@@ -121,8 +123,8 @@ def unusable(key: str, path: Path) -> str:
 @pytest.mark.parametrize(
     ("key", "code", "settings"),
     [
-        ("ca", tls_files.TLS_CA, {"mode": "verify_ca"}),
-        ("certificate", tls_files.TLS_CERTIFICATE, {"mode": "required"}),
+        ("ca", login_errors.TLS_CA, {"mode": "verify_ca"}),
+        ("certificate", login_errors.TLS_CERTIFICATE, {"mode": "required"}),
     ],
 )
 def test_a_file_of_the_source_that_cannot_be_used(
@@ -143,5 +145,5 @@ def test_an_address_that_somebody_listens_on() -> None:
         with pytest.raises(ConfigError) as caught, serving(PipelineMetrics("shop"), listen, {}, {}):
             pass
     assert caught.value.text == text_of(
-        pipeline_settings.METRICS_LISTEN, listen=listen, why="[Errno 98] Address already in use"
+        settings_errors.METRICS_LISTEN, listen=listen, why="[Errno 98] Address already in use"
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from connector.cli.daemon_log import configure_logging
-from connector.foundation.errors import SourceRefused, source_server
+from connector.foundation.errors import SourceRefused
 from connector.foundation.errors.visible import (
     visible,
     visible_bytes,
@@ -16,6 +16,7 @@ from connector.foundation.errors.visible import (
     visible_lines,
 )
 from connector.foundation.settings.sections import LogSettings
+from connector.replication import answer_errors
 
 if TYPE_CHECKING:
     import pytest
@@ -54,7 +55,7 @@ def test_fields_are_made_visible_wherever_they_are() -> None:
 
 
 def test_an_error_shows_the_texts_of_others_in_one_line() -> None:
-    error = SourceRefused(source_server.UNKNOWN, server="source db1:3306", number=9, said=HOSTILE)
+    error = SourceRefused(answer_errors.UNKNOWN, server="source db1:3306", number=9, said=HOSTILE)
     assert SHOWN in str(error)
     assert "\n" not in str(error)
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.foundation.errors.message import Message
-from connector.foundation.errors.words import Words
+from connector.foundation.errors.message import Message, Words
 
 if TYPE_CHECKING:
     from connector.foundation.errors.code import ErrorCode

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.foundation.errors import ConfigError, SinkUnavailable, SourceUnavailable
-from connector.foundation.errors import settings_secrets as codes
+from connector.foundation.settings import settings_errors
 from connector.foundation.settings.credentials import command_secret
 from connector.foundation.settings.sections import SourceSettings
 
@@ -44,7 +44,7 @@ def test_a_login_fills_in_its_server_and_its_user() -> None:
 def test_a_program_that_is_not_there_is_a_mistake_of_the_configuration() -> None:
     with pytest.raises(ConfigError) as caught:
         command_secret(KEY, ["/no/such/program"], SourceUnavailable)
-    assert caught.value.code is codes.PASSWORD_COMMAND
+    assert caught.value.code is settings_errors.PASSWORD_COMMAND
     assert str(caught.value) == (
         "[C113] source.password_command: /no/such/program: No such file or directory; name a "
         "program that this user may start, with its path; there is no shell"

@@ -10,12 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import BaseModel, SecretStr
 
-from connector.foundation.errors import (
-    ConfigError,
-    settings_files,
-    settings_secrets,
-    settings_values,
-)
+from connector.foundation.errors import ConfigError
+from connector.foundation.settings import settings_errors
 from connector.foundation.settings.configuration import (
     load_settings,
     log_format,
@@ -86,7 +82,7 @@ def test_a_missing_password_file_is_named(config: Path, tmp_path: Path) -> None:
     config.write_text(MINIMAL.replace("[kafka]", f'password_file = "{absent}"\n[kafka]'))
     with pytest.raises(ConfigError) as caught:
         load_settings(config).source.read_password()
-    assert caught.value.code is settings_secrets.PASSWORD_FILE
+    assert caught.value.code is settings_errors.PASSWORD_FILE
     assert caught.value.text == (
         f"source.password_file {absent}: No such file or directory; name a file that this user may "
         "read"
@@ -97,7 +93,7 @@ def test_an_unknown_key_is_named(config: Path) -> None:
     config.write_text(MINIMAL.replace("server_id", "sever_id"))
     with pytest.raises(ConfigError) as caught:
         load_settings(config)
-    assert caught.value.code is settings_files.SEVERAL
+    assert caught.value.code is settings_errors.SEVERAL
     assert message_of(config) == (
         "FILE: 2 settings are wrong:\n"
         "  [C105] FILE: source.server_id is required; give it there, or set "
@@ -378,7 +374,7 @@ def test_a_start_that_does_not_exist_is_answered_by_those_that_do(
     with pytest.raises(ConfigError) as caught:
         load_settings(config)
     assert caught.value.code is (
-        settings_values.START if meant is None else settings_values.SIMILAR_START
+        settings_errors.START if meant is None else settings_errors.SIMILAR_START
     )
     assert message_of(config) == (
         f'FILE: source.start: "{start}" is not snapshot, earliest, latest, gtid:SET, '
@@ -391,17 +387,17 @@ def test_a_start_that_does_not_exist_is_answered_by_those_that_do(
     [
         (
             "gtid",
-            settings_values.START_GTID,
+            settings_errors.START_GTID,
             "gtid:SET, such as gtid:3e11fa47-71ca-11e1-9e33-c80aa9429562:1-77 or gtid:0-1-77",
         ),
         (
             "position:42",
-            settings_values.START_POSITION,
+            settings_errors.START_POSITION,
             "position:FILE:POS, such as position:binlog.000042:4",
         ),
         (
             "timestamp:noon",
-            settings_values.START_TIME,
+            settings_errors.START_TIME,
             "timestamp:TIME, such as timestamp:2026-11-21T10:00:00Z",
         ),
     ],
@@ -433,7 +429,7 @@ def test_a_name_without_a_database_or_a_table_is_refused(
     config.write_text(in_section("[source]", f'{key} = ["{name}"]'))
     with pytest.raises(ConfigError) as caught:
         load_settings(config)
-    assert caught.value.code is (settings_values.DATABASE if hint else settings_values.TABLE)
+    assert caught.value.code is (settings_errors.DATABASE if hint else settings_errors.TABLE)
     assert message_of(config) == (
         f'FILE: source.{key}.0: "{name}" does not name a table: write DATABASE.TABLE, * for any '
         f"name{hint}; `binlog-connector config` explains the key"

@@ -13,7 +13,7 @@ import pytest
 from connector.binlog.character_sets import charset_of
 from connector.binlog.columns.column import ABSENT, EnumIndex, Geometry
 from connector.binlog.events.rows import RowsEvent
-from connector.foundation.errors import EventError
+from connector.binlog.log_errors import EventError
 from local_stack import connect
 from tests.binlog.source_log import SourceLog
 from tests.integration.decoding.character_sweep import (

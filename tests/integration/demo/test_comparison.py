@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from connector.foundation.errors import LocalStackError
 from local_stack import connect
 from local_stack.demo.verdict import TableComparison, compare_table
+from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
     from pathlib import Path

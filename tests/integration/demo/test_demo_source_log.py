@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import LocalStackError
 from local_stack import MysqlServer, connect
 from local_stack.demo.stack import SourceLog
+from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import LocalStackError, local_demo
 from local_stack import connect
+from local_stack.demo import demo_errors
 from local_stack.demo.shop import (
     DATABASE,
     MIRRORED_TABLES,
@@ -20,6 +20,7 @@ from local_stack.demo.shop import (
     statements,
 )
 from local_stack.demo.workload import Workload
+from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,7 +130,7 @@ def test_a_source_that_refuses_is_told(shop: Endpoint) -> None:
     workload.stop()
     with pytest.raises(LocalStackError) as caught:
         workload.check()
-    assert caught.value.code is local_demo.WORKLOAD
+    assert caught.value.code is demo_errors.WORKLOAD
     text = caught.value.text
     assert text.startswith("the source refused the workload: (1049, ")
     assert text.endswith("; see the source's log")

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 import zstandard
 
-from connector.foundation.errors import arguments, log, log_files, source_url
-from connector.foundation.errors import options as wrong
+from connector.binlog import argument_errors, log_errors
+from connector.cli import command_errors
 from connector.foundation.errors.message import Message
+from connector.replication import login_errors
 from tests.foundation.errors.texts import shown, with_code
 from tests.integration.dump.shop import SHOP
 from tests.logs.dump.command import dump, dumped_json, start_dump
@@ -287,7 +288,7 @@ def test_a_file_that_ends_inside_an_event_says_where_the_last_complete_one_does(
     assert done.errors == (
         "error: "
         + shown(
-            log.FILE_ENDS,
+            log_errors.FILE_ENDS,
             file="binlog.000001",
             position=last,
             needed=events[-1]["size"],
@@ -311,7 +312,7 @@ def test_a_corrupt_event_ends_a_dump_after_everything_before_it(shop: Shop, tmp_
     path.write_bytes(flip(shop.first.read_bytes(), position + 30))
     done = dump("--format", "json", path)
     assert done.code == 3
-    said = with_code(log_files.CHECKSUM_DIFFERS, f"binlog.000001:{position}: cannot decode ")
+    said = with_code(log_errors.CHECKSUM_DIFFERS, f"binlog.000001:{position}: cannot decode ")
     assert done.errors.startswith(f"error: {said}")
     assert done.errors.endswith(
         f"; compare with `mysqlbinlog --start-position={position} binlog.000001`\n"
@@ -329,7 +330,7 @@ def test_files_after_one_that_fails_are_not_read(shop: Shop, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("data", "code"), [(b"", log_files.EMPTY), (b"\xfdbin" + bytes(512), log_files.ENCRYPTED)]
+    ("data", "code"), [(b"", log_errors.EMPTY), (b"\xfdbin" + bytes(512), log_errors.ENCRYPTED)]
 )
 def test_what_is_no_readable_log_is_refused_by_name(
     tmp_path: Path, data: bytes, code: ErrorCode
@@ -343,48 +344,50 @@ def test_what_is_no_readable_log_is_refused_by_name(
 @pytest.mark.parametrize("recover", [(), ("--recover",)])
 def test_a_file_that_cannot_be_opened_is_named(tmp_path: Path, recover: tuple[str, ...]) -> None:
     done = dump(*recover, tmp_path / "absent")
-    said = shown(arguments.UNREADABLE, path=tmp_path / "absent", why="No such file or directory")
+    said = shown(
+        argument_errors.UNREADABLE, path=tmp_path / "absent", why="No such file or directory"
+    )
     assert (done.code, done.errors) == (1, f"error: {said}\n")
 
 
 def test_a_folder_is_answered_by_what_to_name(tmp_path: Path) -> None:
     done = dump(tmp_path)
-    said = shown(arguments.FOLDER, path=tmp_path, why="Is a directory")
+    said = shown(argument_errors.FOLDER, path=tmp_path, why="Is a directory")
     assert (done.code, done.errors) == (1, f"error: {said}\n")
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], shown(wrong.NO_LOG)),
-        (["--hexdump", "--format", "json", "x"], shown(wrong.HEXDUMP)),
-        (["--apply-diffs", "x"], shown(wrong.APPLY_DIFFS)),
-        (["--format", "envelope", "--type", "XID", "x"], shown(wrong.NOT_FOR_ENVELOPE)),
-        (["--recover", "--stop-never", "x"], shown(wrong.NOT_RECOVERED)),
-        (["--recover", "--source", "mysql://h"], shown(wrong.NOT_RECOVERED)),
-        (["--to-last-log", "x"], shown(wrong.ONLY_WITH_SOURCE)),
-        (["--password-env", "P", "x"], shown(wrong.ONLY_WITH_SOURCE)),
-        (["--source", "mysql://h", "--to-last-log"], shown(wrong.NEEDS_A_LOG)),
+        ([], shown(command_errors.NO_LOG)),
+        (["--hexdump", "--format", "json", "x"], shown(command_errors.HEXDUMP)),
+        (["--apply-diffs", "x"], shown(command_errors.APPLY_DIFFS)),
+        (["--format", "envelope", "--type", "XID", "x"], shown(command_errors.NOT_FOR_ENVELOPE)),
+        (["--recover", "--stop-never", "x"], shown(command_errors.NOT_RECOVERED)),
+        (["--recover", "--source", "mysql://h"], shown(command_errors.NOT_RECOVERED)),
+        (["--to-last-log", "x"], shown(command_errors.ONLY_WITH_SOURCE)),
+        (["--password-env", "P", "x"], shown(command_errors.ONLY_WITH_SOURCE)),
+        (["--source", "mysql://h", "--to-last-log"], shown(command_errors.NEEDS_A_LOG)),
         (
             ["--source", "mysql://h", "--password-env", "ABSENT_PASSWORD"],
-            shown(wrong.NO_VARIABLE, variable="ABSENT_PASSWORD"),
+            shown(command_errors.NO_VARIABLE, variable="ABSENT_PASSWORD"),
         ),
         (["--type", "NONSENSE", "x"],
-         shown(arguments.NO_EVENT_TYPE, pattern="NONSENSE")),
+         shown(argument_errors.NO_EVENT_TYPE, pattern="NONSENSE")),
         (["--type", "WRTE_ROWS", "x"],
-         shown(arguments.OTHER_EVENT_TYPE, pattern="WRTE_ROWS", meant="WRITE_ROWS")),
+         shown(argument_errors.OTHER_EVENT_TYPE, pattern="WRTE_ROWS", meant="WRITE_ROWS")),
         (["--table", "orders", "x"],
-         shown(wrong.TABLE_MEANT, pattern="orders", meant="orders.*")),
-        (["--table", "orders.", "x"], shown(wrong.TABLE, pattern="orders.")),
+         shown(command_errors.TABLE_MEANT, pattern="orders", meant="orders.*")),
+        (["--table", "orders.", "x"], shown(command_errors.TABLE, pattern="orders.")),
         (["--include-gtids", "5", "x"],
-         shown(wrong.NO_GTIDS, option="--include-gtids", text="5")),
+         shown(command_errors.NO_GTIDS, option="--include-gtids", text="5")),
         (["--exclude-gtids", "a:1", "x"],
          ("[C353] --exclude-gtids: cannot read GTID set member 'a:1': 'a' is not a server UUID; "
          f"{LIKE}")),
         (["--format", "json", "--source", "http://h"],
-         shown(source_url.FORM)),
+         shown(login_errors.FORM)),
         (["--output", "/absent/file", "x"],
-         shown(wrong.OUTPUT, path="/absent/file", why="No such file or directory")),
+         shown(command_errors.OUTPUT, path="/absent/file", why="No such file or directory")),
     ],
 )  # fmt: skip
 def test_a_wrong_argument_is_named(arguments: list[str], said: str) -> None:
@@ -402,13 +405,13 @@ def test_what_the_command_line_cannot_read_ends_with_1_too(arguments: list[str])
 
 def test_a_time_that_is_none_is_answered_by_its_form() -> None:
     said = " ".join(dump("--start-datetime", "soon", "x").errors.replace("│", " ").split())
-    assert str(Message(wrong.TIME, {"text": "soon"})) in said
+    assert str(Message(command_errors.TIME, {"text": "soon"})) in said
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is Linux's alone")
 def test_a_full_disk_is_named(shop: Shop) -> None:
     done = dump("--output", "/dev/full", shop.first)
-    said = shown(wrong.NOT_WRITTEN, why="No space left on device")
+    said = shown(command_errors.NOT_WRITTEN, why="No space left on device")
     assert (done.code, done.errors) == (1, f"error: {said}\n")
 
 
@@ -419,7 +422,7 @@ def test_a_log_is_not_written_over(shop: Shop, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(log)
     done = dump("--output", link, shop.second, log)
-    said = shown(wrong.OUTPUT_IS_A_LOG, path=link)
+    said = shown(command_errors.OUTPUT_IS_A_LOG, path=link)
     assert (done.code, done.errors) == (1, f"error: {said}\n")
     assert log.read_bytes() == data
 

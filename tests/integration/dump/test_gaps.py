@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import log_files, log_rows
+from connector.binlog import log_errors
 from tests.foundation.errors.texts import with_code
 from tests.logs.dump.command import dump, dumped_json
 
@@ -56,12 +56,12 @@ def test_rows_whose_table_map_is_lost_are_reported_and_not_guessed(
     name = NAME if packed else path.name
     assert done.code == 3
     first = with_code(
-        log_files.GAP_TOO_SHORT,
+        log_errors.GAP_TOO_SHORT,
         f"{name}: nothing could be read from {table_map} to {rows} ({rows - table_map} bytes): an "
         "event of 2147483647 bytes does not fit in there",
     )
     second = with_code(
-        log_rows.NO_TABLE_MAP,
+        log_errors.NO_TABLE_MAP,
         f"{name}: nothing could be read from {rows} to {commit} ({commit - rows} bytes): "
         f"{events[number + 1]['type']}: no TABLE_MAP_EVENT of this statement describes table id "
         f"{table_id}",
@@ -82,7 +82,7 @@ def test_standard_input_is_recovered_from_a_position(shop: Shop) -> None:
     assert done.code == 3
     assert [e["log_pos"] for e in done.objects] == [4, start, after, events[-1]["log_pos"]]
     said = with_code(
-        log_files.SIZE_BELOW_HEADER, f"stdin: nothing could be read from {damaged} to {after} "
+        log_errors.SIZE_BELOW_HEADER, f"stdin: nothing could be read from {damaged} to {after} "
     )
     assert done.errors.startswith(f"gap: {said}")
 

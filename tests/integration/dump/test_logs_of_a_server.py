@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner
 
-from connector.foundation.errors import options
+from connector.cli import command_errors
 from local_stack import connect
 from tests.application import app
 from tests.foundation.errors.texts import shown
@@ -131,7 +131,7 @@ def test_a_log_to_read_has_to_be_named(command: str) -> None:
     assert (done.exit_code, done.stdout, done.stderr) == (
         1,
         "",
-        f"error: {shown(options.NO_LOG)}\n",
+        f"error: {shown(command_errors.NO_LOG)}\n",
     )
 
 

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import local_stack
-from connector.foundation.errors import source_dump, source_failover, stream_positions
 from connector.foundation.settings.configuration import load_settings
+from connector.replication import answer_errors
 from connector.replication.dump import open_stream
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.start_setting import resolve_start
+from connector.stream.progress import progress_errors
+from connector.stream.source import setup_errors
 from local_stack.server import free_port
 from tests import forked_command
 from tests.foundation.errors.patterns import fits
@@ -182,8 +184,8 @@ def test_a_server_that_refuses_to_go_on_with_its_log_is_passed_over(
         assert switched["cdc.source"] == address(pair.replica)
         (passed,) = logged(connector, "passed over a source")
         server_name = f"source {address(pair.source)}"
-        assert fits(str(passed["error.message"]), source_dump.DAMAGED, server=server_name)
-        assert passed["error.code"] == source_dump.DAMAGED.code
+        assert fits(str(passed["error.message"]), answer_errors.DAMAGED, server=server_name)
+        assert passed["error.code"] == answer_errors.DAMAGED.code
         # The source itself goes on, and the replica with it.
         insert(stream, 20)
         stream.wait_for_changes(30, connector)
@@ -198,11 +200,11 @@ def test_a_server_that_refuses_to_go_on_with_its_log_is_passed_over(
         connector.start()
         assert connector.wait() == 3
         head, *lines = failure_of(connector.output()).splitlines()
-    assert fits(head, source_failover.NONE, problems="")
+    assert fits(head, setup_errors.NONE, problems="")
     # The one that was read last stands first; either can be that.
     for server in (pair.source, pair.replica):
         (line,) = (line.strip() for line in lines if address(server) in line)
-        assert fits(line, source_dump.DAMAGED, server=f"source {address(server)}")
+        assert fits(line, answer_errors.DAMAGED, server=f"source {address(server)}")
     changes = stream.changes()
     assert_each_once_in_order(changes, len(changes))
     assert 30 <= len(changes) < 36
@@ -291,8 +293,8 @@ def test_a_reset_under_an_open_stream_is_noticed(resettable: Stream, noticed_by:
         "and start over"
     )
     doubts = {
-        "the next file": (stream_positions.FILE_AFTER,),
-        "the end of the log": (stream_positions.LOG_WENT_BACK, stream_positions.FILE_SHRANK),
+        "the next file": (progress_errors.FILE_AFTER,),
+        "the end of the log": (progress_errors.LOG_WENT_BACK, progress_errors.FILE_SHRANK),
     }
     assert doubt["error.code"] in [code.code for code in doubts[noticed_by]], doubt
     assert sorted(change.key["id"] for change in stream.changes()) == list(range(10))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
-from connector.foundation.errors import options
+from connector.cli import command_errors
 from connector.logs.flashback.undo import SESSION, Undo
 from connector.logs.flashback.undo_statements import ReverseSpool
 from connector.logs.output import LineOutput
@@ -98,7 +98,7 @@ def test_nothing_selected_is_a_session_without_statements(shared_binlogs: Path) 
 def test_a_column_to_omit_needs_its_full_name(shared_binlogs: Path) -> None:
     done = flashback(shared_binlogs / "seed/mysql-bin.000005", "--omit-column", "t.c")
     assert done.exit_code == 1
-    said = shown(options.OMIT_COLUMN, name="t.c")
+    said = shown(command_errors.OMIT_COLUMN, name="t.c")
     assert done.stderr == f"error: {said}\n"
 
 

@@ -13,7 +13,8 @@ from connector.binlog.events.load import CreateFileEvent
 from connector.binlog.events.query import QueryEvent
 from connector.binlog.events.transaction import XaPrepareEvent, XaXid
 from connector.binlog.header import EventType
-from connector.foundation.errors import UnsupportedChange, log_undo
+from connector.foundation.errors import UnsupportedChange
+from connector.logs import undo_errors
 from connector.logs.flashback.undo import SESSION
 from tests.logs.flashback.undone import sql_of
 
@@ -296,7 +297,7 @@ def test_a_load_that_was_logged_as_a_statement_is_refused(decode_file: DecodeFil
     events = decode_file("recorded/binlog_old_version_4_1.000001")
     with pytest.raises(UnsupportedChange) as caught:
         undone(event for event in events if isinstance(event.body, CreateFileEvent))
-    assert caught.value.code is log_undo.LOAD
+    assert caught.value.code is undo_errors.LOAD
 
 
 def test_an_incident_is_refused(decode_file: DecodeFile) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from connector.foundation.errors import LocalStackError
 from local_stack import (
     Endpoint,
     ExternalServer,
@@ -15,6 +14,7 @@ from local_stack import (
     connect,
     source_server,
 )
+from local_stack.stack_errors import LocalStackError
 
 pytestmark = pytest.mark.server
 

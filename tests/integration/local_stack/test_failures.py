@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from connector.foundation.errors import LocalStackError, local_stack
-from local_stack import KafkaBroker, MysqlServer
+from local_stack import KafkaBroker, MysqlServer, stack_errors
 from local_stack.cache import Cache
 from local_stack.installation import missing_libraries
+from local_stack.stack_errors import LocalStackError
 
 
 @pytest.mark.server
@@ -48,7 +48,7 @@ def test_a_template_that_kafka_cannot_format_is_no_template(tmp_path: Path) -> N
     broker = KafkaBroker(tmp_path, java=java, cache=cache)
     with pytest.raises(LocalStackError) as caught:
         broker.start()
-    assert caught.value.code is local_stack.NO_FORMAT
+    assert caught.value.code is stack_errors.NO_FORMAT
     data = f"{cache.directory}/templates/kafka-4.3.1.part/data"
     assert caught.value.text == (
         f"Kafka 4.3.1 cannot format {data}; read the end of {tmp_path}/server.log:\nno room"
@@ -73,7 +73,7 @@ def test_a_port_that_was_taken_meanwhile_is_named(tmp_path: Path) -> None:
 def test_a_program_that_is_another_one_is_named(tmp_path: Path) -> None:
     with pytest.raises(LocalStackError) as caught:
         MysqlServer(tmp_path, executable=Path("/bin/true")).start()
-    assert caught.value.code is local_stack.NO_VERSION
+    assert caught.value.code is stack_errors.NO_VERSION
     assert caught.value.text == (
         "/bin/true does not tell its version, it says ''; give the path of mysqld"
     )
@@ -86,7 +86,7 @@ def test_a_data_directory_that_cannot_be_made_shows_the_end_of_the_log(
     log = tmp_path / "log"
     with pytest.raises(LocalStackError) as caught:
         mysql_server._installation.run(["--initialize-insecure", "--datadir=/proc/x"], log)
-    assert caught.value.code is local_stack.NO_DATA
+    assert caught.value.code is stack_errors.NO_DATA
     assert caught.value.text.startswith(
         f"{mysql_server._installation.command[-1]} cannot make a data directory; read the end of "
         f"{log}:\n"
@@ -101,7 +101,7 @@ def test_a_server_that_takes_too_long_is_ended(
     server = MysqlServer(tmp_path)
     with pytest.raises(LocalStackError) as caught:
         server.start()
-    assert caught.value.code is local_stack.NO_ANSWER
+    assert caught.value.code is stack_errors.NO_ANSWER
     port = caught.value.message.facts["port"]
     assert caught.value.text.startswith(
         f"MySQL 8.0 did not answer on port {port} within 0 seconds; read the end of "

@@ -18,11 +18,11 @@ import pytest
 from deltalake import QueryBuilder
 from pyarrow.parquet import ParquetFile
 
-from connector.foundation.errors import MirrorError
 from stream_jobs.cuts.reader import mirror_at
 from stream_jobs.delta import s3_storage
 from stream_jobs.delta.s3_storage import S3Storage
 from stream_jobs.delta.table import DeltaTable
+from stream_jobs.errors import MirrorError
 from stream_jobs.run.cuts_command import show_cuts
 from tests.integration.mirror.conftest import Job, SparkJob
 from tests.integration.mirror.test_cuts import settle

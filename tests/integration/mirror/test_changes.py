@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import mirror
+from stream_jobs.errors import job_errors
 from stream_jobs.tables.mirror_table import MirrorTable
 from tests.foundation.errors.texts import text_of
 from tests.length import full_only
@@ -200,7 +200,7 @@ def test_a_batch_that_died_between_two_tables_is_applied_again_with_the_same_res
 
     with monkeypatch.context() as patched:
         patched.setattr(MirrorTable, "commit_rows", die_at_second)
-        assert spark_job.error() == text_of(mirror.SPARK_FAILED, kind="Died", said="")
+        assert spark_job.error() == text_of(job_errors.SPARK_FAILED, kind="Died", said="")
     assert spark_job.rows("first") == [(2, "changed"), (3, "item 3")]
     assert spark_job.rows("second") == [(1, "item 1"), (2, "item 2")]
 

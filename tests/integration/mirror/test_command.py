@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.foundation.ecs import facts_of
-from connector.foundation.errors import mirror
 from local_stack import KafkaBroker
+from stream_jobs.errors import job_errors
 from tests.integration.mirror.test_figures import figures_of, scraped
 from tests.integration.operation.test_metrics import free_port
 from tests.length import full_only
@@ -93,7 +93,7 @@ def test_a_broker_that_does_not_answer_is_named(tmp_path: Path) -> None:
     )
     with Command(config) as command:
         failed = command.line("failed")
-        assert failed["code"] == mirror.KAFKA_FAILED.code
+        assert failed["code"] == job_errors.KAFKA_FAILED.code
         assert failed["error"] == (
             "Kafka at 127.0.0.1:1: KafkaTimeoutError: KafkaTimeoutError: Unable to bootstrap from "
             "['127.0.0.1:1']; check [kafka] in the configuration of the job, and that the brokers "
@@ -119,7 +119,7 @@ def test_it_waits_for_a_broker_that_is_started_again(tmp_path: Path) -> None:
         with Command(config) as command:
             assert command.applied("shop.items")["upserts"] == 1
             broker.kill()
-            assert command.line("interrupted")["code"] == mirror.KAFKA_FAILED.code
+            assert command.line("interrupted")["code"] == job_errors.KAFKA_FAILED.code
             broker.start()
             command.line("started")
             with closing(Kafka(broker.endpoint.bootstrap, "shop")) as kafka:

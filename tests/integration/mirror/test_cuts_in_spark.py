@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import MirrorError
 from stream_jobs.cuts.spark import mirror_at
+from stream_jobs.errors import MirrorError
 from tests.integration.mirror.test_cuts import COLUMNS, cuts, settle, transfer
 from tests.stream_jobs.topics import SourceTable
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from connector.foundation.contract import Sequence
-from connector.foundation.errors import mirror_records
+from stream_jobs.errors import record_errors
 from stream_jobs.run.cut_coordinator import CutCoordinator
 from tests.stream_jobs.topics import SourceTable, column
 
@@ -60,7 +60,7 @@ def test_a_sequence_beyond_all_progress_sets_the_table_aside_and_the_others_go_o
     write(kafka, table, "u", row(1, "first"), row(1, "second"))
     write(kafka, good, "u", row(1, "first"), row(1, "second"))
     told = job.quarantined()
-    assert (told["table"], told["code"]) == ("shop.items", mirror_records.BEYOND_PROGRESS.code)
+    assert (told["table"], told["code"]) == ("shop.items", record_errors.BEYOND_PROGRESS.code)
     assert (told["partition"], told["offset"]) == (0, offset)
     assert told["error"].startswith(
         f"{table.topic}, partition 0, offset {offset}: the sequence of the record is beyond what "
@@ -103,7 +103,7 @@ def test_it_is_refused_while_the_stream_goes_on(kafka: Kafka, job: Job) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(CutCoordinator, "later", while_it_streams)
         told = job.quarantined()
-    assert told["code"] == mirror_records.BEYOND_PROGRESS.code
+    assert told["code"] == record_errors.BEYOND_PROGRESS.code
     assert job.rows("items") == [(1, "first")]
 
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 from deltalake import DeltaTable
 
-from connector.foundation.errors import MirrorError
 from local_stack import connect
 from local_stack.demo.mirror import query_mirror
 from stream_jobs.cuts import read_cuts
 from stream_jobs.cuts.reader import MirrorAt, mirror_at
 from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.errors import MirrorError
 from stream_jobs.tables.mirror_table import MirrorTable
 from tests.integration.harness import wait_until_settled
 from tests.length import length

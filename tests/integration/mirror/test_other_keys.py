@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.foundation.errors import mirror
 from stream_jobs.apply.modes.history import History
+from stream_jobs.errors import job_errors
 from tests.stream_jobs.topics import SourceTable, column
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ def test_a_reserved_name_sets_its_table_aside_alone(kafka: Kafka, job: Job, mode
     good.insert(row(1))
     told = [line for line in run(job, mode) if line["event"] == "table_quarantined"]
     assert [(line["table"], line["code"]) for line in told] == [
-        (f"shop.odd{number}", mirror.COLUMN_NAME.code) for number in range(len(lists))
+        (f"shop.odd{number}", job_errors.COLUMN_NAME.code) for number in range(len(lists))
     ]
     good.insert(row(2))
     run(job, mode)
@@ -237,7 +237,9 @@ def test_two_columns_with_one_name_for_readers_set_their_table_aside_alone(
     odd.insert({"id": 1, "maß": 1, "maẞ": 2})
     good.insert(row(1))
     told = [line for line in run(job, "current") if line["event"] == "table_quarantined"]
-    assert [(line["table"], line["code"]) for line in told] == [("shop.odd", mirror.SAME_NAME.code)]
+    assert [(line["table"], line["code"]) for line in told] == [
+        ("shop.odd", job_errors.SAME_NAME.code)
+    ]
     assert job.rows("good") == [(1, "a")]
 
 
@@ -257,7 +259,7 @@ def test_a_reserved_name_that_comes_later_sets_its_table_aside_alone(
     lines = run(job, mode)
     aside = [line["code"] for line in lines if line["event"] == "table_quarantined"]
     # A mirror that keeps no columns never has it.
-    assert aside == ([] if mode == "current" else [mirror.COLUMN_NAME.code])
+    assert aside == ([] if mode == "current" else [job_errors.COLUMN_NAME.code])
     assert job.rows("good") == [(1, "a")]
 
 
@@ -274,7 +276,7 @@ def test_a_defect_of_the_job_sets_its_table_aside_alone(
     with monkeypatch.context() as planted:
         planted.setattr(History, "apply", broken)
         (aside,) = [line for line in run(job, "history") if line["event"] == "table_quarantined"]
-    assert (aside["table"], aside["code"]) == ("shop.odd", mirror.TABLE_DEFECT.code)
+    assert (aside["table"], aside["code"]) == ("shop.odd", job_errors.TABLE_DEFECT.code)
     assert "KeyError at" in aside["error"]
     assert "a value" not in aside["error"]
     assert job.rows("good") == [(1, "a")]

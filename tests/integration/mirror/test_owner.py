@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import MirrorError, mirror_jobs
 from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.run.assembly import batch_applier
 from stream_jobs.run.job_state import Owner, Ownership
 from stream_jobs.source.client import KafkaClient
@@ -62,7 +62,7 @@ def test_the_newest_process_goes_on_and_each_older_one_ends(tmp_path: Path) -> N
         with pytest.raises(MirrorError) as caught:
             process.check()
         assert caught.value.text == text_of(
-            mirror_jobs.TAKEN_OVER, path="/mirror", pid=3, host="host"
+            job_errors.TAKEN_OVER, path="/mirror", pid=3, host="host"
         )
     processes[2].check()
     assert len(list((tmp_path / "_cdc" / "owner").iterdir())) == 1
@@ -94,9 +94,7 @@ def test_a_file_that_is_none_of_the_job_is_named(tmp_path: Path) -> None:
     file.write_text("{}", encoding="utf-8")
     with pytest.raises(MirrorError) as caught:
         of(tmp_path).claim()
-    assert caught.value.text == text_of(
-        mirror_jobs.OWN_FILE, path=f"/mirror/_cdc/owner/{file.name}"
-    )
+    assert caught.value.text == text_of(job_errors.OWN_FILE, path=f"/mirror/_cdc/owner/{file.name}")
 
 
 def test_an_owner_whose_files_are_gone_goes_on(tmp_path: Path) -> None:
@@ -120,7 +118,7 @@ def test_the_older_job_ends_at_its_next_batch_and_applies_nothing(kafka: Kafka, 
     with pytest.raises(MirrorError) as caught:
         older.apply([OffsetRange(table.topic, int(n), 0, end) for n, end in ends.items()])
     client.close()
-    assert caught.value.code == mirror_jobs.TAKEN_OVER
+    assert caught.value.code == job_errors.TAKEN_OVER
     assert job.rows("items") == [(1,)]
 
 

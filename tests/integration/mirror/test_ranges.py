@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-from connector.foundation.errors import MirrorError, mirror_records
+from stream_jobs.errors import MirrorError, record_errors
 from stream_jobs.source.client import KafkaClient, read_ranges
 from stream_jobs.source.topics import BrokerConfig, OffsetRange
 from tests.stream_jobs.topics import PARTITIONS
@@ -136,7 +136,7 @@ def test_a_range_that_begins_before_the_first_record_is_an_error(
     assert client.first_offsets([(topic, 0)]) == {(topic, 0): 3}
     with pytest.raises(MirrorError) as caught:
         read(client, [OffsetRange(topic, 0, 1, 5)])
-    assert caught.value.code == mirror_records.RECORDS_GONE
+    assert caught.value.code == record_errors.RECORDS_GONE
     assert caught.value.text == (
         f"{topic}, partition 0: records from offset 1 on are wanted, but the first one that Kafka "
         "has is 3; let the connector copy the table again (`binlog-connector snapshot`), and then "

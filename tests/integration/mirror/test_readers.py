@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap
 
-from connector.foundation.errors import CommitConflict
 from stream_jobs.delta import deletion_vectors
 from stream_jobs.delta.actions import Metadata
 from stream_jobs.delta.columns import new_columns
@@ -19,6 +18,7 @@ from stream_jobs.delta.housekeeping import clean_log, vacuum, write_checkpoint
 from stream_jobs.delta.parquet_file import write_file
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable, TableCommit
+from stream_jobs.errors import CommitConflict
 from stream_jobs.paths import table_path
 from tests.integration.mirror.readers import delta_rs_rows, kernel_rows, spark_rows
 from tests.length import full_only, length

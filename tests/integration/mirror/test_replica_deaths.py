@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.foundation.errors import MirrorError, SourceUnavailable
+from connector.foundation.errors import SourceUnavailable
 from local_stack import connect
+from stream_jobs.errors import MirrorError
 from stream_jobs.replica.replica import Replica
 from stream_jobs.replica.target import TargetSession
 from tests.integration.harness import wait_until_settled

@@ -9,14 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.foundation.errors import (
-    ConfigError,
-    ConnectorError,
-    MirrorError,
-    SourceUnavailable,
-    mirror_replica,
-)
+from connector.foundation.errors import ConfigError, ConnectorError, SourceUnavailable
 from local_stack import connect
+from stream_jobs.errors import MirrorError
+from stream_jobs.replica import replica_errors
 from stream_jobs.replica.replica import Replica
 from tests.integration.mirror.replica_target import ReplicaTarget, replica_target
 from tests.integration.mirror.test_cuts import cuts, go_on
@@ -90,7 +86,7 @@ def test_a_table_that_does_not_fit_is_refused_with_everything_that_is_wrong(
     )
     with pytest.raises(MirrorError) as caught:
         target.replica.apply_newest()
-    assert caught.value.code is mirror_replica.UNFIT_TABLE
+    assert caught.value.code is replica_errors.UNFIT_TABLE
 
 
 def test_a_table_with_rows_of_others_is_not_touched(

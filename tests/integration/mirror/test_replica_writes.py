@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.foundation.errors import MirrorError
+from stream_jobs.errors import MirrorError
 from stream_jobs.replica.replica import Replica
 from stream_jobs.replica.target import TargetSession
 from tests.integration.mirror.replica_target import ReplicaTarget, replica_target

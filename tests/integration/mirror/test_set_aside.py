@@ -11,7 +11,8 @@ import pytest
 from deltalake import write_deltalake
 from kafka.structs import TopicPartition
 
-from connector.foundation.errors import ConfigError, mirror, mirror_jobs, mirror_records
+from connector.foundation.errors import ConfigError
+from stream_jobs.errors import job_errors, record_errors
 from stream_jobs.run import batch
 from stream_jobs.run.quarantine import Quarantine
 from stream_jobs.tables.quarantine_files import QuarantineFiles, ResumedTable
@@ -79,7 +80,7 @@ def test_bytes_that_are_not_ours_stop_their_table_alone_until_the_record_is_left
     told = lines[0]
     assert (told["table"], told["topic"]) == ("shop.poisoned", poisoned.topic)
     assert (told["code"], told["partition"], told["offset"]) == (
-        mirror_records.NOT_JSON.code,
+        record_errors.NOT_JSON.code,
         0,
         offset,
     )
@@ -128,13 +129,13 @@ def test_records_in_kafka_that_are_gone_stop_their_table_alone(kafka: Kafka, job
         {TopicPartition(poisoned.topic, number): offset for number, offset in offsets.items()}
     )
     line = job.quarantined()
-    assert (line["table"], line["code"]) == ("shop.poisoned", mirror_records.RECORDS_GONE.code)
+    assert (line["table"], line["code"]) == ("shop.poisoned", record_errors.RECORDS_GONE.code)
     assert job.rows("good") == job.rows("zebra") == rows(1, 2, 3, 4)
     # Resumed as it is, it lacks the same records.
     job.resume("shop.poisoned")
     lines = job.run()
     assert [line["event"] for line in lines] == ["retried", "table_quarantined"]
-    assert lines[1]["code"] == mirror_records.RECORDS_GONE.code
+    assert lines[1]["code"] == record_errors.RECORDS_GONE.code
     # The connector copies the table.
     poisoned.truncate()
     with kafka.transaction():
@@ -172,7 +173,7 @@ def test_a_table_without_a_mirror_is_not_built_without_records_that_kafka_has_de
     job.quarantined()
     kafka._admin.delete_records({TopicPartition(poisoned.topic, 0): end(kafka, poisoned)})
     job.resume("shop.poisoned")
-    assert job.quarantined()["code"] == mirror_records.RECORDS_GONE.code
+    assert job.quarantined()["code"] == record_errors.RECORDS_GONE.code
 
 
 def test_a_topic_that_was_made_again_stops_its_table_alone(kafka: Kafka, job: Job) -> None:
@@ -183,10 +184,10 @@ def test_a_topic_that_was_made_again_stops_its_table_alone(kafka: Kafka, job: Jo
     kafka.make_again(other.topic)
     good.insert(row(9))
     line = job.quarantined()
-    assert (line["table"], line["code"]) == ("shop.poisoned", mirror_records.TOPIC_SHORTER.code)
+    assert (line["table"], line["code"]) == ("shop.poisoned", record_errors.TOPIC_SHORTER.code)
     assert job.rows("good") == rows(*range(1, 10))
     job.resume("shop.poisoned")
-    assert job.quarantined()["code"] == mirror_records.TOPIC_SHORTER.code
+    assert job.quarantined()["code"] == record_errors.TOPIC_SHORTER.code
     other.insert(row(10))
     job.resume("shop.poisoned", rebuild=True)
     job.run()
@@ -202,7 +203,7 @@ def test_a_topic_that_is_gone_does_not_seem_to_have_caught_up(kafka: Kafka, job:
     kafka.delete_topic(poisoned.topic)
     job.resume("shop.poisoned", skipped=[(0, offset)])
     line = job.quarantined()
-    assert line["code"] == mirror_records.PARTITIONS_MISSING.code
+    assert line["code"] == record_errors.PARTITIONS_MISSING.code
     assert line["error"].startswith(f"{poisoned.topic}: Kafka does not show partition ")
     # The command says that the topic is not needed any more.
     job.resume("shop.poisoned", rebuild=True)
@@ -254,10 +255,10 @@ def test_a_cause_that_is_gone_is_no_reason_any_more(kafka: Kafka, job: Job) -> N
     table = SourceTable(kafka, "items", COLUMNS).create()
     table.insert(row(1))
     write_deltalake(job.path("items"), pa.table({"id": [1, 2, 3]}))
-    assert job.quarantined()["code"] == mirror.ANOTHER_TABLE.code
+    assert job.quarantined()["code"] == job_errors.ANOTHER_TABLE.code
     # What is not ours is not thrown away.
     job.resume("shop.items", rebuild=True)
-    assert job.quarantined()["code"] == mirror.ANOTHER_TABLE.code
+    assert job.quarantined()["code"] == job_errors.ANOTHER_TABLE.code
     shutil.rmtree(job.path("items"))
     job.resume(every=True)
     assert [line["event"] for line in job.run()] == ["retried", "table_resumed"]
@@ -421,7 +422,7 @@ def test_only_a_table_that_is_set_aside_can_be_resumed(kafka: Kafka, job: Job) -
     with pytest.raises(ConfigError) as caught:
         job.resume("shop.good")
     assert caught.value.text == text_of(
-        mirror_jobs.NOT_SET_ASIDE, table="shop.good", config=job.folder / "job.toml"
+        job_errors.NOT_SET_ASIDE, table="shop.good", config=job.folder / "job.toml"
     )
 
 
@@ -430,7 +431,7 @@ def test_a_file_of_somebody_else_among_the_records_is_named(kafka: Kafka, job: J
     path = job.folder / "mirror" / "_cdc" / "quarantine" / "notes.json"
     path.parent.mkdir(parents=True)
     path.write_text("[]", encoding="utf-8")
-    assert job.error() == text_of(mirror_jobs.OWN_FILE, path=path)
+    assert job.error() == text_of(job_errors.OWN_FILE, path=path)
 
 
 @pytest.mark.spark

@@ -13,8 +13,8 @@ import pytest
 from kafka.cluster import ClusterMetadata
 from kafka.structs import TopicPartition
 
-from connector.foundation.errors import MirrorError, mirror, mirror_jobs, mirror_records
 from stream_jobs.delta.storages import storage_of
+from stream_jobs.errors import MirrorError, job_errors, record_errors
 from stream_jobs.run.job_state import Owner, Ownership
 from stream_jobs.run.metrics_server import readyz
 from stream_jobs.run.status_command import show_status
@@ -110,7 +110,7 @@ def test_the_job_is_told_of_while_kafka_is_away(job: Job) -> None:
     shown = io.StringIO()
     with pytest.raises(MirrorError) as caught:
         show_status(settings, job.folder / "job.toml", shown, as_json=False)
-    assert caught.value.message.code is mirror.KAFKA_FAILED
+    assert caught.value.message.code is job_errors.KAFKA_FAILED
     assert shown.getvalue().startswith(f"job test runs as process {os.getpid()} on ")
 
 
@@ -155,7 +155,7 @@ def test_a_job_that_failed_leaves_the_reason_in_the_mirror(
     folder.write_bytes(b"")
     lines = spark_job.run()
     assert [line["event"] for line in lines][-2:] == ["failed", "not_kept"]
-    assert lines[-1]["code"] == mirror_jobs.END_NOT_KEPT.code
+    assert lines[-1]["code"] == job_errors.END_NOT_KEPT.code
     folder.unlink()
     folder.with_name("away").rename(folder)
 
@@ -180,7 +180,7 @@ def test_a_table_that_is_set_aside_has_a_reason_and_the_exit_code_is_3(
     assert code == 3
     assert (found["state"], found["code"], found["reason"]) == (
         "set aside",
-        mirror_records.NOT_JSON.code,
+        record_errors.NOT_JSON.code,
         reason,
     )
     assert (found["partition"], found["offset"], found["waiting"]) == (0, 0, 2)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.foundation.errors import mirror_records
+from stream_jobs.errors import record_errors
 from tests.stream_jobs.topics import SourceTable, column
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def test_dates_that_spark_cannot_hold_stop_the_table_or_become_null_by_setting(
         assert job.rows("dates") == [(1, dt.date(2024, 2, 29), None), (2, None, None)]
         return
     line = job.quarantined()
-    assert line["code"] == mirror_records.ZERO_DATE.code
+    assert line["code"] == record_errors.ZERO_DATE.code
     # One piece of advice, not that of other records, too.
     assert line["error"].endswith(
         " holds a zero, partial or impossible date, which Spark's types cannot; set "
@@ -143,4 +143,4 @@ def test_dates_that_spark_cannot_hold_stop_the_table_or_become_null_by_setting(
     key = SourceTable(kafka, "days", (column("day", "date", key=1),)).create()
     key.insert({"day": "0000-00-00"})
     errors = {job.quarantined(mirror={"zero_dates": "null"})["code"]}
-    assert errors == {mirror_records.ZERO_KEY.code}
+    assert errors == {record_errors.ZERO_KEY.code}

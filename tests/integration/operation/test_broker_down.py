@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import kafka_limits
+from connector.stream.sink import kafka_errors
 from local_stack import KafkaBroker
 from tests.foundation.errors.texts import text_of
 from tests.integration.database_stream import new_stream
@@ -39,6 +39,6 @@ def test_a_run_goes_on_while_a_broker_is_down(mysql_server: MysqlServer, tmp_pat
         code, output = run_to_end(stream.config(kafka__replication_factor=3))
         assert code == 3
         assert failure_of(output) == text_of(
-            kafka_limits.REPLICAS, servers=first.endpoint.bootstrap, factor=3, brokers=2
+            kafka_errors.REPLICAS, servers=first.endpoint.bootstrap, factor=3, brokers=2
         )
     assert sorted(change.key["id"] for change in found) == [1, 2]

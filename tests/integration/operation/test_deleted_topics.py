@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka import KafkaAdminClient
 
-from connector.foundation.errors import kafka
 from connector.foundation.errors.message import Message
+from connector.stream.sink import kafka_errors
+from connector.stream.snapshot import copy_errors
 from tests.integration.harness import failure_of, read_committed, run_to_end, wait_until
 from tests.integration.operation.test_health import READY, asked
 from tests.integration.operation.test_metrics import free_port
@@ -68,8 +69,8 @@ def test_the_rows_of_a_deleted_topic_are_copied_again(either_stream: Stream) -> 
         wait_until(lambda: copied(stream) == [1, 1, 2, 3], connector.output)
         stream.execute("INSERT INTO t VALUES (4)")
         wait_until(lambda: len(stream.changes()) >= 6, connector.output)
-        said = [(kafka.TOPIC_DELETED, {"servers": stream.broker.bootstrap, "topic": topic})]
-        said += [(kafka.ROWS_DELETED, {"topic": topic, "table": table})]
+        said = [(kafka_errors.TOPIC_DELETED, {"servers": stream.broker.bootstrap, "topic": topic})]
+        said += [(copy_errors.ROWS_DELETED, {"topic": topic, "table": table})]
         for code, facts in said:
             assert Message(code, facts).text in connector.output()
         assert connector.terminate() == 0
@@ -78,7 +79,7 @@ def test_the_rows_of_a_deleted_topic_are_copied_again(either_stream: Stream) -> 
     with stream.connector(**SETTINGS) as connector:
         wait_until(lambda: copied(stream) == [1, 1, 2, 3, 4], connector.output)
         assert connector.terminate() == 0
-    deleted, gone = kafka.TOPIC_DELETED.code, kafka.ROWS_DELETED.code
+    deleted, gone = kafka_errors.TOPIC_DELETED.code, copy_errors.ROWS_DELETED.code
     assert codes(connector) == [deleted, gone, gone]
 
 
@@ -93,7 +94,9 @@ def test_a_pipeline_can_be_stopped_although_its_topic_is_gone(stream: Stream) ->
         stream.execute("INSERT INTO t VALUES (3)")
         wait_until(lambda: asked(port, "/readyz")[0] == 503, connector.output)
         # Before the next attempt, which makes the topic anew.
-        said = Message(kafka.TOPIC_DELETED, {"servers": stream.broker.bootstrap, "topic": topic})
+        said = Message(
+            kafka_errors.TOPIC_DELETED, {"servers": stream.broker.bootstrap, "topic": topic}
+        )
         assert f"\nthe stream is not open: {said}\n" in asked(port, "/readyz")[1]
         code, shown = status(connector)
         assert (code, str(said) in " ".join(shown.split())) == (1, True), shown
@@ -111,7 +114,7 @@ def test_without_its_position_a_pipeline_does_not_begin_again(either_stream: Str
     said = failure_of(connector.output())
     assert said.startswith(before)
     assert "had come to binlog." in said
-    assert codes(connector)[-1] == kafka.POSITION_DELETED.code
+    assert codes(connector)[-1] == kafka_errors.POSITION_DELETED.code
     code, output = run_to_end(stream.config(**SETTINGS))
     facts: dict[str, Any] = {
         "servers": stream.broker.bootstrap,
@@ -119,7 +122,7 @@ def test_without_its_position_a_pipeline_does_not_begin_again(either_stream: Str
         "pipeline": stream.prefix,
         "states": f"{stream.prefix}.snapshot",
     }
-    assert (code, failure_of(output)) == (3, Message(kafka.NO_POSITION, facts).text)
+    assert (code, failure_of(output)) == (3, Message(kafka_errors.NO_POSITION, facts).text)
 
 
 def test_what_other_topics_held_is_written_again(stream: Stream) -> None:
@@ -131,7 +134,7 @@ def test_what_other_topics_held_is_written_again(stream: Stream) -> None:
         for name in ("schema", "commands"):
             topic = delete(stream, name)
             facts = {"servers": stream.broker.bootstrap, "topic": topic}
-            connector.wait_for(Message(kafka.TOPIC_DELETED, facts).text)
+            connector.wait_for(Message(kafka_errors.TOPIC_DELETED, facts).text)
             wait_until(
                 lambda: (
                     connector.output().count('"message": "streaming"') == 1 + len(codes(connector))
@@ -143,7 +146,7 @@ def test_what_other_topics_held_is_written_again(stream: Stream) -> None:
         stream.execute("INSERT INTO other VALUES (2)")
         wait_until(lambda: stream.changes()[-1].value["after"] == {"id": 2}, connector.output)
         assert connector.terminate() == 0
-    assert codes(connector) == [kafka.TOPIC_DELETED.code] * 2
+    assert codes(connector) == [kafka_errors.TOPIC_DELETED.code] * 2
 
 
 def test_a_pipeline_ends_if_the_changes_that_it_keeps_back_are_gone(stream: Stream) -> None:
@@ -157,4 +160,4 @@ def test_a_pipeline_ends_if_the_changes_that_it_keeps_back_are_gone(stream: Stre
         topic = delete(stream, "quarantine")
         assert connector.wait() == 3
     facts = {"servers": stream.broker.bootstrap, "topic": topic}
-    assert failure_of(connector.output()) == Message(kafka.KEPT_BACK_DELETED, facts).text
+    assert failure_of(connector.output()) == Message(kafka_errors.KEPT_BACK_DELETED, facts).text

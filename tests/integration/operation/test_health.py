@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.binlog.header import EventType
-from connector.foundation.errors import kafka, stream_positions
+from connector.stream.run import run_errors
+from connector.stream.sink import kafka_errors
 from local_stack import KafkaBroker, MysqlServer
 from tests.foundation.errors.texts import shown, text_of
 from tests.integration.database_stream import new_stream
@@ -102,7 +103,7 @@ def test_a_broker_that_is_gone_is_told_while_the_stream_is_idle(
             assert said.startswith("not ready\nthe source answers\nKafka has not answered for ")
             assert said.endswith("\nthe stream is open\n")
             away_by = said.splitlines()[2].partition(" s: ")[2]
-            assert away_by == shown(kafka.NO_ANSWER, servers=broker.endpoint.bootstrap)
+            assert away_by == shown(kafka_errors.NO_ANSWER, servers=broker.endpoint.bootstrap)
             assert asked(port, "/healthz")[0] == 200
             broker.start()
             wait_until(lambda: asked(port, "/readyz") == (200, READY), connector.output)
@@ -193,8 +194,8 @@ def test_a_connection_that_is_dead_is_made_again_before_the_read_timeout(
             are_dead = []
             for lost in interruptions(connector):
                 facts = {"address": address, "seconds": silence(lost)}
-                dead = text_of(stream_positions.DEAD, **facts)
-                assert lost in (dead, text_of(stream_positions.QUIET, **facts))
+                dead = text_of(run_errors.DEAD, **facts)
+                assert lost in (dead, text_of(run_errors.QUIET, **facts))
                 are_dead.append(lost == dead)
             # If the watch looks late, the connection counts as dead at once.
             assert any(are_dead[:2])

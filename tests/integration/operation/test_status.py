@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import kafka
+from connector.stream.sink import kafka_errors
 from connector.stream.status.pipeline_status import Level, PipelineStatus, State, from_json
 from local_stack import KafkaBroker, MysqlServer, connect
 from tests import forked_command
@@ -375,7 +375,7 @@ def test_a_broker_that_is_away_is_named_and_the_lag_is_known(
                 connector,
             )
             audit(port, "kafka-away")
-            assert facts.state.code == kafka.NO_ANSWER.code
+            assert facts.state.code == kafka_errors.NO_ANSWER.code
             assert facts.purge is not None
             assert status(connector)[0] == 1
             connector.kill()

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.foundation.errors import SourceRefused
-from connector.foundation.errors import proof as codes
 from tests.foundation.errors.texts import shown
 from tests.integration.database_stream import Stream, new_stream
 from tests.integration.harness import wait_until_settled
 from tests.integration.proof.delivered import proven, verify
 from tests.integration.proof.kept_topics import rewrite
+from verification import verify_errors
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -130,7 +130,7 @@ def test_both_parts_of_a_stream_are_proven_and_what_cannot_be_proven_is_said(
         why = outcome.epochs[0].unproven
         assert why == str(
             SourceRefused(
-                codes.LOG_GONE,
+                verify_errors.LOG_GONE,
                 source=address(pair.source),
                 first=logs,
                 file=report["epochs"][0]["to"]["file"],
@@ -151,6 +151,6 @@ def test_an_epoch_of_which_no_progress_is_left_is_said_to_be_unproven(
     rewrite(stream.broker, f"{stream.prefix}.progress", keep_the_newest)
     outcome = proven(config)
     old, new = outcome.epochs
-    assert (old.number, old.unproven) == (1, shown(codes.NO_PROGRESS, epoch=1))
+    assert (old.number, old.unproven) == (1, shown(verify_errors.TOPICS_NO_PROGRESS, epoch=1))
     assert (new.number, new.unproven, new.transactions) == (2, "", 10)
     assert (outcome.is_equal, outcome.has_gap) == (True, False)

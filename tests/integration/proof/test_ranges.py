@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.foundation.errors import ConfigError, DefiniteError, SourceRefused, TransientError
-from connector.foundation.errors import proof as codes
 from connector.foundation.settings.configuration import load_settings
 from connector.stream.sink.recovery import read_progress
 from local_stack import connect
@@ -16,6 +15,7 @@ from tests.foundation.errors.texts import shown
 from tests.integration.harness import write_config
 from tests.integration.proof.delivered import proven, verify
 from tests.integration.proof.kept_topics import produce, records_of
+from verification import verify_errors
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,14 +75,14 @@ def test_a_range_that_is_not_delivered_yet_is_not_finished(delivered: Delivered)
     with pytest.raises(TransientError) as error:
         proven(delivered.config, until=wanted)
     assert str(error.value) == shown(
-        codes.NOT_DELIVERED, file=progress.file, position=progress.position, wanted=wanted
+        verify_errors.NOT_DELIVERED, file=progress.file, position=progress.position, wanted=wanted
     )
 
 
 def test_an_end_that_is_no_position_is_a_wrong_argument(delivered: Delivered) -> None:
     with pytest.raises(ConfigError) as error:
         proven(delivered.config, until="yesterday")
-    assert error.value.code is codes.GTIDS
+    assert error.value.code is verify_errors.GTIDS
     code, output = verify(delivered.config, "--to", "yesterday")
     assert code == 2
     assert "--to: yesterday is neither FILE:POSITION nor a GTID set" in output
@@ -98,7 +98,7 @@ def test_a_pipeline_that_has_delivered_nothing_is_told_to_start(
     with pytest.raises(TransientError) as error:
         proven(config)
     assert str(error.value) == shown(
-        codes.NOTHING_DELIVERED, pipeline="never", prefix=stream.prefix
+        verify_errors.NOTHING_DELIVERED, pipeline="never", prefix=stream.prefix
     )
 
 
@@ -109,7 +109,7 @@ def test_topics_of_another_server_cannot_be_proven(delivered: Delivered, tmp_pat
         proven(config)
     endpoint = delivered.stream.source
     assert str(error.value) == shown(
-        codes.OTHER_SERVER,
+        verify_errors.TOPICS_OTHER_SERVER,
         server_uuid=other,
         source="db9:3306",
         servers=[f"{endpoint.host}:{endpoint.port}"],
@@ -126,7 +126,7 @@ def test_a_log_that_ends_before_the_progress_proves_nothing(
         proven(config)
     endpoint = delivered.stream.source
     assert str(error.value) == shown(
-        codes.LOG_ENDS,
+        verify_errors.LOG_ENDS,
         source=f"{endpoint.host}:{endpoint.port}",
         found=f"{progress.file}:{progress.position}",
         file=progress.file,
@@ -146,7 +146,7 @@ def test_a_log_that_begins_after_the_progress_proves_nothing(
         proven(config)
     endpoint = delivered.stream.source
     assert str(error.value) == shown(
-        codes.LOG_GONE,
+        verify_errors.LOG_GONE,
         source=f"{endpoint.host}:{endpoint.port}",
         first=first,
         file=f"{base}.000000",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from connector.foundation.errors import EventError
+from connector.binlog.log_errors import EventError
 from connector.reader import open_server
 from local_stack import connect
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.foundation.errors import ConfigError, SourceRefused, SourceUnavailable, source_url
-from connector.reader import open_binlogs, open_server
+from connector.foundation.errors import ConfigError, SourceRefused, SourceUnavailable
+from connector.reader import open_binlogs, open_server, reader_errors
 from local_stack import MariadbServer, MysqlServer, connect
 
 if TYPE_CHECKING:
@@ -186,9 +186,9 @@ POSITION_FORM = "position:FILE:POSITION; write it like position:binlog.000042:4"
 @pytest.mark.parametrize(
     ("start", "code", "forms"),
     [
-        ("yesterday", source_url.START, FORMS),
-        ("position:x", source_url.START_POSITION, POSITION_FORM),
-        ("position:x:y", source_url.START_POSITION, POSITION_FORM),
+        ("yesterday", reader_errors.START, FORMS),
+        ("position:x", reader_errors.START_POSITION, POSITION_FORM),
+        ("position:x:y", reader_errors.START_POSITION, POSITION_FORM),
     ],
 )
 def test_a_start_that_is_none_is_refused(

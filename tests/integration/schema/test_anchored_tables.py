@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.foundation.errors import UnsupportedChange, source_server, table_definitions
+from connector.foundation.errors import UnsupportedChange
+from connector.replication import answer_errors
+from connector.stream.source import table_errors
 from local_stack import MariadbServer, MysqlServer, connect
 from tests.foundation.errors.patterns import fits
 from tests.integration.schema.anchored_stream import AnchoredStream, rows_of, schema_ids_of
@@ -319,9 +321,9 @@ def test_a_table_that_the_account_may_not_read_is_set_aside_alone(
     with pytest.raises(UnsupportedChange) as caught:
         stream.run()
     (message,) = [caught.value.message]
-    assert message.code is table_definitions.NOT_SHOWN
+    assert message.code is table_errors.NOT_SHOWN
     why = str(message.facts["why"])
-    assert fits(why.partition("] ")[2], source_server.NO_SELECT, number=1142), why
+    assert fits(why.partition("] ")[2], answer_errors.NO_SELECT, number=1142), why
     assert rows_of(guarded.run(), "other") == [row(id=1), row(id=2)]
     assert guarded.fences == {"shop.t": str(caught.value)}
     source.execute("GRANT SELECT ON shop.* TO reader")
@@ -403,6 +405,4 @@ def test_a_table_that_went_without_a_word_in_the_log_is_refused(source: Source) 
     source.execute("INSERT INTO t VALUES (1)", "SET SESSION sql_log_bin = 0", "DROP TABLE t")
     with pytest.raises(UnsupportedChange) as caught:
         stream.run()
-    assert fits(caught.value.text, table_definitions.ROWS_WITHOUT_TABLE, name="shop.t"), (
-        caught.value
-    )
+    assert fits(caught.value.text, table_errors.ROWS_WITHOUT_TABLE, name="shop.t"), caught.value

@@ -13,9 +13,10 @@ from kafka import KafkaAdminClient
 from kafka.record.default_records import DefaultRecordBatchBuilder
 from structlog.testing import capture_logs
 
-from connector.foundation.errors import RecordTooLarge, SinkUnavailable, kafka_limits
+from connector.foundation.errors import RecordTooLarge, SinkUnavailable
 from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.progress.progress_record import Progress
+from connector.stream.sink import kafka_errors
 from connector.stream.sink.batch_delivery import BatchDelivery, RecordDelivery
 from connector.stream.sink.broker_connection import END_TXN, VERSIONS
 from connector.stream.sink.kafka_sink import KafkaSink
@@ -201,7 +202,7 @@ def test_a_record_that_a_topic_does_not_take_is_refused(
     with pytest.raises(SinkUnavailable) as unknown:
         commit(sink, PROGRESS)
     assert unknown.value.text == text_of(
-        kafka_limits.CHANGED_LIMITS,
+        kafka_errors.CHANGED_LIMITS,
         servers=kafka_broker.endpoint.bootstrap,
         topics=[f"{topic} (2000)"],
     )

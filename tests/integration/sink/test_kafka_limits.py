@@ -12,7 +12,7 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from connector.foundation.errors import kafka_limits
+from connector.stream.sink import kafka_errors
 from local_stack import KafkaBroker
 from tests import forked_command
 from tests.foundation.errors.texts import text_of
@@ -155,7 +155,7 @@ def test_a_topic_that_takes_smaller_records_sets_its_table_alone_aside(two_table
     with stream.connector(**ROOMY) as connector:
         # One that compression makes small, and many that are too large only together.
         stream.wait_for_changes(1, connector)
-        connector.wait_for(text_of(kafka_limits.SMALL_TOPICS))
+        connector.wait_for(text_of(kafka_errors.SMALL_TOPICS))
         assert f'"cdc.topics": "{topic} ({SMALL_BYTES})"' in connector.output()
         stream.transaction(*(insertion("small", number, 500) for number in range(2, 202)))
         stream.transaction(insertion("small", 202, 15_000), insertion("small", 203, 15_000))
@@ -194,7 +194,7 @@ def test_a_limit_that_is_lowered_while_the_stream_goes_on_sets_its_table_alone_a
         found = stream.wait_for_changes(3, connector)
         assert connector.terminate() == 0
         interrupted = text_of(
-            kafka_limits.CHANGED_LIMITS,
+            kafka_errors.CHANGED_LIMITS,
             servers=stream.broker.bootstrap,
             topics=[f"{stream.prefix}.{stream.database}.small ({SMALL_BYTES})"],
         )

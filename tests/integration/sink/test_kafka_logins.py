@@ -19,16 +19,10 @@ from kafka.admin import (
 )
 from structlog.testing import capture_logs
 
-from connector.foundation.errors import (
-    RecordTooLarge,
-    SinkRefused,
-    SinkUnavailable,
-    kafka,
-    kafka_limits,
-    kafka_network,
-)
+from connector.foundation.errors import RecordTooLarge, SinkRefused, SinkUnavailable
 from connector.foundation.kafka_records import NO_HEADERS
 from connector.foundation.settings.sections import KafkaSettings
+from connector.stream.sink import connection_errors, kafka_errors
 from connector.stream.sink.checks import check_limits
 from connector.stream.sink.clients import KAFKA_CLIENTS
 from connector.stream.sink.kafka_sink import KafkaSink
@@ -138,7 +132,7 @@ def test_an_account_with_the_fewest_rights_goes_on(listener: Listener) -> None:
         sink.close()
     with capture_logs() as logs:
         check_limits(settings)
-    assert [log["event"] for log in logs] == [text_of(kafka_limits.NO_LIMITS)]
+    assert [log["event"] for log in logs] == [text_of(kafka_errors.NO_LIMITS)]
     # A record that is too large is sent, and the broker says so.
     topic = "crm.db.small"
     described = {"num_partitions": 1, "replication_factor": 1}
@@ -154,7 +148,7 @@ def test_an_account_with_the_fewest_rights_goes_on(listener: Listener) -> None:
     finally:
         sink.close()
     assert not isinstance(caught.value, RecordTooLarge)
-    assert caught.value.code is kafka.RECORD_SIZE
+    assert caught.value.code is kafka_errors.RECORD_SIZE
     # Nobody may see which topics are compacted, which is no error.
     assert set(topics_of(settings, KAFKA_CLIENTS, set()).values()) == {False}
     login = {
@@ -177,7 +171,7 @@ def test_each_client_asks_the_command_for_the_password_anew(
     # It may be a newer one at the next attempt, so this is not the end.
     with pytest.raises(SinkUnavailable) as caught:
         check_limits(settings)
-    assert caught.value.code is kafka_network.LOGIN_REFUSED
+    assert caught.value.code is connection_errors.LOGIN_REFUSED
     secret.write_text(f"{PASSWORD}\n")
     check_limits(settings)
     sink = KafkaSink(settings, "a", "instance", 1 << 20)
@@ -193,9 +187,9 @@ def test_each_client_asks_the_command_for_the_password_anew(
 @pytest.mark.parametrize(
     ("code", "values", "changes"),
     [
-        (kafka_network.LOGIN_REFUSED, {}, {"sasl_password": "wrong"}),
+        (connection_errors.LOGIN_REFUSED, {}, {"sasl_password": "wrong"}),
         (
-            kafka_network.OTHER_MECHANISM,
+            connection_errors.OTHER_MECHANISM,
             {"offered": "PLAIN", "mechanism": "SCRAM-SHA-256"},
             {"sasl_mechanism": "SCRAM-SHA-256"},
         ),
@@ -215,13 +209,13 @@ def test_a_broker_that_cannot_be_reached_may_let_us_in(listener: Listener) -> No
     settings = listener.settings(sasl_password="wrong", bootstrap_servers=servers)
     with pytest.raises(SinkUnavailable) as caught:
         check_limits(settings)
-    refused, gone = kafka_network.LOGIN_REFUSED, kafka_network.NO_CONNECTION
+    refused, gone = connection_errors.LOGIN_REFUSED, connection_errors.NO_CONNECTION
     lines = {
         servers[0]: f"[{refused}] {servers[0]}: {text_of(refused)}",
         servers[1]: f"[{gone}] {servers[1]}: {text_of(gone, why='Connection refused')}",
     }
     first, second = (line for _, line in sorted(lines.items()))
-    assert caught.value.code is kafka_network.SEVERAL
+    assert caught.value.code is connection_errors.SEVERAL
     assert caught.value.text == (
         f"kafka {','.join(servers)}: no broker accepts the connection:\n  {first}\n  {second}"
     )

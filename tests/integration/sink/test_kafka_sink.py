@@ -14,17 +14,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 
-from connector.foundation.errors import (
-    RecordTooLarge,
-    SinkRefused,
-    SinkUnavailable,
-    Superseded,
-    kafka,
-    kafka_network,
-)
+from connector.foundation.errors import RecordTooLarge, SinkRefused, SinkUnavailable, Superseded
 from connector.foundation.kafka_records import NO_HEADERS
 from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.progress.progress_record import Progress
+from connector.stream.sink import connection_errors, kafka_errors
 from connector.stream.sink.clients import KAFKA_CLIENTS
 from connector.stream.sink.connection import client_settings, consumer_settings
 from connector.stream.sink.kafka_sink import KafkaSink
@@ -274,7 +268,7 @@ def test_what_fails_before_the_first_commit_is_no_other_instance(
     with pytest.raises(SinkUnavailable) as caught:
         commit(sink, progress("new", 50))
     assert caught.value.superseded
-    assert caught.value.code is kafka.SUPERSEDED
+    assert caught.value.code is kafka_errors.SUPERSEDED
     assert f"transactional id {sink.transactional_id} and has not" in caught.value.text
 
 
@@ -375,7 +369,7 @@ def test_a_broker_that_is_not_there_is_unavailable(settings: KafkaSettings) -> N
     )
     with pytest.raises(SinkUnavailable) as caught:
         KafkaSink(absent, "pipe", "a", IN_FLIGHT_BYTES_MAX)
-    assert caught.value.code is kafka_network.NO_CONNECTION
+    assert caught.value.code is connection_errors.NO_CONNECTION
     assert f"kafka 127.0.0.1:{port}: cannot connect: Connection refused" in caught.value.text
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from kafka import KafkaProducer
 
-from connector.foundation.errors import SinkUnavailable, kafka
+from connector.foundation.errors import SinkUnavailable
 from connector.foundation.settings.sections import KafkaSettings
-from connector.stream.sink import recovery
+from connector.stream.sink import kafka_errors, recovery
 from connector.stream.sink.clients import KAFKA_CLIENTS
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def test_a_transaction_that_stays_open_is_named_by_the_offset_that_ends_it(
         producer.send(topic, b"open", partition=0).get()
         with pytest.raises(SinkUnavailable) as caught:
             read_to_the_last(settings, topic)
-        assert caught.value.message.code is kafka.OPEN_TRANSACTION
+        assert caught.value.message.code is kafka_errors.OPEN_TRANSACTION
         assert caught.value.message.facts == {
             "topic": topic,
             "partition": 0,

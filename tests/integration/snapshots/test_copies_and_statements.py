@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.foundation.errors import conditions, copies, table_rows
 from connector.foundation.errors.message import Message
 from connector.foundation.settings.configuration import load_settings
 from connector.stream.commands.requests import write_command
+from connector.stream.envelope import record_errors
+from connector.stream.snapshot import copy_errors
+from connector.stream.source import table_errors
 from local_stack import connect
 from tests.foundation.errors.texts import shown, text_of
 from tests.integration.harness import ConnectorProcess, read_committed, wait_until
@@ -184,7 +186,7 @@ def test_a_request_ends_when_its_table_is_dropped(stream: Stream) -> None:
         stream.execute("DROP TABLE orders")
         _, said = asked.communicate(timeout=60)
         assert asked.returncode == 3
-        assert said == f"error: {stream.database}.orders: {shown(copies.ENDED)}\n"
+        assert said == f"error: {stream.database}.orders: {shown(copy_errors.ENDED)}\n"
         assert connector.terminate() == 0
 
 
@@ -195,7 +197,7 @@ def test_some_rows_of_a_table_without_a_key_cannot_be_copied(stream: Stream) -> 
         connector.wait_for("streaming")
         done = run_snapshot(config, f"{stream.database}.log", "--where", "n = 1")
         table = f"{stream.database}.log"
-        expected = f"error: {table}: {shown(copies.NO_KEY, table=table)}\n"
+        expected = f"error: {table}: {shown(copy_errors.NO_KEY, table=table)}\n"
         assert (done.returncode, done.stderr) == (3, expected)
         assert stream.changes() == []
         assert connector.terminate() == 0
@@ -216,9 +218,9 @@ def test_a_request_that_cannot_be_done_any_more_fails_alone(stream: Stream) -> N
         wait_until(lambda: len(failure_messages(connector.output())) == 2, connector.output)
         gone, other = sorted(failure_messages(connector.output()))
         orders = f"{stream.database}.orders"
-        why = Message(conditions.NO_COLUMN, {"table": orders, "column": "gone"})
-        assert gone == text_of(table_rows.IN_COPY, table=orders, why=why)
-        assert other == text_of(copies.COPY_NOT_FOLLOWED, table="other.t")
+        why = Message(table_errors.CONDITION_NO_COLUMN, {"table": orders, "column": "gone"})
+        assert gone == text_of(record_errors.IN_COPY, table=orders, why=why)
+        assert other == text_of(copy_errors.COPY_NOT_FOLLOWED, table="other.t")
         assert (
             '"error.message": "it has unknown keys: table", "error.code": "R114"'
             in connector.output()
@@ -257,6 +259,6 @@ def test_a_condition_that_no_row_answers_in_time_is_refused(either_stream: Strea
     with ConnectorProcess(config) as connector:
         connector.wait_for("streaming")
         done = run_snapshot(config, name, "--where", "letters LIKE '%ab%'")
-        said = shown(copies.SLOW_CONDITION, table=name, seconds=0.05)
+        said = shown(copy_errors.SLOW_CONDITION, table=name, seconds=0.05)
         assert (done.returncode, done.stderr) == (3, f"error: {name}: {said}\n")
         assert connector.terminate() == 0

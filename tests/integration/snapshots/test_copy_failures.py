@@ -12,15 +12,12 @@ from connector.foundation.errors import (
     SourceRefused,
     SourceUnavailable,
     UnsupportedChange,
-    copies,
-    pipeline_settings,
-    source_stream,
-    table_definitions,
 )
 from connector.foundation.settings.sections import SnapshotSettings
-from connector.replication import log_search
+from connector.replication import dump_errors, log_search
 from connector.replication.server.mysql_server import MysqlServer
 from connector.stream.envelope.key_windows import TableWindows
+from connector.stream.snapshot import copy_errors
 from connector.stream.snapshot.copy_requests import _require_readable
 from connector.stream.snapshot.copy_scheduler import CopyScheduler
 from connector.stream.snapshot.reader_jobs import (
@@ -37,6 +34,7 @@ from connector.stream.snapshot.table_copy import TableCopy
 from connector.stream.snapshot.table_reader import Throttle
 from connector.stream.snapshot.table_state import TableState
 from connector.stream.snapshot.watermark import LogPosition
+from connector.stream.source import table_errors
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
 from connector.stream.source.table_definitions import ServerTableDefinitions
@@ -86,7 +84,7 @@ def result_of_pass(readers: ReaderPool, described: SelectedTable) -> object:
 def test_a_pause_query_that_returns_no_number(source: Source, table: str) -> None:
     error = failed_plan(source, table, pause_query="SELECT 'busy'")
     assert isinstance(error, ConfigError)
-    assert error.text == text_of(pipeline_settings.PAUSE_QUERY, server=source.name)
+    assert error.text == text_of(copy_errors.PAUSE_QUERY, server=source.name)
 
 
 def test_a_request_for_a_table_that_may_not_be_read(source: Source, table: str) -> None:
@@ -94,7 +92,7 @@ def test_a_request_for_a_table_that_may_not_be_read(source: Source, table: str) 
     with SelectSession(source.settings()) as session, pytest.raises(SourceRefused) as caught:
         _require_readable(session, database, name, "")
     assert caught.value.text == text_of(
-        copies.MAY_NOT_READ, server=source.name, table=table, grant=f"`{database}`.`{name}`"
+        copy_errors.MAY_NOT_READ, server=source.name, table=table, grant=f"`{database}`.`{name}`"
     )
 
 
@@ -112,7 +110,7 @@ def test_a_table_that_may_be_read_but_not_locked(source: Source, table: str) -> 
     assert isinstance(result, JobFailure)
     assert isinstance(result.error, SourceRefused)
     assert result.error.text == text_of(
-        copies.COPY_DENIED,
+        copy_errors.COPY_DENIED,
         server=source.name,
         table=table,
         rights="SELECT, LOCK TABLES",
@@ -140,13 +138,13 @@ def test_a_table_that_changes_again_and_again() -> None:
         PlanJob(copy.number, "shop", "t"),
         LogPosition(1, 4),
         is_gone=False,
-        error=SourceRefused(copies.OTHER_TABLE_NOW),
+        error=SourceRefused(copy_errors.OTHER_TABLE_NOW),
     )
     for _ in range(6):
         assert failed == []
         copying._take_change(copy, changed)
     assert failed == [
-        text_of(copies.CHANGES, table="shop.t", why="it has other columns, or another key")
+        text_of(copy_errors.CHANGES, table="shop.t", why="it has other columns, or another key")
     ]
 
 
@@ -165,19 +163,19 @@ def test_a_table_that_is_locked_for_too_long_is_tried_again(source: Source, tabl
         readers = ReaderPool(source.settings(), SnapshotSettings(), session.identity)
         result = result_of_pass(readers, described)
     assert isinstance(result, TableBusy)
-    assert result.error.text == text_of(copies.NOT_LOCKED, table=table)
+    assert result.error.text == text_of(copy_errors.NOT_LOCKED, table=table)
 
 
 def test_a_source_that_is_busy_is_told(source: Source) -> None:
     with SelectSession(source.settings()) as session:
         paused = Throttle(SnapshotSettings(pause_query="SELECT 7"))._busy(session)
         assert paused is not None
-        assert paused.text == text_of(copies.PAUSE_WANTED, value=7.0)
+        assert paused.text == text_of(copy_errors.PAUSE_WANTED, value=7.0)
         at_rest = Throttle(SnapshotSettings.model_construct(threads_running_max=-1))
         running = at_rest._busy(session)
     assert running is not None
-    assert running.code is copies.THREADS_RUNNING
-    assert running.text == text_of(copies.THREADS_RUNNING, running=running.facts["running"])
+    assert running.code is copy_errors.THREADS_RUNNING
+    assert running.text == text_of(copy_errors.THREADS_RUNNING, running=running.facts["running"])
 
 
 def test_labels_that_a_server_cannot_show(mysql: Source) -> None:
@@ -194,7 +192,7 @@ def test_labels_that_a_server_cannot_show(mysql: Source) -> None:
     with pytest.raises(UnsupportedChange) as caught:
         definitions._columns("odd", "t")
     assert caught.value.text == text_of(
-        table_definitions.LABELS_UNCERTAIN, server=mysql.name, name="odd.t", column="e"
+        table_errors.LABELS_UNCERTAIN, server=mysql.name, name="odd.t", column="e"
     )
 
 
@@ -224,5 +222,5 @@ def test_a_server_that_does_not_answer_a_dump(
     ):
         log_search.log_head(server, "binlog.000001")
     assert caught.value.text == text_of(
-        source_stream.DUMP_HANGS, server=mysql.name, file="binlog.000001", seconds=10
+        dump_errors.DUMP_HANGS, server=mysql.name, file="binlog.000001", seconds=10
     )

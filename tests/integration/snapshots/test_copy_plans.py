@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import ConfigError, conditions, table_rows
+from connector.foundation.errors import ConfigError
 from connector.foundation.settings.sections import SnapshotSettings
+from connector.stream.envelope import record_errors
 from connector.stream.snapshot.reader_jobs import PlanJob
 from connector.stream.snapshot.table_plan import plan
+from connector.stream.source import table_errors
 from connector.stream.source.select_session import SelectSession
 from tests.foundation.errors.texts import text_of
 
@@ -84,7 +86,7 @@ def test_a_condition_is_one_of_the_table(source: Source, schema: str) -> None:
     with pytest.raises(ConfigError) as raised:
         planned(source, schema, "user = 1")
     assert raised.value.text == text_of(
-        table_rows.IN_COPY,
+        record_errors.IN_COPY,
         table=f"{schema}.t",
-        why=text_of(conditions.NO_COLUMN, table=f"{schema}.t", column="user"),
+        why=text_of(table_errors.CONDITION_NO_COLUMN, table=f"{schema}.t", column="user"),
     )

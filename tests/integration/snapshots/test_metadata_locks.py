@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import SourceRefused, copies
+from connector.foundation.errors import SourceRefused
 from connector.foundation.settings.sections import SnapshotSettings
+from connector.stream.snapshot import copy_errors
 from connector.stream.snapshot.reader_jobs import TableChanged
 from connector.stream.snapshot.reader_pool import ReaderPool
 from connector.stream.snapshot.watermark import read_after_delivered
@@ -115,7 +116,9 @@ def test_tables_that_others_have_locked_stop_no_other_table(either_stream: Strea
             # Both connections have met a table that is locked.
             facts = wait_for(
                 port,
-                lambda facts: sum(one.code == copies.LOCKED.code for one in facts.conditions) == 2,
+                lambda facts: (
+                    sum(one.code == copy_errors.LOCKED.code for one in facts.conditions) == 2
+                ),
                 connector,
             )
             wait_for_copies(stream, connector, names[2])
@@ -123,7 +126,7 @@ def test_tables_that_others_have_locked_stop_no_other_table(either_stream: Strea
             topics_equal_the_source(stream, connector, "unlocked")
             waiting = {table.name: table.copy for table in facts.tables if table.copy is not None}
             for name in names[:2]:
-                assert waiting[name].error == shown(copies.LOCKED, table=name)
+                assert waiting[name].error == shown(copy_errors.LOCKED, table=name)
                 assert waiting[name].since is not None
             cursor.execute("UNLOCK TABLES")
             writing.execute("COMMIT")

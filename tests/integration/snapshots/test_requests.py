@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka import KafkaProducer
 
-from connector.foundation.errors import conditions, copies, pipeline_commands, requests, table_rows
+from connector.cli import command_errors
 from connector.foundation.errors.message import Message
+from connector.stream.commands import request_errors
+from connector.stream.envelope import record_errors
+from connector.stream.snapshot import copy_errors
+from connector.stream.source import table_errors
 from local_stack import connect
 from tests.foundation.errors.texts import shown, text_of
 from tests.integration.harness import wait_until
@@ -24,7 +28,7 @@ pytestmark = pytest.mark.kafka
 PATIENCE_SECONDS = 30.0
 UNION = "1=0) UNION ALL SELECT 777, (SELECT v FROM {}.notfollowed) -- "
 FOR_UPDATE = "1=1) FOR UPDATE -- "
-CLOSES = Message(conditions.CLOSES, {})
+CLOSES = Message(table_errors.CLOSES, {})
 
 
 def send(stream: Stream, *values: object) -> None:
@@ -73,15 +77,15 @@ def test_sql_that_is_put_into_a_request_is_not_run(either_stream: Stream) -> Non
         )
         wait_until(lambda: len(results(stream)) == 4, connector.output)
         errors = [state["error"] for state in results(stream).values()]
-        sleeps = Message(conditions.FUNCTION, {"word": "SLEEP"})
-        other = Message(conditions.OTHER_TABLE, {"table": followed})
+        sleeps = Message(table_errors.FUNCTION, {"word": "SLEEP"})
+        other = Message(table_errors.OTHER_TABLE, {"table": followed})
         assert errors == [
-            shown(table_rows.IN_COPY, table=followed, why=why)
+            shown(record_errors.IN_COPY, table=followed, why=why)
             for why in (CLOSES, CLOSES, sleeps, other)
         ]
         for where in (UNION.format(stream.database), FOR_UPDATE):
             done = run_snapshot(connector.config, followed, "--where", where)
-            expected = f"error: {shown(conditions.ARGUMENT, why=CLOSES)}\n"
+            expected = f"error: {shown(table_errors.ARGUMENT, why=CLOSES)}\n"
             assert (done.returncode, done.stderr) == (2, expected)
         assert stream.changes() == []
         assert run_snapshot(connector.config, followed, "--where", "v = 'one'").returncode == 0
@@ -170,7 +174,9 @@ def test_no_request_ends_the_stream(stream: Stream) -> None:
         (26, "it has keys, and not one table and a condition"),
         (27, "where is not a text of 4096 characters at most"),
     ]
-    (unknown,) = [line for line in refused if line["error.code"] == requests.UNKNOWN_COMMAND.code]
+    (unknown,) = [
+        line for line in refused if line["error.code"] == request_errors.UNKNOWN_COMMAND.code
+    ]
     assert (unknown["cdc.offset"], unknown["cdc.command"]) == (6, "reboot")
 
 
@@ -209,9 +215,9 @@ def test_a_row_that_is_there_cannot_be_taken_back(either_stream: Stream) -> None
     database = stream.database
     assert sorted(errors) == sorted(
         [
-            *[shown(copies.NOT_A_KEY, table=f"{database}.followed", place=1)] * len(wrong),
-            shown(copies.KEY_TYPE, table=f"{database}.inexact", column="id"),
-            shown(copies.NO_KEY, table=f"{database}.keyless"),
+            *[shown(copy_errors.NOT_A_KEY, table=f"{database}.followed", place=1)] * len(wrong),
+            shown(copy_errors.KEY_TYPE, table=f"{database}.inexact", column="id"),
+            shown(copy_errors.NO_KEY, table=f"{database}.keyless"),
         ]
     )
     assert [state["keys"] for state in found] == [[]] * count
@@ -290,12 +296,12 @@ def test_a_condition_does_not_tell_values_that_records_hide(either_stream: Strea
         )
         said = failure_messages(connector.output())
         for column, where in HIDDEN.items():
-            why = Message(conditions.HIDDEN_COLUMN, {"table": users, "column": column})
-            assert text_of(table_rows.IN_COPY, table=users, why=why) in said
+            why = Message(table_errors.HIDDEN_COLUMN, {"table": users, "column": column})
+            assert text_of(record_errors.IN_COPY, table=users, why=why) in said
             done = run_snapshot(connector.config, users, "--where", where)
-            refused = shown(conditions.ARGUMENT_OF_TABLE, table=users, why=why)
+            refused = shown(table_errors.ARGUMENT_OF_TABLE, table=users, why=why)
             assert (done.returncode, done.stderr) == (2, f"error: {refused}\n")
-        assert text_of(copies.SURROGATE_KEY_MASKED, table=users, column="mail") in said
+        assert text_of(table_errors.SURROGATE_KEY_MASKED, table=users, column="mail") in said
         # What records show may be compared.
         assert run_snapshot(connector.config, users, "--where", "id = 1").returncode == 0
         seen = [each for each in stream.changes() if each.topic.endswith(".users")]
@@ -343,8 +349,8 @@ def test_a_request_that_fails_is_over_and_leaves_what_was(either_stream: Stream)
         assert run_snapshot(connector.config, good).returncode == 0
         # Consumers lack its rows: they were taken back.
         failed = run_snapshot(connector.config, bad)
-        why = Message(table_rows.SAME_KEY, {"column": "id", "number": 0})
-        error = shown(table_rows.IN_COPY, table=bad, why=why)
+        why = Message(record_errors.SAME_KEY, {"column": "id", "number": 0})
+        error = shown(record_errors.IN_COPY, table=bad, why=why)
         assert (failed.returncode, failed.stderr) == (3, f"error: {bad}: {error}\n")
         kept = {good: "complete", bad: "failed"}
         assert {name: state["phase"] for name, state in states(stream).items()} == kept
@@ -369,11 +375,11 @@ def test_a_request_that_fails_is_over_and_leaves_what_was(either_stream: Stream)
         connector.wait_for("streaming")
         assert refusal(connector.config, good, "--dismiss") == (
             2,
-            f"error: {shown(copies.NONE_FAILED, pattern=good)}\n",
+            f"error: {shown(copy_errors.NONE_FAILED, pattern=good)}\n",
         )
         assert refusal(connector.config, bad, "--dismiss", "--where", "TRUE") == (
             2,
-            f"error: {shown(pipeline_commands.DISMISSED_ROWS)}\n",
+            f"error: {shown(command_errors.DISMISSED_ROWS)}\n",
         )
         done = run_snapshot(connector.config, f"{stream.database}.*", "--dismiss")
         assert (done.returncode, done.stderr) == (0, "")
@@ -394,5 +400,5 @@ def offset_of(line: dict[str, Any]) -> int:
 
 def test_the_command_says_that_a_condition_is_too_long(stream: Stream) -> None:
     code, said = refusal(stream.config(), f"{stream.database}.*", "--where", "v" * 5000)
-    why = Message(conditions.LENGTH, {"length": 5000, "limit": 4096})
-    assert (code, said) == (2, f"error: {shown(conditions.ARGUMENT, why=why)}\n")
+    why = Message(table_errors.LENGTH, {"length": 5000, "limit": 4096})
+    assert (code, said) == (2, f"error: {shown(table_errors.ARGUMENT, why=why)}\n")

@@ -14,13 +14,15 @@ import pytest
 from librt.strings import BytesWriter
 
 from connector.binlog.events.rows import RowsEvent
-from connector.foundation.errors import SourceRefused, UnsupportedChange, source_tables, table_rows
+from connector.foundation.errors import SourceRefused, UnsupportedChange
+from connector.stream.envelope import record_errors
 from connector.stream.envelope.copies.chunk_frame import CopyPosition
 from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.envelope.key_windows import TableWindows
 from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.schemas.table_schema import TableSchema
 from connector.stream.envelope.table_registry import PublishedTable
+from connector.stream.source import table_errors
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
 from local_stack import MysqlServer, connect
@@ -522,7 +524,7 @@ def test_a_table_that_is_not_there_and_a_view_are_refused(place: Place) -> None:
     with pytest.raises(SourceRefused) as view:
         place.describe()
     assert view.value.text == text_of(
-        source_tables.VIEW, server=place.session.name, table=f"{place.database}.t"
+        table_errors.VIEW, server=place.session.name, table=f"{place.database}.t"
     )
 
 
@@ -552,7 +554,7 @@ def test_no_two_rows_have_one_key_because_their_labels_have_one_text(
         table = place.describe()
         sql = f"SELECT {table.select_list} FROM {table.quoted_name} ORDER BY v + 0"
         chunk = whole_chunk(place.session, sql, table.writer(form))
-        refused = [text_of(table_rows.SAME_KEY, column="v", number=number) for number in wrong]
+        refused = [text_of(record_errors.SAME_KEY, column="v", number=number) for number in wrong]
         said = [each.error.text.partition(".t: ")[2] for each in chunk.refused]
         assert said == refused, definition
         keys = [key for key, _ in chunk.rows()]
@@ -579,7 +581,7 @@ def test_a_sequence_is_refused(mariadb_place: Place) -> None:
     with pytest.raises(SourceRefused) as sequence:
         mariadb_place.describe()
     assert sequence.value.text == text_of(
-        source_tables.SEQUENCE,
+        table_errors.SEQUENCE,
         server=mariadb_place.session.name,
         table=f"{mariadb_place.database}.t",
     )

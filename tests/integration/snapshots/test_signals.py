@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 
-from connector.foundation.errors import copies, requests
+from connector.stream.commands import request_errors
+from connector.stream.source import table_errors
 from tests.integration.harness import failure_of, run_to_end, wait_until
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def test_the_rows_of_a_table_are_signals(either_stream: Stream) -> None:
         )
         wait_until(lambda: copied(stream)[2:] == [3, 2, 1], connector.output)
         stream.execute(f"INSERT INTO signals VALUES ('f', 'execute-snapshot', '{by_column('m')}')")
-        connector.wait_for(f'"error.code": "{copies.SURROGATE_KEY.code}"')
+        connector.wait_for(f'"error.code": "{table_errors.SURROGATE_KEY.code}"')
         output = connector.output()
         assert '"cdc.said": "heard"' in output
         assert [output.count(f'"error.code": "{code}"') for code in ("R112", "R123")] == [1, 1]
@@ -135,7 +136,7 @@ def test_signals_start_pause_and_stop_copies_once(either_stream: Stream) -> None
             stream.wait_for_changes(2, connector)
             assert sorted(copied(stream)) == [3, 4]
             send("execute-snapshot", type="FULL", data_collections=[table])
-            connector.wait_for(requests.SNAPSHOT_TYPE.code)
+            connector.wait_for(request_errors.SNAPSHOT_TYPE.code)
             send("pause-snapshot")
             send("execute-snapshot", data_collections=[table])
             connector.wait_for("copying pauses")

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.foundation.errors import conditions, copies, pipeline_commands
+from connector.cli import command_errors
 from connector.foundation.errors.message import Message
+from connector.stream.snapshot import copy_errors
+from connector.stream.source import table_errors
 from tests import forked_command
 from tests.foundation.errors.texts import shown
 from tests.integration.harness import (
@@ -242,25 +244,25 @@ def test_what_cannot_be_copied_is_said(stream: Stream) -> None:
     absent = f"{stream.database}.absent"
     assert refusal(config, absent) == (
         2,
-        f"error: {shown(copies.NO_TABLE, pattern=absent, server=server_name)}\n",
+        f"error: {shown(copy_errors.NO_TABLE, pattern=absent, server=server_name)}\n",
     )
     assert refusal(config, "mysql.user") == (
         2,
-        f"error: {shown(copies.NOT_FOLLOWED, pattern='mysql.user')}\n",
+        f"error: {shown(copy_errors.NOT_FOLLOWED, pattern='mysql.user')}\n",
     )
     orders = f"{stream.database}.orders"
-    why = Message(conditions.NO_COLUMN, {"table": orders, "column": "absent"})
+    why = Message(table_errors.CONDITION_NO_COLUMN, {"table": orders, "column": "absent"})
     assert refusal(config, orders, "--where", "absent = 1") == (
         2,
-        f"error: {shown(conditions.ARGUMENT_OF_TABLE, table=orders, why=why)}\n",
+        f"error: {shown(table_errors.ARGUMENT_OF_TABLE, table=orders, why=why)}\n",
     )
     code, said = refusal(config, orders, "--where", "LOWER(id, id)")
     assert code == 3
     where = "error 1582: Incorrect parameter count in the call to native function 'LOWER'"
-    refused = shown(copies.CONDITION_REFUSED, table=orders, why=f"{server_name}: {where}")
+    refused = shown(copy_errors.CONDITION_REFUSED, table=orders, why=f"{server_name}: {where}")
     assert said.startswith(f"error: {refused.removesuffix('; correct it')}")
     assert said.endswith("; correct it\n")
-    waits = shown(pipeline_commands.COPY_NOT_TAKEN_UP, pipeline=stream.prefix, seconds=15.0)
+    waits = shown(command_errors.COPY_NOT_TAKEN_UP, pipeline=stream.prefix, seconds=15.0)
     assert refusal(config, f"{stream.database}.orders") == (1, f"error: {waits}\n")
 
 

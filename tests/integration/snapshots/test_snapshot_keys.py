@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
-from connector.foundation.errors import pipeline_commands
+from connector.cli import command_errors
 from connector.foundation.errors.message import Message
 from local_stack import connect
 from tests.application import app
@@ -171,5 +171,5 @@ def test_the_command_tells_of_a_copy_that_does_not_go_on(
         assert done.exit_code == 0, done.output
         assert f"{table}: 3 rows" in done.stdout
         facts = {"pipeline": stream.prefix, "seconds": 1.0}
-        assert str(Message(pipeline_commands.COPY_IS_SILENT, facts)) in done.stderr
+        assert str(Message(command_errors.COPY_IS_SILENT, facts)) in done.stderr
         assert connector.terminate() == 0

@@ -10,16 +10,13 @@ import pytest
 from structlog.testing import capture_logs
 
 from connector.binlog.gtid import GtidSet
-from connector.foundation.errors import (
-    SourceRefused,
-    SourceUnavailable,
-    source_failover,
-    source_login,
-)
+from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.foundation.errors.message import Message
+from connector.replication import failover_errors, login_errors
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.start_setting import resolve_start
 from connector.stream.progress.progress_record import Progress
+from connector.stream.source import setup_errors
 from connector.stream.source.server_selection import choose_source
 from local_stack.server import free_port
 from tests.foundation.errors.texts import text_of
@@ -163,21 +160,21 @@ def test_a_reset_of_all_is_the_end_where_it_can_be_proven(
         lacking = last.gtid_set
         if isinstance(there, GtidSet):
             lacking = str(GtidSet.parse(str(last.gtid_set)) - there)
-        first = Message(source_failover.RESET, {"server": source.name, "gtids": lacking})
+        first = Message(failover_errors.RESET, {"server": source.name, "gtids": lacking})
         said = {"server": replica.name, "gtids": lacking}
         if source.is_mariadb:
             # It tells nobody without one more grant from whom it receives.
             with pytest.raises(SourceUnavailable) as hoped:
                 choose_source(both, last)
-            problems = [first, Message(source_failover.LAGS, said)]
-            none_now = text_of(source_failover.NONE_NOW_AND_RESET, problems=problems)
+            problems = [first, Message(failover_errors.LAGS, said)]
+            none_now = text_of(setup_errors.NONE_NOW_AND_RESET, problems=problems)
             assert hoped.value.text == none_now
         else:
             wait_until(lambda: is_refused(both, last), lambda: str(pair.replication_status()))
             with pytest.raises(SourceRefused) as refused:
                 choose_source(both, last)
-            problems = [first, Message(source_failover.SOURCES_RESET, said)]
-            assert refused.value.text == text_of(source_failover.NONE, problems=problems)
+            problems = [first, Message(failover_errors.SOURCES_RESET, said)]
+            assert refused.value.text == text_of(setup_errors.NONE, problems=problems)
 
 
 def is_refused(several: SourceSettings, last: Progress) -> bool:
@@ -196,7 +193,7 @@ def test_another_server_than_the_one_that_was_checked_is_told(first: Source) -> 
     checked = replace(chosen, identity=replace(chosen.identity, server_uuid="of another"))
     with pytest.raises(SourceUnavailable) as caught:
         checked.open_stream("p")
-    assert caught.value.text == text_of(source_login.ANOTHER_ANSWERED, server=first.name)
+    assert caught.value.text == text_of(login_errors.ANOTHER_ANSWERED, server=first.name)
 
 
 def test_what_was_prepared_before_the_stream_begins_is_told(second: Source) -> None:
@@ -208,7 +205,7 @@ def test_what_was_prepared_before_the_stream_begins_is_told(second: Source) -> N
     finally:
         second.execute("XA ROLLBACK 'x'", "DROP DATABASE d")
     (told,) = [log for log in logs if log["event"] == "XA transactions wait"]
-    said = text_of(source_failover.PREPARED_BEFORE, server=second.name, xids="'x'")
+    said = text_of(setup_errors.PREPARED_BEFORE, server=second.name, xids="'x'")
     assert (told["error"], told["code"]) == (said, "S452")
 
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 import local_stack
-from connector.foundation.errors import source_cloud
 from connector.foundation.errors.message import Message
 from connector.replication.server.identity import Cloud
 from connector.replication.server.mysql_server import MysqlServer
 from connector.stream.metrics.source_watch import read_source_log
+from connector.stream.source import setup_errors
 from connector.stream.source.findings import Severity
 from connector.stream.source.preflight import check_source
 from tests.integration.harness import wait_until
@@ -90,7 +90,7 @@ def check_all(source: Source, cloud: Cloud, user: str = "") -> dict[str, Finding
 def test_rds_takes_settings_from_its_parameter_group_and_logs_with_backups(rds: Source) -> None:
     found = check(rds, Cloud.RDS)
     for name, value in (("binlog_row_metadata", "FULL"), ("gtid_mode", "ON")):
-        how = Message(source_cloud.RDS_PARAMETER, {"name": name, "value": value}).text
+        how = Message(setup_errors.RDS_PARAMETER, {"name": name, "value": value}).text
         assert found[name].problem.fix.startswith(how)
     assert not any("SET " in finding.problem.text for finding in found.values())
     assert found["log_bin"].severity is Severity.ERROR

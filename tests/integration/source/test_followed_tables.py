@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.cli import command_errors
 from connector.cli.check import table_counts
-from connector.foundation.errors import copies, source_setup
 from connector.replication.server.mysql_server import MysqlServer as Session
+from connector.stream.snapshot import copy_errors
 from connector.stream.source.followed_tables import base_tables
 from local_stack import MariadbServer, MysqlServer
 from tests import forked_command
@@ -41,7 +42,7 @@ def test_a_pattern_that_matches_nothing_is_told(source: Source, schema: str) -> 
     assert matched.finding.ok
     assert not unmatched.finding.ok
     assert unmatched.finding.problem.text == text_of(
-        source_setup.NO_TABLE, value=f"{patterns[0]}: 0 tables", pattern=patterns[0]
+        command_errors.NO_TABLE, value=f"{patterns[0]}: 0 tables", pattern=patterns[0]
     )
 
 
@@ -83,7 +84,7 @@ def test_patterns_ignore_case_where_the_server_does(
         rows = [each.value["after"] for each in seen if each.op != "t"]
         assert rows[:2] == [{"id": 1, "Mail": "**"}, {"id": 2, "Mail": "**"}]
         assert {each.topic for each in seen} == {topic}
-        assert text_of(copies.NONE_FOLLOWED_YET) not in connector.output()
+        assert text_of(copy_errors.NONE_FOLLOWED_YET) not in connector.output()
 
 
 def test_check_tells_that_an_account_without_tables_sees_none_to_compare_patterns_with(
@@ -96,7 +97,7 @@ def test_check_tells_that_an_account_without_tables_sees_none_to_compare_pattern
         f"CREATE USER {user} IDENTIFIED BY 'pw'",
         f"GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO {user}",
     )
-    told = text_of(source_setup.NO_TABLE_SEEN, value="").partition("; ")[2]
+    told = text_of(command_errors.NO_TABLE_SEEN, value="").partition("; ")[2]
     try:
         done = forked_command.run("check", str(config))
         assert done.returncode == 0, done.stdout + done.stderr
@@ -123,7 +124,7 @@ def test_a_name_without_a_table_is_told_by_check_and_at_the_start(stream: Stream
     assert done.returncode == 0
     assert done.stdout.splitlines()[-1] == f"ready, but source.tables matches no table by {wrong}"
     with stream.connector(**chosen) as connector:
-        connector.wait_for(text_of(copies.NAME_MATCHES_NONE, pattern=wrong))
+        connector.wait_for(text_of(copy_errors.NAME_MATCHES_NONE, pattern=wrong))
         # It may come later.
         stream.execute("CREATE TABLE ordrs (id INT PRIMARY KEY)", "INSERT INTO ordrs VALUES (1)")
         (row,) = stream.wait_for_changes(1, connector)

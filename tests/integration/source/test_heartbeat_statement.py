@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
-from connector.foundation.errors import source_setup
 from connector.replication.server.mysql_server import MysqlServer
+from connector.stream.run import run_errors
 from connector.stream.run.heartbeat import HeartbeatStatement
+from connector.stream.source import setup_errors
 from connector.stream.source.findings import Finding, Severity
 from connector.stream.source.preflight import check_heartbeat
 from tests.foundation.errors.texts import text_of
@@ -39,7 +40,7 @@ def test_the_server_says_whether_it_would_execute_the_statement(
     finding, read_only = check(source, statement)
     assert (finding.name, finding.value, finding.severity) == (NAME, "refused", Severity.WARNING)
     assert finding.problem.text == text_of(
-        source_setup.HEARTBEAT_REFUSED,
+        setup_errors.HEARTBEAT_REFUSED,
         name=NAME,
         value="refused",
         wanted="accepted",
@@ -66,7 +67,7 @@ def test_a_server_that_is_read_only_is_named(source: Source) -> None:
     finally:
         source.execute("SET GLOBAL read_only = OFF")
     assert (read_only.ok, read_only.severity) == (False, Severity.WARNING)
-    code = source_setup.HEARTBEAT_READ_ONLY
+    code = setup_errors.HEARTBEAT_READ_ONLY
     assert read_only.problem.text == text_of(code, name="read_only", value="ON", wanted="OFF")
 
 
@@ -93,7 +94,7 @@ def test_a_failure_is_told_once_and_tried_again(source: Source, schema: str) -> 
         source.execute(f"CREATE TABLE {schema}.beat (n INT)")
         wait_until(lambda: rows() >= 1, lambda: str(lines))
         statement.close()
-    said = text_of(source_setup.HEARTBEAT_FAILED, said=f"Table '{schema}.beat' doesn't exist")
+    said = text_of(run_errors.HEARTBEAT_FAILED, said=f"Table '{schema}.beat' doesn't exist")
     assert [(each["event"], each["code"]) for each in lines] == [(said, "S635")]
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import SourceRefused, source_start
+from connector.foundation.errors import SourceRefused
+from connector.replication import dump_errors
 from connector.replication.dump import open_stream
 from connector.replication.log_search import log_head
 from connector.replication.server.mysql_server import MysqlServer
@@ -121,7 +122,7 @@ def test_a_time_before_the_oldest_log_is_refused(own_mysql: Source) -> None:
 
 def test_a_time_in_the_future_is_refused(mysql: Source) -> None:
     said = refusal(mysql, "2999-01-01T00:00:00Z")
-    assert fits(said, source_start.FUTURE, server=mysql.name, time="2999-01-01T00:00:00Z")
+    assert fits(said, dump_errors.FUTURE, server=mysql.name, time="2999-01-01T00:00:00Z")
 
 
 @pytest.mark.parametrize("text", ["2026-11-21T10:00:00", "2026-11-21", "2026-13-01T00:00:00Z"])

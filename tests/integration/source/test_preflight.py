@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import local_stack
-from connector.foundation.errors import SourceRefused, source_setup
+from connector.foundation.errors import SourceRefused
 from connector.foundation.errors.message import Message
 from connector.replication.server.mysql_server import MysqlServer
+from connector.stream.source import setup_errors
 from connector.stream.source.findings import Finding, Severity
 from connector.stream.source.preflight import check_source, require
 from tests.foundation.errors.texts import text_of
@@ -125,13 +126,13 @@ def test_errors_are_listed_with_what_is_what_is_wanted_and_what_fixes_it() -> No
         "source db:3306: the server cannot be followed as it is set up:\n"
         "  [S611] binlog_row_image is MINIMAL, wanted FULL; SET PERSIST binlog_row_image = 'FULL'"
     )
-    assert caught.value.code is source_setup.NOT_SET_UP
+    assert caught.value.code is setup_errors.NOT_SET_UP
 
 
 def found(name: str, value: str, wanted: str, severity: Severity) -> Finding:
     how = f"SET PERSIST {name} = '{wanted}'"
     facts = {"name": name, "value": value, "wanted": wanted, "how": how}
-    problem = Message(source_setup.SETTING, facts)
+    problem = Message(setup_errors.SETTING, facts)
     return Finding(name, value, wanted, value == wanted, problem, severity)
 
 
@@ -157,9 +158,9 @@ def test_the_servers_own_id_is_not_ours_to_take(source: Source) -> None:
 @pytest.mark.parametrize(
     ("mode", "code"),
     [
-        ("disabled", source_setup.NOT_ENCRYPTED),
-        ("preferred", source_setup.PREFERRED_TLS),
-        ("required", source_setup.UNVERIFIED_TLS),
+        ("disabled", setup_errors.NOT_ENCRYPTED),
+        ("preferred", setup_errors.PREFERRED_TLS),
+        ("required", setup_errors.UNVERIFIED_TLS),
         ("verify_ca", None),
         ("verify_identity", None),
     ],

@@ -13,13 +13,9 @@ from zlib import crc32
 import pytest
 
 from connector.binlog.gtid import GtidSet, MariadbGtidSet
-from connector.foundation.errors import (
-    ProtocolError,
-    SourceRefused,
-    SourceUnavailable,
-    conversations,
-    source_stream,
-)
+from connector.binlog.log_errors import ProtocolError
+from connector.foundation.errors import SourceRefused, SourceUnavailable
+from connector.replication import dump_errors
 from connector.replication.dump import ReplicationStream, open_stream
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.start_point import ServerIdentity, StartPoint
@@ -314,7 +310,7 @@ def test_a_server_that_hangs_is_noticed_by_its_silence(without_gtids: Source) ->
                 read_until(stream, NEVER)
         finally:
             os.kill(without_gtids.server.pid, signal.SIGCONT)
-    assert fits(caught.value.text, source_stream.SILENT, server=without_gtids.name, limit=1)
+    assert fits(caught.value.text, dump_errors.SILENT, server=without_gtids.name, limit=1)
 
 
 @pytest.mark.parametrize("grants", ["", "REPLICATION CLIENT"])
@@ -390,7 +386,7 @@ def test_bytes_that_are_no_dump_are_refused_with_the_position(
     with pytest.raises(ProtocolError) as caught:
         stream.receive(5.0)
     assert caught.value.text == text_of(
-        conversations.STREAM_FIRST_BYTE, server="source db:3306", length=3, first=0x4A
+        dump_errors.STREAM_FIRST_BYTE, server="source db:3306", length=3, first=0x4A
     )
 
 

@@ -7,7 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from connector.foundation.errors import ConfigError, SourceRefused, SourceUnavailable, source_login
+from connector.foundation.errors import ConfigError, SourceRefused, SourceUnavailable
+from connector.replication import login_errors
 from connector.replication.server.mysql_server import MysqlServer
 from tests.foundation.errors.texts import text_of
 from tests.integration.source_server import ACCOUNT_PASSWORD
@@ -158,7 +159,7 @@ class TestAccountThatTheServerHasNotSeen:
         with pytest.raises(SourceRefused) as caught:
             MysqlServer.connect(mysql.settings(user=user, tls={"mode": "disabled"}))
         assert caught.value.text == text_of(
-            source_login.KEY_NOT_CHOSEN, server=mysql.name, method=method
+            login_errors.KEY_NOT_CHOSEN, server=mysql.name, method=method
         )
 
     def test_it_does_with_the_servers_public_key(self, mysql: Source, method: str) -> None:

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 
-from connector.foundation.errors import (
-    kafka_limits,
-    kafka_network,
-    kafka_records,
-    pipeline_settings,
-)
+from connector.cli import command_errors
 from connector.foundation.errors.message import Message
+from connector.stream.progress import progress_errors
+from connector.stream.sink import connection_errors, kafka_errors
+from connector.stream.snapshot import copy_errors
+from connector.stream.source import setup_errors
 from local_stack import connect
 from local_stack.server import HOST, free_port
 from tests import forked_command
@@ -102,13 +101,13 @@ def of_both(stream: Stream, **changed: object) -> Ended:
 
 def kept_out(servers: str, code: ErrorCode, **facts: object) -> str:
     """Return what a program says that no broker of `servers` lets in."""
-    return shown(kafka_network.WAY, servers=servers, why=Message(code, facts))
+    return shown(connection_errors.WAY, servers=servers, why=Message(code, facts))
 
 
 def unreached(address: str) -> Message:
     """Return what is said of an address that a broker gave."""
-    why = Message(kafka_network.NO_CONNECTION, {"why": "Connection refused"})
-    return Message(kafka_network.AT_ADVERTISED, {"address": address, "why": why})
+    why = Message(connection_errors.NO_CONNECTION, {"why": "Connection refused"})
+    return Message(connection_errors.AT_ADVERTISED, {"address": address, "why": why})
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,37 +125,37 @@ CASES = {
     "TLS to a plaintext listener": Case(
         "PLAINTEXT",
         lambda _: TLS,
-        kafka_network.NO_TLS,
+        connection_errors.NO_TLS,
         values=lambda _: {"protocol": "SSL", "right": "PLAINTEXT"},
     ),
     "TLS to a plaintext listener with a login": Case(
         "LOGIN",
         lambda _: TLS,
-        kafka_network.NO_TLS,
+        connection_errors.NO_TLS,
         values=lambda _: {"protocol": "SSL", "right": "SASL_PLAINTEXT"},
     ),
     "plaintext to a TLS listener": Case(
         "TLS",
         lambda _: {},
-        kafka_network.TLS_ALONE,
+        connection_errors.TLS_ALONE,
         values=lambda _: {"protocol": "PLAINTEXT", "right": "SSL"},
     ),
     "plaintext to a TLS listener with a login": Case(
         "TLS_LOGIN",
         lambda _: LOGIN,
-        kafka_network.TLS_ALONE,
+        connection_errors.TLS_ALONE,
         values=lambda _: {"protocol": "SASL_PLAINTEXT", "right": "SASL_SSL"},
     ),
     "a certificate that nobody trusts": Case(
         "TLS",
         lambda _: TLS,
-        kafka_network.CERTIFICATE,
+        connection_errors.CERTIFICATE,
         values=lambda _: {"why": "unable to get local issuer certificate"},
     ),
     "a certificate of another name": Case(
         "OTHER_NAME",
         lambda doors: TLS | {"kafka__ssl_ca": str(doors.authority)},
-        kafka_network.CERTIFICATE,
+        connection_errors.CERTIFICATE,
         values=lambda _: {
             "why": f"IP address mismatch, certificate is not valid for '{HOST}'",
         },
@@ -164,12 +163,12 @@ CASES = {
     "no certificate of the client": Case(
         "MUTUAL",
         lambda doors: TLS | {"kafka__ssl_ca": str(doors.authority)},
-        kafka_network.CLIENT_CERTIFICATE,
+        connection_errors.CLIENT_CERTIFICATE,
     ),
     "a login that is not configured": Case(
         "LOGIN",
         lambda _: {},
-        kafka_network.WANTS_LOGIN,
+        connection_errors.WANTS_LOGIN,
         values=lambda _: {
             "offered": "PLAIN",
             "protocol": "PLAINTEXT",
@@ -179,22 +178,24 @@ CASES = {
     "a login that is not offered": Case(
         "PLAINTEXT",
         lambda _: LOGIN,
-        kafka_network.TAKES_NO_LOGIN,
+        connection_errors.TAKES_NO_LOGIN,
         values=lambda _: {"protocol": "SASL_PLAINTEXT", "right": "PLAINTEXT"},
     ),
     "a mechanism that is not offered": Case(
         "LOGIN",
         lambda _: LOGIN | {"kafka__sasl_mechanism": "SCRAM-SHA-256"},
-        kafka_network.OTHER_MECHANISM,
+        connection_errors.OTHER_MECHANISM,
         values=lambda _: {"offered": "PLAIN", "mechanism": "SCRAM-SHA-256"},
     ),
     "a wrong password": Case(
-        "LOGIN", lambda _: LOGIN | {"kafka__sasl_password": "wrong"}, kafka_network.LOGIN_REFUSED
+        "LOGIN",
+        lambda _: LOGIN | {"kafka__sasl_password": "wrong"},
+        connection_errors.LOGIN_REFUSED,
     ),
     "an advertised address where nobody listens": Case(
         "LOST",
         lambda _: {},
-        kafka_network.ADVERTISED,
+        connection_errors.ADVERTISED,
         1,
         lambda doors: {"addresses": [unreached(doors.lost)]},
     ),
@@ -212,7 +213,7 @@ def test_a_listener_that_does_not_let_us_in(stream: Stream, doors: Doors, case: 
 def test_nobody_listens(stream: Stream) -> None:
     address = f"{HOST}:{free_port()}"
     config = stream.config(**ONCE, kafka__bootstrap_servers=[address])
-    expected = kept_out(address, kafka_network.NO_CONNECTION, why="Connection refused")
+    expected = kept_out(address, connection_errors.NO_CONNECTION, why="Connection refused")
     for found in ended(
         config,
         "check CONFIG",
@@ -228,8 +229,8 @@ def test_a_name_that_does_not_resolve(stream: Stream) -> None:
     found = of_both(stream, kafka__bootstrap_servers=["no-such-broker.invalid:9092"])
     servers = "no-such-broker.invalid:9092"
     # Without a name server, nobody knows.
-    expected = {3: kept_out(servers, kafka_network.NO_NAME)}
-    expected[1] = kept_out(servers, kafka_network.NO_NAME_NOW)
+    expected = {3: kept_out(servers, connection_errors.NO_NAME)}
+    expected[1] = kept_out(servers, connection_errors.NO_NAME_NOW)
     assert found.error == expected[found.code]
 
 
@@ -237,13 +238,15 @@ def test_each_of_several_addresses_has_its_cause(stream: Stream, doors: Doors) -
     addresses = [doors.address("TLS"), f"{HOST}:{free_port()}"]
     found = of_both(stream, kafka__bootstrap_servers=addresses)
     assert found.code == 1
-    tls = Message(kafka_network.TLS_ALONE, {"protocol": "PLAINTEXT", "right": "SSL"})
-    gone = Message(kafka_network.NO_CONNECTION, {"why": "Connection refused"})
+    tls = Message(connection_errors.TLS_ALONE, {"protocol": "PLAINTEXT", "right": "SSL"})
+    gone = Message(connection_errors.NO_CONNECTION, {"why": "Connection refused"})
     problems = [
-        Message(kafka_network.AT_ADDRESS, {"address": address, "why": why})
+        Message(connection_errors.AT_ADDRESS, {"address": address, "why": why})
         for address, why in sorted(zip(addresses, (tls, gone), strict=True), key=itemgetter(0))
     ]
-    assert found.error == kept_out(",".join(addresses), kafka_network.SEVERAL, problems=problems)
+    assert found.error == kept_out(
+        ",".join(addresses), connection_errors.SEVERAL, problems=problems
+    )
 
 
 def test_what_is_being_asked_is_told(stream: Stream, doors: Doors) -> None:
@@ -292,7 +295,7 @@ def test_tables_whose_rows_foreign_keys_change_are_named(stream: Stream) -> None
 
 def test_more_replicas_than_brokers(stream: Stream) -> None:
     stream.execute("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
-    expected = shown(kafka_limits.REPLICAS, servers=stream.broker.bootstrap, factor=3, brokers=1)
+    expected = shown(kafka_errors.REPLICAS, servers=stream.broker.bootstrap, factor=3, brokers=1)
     found = of_both(stream, kafka__replication_factor=3)
     assert (found.code, found.error) == (3, expected)
     # Nor does a run begin that has its topics.
@@ -337,7 +340,7 @@ def test_a_progress_record_that_cannot_be_read(stream: Stream) -> None:
     why = re.search(r"version \((.*)\)", found.error)
     assert why is not None
     record = f"{topic}[0]@{sent.offset}"
-    assert found.error == shown(kafka_records.PROGRESS, record=record, why=why[1])
+    assert found.error == shown(progress_errors.PROGRESS, record=record, why=why[1])
 
 
 def test_records_of_another_profile(stream: Stream) -> None:
@@ -348,14 +351,14 @@ def test_records_of_another_profile(stream: Stream) -> None:
     config = stream.config(**ONCE, envelope__profile="debezium")
     check, run = ended(config, "check CONFIG", "run CONFIG")
     facts = {"now": "debezium", "before": "exact", "prefix": stream.prefix}
-    assert check.error == run.error == shown(pipeline_settings.PROFILE_CHANGED, **facts)
+    assert check.error == run.error == shown(setup_errors.PROFILE_CHANGED, **facts)
     assert check.code == run.code == 2
 
 
 def test_a_table_of_signals_that_is_not_followed(stream: Stream) -> None:
     config = stream.config(**ONCE, signals__table="other.signals")
     check, run = ended(config, "check CONFIG", "run CONFIG")
-    expected = shown(pipeline_settings.SIGNALS_NOT_FOLLOWED, table="other.signals")
+    expected = shown(copy_errors.SIGNALS_NOT_FOLLOWED, table="other.signals")
     assert check.error == run.error == expected
     assert check.code == run.code == 2
 
@@ -380,7 +383,7 @@ def test_topics_with_keys_of_another_form_are_told_and_a_run_begins(stream: Stre
 
     def other(table: str, topic: str, record: str, wanted: str) -> str:
         facts = {"table": f"{stream.database}.{table}", "topic": topic, "record": record}
-        return shown(kafka_records.OTHER_KEY, **facts, wanted=wanted)
+        return shown(command_errors.OTHER_KEY, **facts, wanted=wanted)
 
     record_of_b = f"{b}[0]@{in_b.offset}"
     told = [line for line in unchanged.shown if "[K51" in line]
@@ -390,7 +393,7 @@ def test_topics_with_keys_of_another_form_are_told_and_a_run_begins(stream: Stre
     assert record is not None
     assert re.fullmatch(rf"{re.escape(a)}\[[01]\]@0", record[1])
     assert first == shown(
-        kafka_records.KEY_FORM,
+        command_errors.KEY_FORM,
         table=f"{stream.database}.a",
         topic=a,
         record=record[1],
@@ -453,7 +456,9 @@ def test_the_worst_of_several_problems_decides(stream: Stream) -> None:
     (found,) = ended(config, "check CONFIG")
     assert found.code == 3
     _, first, second = found.said.split("error: ", 2)
-    assert first.strip() == kept_out(gone, kafka_network.NO_CONNECTION, why="Connection refused")
+    assert first.strip() == kept_out(
+        gone, connection_errors.NO_CONNECTION, why="Connection refused"
+    )
     assert second.startswith("[S223] source ")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from kafka import KafkaProducer
 
-from connector.foundation.errors import migration, source_start
+from connector.stream.migration import migration_errors
 from local_stack import connect
 from tests import forked_command
 from tests.foundation.errors.texts import text_of
@@ -200,7 +200,7 @@ def test_an_offset_of_another_log_is_refused(stream: Stream) -> None:
     for read in ({"event": 60}, {"event": 6, "row": 3}, {"event": 1, "row": 1}):
         shown = f"{place} and {read['event']} events and {read.get('row', 0)} rows"
         facts = {"server": "source SOURCE", "read": shown}
-        assert f"[S313] {text_of(source_start.OTHER_LOG, **facts)}" in refused(**read)
+        assert f"[S313] {text_of(migration_errors.OTHER_LOG, **facts)}" in refused(**read)
     assert "[S310]" in refused(file="binlog.999999", event=6)
     assert "[S309]" in refused(pos=offset["pos"] + 1, event=6)
 
@@ -252,4 +252,7 @@ def test_a_topic_without_an_offset_of_the_connector(stream: Stream) -> None:
         put_offsets(stream, topic, *values)
         code, said, _ = imported(stream, topic)
         facts = {"offsets": topic, "name": "from-debezium", "prefix": stream.prefix}
-        assert (code, said) == (2, f"error: [C812] {text_of(migration.NO_OFFSET, **facts)}\n")
+        assert (code, said) == (
+            2,
+            f"error: [C812] {text_of(migration_errors.NO_OFFSET, **facts)}\n",
+        )

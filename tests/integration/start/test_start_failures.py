@@ -18,8 +18,9 @@ from kafka.admin import (
     ResourceType,
 )
 
-from connector.foundation.errors import copies, source_setup
+from connector.cli import command_errors
 from connector.foundation.errors.message import Message
+from connector.stream.snapshot import copy_errors
 from local_stack import KafkaBroker, MysqlServer, connect
 from local_stack.server import free_port
 from tests import forked_command
@@ -254,7 +255,7 @@ def test_patterns_that_match_no_table_are_told(stream: Stream) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     (told,) = [line for line in done.stdout.splitlines() if line.startswith("source.tables:")]
     facts = {"value": f"{tables[1]}: 0 tables", "pattern": tables[1]}
-    assert told == f"source.tables: {Message(source_setup.NO_TABLE, facts).fix}"
+    assert told == f"source.tables: {Message(command_errors.NO_TABLE, facts).fix}"
     with stream.connector(source__tables=tables[1:], source__start="snapshot") as connector:
-        connector.wait_for(text_of(copies.NONE_FOLLOWED_YET))
+        connector.wait_for(text_of(copy_errors.NONE_FOLLOWED_YET))
         assert connector.terminate() == 0

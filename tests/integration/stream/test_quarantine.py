@@ -14,10 +14,11 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from connector.foundation.errors import pipeline_commands as requests
-from connector.foundation.errors import quarantine as quarantine_codes
-from connector.foundation.errors import table_rows, table_statements
+from connector.cli import command_errors
 from connector.foundation.errors.message import Message
+from connector.stream.changes import changes_errors
+from connector.stream.envelope import record_errors
+from connector.stream.quarantine import quarantine_errors
 from local_stack import connect
 from tests import forked_command
 from tests.foundation.errors.texts import shown, shown_by_fence
@@ -266,7 +267,7 @@ def test_a_replay_tells_that_a_copy_is_missing_which_the_fence_has_ended(
     config = connector.config
     code, output = quarantine("replay", config, name)
     assert (code, "the fence is lifted" in output) == (3, True), output + connector.output()
-    assert shown(requests.COPY_HAS_FAILED, table=name, config=config) in output
+    assert shown(command_errors.COPY_HAS_FAILED, table=name, config=config) in output
     assert folded(in_order(stream), "t").keys() == {3}
     done = forked_command.run("snapshot", str(config), name)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -330,7 +331,7 @@ def test_a_statement_fences_the_database(
         code, output = quarantine("replay", connector.config, f"{stream.database}.*")
         assert code == 3, output
         all_tables = f"{stream.database}.*"
-        assert shown(quarantine_codes.REPLAY_STATEMENT, table=all_tables) in output
+        assert shown(quarantine_errors.REPLAY_STATEMENT, table=all_tables) in output
     finally:
         stream.execute(f"DROP DATABASE {other}")
 
@@ -349,13 +350,13 @@ def test_a_table_is_shown_below_the_fence_of_its_database(
         "log_position": fence["since"],
         "verb": "UPDATE",
         "schema": stream.database,
-        "rule": Message(table_statements.BY_EITHER_FORMAT, {}),
+        "rule": Message(changes_errors.BY_EITHER_FORMAT, {}),
     }
     transaction = re.search(r"transaction ([^)]+)", fence["reason"])
     assert transaction is not None, fence
-    why = Message(table_statements.STATEMENT, {**update, "transaction": transaction[1]})
+    why = Message(changes_errors.STATEMENT, {**update, "transaction": transaction[1]})
     assert fence["reason"] == shown_by_fence(
-        quarantine_codes.DATABASE_KEPT_BACK, table=every, why=why
+        quarantine_errors.DATABASE_KEPT_BACK, table=every, why=why
     )
     assert "give the pipeline a new name" not in connector.output()
 
@@ -372,7 +373,7 @@ def test_a_table_is_shown_below_the_fence_of_its_database(
         with_key = ["--key", key] if key else []
         code, output = quarantine("replay", connector.config, name, *with_key)
         said = shown(
-            requests.DATABASE_KEPT_BACK,
+            quarantine_errors.DATABASE_FENCED,
             table=name,
             database=stream.database,
             since=fence["since"],
@@ -381,7 +382,7 @@ def test_a_table_is_shown_below_the_fence_of_its_database(
     # The fence does not hold for one that was created since.
     created = f"{stream.database}.later"
     code, output = quarantine("show", connector.config, created)
-    nothing = shown(requests.NOT_IN_QUARANTINE, what=created, pipeline=stream.prefix)
+    nothing = shown(command_errors.NOT_IN_QUARANTINE, what=created, pipeline=stream.prefix)
     assert (code, output) == (2, f"error: {nothing}\n")
 
 
@@ -392,12 +393,14 @@ def test_a_fence_says_how_it_is_lifted(stream: Stream, connectors: list[Connecto
     wait_until(lambda: len(fences(connector.config)) == 1, connector.output)
     (fence,) = fences(connector.config)
     name = f"{stream.database}.t"
-    why = Message(table_rows.COLUMN_ABSENT, {"column": "v"})
-    row = Message(table_rows.IN_EVENT, {"log_position": fence["since"], "table": name, "why": why})
-    kept = shown_by_fence(quarantine_codes.KEPT_BACK, table=name, why=row)
+    why = Message(record_errors.COLUMN_ABSENT, {"column": "v"})
+    row = Message(
+        record_errors.IN_EVENT, {"log_position": fence["since"], "table": name, "why": why}
+    )
+    kept = shown_by_fence(quarantine_errors.KEPT_BACK, table=name, why=row)
     assert fence["reason"] == kept
     code, output = quarantine("replay", connector.config, name)
-    said = shown_by_fence(quarantine_codes.KEPT_BACK, table=name, why=why)
+    said = shown_by_fence(quarantine_errors.KEPT_BACK, table=name, why=why)
     assert (code, said in output) == (3, True), output
     assert "give the pipeline a new name" not in output + connector.output()
 
@@ -411,7 +414,7 @@ def test_a_request_waits_for_a_pipeline(stream: Stream, connectors: list[Connect
     assert connector.terminate() == 0
     name = f"{stream.database}.t"
     code, output = quarantine("replay", connector.config, name)
-    waits = shown(requests.NOT_TAKEN_UP, pipeline=stream.prefix)
+    waits = shown(command_errors.NOT_TAKEN_UP, pipeline=stream.prefix)
     assert (code, waits in output) == (1, True), output
     raise_limits(stream)
     connector = start(stream, connectors, **ROOMY)
@@ -419,10 +422,10 @@ def test_a_request_waits_for_a_pipeline(stream: Stream, connectors: list[Connect
     wait_until(lambda: not fences(connector.config), connector.output)
     code, output = quarantine("replay", connector.config, name)
     assert code == 2, output
-    assert shown(requests.NOT_KEPT_BACK, table=name) in output
+    assert shown(quarantine_errors.NOT_KEPT_BACK, table=name) in output
     code, output = quarantine("replay", connector.config, name, "--key", "1")
     assert code == 2, output
-    assert shown(requests.KEY_NOT_KEPT_BACK, table=name, key="1") in output
+    assert shown(quarantine_errors.KEY_NOT_KEPT_BACK, table=name, key="1") in output
     code, output = quarantine("show", connector.config, "shop.absent")
-    expected = shown(requests.NOT_IN_QUARANTINE, what="shop.absent", pipeline=stream.prefix)
+    expected = shown(command_errors.NOT_IN_QUARANTINE, what="shop.absent", pipeline=stream.prefix)
     assert (code, expected in output) == (2, True), output

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import source_failover
+from connector.stream.source import setup_errors
 from local_stack import MariadbServer, MysqlServer, connect
 from tests.foundation.errors.patterns import fits
 from tests.integration.database_stream import new_stream
@@ -86,7 +86,7 @@ def test_logs_that_were_purged_under_a_prepared_transaction_are_named(
     code, output = run_to_end(stream.config())
     assert code == 3
     said = failure_of(output)
-    assert fits(said, source_failover.PREPARED_GONE, xids="X'78',X'',1"), said
+    assert fits(said, setup_errors.PREPARED_GONE, xids="X'78',X'',1"), said
     assert ids(stream) == [1, 2]
 
 

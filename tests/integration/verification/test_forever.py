@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
-from connector.foundation.errors import verification
 from stream_jobs.apply.changes import Changes
 from tests import forked_command
 from tests.chaos.mirror.planted.dropped_updates import drop_times, dropping
@@ -19,6 +18,7 @@ from tests.foundation.errors.texts import shown
 from tests.integration.harness import ConnectorProcess, wait_until
 from tests.integration.operation.test_metrics import free_port
 from tests.integration.verification.pair import pair_of
+from verification import verify_errors
 from verification.metrics import PREFIX
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def test_what_is_away_or_lags_is_not_the_end(stream: Stream) -> None:
                 pair.catch_up(2)
                 wait_until(lambda: process.lines("equal"), process.output)
             assert process.terminate() == 0
-    why = shown(verification.CONNECTOR_LAGS, table=table, pipeline=stream.prefix, seconds=0.2)
+    why = shown(verify_errors.CONNECTOR_LAGS, table=table, pipeline=stream.prefix, seconds=0.2)
     assert f"[{first['error.code']}] {first['error.message']}" == why
     assert lagging["verify_unfinished"] == 1
     assert "differences" not in lagging

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.foundation.errors import verification
 from tests.foundation.errors.texts import shown
 from tests.integration.harness import wait_until_settled
 from tests.integration.verification.load import changing
 from tests.integration.verification.pair import pair_of
 from tests.integration.verification.replica_pair import replica_pair_of
 from tests.length import FULL, full_only
+from verification import verify_errors
 
 if TYPE_CHECKING:
     import random
@@ -83,7 +83,7 @@ def test_a_replica_with_hashed_keys_is_not_compared(stream: Stream, mysql_server
         pair.mirror()
         done = pair.verify()
     table = f"{stream.database}.t"
-    hidden = shown(verification.HIDDEN_KEY, table=table, columns=["mail"])
+    hidden = shown(verify_errors.HIDDEN_KEY, table=table, columns=["mail"])
     assert (done.returncode, done.stdout) == (0, f"{table}: not compared: {hidden}\n")
 
 

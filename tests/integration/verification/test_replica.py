@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.foundation.errors import verification
 from tests.foundation.errors.texts import shown
 from tests.integration.harness import wait_until_settled
 from tests.integration.operation.test_metrics import free_port
@@ -23,6 +22,7 @@ from tests.integration.verification.test_types import (
 )
 from tests.integration.verification.test_verify import write
 from tests.length import FULL
+from verification import verify_errors
 
 if TYPE_CHECKING:
     from local_stack import Server
@@ -281,7 +281,7 @@ def test_what_cannot_be_compared_is_named_with_the_reason(
     assert gone.stdout.startswith(f"{database}.fine: not finished: [S")
     assert "] target 127.0.0.1:1: " in gone.stdout
     name = f"target 127.0.0.1:{mysql_server.endpoint.port}"
-    no_replica = shown(verification.NO_REPLICA, server=name, name=pair.target.prefix, path=path)
+    no_replica = shown(verify_errors.NO_REPLICA, server=name, name=pair.target.prefix, path=path)
     assert (none.returncode, none.stdout) == (1, f"{database}.fine: not finished: {no_replica}\n")
     found = {
         table["table"].removeprefix(f"{database}."): (table["verdict"], table["error"])
@@ -290,23 +290,23 @@ def test_what_cannot_be_compared_is_named_with_the_reason(
     assert code == 1
     assert found["past"] == (
         "not compared",
-        shown(verification.REPLICA_MODE, table=f"{database}.past", mode="history"),
+        shown(verify_errors.REPLICA_MODE, table=f"{database}.past", mode="history"),
     )
     facts = {"column": "v", "ours": "time", "theirs": "time(6)"}
     assert found["span"] == (
         "not compared",
-        shown(verification.REPLICA_TYPE, table=f"{database}.span", **facts),
+        shown(verify_errors.REPLICA_TYPE, table=f"{database}.span", **facts),
     )
     why = "it was not loaded yet"
     assert found["later"] == (
         "not finished",
-        shown(verification.NOT_AT_REPLICA, table=f"{database}.later", why=why),
+        shown(verify_errors.NOT_AT_REPLICA, table=f"{database}.later", why=why),
     )
     assert found["aside"] == (
         "not finished",
-        shown(verification.NOT_AT_REPLICA, table=f"{database}.aside", why="so"),
+        shown(verify_errors.NOT_AT_REPLICA, table=f"{database}.aside", why="so"),
     )
     assert found["fine"] == (
         "not finished",
-        shown(verification.REPLICA_LAGS, table=f"{database}.fine", seconds=5.0),
+        shown(verify_errors.REPLICA_LAGS, table=f"{database}.fine", seconds=5.0),
     )

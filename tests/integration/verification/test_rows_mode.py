@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.foundation.errors import verification
 from tests.foundation.errors.texts import shown
 from tests.integration.verification.load import changing
 from tests.integration.verification.pair import pair_of
 from tests.length import FULL, full_only
+from verification import verify_errors
 
 if TYPE_CHECKING:
     import random
@@ -95,12 +95,12 @@ def test_without_a_moment_or_without_a_mirror_a_table_is_not_compared(stream: St
     names = {name: f"{stream.database}.{name}" for name in found}
     path = str(stream.directory / "mirror")
     assert said == {
-        "myisam": ("not compared", shown(verification.NO_MOMENT, table=names["myisam"])),
+        "myisam": ("not compared", shown(verify_errors.NO_MOMENT, table=names["myisam"])),
         "plain": ("equal", None),
-        "late": ("not finished", shown(verification.NO_MIRROR, table=names["late"], path=path)),
-        "keyed": ("not compared", shown(verification.MODE, table=names["keyed"], mode="rows")),
+        "late": ("not finished", shown(verify_errors.NO_MIRROR, table=names["late"], path=path)),
+        "keyed": ("not compared", shown(verify_errors.MODE, table=names["keyed"], mode="rows")),
     }
-    no_ranges = shown(verification.NO_RANGES, table=names["plain"])
+    no_ranges = shown(verify_errors.NO_RANGES, table=names["plain"])
     assert (sample["verdict"], sample["error"]) == ("not compared", no_ranges)
 
 

@@ -9,11 +9,11 @@ from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient
 
 from connector.foundation.contract import row_topic
-from connector.foundation.errors import mirror_cuts, verification
-from stream_jobs.cuts import Cut, latest_cut
+from stream_jobs.cuts import Cut, cut_errors, latest_cut
 from stream_jobs.delta.storages import storage_of
 from tests.foundation.errors.texts import shown
 from tests.integration.verification.pair import pair_of
+from verification import verify_errors
 from verification.report import CutSummary
 
 if TYPE_CHECKING:
@@ -175,19 +175,19 @@ def test_what_is_not_there_any_more_is_an_error_with_a_way_out(stream: Stream) -
             if not pair.has_file("t", file.name):
                 file.unlink()
         gone = pair.verify("--since", str(second.number))
-    no_cut = shown(mirror_cuts.NO_CUT, path=mirror, wanted="with the number 999")
+    no_cut = shown(cut_errors.NO_CUT, path=mirror, wanted="with the number 999")
     assert (unknown.returncode, unknown.stderr) == (3, f"error: {no_cut}\n")
-    no_name = shown(verification.NOT_A_CUT, text="yesterday")
+    no_name = shown(verify_errors.NOT_A_CUT, text="yesterday")
     assert (wrong.returncode, wrong.stderr) == (2, f"error: {no_name}\n")
     assert lost.returncode == 1
     assert lost.stdout.startswith(
-        f"{table}: not finished: [{verification.RECORDS_LOST}] table {table}: Kafka has deleted "
+        f"{table}: not finished: [{verify_errors.RECORDS_LOST}] table {table}: Kafka has deleted "
         f"records since cut {first.number}: partition "
     )
     assert kept.returncode == 0
     facts = {"number": second.number, "path": mirror, "table": table}
     version = second.tables[table].version
-    no_version = shown(mirror_cuts.TABLE_GONE, version=version, **facts)
+    no_version = shown(cut_errors.TABLE_GONE, version=version, **facts)
     assert (gone.returncode, gone.stdout) == (1, f"{table}: not finished: {no_version}\n")
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.foundation.errors import verification
 from tests import forked_command
 from tests.foundation.errors.texts import shown
 from tests.integration.harness import wait_until, wait_until_settled
 from tests.integration.verification.pair import pair_of
 from tests.length import FULL
+from verification import verify_errors
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +57,7 @@ def test_a_pass_that_was_interrupted_goes_on_where_it_was(stream: Stream) -> Non
         begun = read(path)
         code, report = pair.report("--state", str(path))
         assert not path.exists()
-    state_other = shown(verification.STATE_OTHER, path=path, names=["tables"])
+    state_other = shown(verify_errors.STATE_OTHER, path=path, names=["tables"])
     assert (other.returncode, other.stderr) == (2, f"error: {state_other}\n")
     database = stream.database
     tables = {each["table"].removeprefix(f"{database}."): each for each in report["tables"]}
@@ -97,7 +97,7 @@ def test_a_table_that_was_not_finished_is_compared_by_the_next_run(stream: Strea
             wait_until_settled(stream.broker, stream.prefix)
             pair.apply()
             second = pair.verify("--state", str(path))
-    lags = shown(verification.CONNECTOR_LAGS, table=table, pipeline=stream.prefix, seconds=0.5)
+    lags = shown(verify_errors.CONNECTOR_LAGS, table=table, pipeline=stream.prefix, seconds=0.5)
     assert (first.returncode, list(kept)) == (1, [f"{stream.database}.a"])
     assert first.stdout.splitlines()[1] == f"{table}: not finished: {lags}"
     one, two = second.stdout.splitlines()

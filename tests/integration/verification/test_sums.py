@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import verification
 from tests.foundation.errors.texts import shown
 from tests.integration.verification.pair import pair_of
+from verification import verify_errors
 
 if TYPE_CHECKING:
     from tests.integration.database_stream import Stream
@@ -60,6 +60,6 @@ def test_only_ranges_that_differ_are_read_row_by_row(either_stream: Stream) -> N
     assert (again["sample"], again["rows"]) == (some["sample"], some["rows"])
     assert whole.returncode == 4
     assert whole.stdout.splitlines()[0].startswith(f"{table}: different: 4 of {ROWS} rows")
-    no_ranges = shown(verification.NO_RANGES, table=f"{stream.database}.texts")
+    no_ranges = shown(verify_errors.NO_RANGES, table=f"{stream.database}.texts")
     assert texts.stdout == f"{stream.database}.texts: not compared: {no_ranges}\n"
     assert texts.returncode == 0

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from connector.foundation.contract import Sequence
-from connector.foundation.errors import copies, mirror_records, verification
 from connector.foundation.errors.message import Message
+from connector.stream.snapshot import copy_errors
 from local_stack import connect
+from stream_jobs.errors import record_errors
 from tests.foundation.errors.texts import shown
 from tests.integration.verification.load import PAUSE_SECONDS
 from tests.integration.verification.pair import pair_of
 from tests.length import FULL
+from verification import verify_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -152,26 +154,26 @@ def test_what_cannot_be_compared_is_named_with_the_reason(stream: Stream) -> Non
     assert code == 1
     assert found["skipped"] == (
         "not compared",
-        shown(verification.SKIPPED, table=f"{table}skipped"),
+        shown(verify_errors.SKIPPED, table=f"{table}skipped"),
     )
     assert found["log"] == (
         "not compared",
-        shown(verification.MODE, table=f"{table}log", mode="journal"),
+        shown(verify_errors.MODE, table=f"{table}log", mode="journal"),
     )
     assert found["nothing"] == ("equal", None)
-    no_mirror = shown(verification.NO_MIRROR, table=f"{table}nothing", path=path)
+    no_mirror = shown(verify_errors.NO_MIRROR, table=f"{table}nothing", path=path)
     assert unseen.stdout == f"{table}nothing: not finished: {no_mirror}\n"
     assert found["keyless"] == (
         "not compared",
-        shown(verification.NO_KEY, table=f"{table}keyless"),
+        shown(verify_errors.NO_KEY, table=f"{table}keyless"),
     )
-    assert found["part"] == ("not finished", shown(verification.NO_ORDER, table=f"{table}part"))
-    other_key = shown(verification.OTHER_KEY, table=f"{table}rekeyed", columns=["id", "c"])
+    assert found["part"] == ("not finished", shown(verify_errors.NO_ORDER, table=f"{table}part"))
+    other_key = shown(verify_errors.OTHER_KEY, table=f"{table}rekeyed", columns=["id", "c"])
     assert found["rekeyed"] == ("not finished", other_key)
-    other_type = shown(verification.OTHER_TYPE, table=f"{table}retyped", column="v")
+    other_type = shown(verify_errors.OTHER_TYPE, table=f"{table}retyped", column="v")
     assert found["retyped"] == ("not finished", other_type)
-    zero = Message(mirror_records.ZERO_DATE, {"column": "at"})
-    unfit = shown(verification.UNFIT_ROW, table=f"{table}dated", why=zero)
+    zero = Message(record_errors.ZERO_DATE, {"column": "at"})
+    unfit = shown(verify_errors.UNFIT_ROW, table=f"{table}dated", why=zero)
     assert found["dated"] == ("not finished", unfit)
     assert plain.stdout.splitlines()[1:] == [
         "  columns that the mirror gets with the next row: later"
@@ -200,7 +202,7 @@ def test_a_table_that_is_set_aside_for_a_forged_record_is_named_and_then_equal(
         pair.job.run()
         equal = pair.verify()
     why = f"[{set_aside['code']}] {set_aside['error']}"
-    aside = shown(verification.SET_ASIDE, table=table, why=why)
+    aside = shown(verify_errors.SET_ASIDE, table=table, why=why)
     assert (named.returncode, named.stdout) == (1, f"{table}: not finished: {aside}\n")
     assert (equal.returncode, equal.stderr) == (0, ""), equal.stdout
 
@@ -233,21 +235,21 @@ def test_a_mirror_or_a_pipeline_that_does_not_go_on_is_waited_for(
         elsewhere.write_text(config.read_text().replace(*ports))
         moved = pair.run("verify", str(elsewhere), "--mirror", str(pair.job_config))
         never = pair.run("verify", str(unknown), "--mirror", str(pair.job_config))
-    mirror_lags = shown(verification.MIRROR_LAGS, table=table, seconds=1.0)
+    mirror_lags = shown(verify_errors.MIRROR_LAGS, table=table, seconds=1.0)
     assert lagging.stdout == f"{table}: not finished: {mirror_lags}\n", lagging.stderr
     assert lagging.returncode == 1
     connector_lags = shown(
-        verification.CONNECTOR_LAGS, table=table, pipeline=stream.prefix, seconds=1.0
+        verify_errors.CONNECTOR_LAGS, table=table, pipeline=stream.prefix, seconds=1.0
     )
     assert (ended.returncode, ended.stdout) == (1, f"{table}: not finished: {connector_lags}\n")
-    topics = shown(verification.OTHER_TOPICS, path=other, mirror="other", connector=stream.prefix)
+    topics = shown(verify_errors.OTHER_TOPICS, path=other, mirror="other", connector=stream.prefix)
     assert (refused.returncode, refused.stderr) == (2, f"error: {topics}\n")
     with connect(stream.source) as connection, connection.cursor() as cursor:
         cursor.execute("SELECT @@server_uuid")
         (uuid,) = cursor.fetchone() or ("",)
-    server = shown(verification.OTHER_SERVER, pipeline=stream.prefix, uuid=uuid)
+    server = shown(verify_errors.OTHER_SERVER, pipeline=stream.prefix, uuid=uuid)
     assert (moved.returncode, moved.stderr) == (1, f"error: {server}\n")
-    progress = shown(verification.NO_PROGRESS, pipeline="new")
+    progress = shown(verify_errors.NO_PROGRESS, pipeline="new")
     assert (never.returncode, never.stderr) == (3, f"error: {progress}\n")
 
 
@@ -364,9 +366,9 @@ def test_what_differs_is_copied_again_through_the_stream(stream: Stream) -> None
         '  surplus {"id": 77, "part": "s"}, copied again and equal now'
     )
     assert emptied.returncode == 0
-    lags = shown(verification.COPY_LAGS, table=table, pipeline=stream.prefix, seconds=1.0)
+    lags = shown(verify_errors.COPY_LAGS, table=table, pipeline=stream.prefix, seconds=1.0)
     assert waited.stdout.splitlines()[0] == f"{table}: different: {lags}"
     assert waited.returncode == 4
-    why = shown(copies.COPY_NOT_FOLLOWED, table=table)
-    copy_failed = shown(verification.COPY_FAILED, table=table, said=why)
+    why = shown(copy_errors.COPY_NOT_FOLLOWED, table=table)
+    copy_failed = shown(verify_errors.COPY_FAILED, table=table, said=why)
     assert failed.stdout.splitlines()[0] == f"{table}: different: {copy_failed}"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import LocalStackError
 from local_stack.demo.canonical_values import family_of
 from local_stack.demo.verdict import Row, compare_rows
+from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import LocalStackError, local_demo
-from local_stack.demo import DemoOptions, run_demo
+from local_stack.demo import DemoOptions, demo_errors, run_demo
 from local_stack.demo.configuration import DemoDirectory
 from local_stack.demo.display import Display
 from local_stack.demo.processes import Connector, StreamJob
 from local_stack.demo.run import StallTimeout, _DemoRun, require_same
 from local_stack.demo.stack import DemoStack
+from local_stack.stack_errors import LocalStackError
 from tests.foundation.errors.texts import shown
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def test_a_directory_that_is_not_empty_is_left_alone(
     (tmp_path / "file").touch()
     assert run_demo(DemoOptions(directory=tmp_path)) == 1
     said = capsys.readouterr().out.replace("\n", " ")
-    assert f"error: {shown(local_demo.DIRECTORY, directory=tmp_path)}" in said
+    assert f"error: {shown(demo_errors.DIRECTORY, directory=tmp_path)}" in said
 
 
 def test_a_process_that_does_not_start_is_named(

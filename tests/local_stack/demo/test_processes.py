@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import LocalStackError, local_stack
+from local_stack import stack_errors
 from local_stack.demo.configuration import DemoDirectory
 from local_stack.demo.processes import Connector, JobStatus, JsonLines
+from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,7 +109,7 @@ def test_a_connector_that_ends_by_itself_is_told_with_the_end_of_its_log(tmp_pat
     assert connector.pid > 0
     with pytest.raises(LocalStackError) as caught:
         until_it_ends(connector)
-    assert caught.value.code is local_stack.ENDED
+    assert caught.value.code is stack_errors.ENDED
     first, *log = caught.value.text.splitlines()
     assert first == f"connector ended; read the end of {directory.connector_log}:"
     assert any("nonsense" in line for line in log)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import options
+from connector.logs import undo_errors
 from tests.foundation.errors.texts import with_code
 from tests.golden.golden import logs
 from tests.logs.dump.command import dump
@@ -68,7 +68,7 @@ def test_a_process_that_is_ended_is_an_error(tmp_path: Path) -> None:
     done = dump("--format", "json", waits, LOGS[0], "--jobs", 2)
     killer.join()
     text = with_code(
-        options.JOB_ENDED,
+        undo_errors.JOB_ENDED,
         f"{waits}: the process that read this log has ended with signal 9; look for what ended it, "
         "such as a lack of memory, and repeat the command, with fewer --jobs",
     )

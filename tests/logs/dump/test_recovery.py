@@ -11,9 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from connector.binlog import value_errors
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.header import EventType, detect_version
-from connector.foundation.errors import EventError, LogTruncated, log_values
+from connector.binlog.log_errors import EventError, LogTruncated
 from connector.logs.recovery import Gap, LogRecovery
 from tests.binlog.log_bytes import event, format_description, start_v3, v1_event
 from tests.binlog.source_log import MAGIC, split
@@ -239,7 +240,7 @@ def test_rows_that_cannot_be_read_are_a_gap_of_their_own(
     done = dump("--recover", *wish)
     assert done.code == 3
     said = with_code(
-        log_values.NOT_FINITE,
+        value_errors.NOT_FINITE,
         f"{log.name}: nothing could be read from {position} to {end} ({end - position} bytes): ",
     )
     assert done.errors.startswith(f"gap: {said}")

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from connector.binlog.header import EventType
 from connector.binlog.sql_text import ansi_identifier
-from connector.foundation.errors import ConnectorError, log_undo
+from connector.foundation.errors import ConnectorError
+from connector.logs import undo_errors
 from connector.logs.flashback.sql_literals import string_literal
 from connector.logs.flashback.undo import SESSION
 from connector.reader import open_binlog
@@ -126,7 +127,7 @@ def test_a_name_that_no_quotes_hold_is_refused(name: str) -> None:
         events = list(reader)
     with pytest.raises(ConnectorError) as caught:
         sql_of(events)
-    assert text_of(log_undo.NAME, table=f"db.{name}", name=name) in caught.value.text
+    assert text_of(undo_errors.NAME, table=f"db.{name}", name=name) in caught.value.text
 
 
 def _counted(name: bytes) -> bytes:

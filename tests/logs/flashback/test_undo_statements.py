@@ -10,8 +10,9 @@ from connector.binlog.columns.column import Column, ColumnType
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.rows_header import ExtraRowInfo, RowsKind
 from connector.binlog.events.table_map import TableMapEvent
+from connector.binlog.log_errors import EventError
 from connector.binlog.transactions.transaction_bounds import rows_event_of
-from connector.foundation.errors import EventError, UnsupportedChange
+from connector.foundation.errors import UnsupportedChange
 from connector.logs.flashback.undo_statements import ReverseSpool, TableUndo
 from tests.golden.golden import GoldenLog, logs, with_inner_events
 from tests.logs.flashback.undone import reversed_lines

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
-from connector.foundation.errors import log, options
+from connector.binlog import log_errors
+from connector.cli import command_errors
 from tests.application import app
 from tests.foundation.errors.texts import shown
 
@@ -77,7 +78,7 @@ def test_what_came_before_the_end_of_a_cut_file_is_counted(
     done = stat("--format", "json", cut)
     assert done.exit_code == 2
     assert json.loads(done.stdout)["files"] == [{"file": "cut", "events": 5, "bytes": 391}]
-    said = shown(log.FILE_ENDS, file="cut", position=395, needed=19, found=5)
+    said = shown(log_errors.FILE_ENDS, file="cut", position=395, needed=19, found=5)
     assert done.stderr == f"error: {said}\n"
 
 
@@ -112,7 +113,7 @@ def test_a_full_disk_is_named(shared_binlogs: Path, command: list[str]) -> None:
             stderr=subprocess.PIPE,
             check=False,
         )
-    said = shown(options.NOT_WRITTEN, why="No space left on device")
+    said = shown(command_errors.NOT_WRITTEN, why="No space left on device")
     assert (done.returncode, done.stderr.decode()) == (1, f"error: {said}\n")
 
 

@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connector.binlog.header import EVENT_BYTES_MAX
-from connector.foundation.errors import DecodeError, ProtocolError, TruncatedPayload, conversations
+from connector.binlog.log_errors import ProtocolError, TruncatedPayload
+from connector.foundation.errors import DecodeError
+from connector.replication import dump_errors
 from connector.replication.protocol.event_stream import EventStream
 from connector.replication.protocol.responses import EofPacket, ErrPacket
 from tests.foundation.errors.texts import text_of
@@ -126,7 +128,7 @@ def test_a_packet_number_out_of_turn_is_refused(number: int) -> None:
     with pytest.raises(ProtocolError) as caught:
         read(packet(1, b"\x00a") + packet(number, b"\x00b"))
     assert caught.value.text == text_of(
-        conversations.STREAM_NUMBER, server="db:3306", number=number, needed=2
+        dump_errors.STREAM_NUMBER, server="db:3306", number=number, needed=2
     )
 
 
@@ -153,14 +155,14 @@ def test_a_first_byte_that_no_dump_has_is_refused(payload: bytes) -> None:
 def test_an_empty_packet_where_an_event_begins_is_refused() -> None:
     with pytest.raises(ProtocolError) as caught:
         read(packet(1, b"") + packet(2, b"\x00event"))
-    assert caught.value.text == text_of(conversations.STREAM_EMPTY_PACKET, server="db:3306")
+    assert caught.value.text == text_of(dump_errors.STREAM_EMPTY_PACKET, server="db:3306")
 
 
 def test_an_error_that_cannot_be_read_is_refused() -> None:
     with pytest.raises(ProtocolError) as caught:
         read(packet(1, b"\xff\xd4"))
     why = TruncatedPayload(2, 0, 1)
-    assert caught.value.text == text_of(conversations.STREAM_UNREADABLE, server="db:3306", why=why)
+    assert caught.value.text == text_of(dump_errors.STREAM_UNREADABLE, server="db:3306", why=why)
 
 
 def test_an_event_larger_than_any_server_allows_is_refused_before_it_is_gathered() -> None:
@@ -172,7 +174,7 @@ def test_an_event_larger_than_any_server_allows_is_refused_before_it_is_gathered
     with pytest.raises(ProtocolError) as caught:
         list(feed(stream, packet(1, b"more"), [], 64))
     assert caught.value.text == text_of(
-        conversations.STREAM_EVENT_SIZE, server="db:3306", limit=EVENT_BYTES_MAX
+        dump_errors.STREAM_EVENT_SIZE, server="db:3306", limit=EVENT_BYTES_MAX
     )
 
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from connector.binlog.log_errors import TruncatedPayload
 from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import TruncatedPayload
 from connector.replication.protocol.responses import EofPacket, ErrPacket
 
 

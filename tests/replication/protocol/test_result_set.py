@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from connector.binlog.log_errors import ProtocolError, TruncatedPayload
 from connector.binlog.payload_reader import encode_lenenc
-from connector.foundation.errors import ProtocolError, TruncatedPayload, conversations
+from connector.replication import dump_errors
 from connector.replication.protocol.responses import ErrPacket
 from connector.replication.protocol.result_set import ROW_BYTES_MAX, ResultSet, TextRows
 from tests.foundation.errors.texts import text_of
@@ -140,23 +141,23 @@ def test_rows_that_begin_with_large_lengths_are_not_an_end() -> None:
     [
         (
             packets([b"\x01"]) + packet(3, definition("n")),
-            conversations.ANSWER_NUMBER,
+            dump_errors.ANSWER_NUMBER,
             {"number": 3, "needed": 2},
         ),
-        (packets([b"\xfb/etc/passwd"]), conversations.ANSWER_FILE, {}),
-        (packets([b""]), conversations.ANSWER_EMPTY_PACKET, {}),
+        (packets([b"\xfb/etc/passwd"]), dump_errors.ANSWER_FILE, {}),
+        (packets([b""]), dump_errors.ANSWER_EMPTY_PACKET, {}),
         (
             packets([b"\x01", b"\x03de"]),
-            conversations.ANSWER_UNREADABLE,
+            dump_errors.ANSWER_UNREADABLE,
             {"why": TruncatedPayload(3, 10, 12)},
         ),
         (
             packets([b"\x01", definition("n"), definition("n")]),
-            conversations.ANSWER_PACKET,
+            dump_errors.ANSWER_PACKET,
             {},
         ),
-        (packets([OK, b"\x01"]), conversations.ANSWER_PACKET, {}),
-        (packets([OK, EOF]), conversations.ANSWER_END, {}),
+        (packets([OK, b"\x01"]), dump_errors.ANSWER_PACKET, {}),
+        (packets([OK, EOF]), dump_errors.ANSWER_END, {}),
     ],
 )
 def test_bytes_that_are_no_answer_are_refused(
@@ -175,7 +176,7 @@ def test_a_row_larger_than_any_server_allows_is_refused_before_it_is_gathered() 
     with pytest.raises(ProtocolError) as caught:
         result.feed(packet(1, b"more"))
     assert caught.value.text == text_of(
-        conversations.ANSWER_ROW_SIZE, server="db:3306", limit=ROW_BYTES_MAX
+        dump_errors.ANSWER_ROW_SIZE, server="db:3306", limit=ROW_BYTES_MAX
     )
 
 

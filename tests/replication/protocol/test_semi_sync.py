@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from connector.foundation.errors import ProtocolError
+from connector.binlog.log_errors import ProtocolError
 from connector.replication.protocol.event_stream import EventStream
 from connector.replication.protocol.responses import SemiSyncAck, split_header
 

@@ -46,18 +46,13 @@ from connector.binlog.events.transaction import (
 )
 from connector.binlog.gtid import Gtid, MariadbGtid
 from connector.binlog.header import EventHeader, EventType
+from connector.binlog.log_errors import ProtocolError
 from connector.binlog.statement import StatementKind
 from connector.binlog.table_filter import TableFilter
-from connector.foundation.errors import (
-    ProtocolError,
-    RolledBack,
-    TransientError,
-    UnsupportedChange,
-    log,
-    stream_order,
-    table_statements,
-)
+from connector.foundation.errors import TransientError, UnsupportedChange
 from connector.foundation.errors.message import Message
+from connector.stream.changes import changes_errors
+from connector.stream.changes.changes_errors import RolledBack
 from connector.stream.changes.receiver import TransactionEnd
 from connector.stream.changes.transaction import RowsChange, StatementChange
 from connector.stream.changes.xa_transactions import PreparedGroup
@@ -213,7 +208,7 @@ def test_rows_that_were_handed_on_and_rolled_back_are_to_be_taken_back() -> None
     with pytest.raises(RolledBack) as caught:
         receive(gtid(), query("BEGIN"), rows(), query("ROLLBACK"))
     assert caught.value.transaction_id == f"{SOURCE}:5"
-    assert caught.value.text == text_of(log.ROLLED_BACK, transaction=f"{SOURCE}:5")
+    assert caught.value.text == text_of(changes_errors.ROLLED_BACK, transaction=f"{SOURCE}:5")
 
 
 def test_a_group_that_is_known_to_be_rolled_back_is_left_out() -> None:
@@ -227,7 +222,7 @@ def test_a_group_that_was_rolled_back_on_another_server_is_read_again() -> None:
     with pytest.raises(TransientError) as caught:
         receive(*group, rolled_back=frozenset({f"{SOURCE}:5"}))
     assert caught.value.text == text_of(
-        table_statements.OTHER_OUTCOME, log_position="binlog.000001:1300", transaction=f"{SOURCE}:5"
+        changes_errors.OTHER_OUTCOME, log_position="binlog.000001:1300", transaction=f"{SOURCE}:5"
     )
 
 
@@ -263,7 +258,7 @@ def test_a_rollback_to_a_savepoint_that_cannot_be_told_is_refused(before: list[E
     group = (gtid(), query("BEGIN"), *before, rows(), query("ROLLBACK TO `a`"))
     position = 1000 + 100 * (len(group) - 1)
     assert refusal(*group) == text_of(
-        table_statements.SAVEPOINT,
+        changes_errors.SAVEPOINT,
         log_position=f"binlog.000001:{position}",
         transaction=f"{SOURCE}:5",
     )
@@ -302,12 +297,12 @@ def test_dml_text_is_refused_by_the_databases_that_it_names_where_the_log_does_n
     update = "UPDATE x.a AS o JOIN `shop`.orders SET o.b = 1"
     group = (gtid(), query("BEGIN"), query(update, "other"), XidEvent(1))
     assert refusal(*group) == text_of(
-        table_statements.STATEMENT,
+        changes_errors.STATEMENT,
         log_position="binlog.000001:1200",
         verb="UPDATE",
         schema="shop",
         transaction=f"{SOURCE}:5",
-        rule=Message(table_statements.BY_FORMAT_OR_VERSIONS, {}),
+        rule=Message(changes_errors.BY_FORMAT_OR_VERSIONS, {}),
     )
 
 
@@ -353,11 +348,11 @@ def test_a_refused_text_names_the_rule_by_which_it_was_logged(text: str, rule: s
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
-        ("UPDATE orders SET a = 1", Message(table_statements.BY_FORMAT_OR_VERSIONS, {})),
+        ("UPDATE orders SET a = 1", Message(changes_errors.BY_FORMAT_OR_VERSIONS, {})),
         (
             "UPDATE orders SET a = 1 LIMIT 1",
             Message(
-                table_statements.BY_STATEMENT_OR_VERSIONS,
+                changes_errors.BY_STATEMENT_OR_VERSIONS,
                 {"reasons": ["The statement is unsafe because it uses a LIMIT clause"]},
             ),
         ),
@@ -375,11 +370,11 @@ def test_dml_text_that_touched_more_databases_than_the_log_names_is_refused() ->
     body = query("DELETE FROM x.a", "other")
     body.status_variables.too_many_databases = True
     assert refusal(gtid(), query("BEGIN"), body, XidEvent(1)) == text_of(
-        table_statements.STATEMENT_OF_MANY,
+        changes_errors.STATEMENT_OF_MANY,
         log_position="binlog.000001:1200",
         verb="DELETE",
         transaction=f"{SOURCE}:5",
-        rule=Message(table_statements.BY_EITHER_FORMAT, {}),
+        rule=Message(changes_errors.BY_EITHER_FORMAT, {}),
     )
 
 
@@ -465,7 +460,7 @@ def test_xa_commit_of_what_was_prepared_before_the_stream_began_is_refused() -> 
 
 def test_an_xa_statement_that_no_server_writes_into_its_log_is_refused() -> None:
     assert refusal(gtid(), query("XA RECOVER")) == text_of(
-        table_statements.XA_VERB,
+        changes_errors.XA_VERB,
         log_position="binlog.000001:1100",
         verb="RECOVER",
         transaction=f"{SOURCE}:5",
@@ -532,7 +527,7 @@ def test_rows_outside_a_transaction_are_an_error() -> None:
     with pytest.raises(ProtocolError) as caught:
         receive(rows())
     assert caught.value.text == text_of(
-        stream_order.OUTSIDE_TRANSACTION,
+        changes_errors.OUTSIDE_TRANSACTION,
         log_position="binlog.000001:1000",
         event_name="WRITE_ROWS_EVENT",
     )
@@ -542,7 +537,7 @@ def test_a_transaction_inside_another_is_an_error() -> None:
     with pytest.raises(ProtocolError) as caught:
         receive(gtid(), query("BEGIN"), rows(), gtid(6))
     assert caught.value.text == text_of(
-        stream_order.NESTED_TRANSACTION,
+        changes_errors.NESTED_TRANSACTION,
         log_position="binlog.000001:1300",
         file="binlog.000001",
         position=1000,
@@ -583,12 +578,12 @@ def test_an_incident_is_refused_wherever_it_comes() -> None:
 @pytest.mark.parametrize("body", [load(), created()])
 def test_a_load_of_an_old_server_into_a_followed_table_is_refused(body: EventBody) -> None:
     assert refusal(body) == text_of(
-        table_statements.LOAD_DATA,
+        changes_errors.LOAD_DATA,
         log_position="binlog.000001:1000",
         database="shop",
         table="orders",
         transaction="none",
-        rule=Message(table_statements.BY_EITHER_FORMAT, {}),
+        rule=Message(changes_errors.BY_EITHER_FORMAT, {}),
     )
 
 

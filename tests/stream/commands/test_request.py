@@ -9,8 +9,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from connector.binlog.gtid import GtidSet
-from connector.foundation.errors import ConfigError, RequestRefused, requests
+from connector.foundation.errors import ConfigError, RequestRefused
 from connector.replication.start_point import ServerIdentity, StartPoint
+from connector.stream.commands import request_errors
 from connector.stream.commands.requests import (
     REQUEST_BYTES_MAX,
     RequestAttendant,
@@ -75,7 +76,9 @@ def test_a_request_that_is_too_large_is_not_made() -> None:
     with pytest.raises(ConfigError) as raised:
         new_request("snapshot", {"tables": tables})
     size = raised.value.text.split()[3]
-    assert raised.value.text == text_of(requests.TOO_LARGE, size=size, limit=REQUEST_BYTES_MAX)
+    assert raised.value.text == text_of(
+        request_errors.TOO_LARGE, size=size, limit=REQUEST_BYTES_MAX
+    )
 
 
 def test_unknown_keys_are_refused() -> None:

@@ -9,10 +9,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from connector.binlog.gtid import GtidSet
-from connector.foundation.errors import requests
 from connector.foundation.errors.message import Message
 from connector.replication.start_point import ServerIdentity, StartPoint
-from connector.stream.commands import signals
+from connector.stream.commands import request_errors, signals
 from connector.stream.commands.signals import FileSignals, SignalFile
 from connector.stream.progress.stream_position import Instance, StreamPosition
 
@@ -148,4 +147,4 @@ def test_a_file_that_cannot_be_taken_is_said_once(tmp_path: Path) -> None:
         run.signals.close()
     (line,) = said()
     facts = {"path": str(folder / "signals"), "said": "No such file or directory"}
-    assert line["error"] == Message(requests.SIGNAL_FILE, facts).text
+    assert line["error"] == Message(request_errors.SIGNAL_FILE, facts).text

@@ -9,8 +9,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from connector.binlog.gtid import GtidSet
-from connector.foundation.errors import RequestRefused, requests
+from connector.foundation.errors import RequestRefused
 from connector.replication.start_point import ServerIdentity, StartPoint
+from connector.stream.commands import request_errors
 from connector.stream.commands.requests import REQUEST_BYTES_MAX, arguments_of
 from connector.stream.commands.signals import Signal, TopicSignals, read_signal
 from connector.stream.progress.stream_position import StreamPosition
@@ -34,13 +35,13 @@ def test_a_signal_has_a_type_and_data() -> None:
 @pytest.mark.parametrize(
     ("value", "code"),
     [
-        (None, requests.NOT_JSON),
-        (b"execute-snapshot", requests.NOT_JSON),
-        (b"[" * 100_000, requests.NOT_JSON),
-        (b" " * (REQUEST_BYTES_MAX + 1), requests.SIZE),
-        (b"[]", requests.NO_SIGNAL),
-        (b'{"type":7,"data":{}}', requests.NO_SIGNAL),
-        (b'{"type":"log","data":"{}"}', requests.NO_SIGNAL),
+        (None, request_errors.NOT_JSON),
+        (b"execute-snapshot", request_errors.NOT_JSON),
+        (b"[" * 100_000, request_errors.NOT_JSON),
+        (b" " * (REQUEST_BYTES_MAX + 1), request_errors.SIZE),
+        (b"[]", request_errors.NO_SIGNAL),
+        (b'{"type":7,"data":{}}', request_errors.NO_SIGNAL),
+        (b'{"type":"log","data":"{}"}', request_errors.NO_SIGNAL),
     ],
 )
 def test_other_bytes_are_no_signal(value: bytes | None, code: ErrorCode) -> None:
@@ -74,6 +75,6 @@ def test_each_signal_is_done_or_said_to_be_refused() -> None:
     assert standing.signals_offset == 5
     assert [(line["signal"], line["error"]) for line in lines if line["log_level"] == "error"] == [
         ("schema-changes", "its type is none of log"),
-        ("set-binlog-position", text_of(requests.SET_POSITION)),
+        ("set-binlog-position", text_of(request_errors.SET_POSITION)),
         ("log", "it has unknown keys: level"),
     ]

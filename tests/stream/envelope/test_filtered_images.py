@@ -9,13 +9,14 @@ import pytest
 from connector.binlog.columns.column import Column, ColumnType
 from connector.binlog.events.rows_header import RowsKind
 from connector.binlog.statement import StatementKind
-from connector.foundation.errors import UnsupportedChange, table_filters
+from connector.foundation.errors import UnsupportedChange
 from connector.foundation.settings.envelope import FilterSettings
 from connector.stream.envelope.copies.select_rows import SelectRowWriter
 from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.record_encoder import RecordEncoder
 from connector.stream.progress.sequences import TransactionOrder
+from connector.stream.source import table_errors
 from connector.stream.source.row_filters import ConditionFilters
 from tests.stream.envelope.collected import Collected
 from tests.stream.envelope.copies.test_select_rows import KEYED, NOW_US, READ_AT, row
@@ -115,7 +116,7 @@ def test_keys_of_rows_without_records_are_kept_for_copies() -> None:
 def test_a_column_that_is_missing_stops_the_stream_with_its_table() -> None:
     with pytest.raises(UnsupportedChange) as caught:
         Encoder("prize > 1").rows(inserted(table(), 1))
-    assert caught.value.code is table_filters.NO_COLUMN
+    assert caught.value.code is table_errors.FILTER_NO_COLUMN
     assert caught.value.text.startswith(
         "binlog.000001:300: table shop.t: the filter of shop.t names prize"
     )

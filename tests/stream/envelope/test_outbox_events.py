@@ -8,8 +8,9 @@ import pytest
 
 from connector.binlog.events.rows_header import RowsKind
 from connector.binlog.statement import StatementKind
-from connector.foundation.errors import RecordTooLarge, UnsupportedChange, kafka, table_outboxes
+from connector.foundation.errors import RecordTooLarge, UnsupportedChange
 from connector.stream.changes.receiver import StreamListener
+from connector.stream.envelope import record_errors
 from connector.stream.envelope.copies.chunk import publish_events
 from connector.stream.envelope.copies.select_rows import SelectRowWriter
 from connector.stream.envelope.debezium.profile import DebeziumProfile
@@ -18,6 +19,7 @@ from connector.stream.envelope.outbox_events import OutboxEvents
 from connector.stream.envelope.record_encoder import RecordEncoder
 from connector.stream.envelope.schemas.table_schema import TableSchema
 from connector.stream.progress.sequences import TransactionOrder
+from connector.stream.sink import kafka_errors
 from tests.stream.envelope.collected import Collected
 from tests.stream.envelope.copies.test_select_rows import READ_AT, column, row
 from tests.stream.envelope.test_record_encoder import NOW_US, changed, inserted, statement, table
@@ -120,7 +122,7 @@ def test_schemas_are_those_of_the_columns() -> None:
     [
         (
             {"payload": "body"},
-            table_outboxes.NO_COLUMN,
+            record_errors.NO_COLUMN,
             (
                 "the outbox shop.outbox has no column body in its records; name its columns in "
                 "[envelope.outbox], and start again"
@@ -128,7 +130,7 @@ def test_schemas_are_those_of_the_columns() -> None:
         ),
         (
             {"payload": "weight"},
-            table_outboxes.TYPE,
+            record_errors.TYPE,
             (
                 "column shop.outbox.weight of type DOUBLE cannot be a part of an event; take a "
                 "text, a JSON document, bytes or an integer"
@@ -155,7 +157,7 @@ def test_an_event_without_a_topic_of_its_own_is_refused(value: str | None, topic
     given = b"null" if value is None else b'"%b"' % value.encode()
     with pytest.raises(UnsupportedChange) as caught:
         made.event(ORDER.replace(b'"order"', given))
-    assert caught.value.code is table_outboxes.NO_TOPIC
+    assert caught.value.code is record_errors.NO_TOPIC
 
 
 class Heard(StreamListener):
@@ -205,7 +207,7 @@ def test_an_update_can_stop_the_stream() -> None:
     encoder, _, _ = encoder_of(stops_at_updates=True)
     with pytest.raises(UnsupportedChange) as caught:
         encoder.rows(changed(RowsKind.UPDATE, 7, 7), NOW_US)
-    assert caught.value.code is table_outboxes.UPDATED
+    assert caught.value.code is record_errors.UPDATED
 
 
 class Small(Collected):
@@ -215,7 +217,7 @@ class Small(Collected):
         self, topic: str, key: bytes | None, value: bytes | None, headers: bytes, timestamp_ms: int
     ) -> None:
         if value is not None and len(value) > 20:
-            raise RecordTooLarge(kafka.RECORD_SIZE, servers="a:9092", doing="write")
+            raise RecordTooLarge(kafka_errors.RECORD_SIZE, servers="a:9092", doing="write")
         super().take(topic, key, value, headers, timestamp_ms)
 
 

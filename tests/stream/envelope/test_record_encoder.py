@@ -16,10 +16,12 @@ from connector.binlog.events.rows_header import ExtraRowInfo, RowsKind
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.gtid import Gtid
 from connector.binlog.header import EventHeader, EventType
+from connector.binlog.log_errors import EventError
 from connector.binlog.statement import StatementKind
-from connector.foundation.errors import EventError, UnsupportedChange, table_rows, table_schemas
+from connector.foundation.errors import UnsupportedChange
 from connector.stream.changes.column_defaults import AddedColumn, DefaultKind
 from connector.stream.changes.transaction import RowsChange, SourceTransaction, StatementChange
+from connector.stream.envelope import record_errors
 from connector.stream.envelope.cells.values import value_encoder
 from connector.stream.envelope.key_windows import KEYS_MAX
 from connector.stream.envelope.options import EnvelopeOptions
@@ -240,7 +242,7 @@ def test_a_row_without_its_key_is_refused() -> None:
     (row,) = rows.split(0)
     with pytest.raises(UnsupportedChange) as caught:
         RowKeys(rows, schema).of(row)
-    assert caught.value.text == text_of(table_rows.KEY_ABSENT, table="shop.t")
+    assert caught.value.text == text_of(record_errors.KEY_ABSENT, table="shop.t")
 
 
 def test_a_partial_update_of_null_is_an_error() -> None:
@@ -278,7 +280,7 @@ def test_a_table_whose_columns_have_no_names_is_refused() -> None:
     with pytest.raises(UnsupportedChange) as caught:
         Encoder().rows(inserted(nameless, 1))
     assert caught.value.text == text_of(
-        table_schemas.NO_COLUMN_NAMES, log_position="binlog.000001:300", table="shop.t"
+        record_errors.NO_COLUMN_NAMES, log_position="binlog.000001:300", table="shop.t"
     )
 
 
@@ -286,9 +288,9 @@ def test_a_column_of_a_type_that_the_envelope_has_no_form_for_is_refused() -> No
     change = inserted(table(), 1)
     with pytest.raises(UnsupportedChange) as caught:
         value_encoder({"name": "a", "type": "type 20", "nullable": True, "key": 0})
-    assert caught.value.text == text_of(table_rows.NO_FORM, column="a", type="type 20")
+    assert caught.value.text == text_of(record_errors.NO_FORM, column="a", type="type 20")
     found = with_event_position(change.event, "shop.t", caught.value)
-    assert found.code is table_rows.NO_FORM
+    assert found.code is record_errors.NO_FORM
     assert found.text == f"binlog.000001:300: table shop.t: {caught.value.text}"
 
 
@@ -297,7 +299,7 @@ def test_a_rows_event_with_more_rows_than_a_sequence_counts_is_refused() -> None
     with pytest.raises(UnsupportedChange) as caught:
         _refuse_rows()
     found = with_event_position(change.event, "shop.t", caught.value)
-    assert found.code is table_rows.MANY_ROWS
+    assert found.code is record_errors.MANY_ROWS
     assert found.text == (
         "binlog.000001:300: table shop.t: a rows event with more than 50000000 rows cannot be "
         "numbered; split the change into smaller transactions"

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.binlog.events.rows_header import RowsKind
+from connector.binlog.log_errors import EventError
 from connector.binlog.table_filter import TableFilter
-from connector.foundation.errors import EventError, UnsupportedChange
+from connector.foundation.errors import UnsupportedChange
 from connector.foundation.operating_system import TemporaryFolder
 from connector.stream.changes.assembler import TransactionAssembler
 from connector.stream.changes.receiver import ChangeReceiver

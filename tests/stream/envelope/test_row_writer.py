@@ -16,7 +16,8 @@ from connector.binlog.columns.column import ColumnType as T
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.rows_header import ExtraRowInfo, RowsKind
 from connector.binlog.events.table_map import TableMapEvent
-from connector.foundation.errors import ConnectorError, UnsupportedChange, table_rows
+from connector.foundation.errors import ConnectorError, UnsupportedChange
+from connector.stream.envelope import record_errors
 from connector.stream.envelope.key_windows import TableWindows
 from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.row_encoder import RowEncoder
@@ -199,7 +200,7 @@ def compare(rows: RowsEvent, chosen: ColumnRules | None = None) -> None:
         # By bytes, a cell that is left out or masked is not looked at.
         return
     found = list(written(rows, by_bytes(rows, schema)))
-    if f"[{table_rows.SAME_KEY}]" in str(found[-1:]):
+    if f"[{record_errors.SAME_KEY}]" in str(found[-1:]):
         # By values, a label does not tell its number.
         return
     if len(rows.table_map.columns) > 1 and str(found[-1:]).startswith("['UnsupportedChange"):

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from connector.binlog.events.rows_header import RowsKind
-from connector.foundation.errors import UnsupportedChange, table_schemas
+from connector.foundation.errors import UnsupportedChange
+from connector.stream.envelope import record_errors
 from connector.stream.envelope.copies.deletes import put_deletes
 from connector.stream.envelope.copies.select_rows import SelectRowWriter
 from connector.stream.envelope.debezium.profile import DebeziumProfile
@@ -125,7 +126,7 @@ def test_a_route_cannot_lead_to_the_topic_of_another_table(first: str) -> None:
     encoder.rows(inserted(table(first), 7), NOW_US)
     with pytest.raises(UnsupportedChange) as caught:
         encoder.rows(inserted(table(second), 7), NOW_US)
-    assert caught.value.code is table_schemas.TOPIC_TAKEN
+    assert caught.value.code is record_errors.TOPIC_TAKEN
     assert caught.value.text == (
         f"table shop.{second} would have topic p.shop.t, which a table has alone, and others by a "
         "route; send both by envelope.routes, or choose another topic there"
@@ -151,7 +152,7 @@ def test_a_topic_that_kafka_takes_for_another_one_is_refused(
         one, other = ".".join(older), ".".join(younger)
         topic = Topics("p").of(*younger)
         facts = {"one": one, "other": other, "topic": topic, "like": like}
-        assert caught.value.text == text_of(table_schemas.TOPIC_ALIKE, **facts)
+        assert caught.value.text == text_of(record_errors.TOPIC_ALIKE, **facts)
     assert claims.of(*older) == like
     assert claims.names == {like: ".".join(older)}
 
@@ -164,5 +165,5 @@ def test_a_table_keeps_its_topic_after_a_restart() -> None:
     again = RecordEncoder(options(), TransactionOrder(), Collected(), schemas)
     with pytest.raises(UnsupportedChange) as caught:
         again.rows(inserted(table("t$1"), 7), NOW_US)
-    assert caught.value.code is table_schemas.TOPIC_SHARED
+    assert caught.value.code is record_errors.TOPIC_SHARED
     again.rows(inserted(table("t_1"), 8), NOW_US)

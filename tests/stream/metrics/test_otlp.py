@@ -11,7 +11,8 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import AGGREGATION_TEMPORALITY_C
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from structlog.testing import capture_logs
 
-from connector.foundation.errors import ConfigError, settings_choices
+from connector.foundation.errors import ConfigError
+from connector.foundation.settings import settings_errors
 from connector.stream.metrics.otlp import exporting
 from connector.stream.metrics.pipeline_metrics import Lag, PipelineMetrics
 from connector.stream.metrics.prometheus import MetricsCollector
@@ -136,7 +137,7 @@ def test_a_pause_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) -
         exporting(figures(), "http://127.0.0.1:1", "ab12"),
     ):
         pass
-    assert refused.value.code is settings_choices.OTLP_PAUSE
+    assert refused.value.code is settings_errors.OTLP_PAUSE
     assert refused.value.text == (
         "OTEL_METRIC_EXPORT_INTERVAL is '60s', wanted milliseconds above 0; correct or remove it"
     )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from structlog.testing import capture_logs
 
-from connector.foundation.errors import SinkUnavailable, SourceUnavailable, kafka, stream_positions
+from connector.foundation.errors import SinkUnavailable, SourceUnavailable
 from connector.stream.metrics.pipeline_metrics import PeerState, PipelineMetrics
+from connector.stream.run import run_errors
+from connector.stream.sink import kafka_errors
 
-NO_ANSWER = SinkUnavailable(kafka.NO_ANSWER, servers="kafka-1:9092")
-STILL_NONE = SinkUnavailable(kafka.NO_ANSWER, servers="kafka-2:9092")
-SILENT = SourceUnavailable(stream_positions.QUIET, address="db1:3306", seconds=4.2)
+NO_ANSWER = SinkUnavailable(kafka_errors.NO_ANSWER, servers="kafka-1:9092")
+STILL_NONE = SinkUnavailable(kafka_errors.NO_ANSWER, servers="kafka-2:9092")
+SILENT = SourceUnavailable(run_errors.QUIET, address="db1:3306", seconds=4.2)
 
 
 def test_a_loss_and_the_return_are_told_once_each() -> None:

@@ -9,15 +9,13 @@ import pytest
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
-from connector.foundation.errors import (
-    SourceUnavailable,
-    kafka_limits,
-    source_stream,
-    stream_positions,
-)
+from connector.foundation.errors import SourceUnavailable
 from connector.foundation.settings.sections import SourceSettings
+from connector.replication import dump_errors
 from connector.stream.metrics.pipeline_metrics import PipelineMetrics
 from connector.stream.metrics.source_watch import SourceWatch
+from connector.stream.progress import progress_errors
+from connector.stream.sink import kafka_errors
 from local_stack.server import free_port
 from tests.foundation.errors.texts import text_of
 from tests.integration.harness import wait_until
@@ -58,7 +56,7 @@ def test_a_log_that_ends_before_its_end(
     assert doubt_of(figures) == ""
     watch.look(log(files={"binlog.000001": 900}))
     assert doubt_of(figures) == text_of(
-        stream_positions.LOG_WENT_BACK,
+        progress_errors.LOG_WENT_BACK,
         server=f"source 127.0.0.1:{settings.port}",
         end="binlog.000001:900",
         before="binlog.000002:500",
@@ -73,7 +71,7 @@ def test_a_file_that_ends_before_the_position_that_was_read(
     assert doubt_of(figures) == ""
     watch.look(log(files={"binlog.000001": 300, "binlog.000002": 500}))
     assert doubt_of(figures) == text_of(
-        stream_positions.FILE_SHRANK,
+        progress_errors.FILE_SHRANK,
         server=f"source 127.0.0.1:{settings.port}",
         file="binlog.000001",
         size=300,
@@ -99,13 +97,13 @@ def test_a_stream_that_stands_still_is_told_of_once_a_minute(
     told = [entry for entry in entries if "lag_seconds" in entry]
     assert {entry["log_level"] for entry in told} == {"warning"}
     assert [entry["lag_seconds"] for entry in told] == [120, 180]
-    assert told[0]["event"] == text_of(kafka_limits.STANDSTILL)
+    assert told[0]["event"] == text_of(kafka_errors.STANDSTILL)
     assert told[0]["code"] == "K325"
     assert (told[0]["lag_bytes"], told[0]["lag_transactions"]) == (100, 10)
 
 
 def test_a_server_that_refuses_the_login_answers(figures: PipelineMetrics) -> None:
-    figures.source.lose(SourceUnavailable(source_stream.CLOSED, server="source db1:3306"))
+    figures.source.lose(SourceUnavailable(dump_errors.CLOSED, server="source db1:3306"))
     denied = b"\xff\x15\x04#28000Access denied"
     with impostor("mysql_native_password", denied) as found:
         settings = SourceSettings(port=found.port, server_id=7, password=SecretStr("p"))

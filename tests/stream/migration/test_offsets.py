@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.foundation.errors import ConfigError, migration
+from connector.foundation.errors import ConfigError
+from connector.stream.migration import migration_errors
 from connector.stream.migration.client_position import ClientPosition
 from connector.stream.migration.connect_files import ConnectorFile
 from connector.stream.migration.offsets import file_offset
@@ -65,15 +66,23 @@ def test_the_last_line_of_the_connector_counts(path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "code", "facts"),
     [
-        ("{", migration.NOT_OFFSETS, None),
-        ("one\ntwo", migration.NOT_OFFSETS, {"why": "a line is KEY, tab, VALUE"}),
-        (answer({"pos": 4}), migration.NOT_OFFSETS, {"why": "file is missing"}),
-        (answer(OFFSET | {"row": "x"}), migration.NOT_OFFSETS, {"why": "row is not a number"}),
-        (answer(OFFSET, "other"), migration.NO_OFFSET, {"prefix": "shop"}),
-        (f"{KEY}\tnull", migration.NO_OFFSET, {"prefix": "shop"}),
-        ("{}", migration.NO_OFFSET, {"prefix": "shop"}),
-        (answer(OFFSET | {"snapshot": True}), migration.UNFINISHED_SNAPSHOT, {"snapshot": "true"}),
-        (answer(OFFSET | {"snapshot": "INITIAL"}), migration.UNFINISHED_SNAPSHOT, None),
+        ("{", migration_errors.NOT_OFFSETS, None),
+        ("one\ntwo", migration_errors.NOT_OFFSETS, {"why": "a line is KEY, tab, VALUE"}),
+        (answer({"pos": 4}), migration_errors.NOT_OFFSETS, {"why": "file is missing"}),
+        (
+            answer(OFFSET | {"row": "x"}),
+            migration_errors.NOT_OFFSETS,
+            {"why": "row is not a number"},
+        ),
+        (answer(OFFSET, "other"), migration_errors.NO_OFFSET, {"prefix": "shop"}),
+        (f"{KEY}\tnull", migration_errors.NO_OFFSET, {"prefix": "shop"}),
+        ("{}", migration_errors.NO_OFFSET, {"prefix": "shop"}),
+        (
+            answer(OFFSET | {"snapshot": True}),
+            migration_errors.UNFINISHED_SNAPSHOT,
+            {"snapshot": "true"},
+        ),
+        (answer(OFFSET | {"snapshot": "INITIAL"}), migration_errors.UNFINISHED_SNAPSHOT, None),
     ],
 )
 def test_what_is_no_offset_is_an_error(
@@ -84,7 +93,7 @@ def test_what_is_no_offset_is_an_error(
     assert caught.value.code is code
     if facts is not None:
         given = {"offsets": path} | facts
-        if code is not migration.NOT_OFFSETS:
+        if code is not migration_errors.NOT_OFFSETS:
             given["name"] = "shop-connector"
         assert caught.value.text == text_of(code, **given)
 
@@ -94,11 +103,11 @@ def test_the_file_of_a_standalone_worker_is_not_text(path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         file_offset(path, ConnectorFile(path, "a", {"topic.prefix": "shop"}))
     why = "it is not text; ask the REST interface of the worker"
-    assert caught.value.text == text_of(migration.NOT_OFFSETS, offsets=path, why=why)
+    assert caught.value.text == text_of(migration_errors.NOT_OFFSETS, offsets=path, why=why)
 
 
 def test_a_file_that_cannot_be_read(path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         file_offset(path, ConnectorFile(path, "a", {"topic.prefix": "shop"}))
     said = "No such file or directory"
-    assert caught.value.text == text_of(migration.UNREADABLE, path=path, said=said)
+    assert caught.value.text == text_of(migration_errors.UNREADABLE, path=path, said=said)

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from connector.binlog.gtid import GtidSet, MariadbGtidSet
-from connector.foundation.errors import SourceRefused, SourceUnavailable, stream_positions
+from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.replication.start_point import ServerIdentity, StartPoint
 from connector.stream.changes.column_defaults import AddedColumn, DefaultKind
+from connector.stream.progress import progress_errors
 from connector.stream.progress.progress_record import Progress, pending_columns, start_point
 from connector.stream.progress.stream_position import Instance, StreamPosition
 from tests.foundation.errors.texts import text_of
@@ -79,7 +80,7 @@ def test_a_restart_knows_what_another_program_has_delivered_of_the_next_transact
 def test_a_transaction_that_was_begun_on_another_server_is_not_divided() -> None:
     said = refusal(progress(begun_events=1), identity(gtid=True, server_uuid="second"))
     facts = {"server": "source db:3306", "before": "first", "now": "second"}
-    assert said == text_of(stream_positions.BEGUN_ELSEWHERE, **facts)
+    assert said == text_of(progress_errors.BEGUN_ELSEWHERE, **facts)
 
 
 def test_a_mariadb_stream_goes_on_by_gtid() -> None:
@@ -134,7 +135,7 @@ def test_the_file_where_a_stream_stands_holds_what_was_read() -> None:
     with pytest.raises(SourceUnavailable) as caught:
         opened(stream, "binlog.000001", GtidSet())
     assert caught.value.text == text_of(
-        stream_positions.FILE_AFTER, address="db:3306", file="binlog.000001", gtids=GTIDS
+        progress_errors.FILE_AFTER, address="db:3306", file="binlog.000001", gtids=GTIDS
     )
 
 

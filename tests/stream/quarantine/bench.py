@@ -14,7 +14,7 @@ from connector.binlog.events.transaction import GtidEvent, XidEvent
 from connector.binlog.gtid import Gtid, GtidSet
 from connector.binlog.header import EventType
 from connector.binlog.table_filter import TableFilter
-from connector.foundation.errors import RecordTooLarge, kafka
+from connector.foundation.errors import RecordTooLarge
 from connector.foundation.operating_system import TemporaryFolder
 from connector.foundation.record_batch import BatchingTarget, BatchReceiver
 from connector.replication.protocol.event_stream import EventStream
@@ -31,7 +31,7 @@ from connector.stream.quarantine.records import ChangeReader, RecordParts, quara
 from connector.stream.quarantine.replay import Replay
 from connector.stream.quarantine.store import QuarantineStore
 from connector.stream.run.delivery_stream import DeliveryStream
-from connector.stream.sink import attempts
+from connector.stream.sink import attempts, kafka_errors
 from tests.binlog.log_bytes import FORMAT_DESCRIPTION, event, tlv
 from tests.stream.changes.heard import Heard
 
@@ -176,7 +176,9 @@ class Kafka(BatchReceiver):
         self.open += batch.records()
 
     def too_large(self, topic: str) -> Exception:
-        return RecordTooLarge(kafka.RECORD_SIZE, servers="a:9092", doing=attempts.writing(topic))
+        return RecordTooLarge(
+            kafka_errors.RECORD_SIZE, servers="a:9092", doing=attempts.writing(topic)
+        )
 
     def commit(self) -> None:
         """Make everything visible."""

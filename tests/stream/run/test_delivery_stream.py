@@ -10,28 +10,25 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
+from connector.binlog import log_errors
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.gtid import GtidSet, MariadbGtidSet
 from connector.binlog.header import BinlogVersion, detect_version
 from connector.binlog.table_filter import TableFilter
 from connector.foundation.contract import SEQ_EPOCH_DIGITS, SEQ_FILE_DIGITS, SEQ_POSITION_DIGITS
-from connector.foundation.errors import (
-    ConnectorError,
-    UnsupportedChange,
-    table_rows,
-    table_schemas,
-    table_statements,
-)
+from connector.foundation.errors import ConnectorError, UnsupportedChange
 from connector.foundation.operating_system import TemporaryFolder
 from connector.foundation.record_batch import BatchingTarget, BatchReceiver
 from connector.logs.dump.envelope_format import EnvelopeFormat
 from connector.replication.protocol.event_stream import EventStream
 from connector.replication.start_point import ServerIdentity, StartPoint
 from connector.stream.changes.receiver import TransactionEnd
+from connector.stream.envelope import record_errors
 from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.record_encoder import RecordEncoder
 from connector.stream.envelope.schemas.table_schema import schema_topic
 from connector.stream.progress.stream_position import Instance, StreamPosition
+from connector.stream.run import run_errors
 from connector.stream.run.delivery_stream import DeliveryStream
 from tests.golden.golden import GoldenLog, logs
 from tests.logs.dump.written import lines_of
@@ -216,7 +213,7 @@ def test_a_refused_transaction_is_told_with_the_position_after_it(name: str, sta
     passed = delivery.stream.passing(raised.value)
     by_position = start.endswith(":POS")
     assert passed.message.code is (
-        table_statements.CONTINUE_BY_POSITION if by_position else table_statements.CONTINUE_BY_GTID
+        run_errors.CONTINUE_BY_POSITION if by_position else run_errors.CONTINUE_BY_GTID
     )
     assert passed.code is raised.value.code
     told = passed.text
@@ -234,7 +231,7 @@ def test_a_refused_transaction_is_told_with_the_position_after_it(name: str, sta
 
 def test_a_refusal_of_one_table_names_the_quarantine() -> None:
     refused = UnsupportedChange(
-        table_schemas.TOPIC_SHARED, one="a.b c", other="a.b_c", topic="p.a.b_c"
+        record_errors.TOPIC_SHARED, one="a.b c", other="a.b_c", topic="p.a.b_c"
     )
     told = Delivery(LOG).stream.passing(refused)
     assert told.code is refused.code
@@ -245,5 +242,5 @@ def test_a_refusal_of_one_table_names_the_quarantine() -> None:
 
 
 def test_a_refusal_that_nothing_passes_is_told_as_it_is() -> None:
-    refused = UnsupportedChange(table_rows.FILE_NUMBER, file="binlog.backup")
+    refused = UnsupportedChange(log_errors.FILE_NUMBER, file="binlog.backup")
     assert Delivery(LOG).stream.passing(refused) is refused

@@ -13,8 +13,9 @@ import pytest
 from kafka import errors
 from structlog.testing import capture_logs
 
-from connector.foundation.errors import ConnectorError, SinkRefused, SinkUnavailable, kafka_limits
+from connector.foundation.errors import ConnectorError, SinkRefused, SinkUnavailable
 from connector.foundation.settings.sections import KafkaSettings
+from connector.stream.sink import kafka_errors
 from connector.stream.sink.checks import check_limits
 from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.stream.sink.topics import TopicCreator
@@ -68,21 +69,21 @@ def test_a_start_warns_while_brokers_are_down() -> None:
     with capture_logs() as logs:
         check_limits(settings(3), CLIENTS)
     (log,) = logs
-    assert log["event"] == text_of(kafka_limits.NO_TOPICS_NOW)
+    assert log["event"] == text_of(kafka_errors.NO_TOPICS_NOW)
     assert (log["brokers_up"], log["brokers"], log["replication_factor"]) == (2, 3, 3)
 
 
 def test_a_start_is_refused_where_the_cluster_is_too_small() -> None:
     with pytest.raises(SinkRefused) as caught:
         check_limits(settings(4), CLIENTS)
-    assert caught.value.text == text_of(kafka_limits.REPLICAS, servers=SERVERS, factor=4, brokers=3)
+    assert caught.value.text == text_of(kafka_errors.REPLICAS, servers=SERVERS, factor=4, brokers=3)
 
 
 @pytest.mark.parametrize(
     ("factor", "kind", "code", "values"),
     [
-        (3, SinkUnavailable, kafka_limits.BROKERS_DOWN, {"up": 2, "brokers": 3}),
-        (4, SinkRefused, kafka_limits.REPLICAS, {"brokers": 3}),
+        (3, SinkUnavailable, kafka_errors.BROKERS_DOWN, {"up": 2, "brokers": 3}),
+        (4, SinkRefused, kafka_errors.REPLICAS, {"brokers": 3}),
     ],
 )
 def test_a_new_topic_waits_for_brokers_that_are_down(

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.foundation.errors import SinkUnavailable, kafka_network
+from connector.foundation.errors import SinkUnavailable
 from connector.foundation.errors.code import End
 from connector.foundation.settings.sections import KafkaSettings
+from connector.stream.sink import connection_errors
 from connector.stream.sink.checks import check_limits
 from connector.stream.sink.network_client import listener_problem
 from local_stack.server import HOST, free_port
@@ -59,26 +60,28 @@ def said(port: int, protocol: str) -> str:
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\0\0\0\2ab"])
 def test_a_server_that_is_not_kafka(answer: bytes) -> None:
     with answering(answer) as port:
-        assert said(port, "PLAINTEXT") == text_of(kafka_network.NOT_KAFKA)
+        assert said(port, "PLAINTEXT") == text_of(connection_errors.NOT_KAFKA)
 
 
 def test_a_server_that_speaks_neither_tls_nor_kafka() -> None:
     with answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
-        assert said(port, "SSL") == text_of(kafka_network.NO_SESSION, why="WRONG_VERSION_NUMBER")
+        assert said(port, "SSL") == text_of(
+            connection_errors.NO_SESSION, why="WRONG_VERSION_NUMBER"
+        )
 
 
 def test_a_port_where_nobody_listens() -> None:
     found = listener_problem(HOST, free_port(), config("SSL"))
     assert found is not None
     assert found.code.end is End.RETRIED
-    assert found.text == text_of(kafka_network.NO_CONNECTION, why="Connection refused")
+    assert found.text == text_of(connection_errors.NO_CONNECTION, why="Connection refused")
 
 
 @pytest.mark.parametrize(
     ("number", "code", "end"),
     [
-        (socket.EAI_NONAME, kafka_network.NO_NAME, End.PASSING),
-        (socket.EAI_AGAIN, kafka_network.NO_NAME_NOW, End.RETRIED),
+        (socket.EAI_NONAME, connection_errors.NO_NAME, End.PASSING),
+        (socket.EAI_AGAIN, connection_errors.NO_NAME_NOW, End.RETRIED),
     ],
 )
 def test_a_name_that_cannot_be_resolved(
@@ -106,7 +109,7 @@ def test_a_server_that_says_nothing_is_not_waited_for_without_end() -> None:
         )
         with pytest.raises(SinkUnavailable) as caught:
             check_limits(settings)
-    assert caught.value.code is kafka_network.NO_SESSION
+    assert caught.value.code is connection_errors.NO_SESSION
     assert caught.value.text == f"kafka {address}: " + text_of(
-        kafka_network.NO_SESSION, why="timed out"
+        connection_errors.NO_SESSION, why="timed out"
     )

@@ -18,11 +18,9 @@ from connector.foundation.errors import (
     SinkRefused,
     SinkUnavailable,
     UnsupportedChange,
-    schema_registry,
-    table_columns,
 )
-from connector.foundation.errors import settings_choices as codes
 from connector.foundation.settings.sections import RegistrySettings
+from connector.stream.sink import connection_errors
 from connector.stream.sink.schema_registry import SchemaRegistry
 
 if TYPE_CHECKING:
@@ -110,7 +108,7 @@ def test_a_schema_that_somebody_else_registers_is_looked_up(tmp_path: Path) -> N
     assert path == "/subjects/s"
     assert headers["Authorization"] == f"Basic {b64encode(b'u:p:w').decode()}"
     unknown = json.dumps({"error_code": 40403, "message": "Schema not found"}).encode()
-    assert code_of(404, unknown, auto_register=False) is table_columns.SCHEMA_UNKNOWN
+    assert code_of(404, unknown, auto_register=False) is connection_errors.SCHEMA_UNKNOWN
 
 
 def test_the_next_url_is_used_if_one_does_not_answer() -> None:
@@ -118,7 +116,7 @@ def test_the_next_url_is_used_if_one_does_not_answer() -> None:
         assert registry(NOBODY, server.url).id_of("s", "AVRO", "{}") == 7
     with pytest.raises(SinkUnavailable) as caught:
         registry(NOBODY).id_of("s", "AVRO", "{}")
-    assert caught.value.code is schema_registry.AWAY
+    assert caught.value.code is connection_errors.AWAY
     assert NOBODY in caught.value.text
     assert "Connection refused" in caught.value.text
 
@@ -126,16 +124,16 @@ def test_the_next_url_is_used_if_one_does_not_answer() -> None:
 @pytest.mark.parametrize(
     ("status", "code"),
     [
-        (401, schema_registry.LOGIN),
-        (403, schema_registry.LOGIN),
-        (404, schema_registry.NO_REGISTRY),
-        (302, schema_registry.NO_REGISTRY),
-        (409, table_columns.SCHEMA_REFUSED),
-        (422, table_columns.SCHEMA_REFUSED),
-        (408, schema_registry.FAILED),
-        (429, schema_registry.FAILED),
-        (500, schema_registry.FAILED),
-        (503, schema_registry.FAILED),
+        (401, connection_errors.LOGIN),
+        (403, connection_errors.LOGIN),
+        (404, connection_errors.NO_REGISTRY),
+        (302, connection_errors.NO_REGISTRY),
+        (409, connection_errors.SCHEMA_REFUSED),
+        (422, connection_errors.SCHEMA_REFUSED),
+        (408, connection_errors.FAILED),
+        (429, connection_errors.FAILED),
+        (500, connection_errors.FAILED),
+        (503, connection_errors.FAILED),
     ],
 )
 def test_each_refusal_has_its_code(status: int, code: ErrorCode) -> None:
@@ -151,7 +149,7 @@ def test_each_refusal_has_its_code(status: int, code: ErrorCode) -> None:
     ],
 )
 def test_an_answer_of_something_else_is_refused(body: bytes) -> None:
-    assert code_of(200, body) is schema_registry.NO_REGISTRY
+    assert code_of(200, body) is connection_errors.NO_REGISTRY
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -184,4 +182,4 @@ def test_files_for_https_must_be_readable(tmp_path: Path) -> None:
     for changes in ({"ca": tmp_path / "none"}, {"certificate": tmp_path / "none"}):
         with pytest.raises(ConfigError) as caught:
             registry("https://127.0.0.1:1", **changes)
-        assert caught.value.code is codes.REGISTRY_FILES
+        assert caught.value.code is connection_errors.REGISTRY_FILES

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from connector.cli.snapshot import _total
-from connector.foundation.errors import SourceUnavailable, copies
+from connector.foundation.errors import SourceUnavailable
 from connector.foundation.settings.sections import SnapshotSettings
 from connector.stream.envelope.key_windows import TableWindows
 from connector.stream.metrics.pipeline_metrics import SnapshotMetrics
+from connector.stream.snapshot import copy_errors
 from connector.stream.snapshot.table_copy import TableCopy
 from connector.stream.snapshot.table_state import TableState
 
@@ -32,7 +33,7 @@ def test_an_estimate_that_is_passed_tells_nothing_of_the_rest(
 
 def test_a_table_that_stays_locked_is_tried_less_and_less_often() -> None:
     copy = TableCopy(TableState("shop", "orders"), TableWindows(), SnapshotSettings())
-    locked = SourceUnavailable(copies.LOCKED, table="shop.orders")
+    locked = SourceUnavailable(copy_errors.LOCKED, table="shop.orders")
     pauses = [copy.put_off(locked, now) for now in (100.0, 108.0, 121.0, 500.0)]
     assert pauses == [3.0, 8.0, 21.0, 60.0]
     assert copy.not_before == 560.0

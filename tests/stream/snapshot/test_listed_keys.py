@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import SourceRefused, copies
+from connector.foundation.errors import SourceRefused
 from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.envelope.schemas.table_schema import TableSchema
+from connector.stream.snapshot import copy_errors
 from connector.stream.snapshot.keyset import listed_keys
 from connector.stream.source.selected_table import KeyColumn, SelectedTable
 from tests.foundation.errors.texts import shown
@@ -111,7 +112,7 @@ def test_another_text_is_no_key(kind: str, value: str) -> None:
     right = f'{{"id":{RIGHT[kind][0]}}}'
     with pytest.raises(SourceRefused) as caught:
         listed_keys(table_of(COLUMNS[kind]), [right, f'{{"id":{value}}}'])
-    assert str(caught.value) == shown(copies.NOT_A_KEY, table="shop.t", place=1)
+    assert str(caught.value) == shown(copy_errors.NOT_A_KEY, table="shop.t", place=1)
 
 
 @pytest.mark.parametrize(
@@ -168,17 +169,17 @@ def test_a_condition_finds_the_row(kind: str, value: str, condition: str) -> Non
 def test_some_keys_cannot_be_listed(wrong: SelectedTable) -> None:
     with pytest.raises(SourceRefused) as caught:
         listed_keys(wrong, [])
-    assert str(caught.value) == shown(copies.KEY_TYPE, table="shop.t", column="id")
+    assert str(caught.value) == shown(copy_errors.KEY_TYPE, table="shop.t", column="id")
     with pytest.raises(SourceRefused) as caught:
         listed_keys(table_of(column("id", "int")), [])
-    assert str(caught.value) == shown(copies.NO_KEY, table="shop.t")
+    assert str(caught.value) == shown(copy_errors.NO_KEY, table="shop.t")
 
 
 def test_rows_with_other_keys_in_records_cannot_be_listed() -> None:
     table = table_of(column("id", "int", key=1), column("n", "int"))
     with pytest.raises(SourceRefused) as caught:
         listed_keys(table, ['{"id":1}'], DebeziumProfile(message_keys=("shop.*:n",)))
-    assert str(caught.value) == shown(copies.MESSAGE_KEY, table="shop.t")
+    assert str(caught.value) == shown(copy_errors.MESSAGE_KEY, table="shop.t")
 
 
 def test_records_of_the_profile_debezium_have_their_form() -> None:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.foundation.errors import RequestRefused, requests
+from connector.foundation.errors import RequestRefused
+from connector.stream.commands import request_errors
 from connector.stream.snapshot.copy_commands import (
     CopyCommand,
     copy_commands,
@@ -51,41 +52,41 @@ def test_only_incremental_snapshots_are_stopped_by_a_signal() -> None:
     assert copy_commands({**ORDERS, "type": "blocking"}) == copy_commands(ORDERS)
     with pytest.raises(RequestRefused) as caught:
         stopped_tables({**ORDERS, "type": "BLOCKING"})
-    assert caught.value.code is requests.SNAPSHOT_TYPE
+    assert caught.value.code is request_errors.SNAPSHOT_TYPE
 
 
 def test_a_message_is_one_short_line() -> None:
     assert message_of({"message": "at {}\n"}, 7) == "at 7?"
     with pytest.raises(RequestRefused) as caught:
         message_of({}, 7)
-    assert caught.value.code is requests.NO_MESSAGE
+    assert caught.value.code is request_errors.NO_MESSAGE
 
 
 @pytest.mark.parametrize(
     ("data", "code"),
     [
-        ({}, requests.DATA_COLLECTIONS),
-        ({"data-collections": []}, requests.DATA_COLLECTIONS),
-        ({"data-collections": "shop.orders"}, requests.DATA_COLLECTIONS),
-        ({"data-collections": [7]}, requests.DATA_COLLECTIONS),
-        ({"data-collections": ["orders"]}, requests.DATA_COLLECTIONS),
-        ({"data-collections": ["shop.order.*"]}, requests.DATA_COLLECTIONS),
-        ({"data-collections": ["shop." + "x" * 65]}, requests.NO_TABLE),
-        ({**ORDERS, "type": "FULL"}, requests.SNAPSHOT_TYPE),
-        ({**ORDERS, "type": 7}, requests.SNAPSHOT_TYPE),
-        ({**ORDERS, "surrogate-key": 7}, requests.SURROGATE_KEY),
-        ({**ORDERS, "surrogate-key": "n" * 65}, requests.SURROGATE_KEY),
-        ({**ORDERS, "surrogate-key": "\ud800"}, requests.SURROGATE_KEY),
-        ({**ORDERS, "additional-condition": "id > 7"}, requests.UNKNOWN_KEYS),
-        ({**ORDERS, "additional-conditions": {"filter": ""}}, requests.ADDITIONAL_CONDITIONS),
-        ({**ORDERS, "additional-conditions": ["id > 7"]}, requests.ADDITIONAL_CONDITIONS),
+        ({}, request_errors.DATA_COLLECTIONS),
+        ({"data-collections": []}, request_errors.DATA_COLLECTIONS),
+        ({"data-collections": "shop.orders"}, request_errors.DATA_COLLECTIONS),
+        ({"data-collections": [7]}, request_errors.DATA_COLLECTIONS),
+        ({"data-collections": ["orders"]}, request_errors.DATA_COLLECTIONS),
+        ({"data-collections": ["shop.order.*"]}, request_errors.DATA_COLLECTIONS),
+        ({"data-collections": ["shop." + "x" * 65]}, request_errors.NO_TABLE),
+        ({**ORDERS, "type": "FULL"}, request_errors.SNAPSHOT_TYPE),
+        ({**ORDERS, "type": 7}, request_errors.SNAPSHOT_TYPE),
+        ({**ORDERS, "surrogate-key": 7}, request_errors.SURROGATE_KEY),
+        ({**ORDERS, "surrogate-key": "n" * 65}, request_errors.SURROGATE_KEY),
+        ({**ORDERS, "surrogate-key": "\ud800"}, request_errors.SURROGATE_KEY),
+        ({**ORDERS, "additional-condition": "id > 7"}, request_errors.UNKNOWN_KEYS),
+        ({**ORDERS, "additional-conditions": {"filter": ""}}, request_errors.ADDITIONAL_CONDITIONS),
+        ({**ORDERS, "additional-conditions": ["id > 7"]}, request_errors.ADDITIONAL_CONDITIONS),
         (
             {**ORDERS, "additional-conditions": [{"data-collection": "a.b", "filter": 7}]},
-            requests.ADDITIONAL_CONDITIONS,
+            request_errors.ADDITIONAL_CONDITIONS,
         ),
         (
             {**ORDERS, "additional-conditions": [{"filter": "id > 7"}]},
-            requests.DATA_COLLECTIONS,
+            request_errors.DATA_COLLECTIONS,
         ),
     ],
 )

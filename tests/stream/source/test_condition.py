@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from sqlglot.expressions import Anonymous, Literal
 
-from connector.foundation.errors import ConfigError, conditions
+from connector.foundation.errors import ConfigError
 from connector.foundation.errors.message import Message
+from connector.stream.source import table_errors
 from connector.stream.source.condition_limits import CHARACTERS_MAX, DEPTH_MAX
 from connector.stream.source.condition_parser import Condition
 from connector.stream.source.condition_printer import FUNCTIONS, LEVELS_MAX, ConditionPrinter
@@ -30,7 +31,9 @@ def refusal(where: str) -> str:
 def test_a_condition_does_not_read_a_hidden_column() -> None:
     with pytest.raises(ConfigError) as raised:
         Condition.parse("id = 1 OR ssn LIKE '9%'").sql("shop", "orders", COLUMNS, ["SSN"])
-    assert raised.value.text == text_of(conditions.HIDDEN_COLUMN, table="shop.orders", column="ssn")
+    assert raised.value.text == text_of(
+        table_errors.HIDDEN_COLUMN, table="shop.orders", column="ssn"
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,10 +70,10 @@ def test_a_condition_is_printed_anew(where: str, expected: str) -> None:
     assert printed(where) == expected
 
 
-COMMENT = Message(conditions.COMMENT, {})
-TWO_WAYS = Message(conditions.TWO_WAYS, {})
-NOT_ONE = Message(conditions.NOT_ONE, {})
-OTHER = Message(conditions.OTHER, {})
+COMMENT = Message(table_errors.COMMENT, {})
+TWO_WAYS = Message(table_errors.TWO_WAYS, {})
+NOT_ONE = Message(table_errors.NOT_ONE, {})
+OTHER = Message(table_errors.OTHER, {})
 
 
 @pytest.mark.parametrize(
@@ -78,32 +81,34 @@ OTHER = Message(conditions.OTHER, {})
     [
         (
             "1=0) UNION ALL SELECT 777, (SELECT v FROM erp.notfollowed) -- ",
-            Message(conditions.CLOSES, {}),
+            Message(table_errors.CLOSES, {}),
         ),
-        ("1=1) FOR UPDATE -- ", Message(conditions.CLOSES, {})),
+        ("1=1) FOR UPDATE -- ", Message(table_errors.CLOSES, {})),
         ("id IN (SELECT 1)", NOT_ONE),
         ("(SELECT 1)", NOT_ONE),
-        ("EXISTS (SELECT 1)", Message(conditions.FUNCTION, {"word": "EXISTS"})),
-        ("SLEEP(5)", Message(conditions.FUNCTION, {"word": "SLEEP"})),
-        ("id = Get_Lock('a', 9)", Message(conditions.FUNCTION, {"word": "Get_Lock"})),
-        ("LOAD_FILE('/etc/passwd')", Message(conditions.FUNCTION, {"word": "LOAD_FILE"})),
-        ("v = `sleep`(5)", Message(conditions.FUNCTION, {"word": "`sleep`"})),
+        ("EXISTS (SELECT 1)", Message(table_errors.FUNCTION, {"word": "EXISTS"})),
+        ("SLEEP(5)", Message(table_errors.FUNCTION, {"word": "SLEEP"})),
+        ("id = Get_Lock('a', 9)", Message(table_errors.FUNCTION, {"word": "Get_Lock"})),
+        ("LOAD_FILE('/etc/passwd')", Message(table_errors.FUNCTION, {"word": "LOAD_FILE"})),
+        ("v = `sleep`(5)", Message(table_errors.FUNCTION, {"word": "`sleep`"})),
         ("sys.lower(v)", OTHER),
         ("shop.orders.lower(v)", OTHER),
-        ("v = USER()", Message(conditions.FUNCTION, {"word": "USER"})),
-        ("v > NOW()", Message(conditions.FUNCTION, {"word": "NOW"})),
+        ("v = USER()", Message(table_errors.FUNCTION, {"word": "USER"})),
+        ("v > NOW()", Message(table_errors.FUNCTION, {"word": "NOW"})),
         (
             "v = CURRENT_USER",
-            Message(conditions.NO_COLUMN, {"table": "shop.orders", "column": "CURRENT_USER"}),
+            Message(
+                table_errors.CONDITION_NO_COLUMN, {"table": "shop.orders", "column": "CURRENT_USER"}
+            ),
         ),
-        ("v = (VALUES(id))", Message(conditions.FUNCTION, {"word": "VALUES"})),
-        ("COUNT(*) > 1", Message(conditions.FUNCTION, {"word": "COUNT"})),
+        ("v = (VALUES(id))", Message(table_errors.FUNCTION, {"word": "VALUES"})),
+        ("COUNT(*) > 1", Message(table_errors.FUNCTION, {"word": "COUNT"})),
         ("LOWER(*)", OTHER),
         ("LOWER()", OTHER),
-        ("LOWER(v) OVER ()", Message(conditions.FUNCTION, {"word": "OVER"})),
+        ("LOWER(v) OVER ()", Message(table_errors.FUNCTION, {"word": "OVER"})),
         ("LOWER(DISTINCT v)", NOT_ONE),
         ("CASE WHEN v THEN 1 END", NOT_ONE),
-        ("CAST(v AS CHAR)", Message(conditions.FUNCTION, {"word": "CAST"})),
+        ("CAST(v AS CHAR)", Message(table_errors.FUNCTION, {"word": "CAST"})),
         ("v = 1 -- and more", COMMENT),
         ("v = 1 # and more", COMMENT),
         ("v /* */ = 1", COMMENT),
@@ -112,27 +117,27 @@ OTHER = Message(conditions.OTHER, {})
         ("v /*!50000 OR 1=1 */ = 1", COMMENT),
         ("v /*M!100100 OR 1=1 */ = 1", COMMENT),
         ("v /*+ MAX_EXECUTION_TIME(1) */ = 1", COMMENT),
-        ("v = @x", Message(conditions.WORD, {"word": "@"})),
-        ("v = @@version", Message(conditions.WORD, {"word": "@@"})),
-        ("v := 1", Message(conditions.WORD, {"word": ":="})),
-        ("v = ?", Message(conditions.WORD, {"word": "?"})),
-        ("v = :x", Message(conditions.WORD, {"word": ":"})),
-        ("v = 1; DROP TABLE orders", Message(conditions.WORD, {"word": ";"})),
-        ("{fn NOW()}", Message(conditions.WORD, {"word": "{"})),
-        ("v->'$.a' = 1", Message(conditions.WORD, {"word": "->"})),
-        ("v || 'x'", Message(conditions.WORD, {"word": "||"})),
-        ("!v", Message(conditions.WORD, {"word": "!"})),
-        ("~v", Message(conditions.WORD, {"word": "~"})),
+        ("v = @x", Message(table_errors.WORD, {"word": "@"})),
+        ("v = @@version", Message(table_errors.WORD, {"word": "@@"})),
+        ("v := 1", Message(table_errors.WORD, {"word": ":="})),
+        ("v = ?", Message(table_errors.WORD, {"word": "?"})),
+        ("v = :x", Message(table_errors.WORD, {"word": ":"})),
+        ("v = 1; DROP TABLE orders", Message(table_errors.WORD, {"word": ";"})),
+        ("{fn NOW()}", Message(table_errors.WORD, {"word": "{"})),
+        ("v->'$.a' = 1", Message(table_errors.WORD, {"word": "->"})),
+        ("v || 'x'", Message(table_errors.WORD, {"word": "||"})),
+        ("!v", Message(table_errors.WORD, {"word": "!"})),
+        ("~v", Message(table_errors.WORD, {"word": "~"})),
         ("v << 2", OTHER),
         ("v = 1 INTO OUTFILE '/tmp/x'", NOT_ONE),
         ("v = 1 LIMIT 1", NOT_ONE),
-        ("v = 1 ORDER BY v", Message(conditions.WORD, {"word": "ORDER BY"})),
+        ("v = 1 ORDER BY v", Message(table_errors.WORD, {"word": "ORDER BY"})),
         ("v = 1 LOCK IN SHARE MODE", NOT_ONE),
-        ("v = 1 PROCEDURE ANALYSE()", Message(conditions.FUNCTION, {"word": "ANALYSE"})),
+        ("v = 1 PROCEDURE ANALYSE()", Message(table_errors.FUNCTION, {"word": "ANALYSE"})),
         ("v REGEXP 'x'", NOT_ONE),
         ("v COLLATE utf8mb4_bin = 'x'", NOT_ONE),
         ("BINARY v = 1", NOT_ONE),
-        ("MATCH (v) AGAINST ('x')", Message(conditions.FUNCTION, {"word": "MATCH"})),
+        ("MATCH (v) AGAINST ('x')", Message(table_errors.FUNCTION, {"word": "MATCH"})),
         ("INTERVAL 1 DAY + date", NOT_ONE),
         ("v = 1 AS x", NOT_ONE),
         ("v x", NOT_ONE),
@@ -140,29 +145,32 @@ OTHER = Message(conditions.OTHER, {})
         ("(v, id) = (1, 2)", OTHER),
         ("v IN ()", OTHER),
         ("*", OTHER),
-        ("orders.*", Message(conditions.STAR, {})),
+        ("orders.*", Message(table_errors.STAR, {})),
         ("v = 'a' 'b'", OTHER),
         ("_utf8mb4'x' = v", NOT_ONE),
-        ("N'x' = v", Message(conditions.WORD, {"word": "N'x'"})),
-        ("v = b'1'", Message(conditions.WORD, {"word": "b'1'"})),
+        ("N'x' = v", Message(table_errors.WORD, {"word": "N'x'"})),
+        ("v = b'1'", Message(table_errors.WORD, {"word": "b'1'"})),
         ("v = X'abc'", OTHER),
-        ("v = 0xab", Message(conditions.HEXADECIMAL, {"word": "0xab"})),
-        ("v = 1_000", Message(conditions.WORD, {"word": "1_000"})),
-        ("v == 1", Message(conditions.WORD, {"word": "=="})),
-        ("v IS UNKNOWN", Message(conditions.IS_OTHER, {})),
-        ("v LIKE 'x' ESCAPE 'xy'", Message(conditions.ESCAPE, {})),
-        ("v = '\\'", Message(conditions.BACKSLASH, {})),
-        ("v = '\x00'", Message(conditions.CONTROL, {})),
-        ("v =\N{NO-BREAK SPACE}1", Message(conditions.CONTROL, {})),
-        ("v = '\ud800'", Message(conditions.CONTROL, {})),
-        ("v = 'x", Message(conditions.QUOTES, {})),
-        ("v = `x", Message(conditions.QUOTES, {})),
+        ("v = 0xab", Message(table_errors.HEXADECIMAL, {"word": "0xab"})),
+        ("v = 1_000", Message(table_errors.WORD, {"word": "1_000"})),
+        ("v == 1", Message(table_errors.WORD, {"word": "=="})),
+        ("v IS UNKNOWN", Message(table_errors.IS_OTHER, {})),
+        ("v LIKE 'x' ESCAPE 'xy'", Message(table_errors.ESCAPE, {})),
+        ("v = '\\'", Message(table_errors.BACKSLASH, {})),
+        ("v = '\x00'", Message(table_errors.CONTROL, {})),
+        ("v =\N{NO-BREAK SPACE}1", Message(table_errors.CONTROL, {})),
+        ("v = '\ud800'", Message(table_errors.CONTROL, {})),
+        ("v = 'x", Message(table_errors.QUOTES, {})),
+        ("v = `x", Message(table_errors.QUOTES, {})),
         ("v = (1", NOT_ONE),
-        ("", Message(conditions.EMPTY, {})),
-        ("  ", Message(conditions.EMPTY, {})),
-        ("absent = 1", Message(conditions.NO_COLUMN, {"table": "shop.orders", "column": "absent"})),
-        ("other.v = 1", Message(conditions.OTHER_TABLE, {"table": "shop.orders"})),
-        ("erp.orders.v = 1", Message(conditions.OTHER_TABLE, {"table": "shop.orders"})),
+        ("", Message(table_errors.EMPTY, {})),
+        ("  ", Message(table_errors.EMPTY, {})),
+        (
+            "absent = 1",
+            Message(table_errors.CONDITION_NO_COLUMN, {"table": "shop.orders", "column": "absent"}),
+        ),
+        ("other.v = 1", Message(table_errors.OTHER_TABLE, {"table": "shop.orders"})),
+        ("erp.orders.v = 1", Message(table_errors.OTHER_TABLE, {"table": "shop.orders"})),
         ("a.b.c.d = 1", OTHER),
         ("v | 1 = 1 | 2 & 3 between 1 and 2 between 3 and 4", TWO_WAYS),
         ("v IS NOT TRUE <=> NULL", TWO_WAYS),
@@ -186,12 +194,12 @@ def test_what_is_no_condition_is_refused(where: str, why: Message) -> None:
     ],
 )
 def test_depth_is_bounded(where: str) -> None:
-    assert refusal(where) == text_of(conditions.DEPTH, limit=DEPTH_MAX)
+    assert refusal(where) == text_of(table_errors.DEPTH, limit=DEPTH_MAX)
 
 
 def test_a_chain_of_predicates_is_bounded() -> None:
     where = "v" + " IS NULL" * (LEVELS_MAX + 1)
-    assert refusal(where) == text_of(conditions.DEPTH, limit=LEVELS_MAX)
+    assert refusal(where) == text_of(table_errors.DEPTH, limit=LEVELS_MAX)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +210,7 @@ def test_what_repeats_is_refused_in_words(piece: str) -> None:
 
 
 def test_length_is_bounded() -> None:
-    assert refusal("v" * 5000) == text_of(conditions.LENGTH, length=5000, limit=CHARACTERS_MAX)
+    assert refusal("v" * 5000) == text_of(table_errors.LENGTH, length=5000, limit=CHARACTERS_MAX)
 
 
 def test_a_long_condition_is_no_deep_one() -> None:
@@ -226,7 +234,7 @@ def test_the_page_names_each_function() -> None:
 def test_a_function_that_the_parser_made_up_is_not_printed() -> None:
     with pytest.raises(ConfigError) as raised:
         ConditionPrinter(None).whole(Anonymous(this="SLEEP", expressions=[Literal.number(1)]))
-    assert raised.value.text == text_of(conditions.UNKNOWN_FUNCTION)
+    assert raised.value.text == text_of(table_errors.UNKNOWN_FUNCTION)
     assert raised.value.text == (
         "the condition calls a function that it may not; docs/snapshot.md says what one may hold"
     )

@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from connector.binlog.columns.column import ABSENT, EnumIndex
-from connector.foundation.errors import (
-    ConfigError,
-    UnsupportedChange,
-    conditions,
-    table_filters,
-    table_rows,
-)
+from connector.foundation.errors import ConfigError, UnsupportedChange
 from connector.foundation.settings.envelope import FilterSettings
+from connector.stream.envelope import record_errors
 from connector.stream.envelope.debezium.row_filter import FilteredTable
+from connector.stream.source import table_errors
 from connector.stream.source.row_filters import ConditionFilters
 
 if TYPE_CHECKING:
@@ -110,13 +106,13 @@ def test_the_error_value_of_an_enum_is_an_empty_text() -> None:
     assert keeps("kind = ''", kind=EnumIndex(0))
     with pytest.raises(UnsupportedChange) as caught:
         keeps("kind = ''", kind=EnumIndex(9))
-    assert caught.value.code is table_rows.NOT_TEXT
+    assert caught.value.code is record_errors.NOT_TEXT
 
 
 def test_a_value_that_the_log_leaves_out_cannot_be_judged() -> None:
     with pytest.raises(UnsupportedChange) as caught:
         keeps("id = 7", id=ABSENT)
-    assert caught.value.code is table_rows.COLUMN_ABSENT
+    assert caught.value.code is record_errors.COLUMN_ABSENT
 
 
 def test_cells_of_a_select_are_the_same_values() -> None:
@@ -131,25 +127,33 @@ def test_cells_of_a_select_are_the_same_values() -> None:
             found.keeps_selected(
                 [wrong, *cells[1:]] if wrong == b"3" else [*cells[:2], wrong, b"7"]
             )
-        assert caught.value.code is table_rows.NOT_TEXT
+        assert caught.value.code is record_errors.NOT_TEXT
 
 
 @pytest.mark.parametrize(
     ("where", "code", "text"),
     [
-        ("prize > 1", table_filters.NO_COLUMN, "names prize, which is no column of its records"),
-        ("erp.orders.id > 1", table_filters.NO_COLUMN, "names erp.orders.id, which is no column"),
-        ("phone = '1'", table_filters.MASKED, "names shop.orders.phone, which is masked"),
-        ("weight > 1", table_filters.NOT_COMPARABLE, "compares shop.orders.weight (DOUBLE), and"),
-        ("1 = weight", table_filters.NOT_COMPARABLE, "compares shop.orders.weight (DOUBLE), and"),
-        ("status = 5", table_filters.KINDS, "compares shop.orders.Status (VARCHAR) with 5"),
-        ("id IN (1, '2')", table_filters.KINDS, "compares shop.orders.id (INT) with '2'"),
-        ("born = at", table_filters.KINDS, "compares shop.orders.born (DATE) with shop.orders.at"),
-        ("status > 'a'", table_filters.ORDER, "asks for the order of texts, of shop.orders.Status"),
-        ("born > '31.1.2026'", table_filters.NO_MOMENT, "compares a date with '31.1.2026'"),
-        ("id LIKE '7%'", table_filters.LIKE, "uses LIKE for something else than a text column"),
-        ("status LIKE kind", table_filters.LIKE, "uses LIKE for something else than a text column"),
-        ("status", table_filters.NO_TRUTH, "takes shop.orders.Status (VARCHAR) for true or false"),
+        (
+            "prize > 1",
+            table_errors.FILTER_NO_COLUMN,
+            "names prize, which is no column of its records",
+        ),
+        (
+            "erp.orders.id > 1",
+            table_errors.FILTER_NO_COLUMN,
+            "names erp.orders.id, which is no column",
+        ),
+        ("phone = '1'", table_errors.MASKED, "names shop.orders.phone, which is masked"),
+        ("weight > 1", table_errors.NOT_COMPARABLE, "compares shop.orders.weight (DOUBLE), and"),
+        ("1 = weight", table_errors.NOT_COMPARABLE, "compares shop.orders.weight (DOUBLE), and"),
+        ("status = 5", table_errors.KINDS, "compares shop.orders.Status (VARCHAR) with 5"),
+        ("id IN (1, '2')", table_errors.KINDS, "compares shop.orders.id (INT) with '2'"),
+        ("born = at", table_errors.KINDS, "compares shop.orders.born (DATE) with shop.orders.at"),
+        ("status > 'a'", table_errors.ORDER, "asks for the order of texts, of shop.orders.Status"),
+        ("born > '31.1.2026'", table_errors.NO_MOMENT, "compares a date with '31.1.2026'"),
+        ("id LIKE '7%'", table_errors.LIKE, "uses LIKE for something else than a text column"),
+        ("status LIKE kind", table_errors.LIKE, "uses LIKE for something else than a text column"),
+        ("status", table_errors.NO_TRUTH, "takes shop.orders.Status (VARCHAR) for true or false"),
     ],
 )
 def test_what_does_not_fit_the_columns_is_refused(where: str, code: ErrorCode, text: str) -> None:
@@ -168,7 +172,7 @@ def test_what_does_not_fit_the_columns_is_refused(where: str, code: ErrorCode, t
 def test_functions_and_calculations_are_refused_at_the_start(where: str) -> None:
     with pytest.raises(ConfigError) as caught:
         filter_of(where)
-    assert caught.value.code is conditions.CALCULATES
+    assert caught.value.code is table_errors.CALCULATES
     assert caught.value.text == (
         "envelope.filters, shop.*: the condition calls a function or calculates, which a filter "
         "cannot; docs/topics.md says what one may hold"
@@ -178,5 +182,5 @@ def test_functions_and_calculations_are_refused_at_the_start(where: str) -> None
 def test_a_deep_condition_is_refused() -> None:
     with pytest.raises(ConfigError) as caught:
         filter_of("id XOR " * 100 + "id")
-    assert caught.value.code is conditions.DEPTH
+    assert caught.value.code is table_errors.DEPTH
     assert keeps("id = 7" + " OR id = 8" * 300)

@@ -8,19 +8,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import (
-    SinkUnavailable,
-    SourceUnavailable,
-    copies,
-    kafka,
-    stream_positions,
-)
+from connector.foundation.errors import SinkUnavailable, SourceUnavailable
 from connector.stream.metrics.pipeline_metrics import (
     FencedTable,
     Lag,
     PipelineMetrics,
     SnapshotMetrics,
 )
+from connector.stream.run import run_errors
+from connector.stream.sink import kafka_errors
+from connector.stream.snapshot import copy_errors
 from connector.stream.status.conditions import conditions
 from connector.stream.status.pipeline_status import Level, State
 
@@ -28,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 DAY = 86_400
-NO_ANSWER = SinkUnavailable(kafka.NO_ANSWER, answered=False, servers="k:9092")
-LOCKED = SourceUnavailable(copies.LOCKED, table="shop.t")
-DEAD = SourceUnavailable(stream_positions.QUIET, address="db1:3306", seconds=4.0)
+NO_ANSWER = SinkUnavailable(kafka_errors.NO_ANSWER, answered=False, servers="k:9092")
+LOCKED = SourceUnavailable(copy_errors.LOCKED, table="shop.t")
+DEAD = SourceUnavailable(run_errors.QUIET, address="db1:3306", seconds=4.0)
 
 
 def streaming() -> PipelineMetrics:
@@ -139,7 +136,7 @@ def test_an_error_is_told_with_its_code() -> None:
     figures = streaming()
     without_kafka(figures)
     away = conditions(figures, 0.02)[0]
-    assert away.code == kafka.NO_ANSWER.code
+    assert away.code == kafka_errors.NO_ANSWER.code
     assert away.reason.startswith("Kafka has not answered for 0.0 s: kafka k:9092: ")
 
 
@@ -147,7 +144,7 @@ def test_a_copy_that_waits_for_a_lock_names_its_table() -> None:
     figures = streaming()
     locked_out(figures)
     waiting = conditions(figures, 0.02)[0]
-    assert waiting.code == copies.LOCKED.code
+    assert waiting.code == copy_errors.LOCKED.code
     assert waiting.reason == f"the copy of shop.t has waited for 1 min 30 s: {LOCKED.text}"
 
 

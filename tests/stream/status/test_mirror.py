@@ -16,7 +16,6 @@ import stream_jobs.run.metrics
 import stream_jobs.run.metrics_server
 import verification.metrics
 from connector.foundation import http_server
-from connector.foundation.errors import mirror as mirror_errors
 from connector.foundation.errors.message import Message
 from connector.foundation.http_server import Endpoints
 from connector.foundation.settings.sections import MetricsSettings
@@ -34,6 +33,7 @@ from connector.stream.status.pipeline_status import (
     to_json,
 )
 from connector.stream.status.terminal import shown
+from stream_jobs.errors import job_errors
 from stream_jobs.run import metrics_server
 from stream_jobs.run.job_state import RunFailure
 from stream_jobs.tables.quarantine_files import QuarantinedTable
@@ -226,7 +226,7 @@ def test_what_a_job_waits_for_is_said_in_place_of_an_older_failure() -> None:
     figures.failure = RunFailure(
         "2026-11-24T18:14:48+00:00", "M502", "/data: No space left on device"
     )
-    away = Message(mirror_errors.KAFKA_FAILED, {"servers": ["kafka:9092"], "said": "no answer"})
+    away = Message(job_errors.KAFKA_FAILED, {"servers": ["kafka:9092"], "said": "no answer"})
     figures.interrupted(away)
     address = f"127.0.0.1:{free_port()}"
     with serving_job(figures, address):

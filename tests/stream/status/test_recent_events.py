@@ -8,8 +8,9 @@ import pytest
 import structlog
 
 from connector.cli.daemon_log import configure_logging
-from connector.foundation.errors import SourceUnavailable, fields, stream_positions
+from connector.foundation.errors import SourceUnavailable, fields
 from connector.foundation.settings.sections import LogSettings
+from connector.stream.run import run_errors
 from connector.stream.status.status_log import RecentEvents
 
 if TYPE_CHECKING:
@@ -29,11 +30,11 @@ def test_each_line_is_kept_with_its_fields(capsys: pytest.CaptureFixture[str]) -
     log.info("starting", name="shop")
     log.info("DDL", table="shop.t", gtid=None)
     log.debug("a detail")
-    error = SourceUnavailable(stream_positions.QUIET, address="db1:3306", seconds=4.0)
+    error = SourceUnavailable(run_errors.QUIET, address="db1:3306", seconds=4.0)
     log.warning("interrupted", **fields(error))
     newest, ddl, starting = events.newest_first()
     assert (newest.level, newest.what, newest.code) == (
-        "warning", "interrupted", stream_positions.QUIET.code,
+        "warning", "interrupted", run_errors.QUIET.code,
     )  # fmt: skip
     assert newest.details == {"error": error.text}
     assert (ddl.what, ddl.details) == ("DDL", {"table": "shop.t"})

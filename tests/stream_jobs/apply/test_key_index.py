@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import MirrorError, mirror
 from stream_jobs.apply import key_index
 from stream_jobs.apply.key_index import IndexColumns, IndexFolder
 from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.errors import MirrorError, job_errors
 from tests.foundation.errors.texts import text_of
 from tests.stream_jobs.delta.sample import Sample
 
@@ -76,6 +76,6 @@ def test_a_folder_that_others_write_to_is_refused(sample: Sample, tmp_path: Path
     folder.chmod(0o777)
     with pytest.raises(MirrorError) as caught:
         index_of(sample, folder)
-    assert caught.value.text == text_of(mirror.INDEX_FOLDER, path=str(folder))
+    assert caught.value.text == text_of(job_errors.INDEX_FOLDER, path=str(folder))
     folder.chmod(0o700)
     assert len(index_of(sample, folder).positions) == len(FEW)

@@ -9,7 +9,7 @@ import pytest
 
 from stream_jobs.apply.column_values import stored_columns
 from stream_jobs.apply.row_images import FEW, read_images
-from stream_jobs.apply.table_errors import InvalidRecordError
+from stream_jobs.apply.table_failures import InvalidRecordError
 from tests.stream_jobs.topics import column
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from connector.foundation.errors import MirrorError
 from stream_jobs.cuts import Cut, CutTable
 from stream_jobs.cuts.cut import CutStore
 from stream_jobs.cuts.reader import mirror_at
@@ -19,6 +18,7 @@ from stream_jobs.delta.columns import Column
 from stream_jobs.delta.housekeeping import clean_log, write_checkpoint
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable, TableCommit
+from stream_jobs.errors import MirrorError
 from stream_jobs.run.cuts_command import show_cuts
 from stream_jobs.settings import KafkaSettings, MirrorSettings, Settings
 

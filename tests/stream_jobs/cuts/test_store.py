@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import ConfigError, MirrorError
+from connector.foundation.errors import ConfigError
 from stream_jobs.cuts import Cut, CutTable, cut_at, latest_cut, read_cuts
 from stream_jobs.cuts.cut import CutStore
 from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.errors import MirrorError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.foundation.errors import CommitConflict
 from stream_jobs.delta import compaction
 from stream_jobs.delta.table import TableCommit
+from stream_jobs.errors import CommitConflict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import CommitConflict
 from stream_jobs.delta.compaction import rewrite
 from stream_jobs.delta.housekeeping import clean_log, vacuum, write_checkpoint
 from stream_jobs.delta.log import now
 from stream_jobs.delta.table import DeltaTable, TableCommit
+from stream_jobs.errors import CommitConflict
 from tests.stream_jobs.delta.sample import Sample
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ import json
 import pyarrow as pa
 import pytest
 
-from connector.foundation.errors import MirrorError
 from stream_jobs.delta.actions import Metadata
 from stream_jobs.delta.columns import (
     highest_id,
@@ -14,6 +13,7 @@ from stream_jobs.delta.columns import (
     read_schema,
     write_schema,
 )
+from stream_jobs.errors import MirrorError
 from tests.stream_jobs.delta.sample import GEOMETRY, HOSTILE, all_columns
 
 

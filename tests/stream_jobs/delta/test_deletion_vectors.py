@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
-from connector.foundation.errors import MirrorError
 from stream_jobs.delta import deletion_vectors
 from stream_jobs.delta.deletion_vectors import DeletionVector, VectorFile
 from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.errors import MirrorError
 
 # Each has a descriptor of Spark's and the ranges of its positions: start, end, step.
 GOLDEN = Path(__file__).parent / "golden"

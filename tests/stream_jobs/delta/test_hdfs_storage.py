@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import ConfigError, MirrorError, mirror_tables
+from connector.foundation.errors import ConfigError
 from stream_jobs.delta.hdfs_storage import HdfsStorage, WebHdfs
 from stream_jobs.delta.storage import ObjectFile
 from stream_jobs.delta.storages import storage_of
+from stream_jobs.errors import MirrorError, delta_errors
 from tests.length import FULL
 from tests.stream_jobs.delta.table_life import ADVICE, live_through
 from tests.stream_jobs.hdfs_server import HdfsServer
@@ -175,7 +176,7 @@ def test_a_namenode_that_wants_kerberos_is_refused() -> None:
         storage_of(f"webhdfs://{host}/lake").verify()
     server.shutdown()
     server.server_close()
-    assert error.value.code == mirror_tables.HDFS_LOGIN
+    assert error.value.code == delta_errors.HDFS_LOGIN
     text = str(error.value)
     assert text.startswith(f"[M521] webhdfs://{host}/lake/_binlog-connector-")
     assert text.endswith(

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
-from connector.foundation.errors import CommitConflict, MirrorError
 from stream_jobs.delta import deletion_vectors
 from stream_jobs.delta.housekeeping import (
     Retention,
@@ -20,6 +19,7 @@ from stream_jobs.delta.log import now
 from stream_jobs.delta.parquet_file import live_rows
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable, TableCommit
+from stream_jobs.errors import CommitConflict, MirrorError
 from tests.stream_jobs.delta.sample import Sample
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from connector.foundation.errors import MirrorError
 from stream_jobs.delta.housekeeping import is_checkpoint_due, write_checkpoint
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable, TableCommit
+from stream_jobs.errors import MirrorError
 from tests.stream_jobs.delta.sample import Sample
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 from pyroaring import BitMap
 
-from connector.foundation.errors import MirrorError
 from stream_jobs.delta import parquet_file
 from stream_jobs.delta.columns import new_columns
 from stream_jobs.delta.parquet_file import (
@@ -21,6 +20,7 @@ from stream_jobs.delta.parquet_file import (
     write_file,
 )
 from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.errors import MirrorError
 from tests.stream_jobs.delta.sample import GEOMETRY, Sample, all_columns, rows
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from connector.foundation.errors import MirrorError
 from stream_jobs.delta.actions import Metadata
 from stream_jobs.delta.columns import new_columns
 from stream_jobs.delta.data_skipping import partition_rows
 from stream_jobs.delta.parquet_file import write_file
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable, TableCommit
+from stream_jobs.errors import MirrorError
 from tests.stream_jobs.delta.sample import HOSTILE, live
 
 if TYPE_CHECKING:

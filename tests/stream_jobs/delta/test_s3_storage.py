@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 from deltalake import QueryBuilder
 
-from connector.foundation.errors import MirrorError, mirror_jobs
 from stream_jobs.delta import s3_storage
 from stream_jobs.delta.parquet_file import live_rows
 from stream_jobs.delta.s3_storage import S3Storage
 from stream_jobs.delta.storage import ObjectFile
+from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.run.job_state import Owner, Ownership
 from stream_jobs.tables.quarantine_files import QuarantinedTable, QuarantineFiles, ResumeRequest
 from tests.stream_jobs.bucket_server import reader_options, serve, variables
@@ -180,7 +180,7 @@ def test_the_owner_and_the_tables_set_aside_are_kept_in_a_bucket(storage: S3Stor
     second.check()
     with pytest.raises(MirrorError) as caught:
         first.check()
-    assert caught.value.code == mirror_jobs.TAKEN_OVER
+    assert caught.value.code == job_errors.TAKEN_OVER
     aside = QuarantineFiles(storage, "s3://b")
     record = QuarantinedTable(
         "shop.a.b", "a.b", "1", "2026", "M209", "why", 1, 7, {0: 3}, frozenset({(1, 7)})

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import MirrorError, mirror_tables
 from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.errors import MirrorError, delta_errors
 from tests.foundation.errors.texts import text_of
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def test_what_the_system_says_is_shown(storage: LocalStorage, tmp_path: Path) ->
             call("folder/x")
         file = f"{tmp_path}/folder/x"
         assert error.value.text == text_of(
-            mirror_tables.FILE_UNREADABLE, file=file, said="Is a directory"
+            delta_errors.FILE_UNREADABLE, file=file, said="Is a directory"
         )
     with pytest.raises(MirrorError, match="M502"):
         storage.put_if_absent("file/x", b"")

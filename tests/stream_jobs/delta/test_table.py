@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap
 
-from connector.foundation.errors import CommitConflict, MirrorError
 from stream_jobs.delta import deletion_vectors
 from stream_jobs.delta.actions import Metadata
 from stream_jobs.delta.columns import new_columns
@@ -19,6 +18,7 @@ from stream_jobs.delta.housekeeping import write_checkpoint
 from stream_jobs.delta.parquet_file import live_rows, write_file
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable, TableCommit
+from stream_jobs.errors import CommitConflict, MirrorError
 from tests.stream_jobs.delta.sample import HOSTILE, Sample, live, rows
 
 if TYPE_CHECKING:

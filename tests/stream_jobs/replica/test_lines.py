@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 
-from connector.foundation.errors import mirror_replica
 from connector.foundation.errors.message import Message
+from stream_jobs.replica import replica_errors
 from stream_jobs.replica.loop import ReplicaLines
 
 
@@ -42,7 +42,7 @@ def test_a_cut_is_a_line_with_its_rows_and_its_lag() -> None:
 
 def test_what_is_waited_for_is_said() -> None:
     out = io.StringIO()
-    message = Message(mirror_replica.COLLISION, {"server": "target db:3306", "number": 1213})
+    message = Message(replica_errors.COLLISION, {"server": "target db:3306", "number": 1213})
     ReplicaLines(out, "console").wait(message, 0.5)
     assert out.getvalue()[22:] == (
         "[M914] target db:3306: another transaction holds rows that the replica writes (error "

@@ -10,9 +10,9 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from connector.foundation.errors import MirrorError, mirror
 from connector.foundation.errors.message import Message
 from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.run.job_state import RunRecord
 
 
@@ -32,7 +32,7 @@ def main(root: Path) -> None:
     with suppress(MirrorError):
         storage.write("another", b"x")
         sys.exit("the disk is not full")
-    record.failed(Message(mirror.SPARK_FAILED, {"kind": "OSError", "said": "no space"}))
+    record.failed(Message(job_errors.SPARK_FAILED, {"kind": "OSError", "said": "no space"}))
     run = record.newest()
     assert run is not None
     assert run.failure is not None

@@ -11,8 +11,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from connector.foundation.ecs import facts_of
-from connector.foundation.errors import mirror
 from connector.foundation.errors.message import Message
+from stream_jobs.errors import job_errors
 from stream_jobs.replica.loop import ReplicaLines
 from stream_jobs.run.console_lines import open_lines
 from stream_jobs.run.status_lines import Notices, StatusLines
@@ -74,11 +74,11 @@ def test_the_replica_has_the_same_names() -> None:
     out = io.StringIO()
     lines = ReplicaLines(out, "json", "shop")
     lines.write("idle", cut=3)
-    lines.wait(Message(mirror.NO_MIRROR, {}), 0.5)
+    lines.wait(Message(job_errors.NO_MIRROR, {}), 0.5)
     idle, waiting = map(json.loads, out.getvalue().splitlines())
     assert (idle["message"], idle["cdc.cut"], idle["labels.pipeline"]) == ("idle", 3, "shop")
     assert (idle["log.level"], idle["event.dataset"]) == ("info", "binlog-connector.replica")
-    assert (waiting["log.level"], waiting["error.code"]) == ("warning", mirror.NO_MIRROR.code)
+    assert (waiting["log.level"], waiting["error.code"]) == ("warning", job_errors.NO_MIRROR.code)
     assert waiting["cdc.seconds"] == 0.5
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from connector.foundation.errors import mirror
 from connector.foundation.errors.message import Message
+from stream_jobs.errors import job_errors
 from stream_jobs.run.job_state import RunFailure
 from stream_jobs.run.metrics import JobMetrics
 from stream_jobs.run.metrics_server import PREFIX, MetricsCollector, healthz, readyz, status_page
@@ -213,7 +213,7 @@ def test_a_job_that_waits_for_kafka_is_well_and_says_so_until_its_stream_is_open
     figures.opened()
     figures.turned_at = time.monotonic() - 100
     figures.streaming = False
-    away = Message(mirror.KAFKA_FAILED, {"servers": ["kafka:9092"], "said": "no answer"})
+    away = Message(job_errors.KAFKA_FAILED, {"servers": ["kafka:9092"], "said": "no answer"})
     figures.interrupted(away)
     assert readyz(figures) == (False, f"not ready\nthe stream is not open: {away}")
     told = json.loads(status_page(figures).body)["interrupted_by"]

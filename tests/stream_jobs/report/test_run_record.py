@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from connector.foundation.errors import MirrorError, mirror, mirror_jobs
 from connector.foundation.errors.message import Message
 from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.run.job_state import Owner, RunFailure, RunRecord, job_status
 
-MESSAGE = Message(mirror.SPARK_FAILED, {"kind": "KeyError", "said": "7"})
+MESSAGE = Message(job_errors.SPARK_FAILED, {"kind": "KeyError", "said": "7"})
 OWNER = Owner.here("shop", "shop")
 # A tmpfs of its own, that other processes do not see.
 FULL_DISK = """
@@ -94,7 +94,7 @@ def test_a_foreign_file_is_named(tmp_path: Path) -> None:
     file.write_bytes(b"{}")
     with pytest.raises(MirrorError) as caught:
         of(tmp_path).newest()
-    assert caught.value.code is mirror_jobs.OWN_FILE
+    assert caught.value.code is job_errors.OWN_FILE
 
 
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="needs a file system of its own")

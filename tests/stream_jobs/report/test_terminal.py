@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from connector.foundation.errors import mirror
 from connector.foundation.errors.message import Message
+from stream_jobs.errors import job_errors
 from stream_jobs.run.console_lines import TerminalLines, duration, open_lines
 from stream_jobs.run.status_lines import StatusLines
 
@@ -169,7 +169,7 @@ def test_an_error_is_red_and_what_has_no_mirror_is_yellow_both_with_their_codes(
         "the table has no primary key; choose a mode",
     )
     terminal.lines.write("no_mirror", topic=topic, error=reason, code="M105")
-    terminal.lines.fail(Message(mirror.KAFKA_FAILED, {"servers": ["a:1"], "said": "gone"}))
+    terminal.lines.fail(Message(job_errors.KAFKA_FAILED, {"servers": ["a:1"], "said": "gone"}))
     assert terminal.shown() == [
         "no mirror of p.shop.log: [M105] the table has no primary key; choose a mode",
         "error: [M103] Kafka at a:1: gone; check [kafka] in the configuration of the job, and that",

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connector.foundation.contract import Sequence
-from connector.foundation.errors import MirrorError
+from stream_jobs.errors import MirrorError
 from stream_jobs.source.sequence import PackedSequence, PackedSequences
 
 sequences = st.builds(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.foundation.contract import COLUMN_TYPES, Sequence
-from connector.foundation.errors import MirrorError
+from stream_jobs.errors import MirrorError
 from stream_jobs.source.column_types import ColumnType, type_text
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import TableSchema

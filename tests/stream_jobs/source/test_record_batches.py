@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.record.memory_records import MemoryRecords
 
-from connector.foundation.errors import MirrorError, mirror_records
 from connector.foundation.record_batch import HEADER_BYTES
 from connector.foundation.record_reader import RecordColumns
+from stream_jobs.errors import MirrorError, record_errors
 from stream_jobs.source import record_batches
 from stream_jobs.source.record_batches import (
     AbortedTransaction,
@@ -161,7 +161,7 @@ def test_a_batch_that_is_cut_off_is_left_for_the_next_fetch() -> None:
 def damaged(log: Log) -> str:
     with pytest.raises(MirrorError) as caught:
         log.read()
-    assert caught.value.code == mirror_records.DAMAGED_BATCH
+    assert caught.value.code == record_errors.DAMAGED_BATCH
     return caught.value.text
 
 
@@ -229,7 +229,7 @@ def test_a_batch_that_would_fill_the_memory_is_refused_with_its_offset(
     finally:
         tracemalloc.stop()
     assert caught.value.text == text_of(
-        mirror_records.BATCH_TOO_LARGE, topic="t", partition=3, offset=1, limit=limit
+        record_errors.BATCH_TOO_LARGE, topic="t", partition=3, offset=1, limit=limit
     )
 
 
@@ -239,4 +239,4 @@ def test_a_frame_that_only_says_that_it_is_large_is_refused() -> None:
     log.add(4, 1, -1, b"\x28\xb5\x2f\xfd\xe0" + (1 << 40).to_bytes(8, "little"))
     with pytest.raises(MirrorError) as caught:
         log.read()
-    assert caught.value.code == mirror_records.BATCH_TOO_LARGE
+    assert caught.value.code == record_errors.BATCH_TOO_LARGE

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connector.foundation.errors import ConfigError, MirrorError, mirror
+from connector.foundation.errors import ConfigError
+from connector.foundation.settings import settings_errors
 from stream_jobs.delta.storages import LocalStorage, storage_of
+from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.source.offset_stream import SerializedError, deserialize_error
 from stream_jobs.source.topics import limit_offsets, row_topics
 
@@ -49,7 +51,7 @@ def test_a_partition_that_ends_before_what_was_read_is_seen_where_its_table_is_a
 
 
 def test_an_error_is_found_in_any_text_that_carries_it() -> None:
-    error = MirrorError(mirror.KAFKA_FAILED, servers=["a:1"], said="x")
+    error = MirrorError(job_errors.KAFKA_FAILED, servers=["a:1"], said="x")
     text = (
         f"Traceback (most recent call last):\n  {SerializedError(error, SECRET)}\n\tat org.apache"
     )
@@ -82,7 +84,7 @@ def test_a_bucket_needs_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "stream_jobs.delta.s3_storage", None)
     with pytest.raises(ConfigError) as caught:
         storage_of("s3a://bucket/mirror")
-    assert caught.value.code is mirror.S3_EXTRA
+    assert caught.value.code is settings_errors.S3_EXTRA
     assert caught.value.text.endswith("; pip install 'binlog-connector[spark,s3]'")
 
 
@@ -90,5 +92,5 @@ def test_a_folder_of_hdfs_needs_an_extra(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(sys.modules, "stream_jobs.delta.hdfs_storage", None)
     with pytest.raises(ConfigError) as caught:
         storage_of("webhdfs://namenode/mirror")
-    assert caught.value.code is mirror.HDFS_EXTRA
+    assert caught.value.code is settings_errors.HDFS_EXTRA
     assert caught.value.text.endswith("; pip install 'binlog-connector[spark,hdfs]'")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from connector.foundation.errors import SchemaUnfollowed, mirror
+from stream_jobs.errors import SchemaUnfollowed, job_errors
 from stream_jobs.source.sequence import HI, LO, PackedSequence
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.column_changes import ColumnChange, all_columns, changed_columns
@@ -112,7 +112,7 @@ def test_a_wider_type_keeps_the_column(
 def test_every_other_change_is_told_in_words(newer: TableSchema, message: str) -> None:
     with pytest.raises(SchemaUnfollowed) as caught:
         change(schema(ID, NAME, PRICE), newer)
-    assert caught.value.code in (mirror.KEY_CHANGED, mirror.COLUMN_RETYPED)
+    assert caught.value.code in (job_errors.KEY_CHANGED, job_errors.COLUMN_RETYPED)
     assert caught.value.text == (
         f"shop.items: {message}; the mirror at /mirror cannot follow this and was left as it was "
         "before the change; let the connector copy the table again (`binlog-connector snapshot`), "

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.errors import mirror_tables
 from stream_jobs.apply.key_index import IndexFolder
 from stream_jobs.apply.task import run_task
 from stream_jobs.apply.task_messages import PartResult, Task
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable, TableCommit
+from stream_jobs.errors import delta_errors
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.topics import BrokerConfig
 from stream_jobs.tables.maintenance import ChangedTable, TableMaintenance
@@ -91,7 +91,7 @@ def test_a_table_with_a_lost_file_fails_alone(sample: Sample, tmp_path: Path) ->
     upkeep = TableMaintenance(template, run_here, lambda: 2, 2, TARGET)
     failed = upkeep.after([ChangedTable("topic", own, ("id",))])
     assert {topic: error.code for topic, error in failed.items()} == {
-        "topic": mirror_tables.FILE_MISSING
+        "topic": delta_errors.FILE_MISSING
     }
 
 

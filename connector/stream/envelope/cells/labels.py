@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 from connector.binlog.columns.integers import EnumReader
-from connector.foundation.errors import UnsupportedChange, table_rows
+from connector.foundation.errors import UnsupportedChange
+from connector.stream.envelope import record_errors
 from connector.stream.envelope.cells.image_cells import CellWriter
 from connector.stream.envelope.cells.select_cells import SelectCell
 
@@ -46,7 +47,7 @@ def require_unambiguous(column: SchemaColumn, numbers: frozenset[int], stored: i
     if column["type"] == "set":
         is_indistinct = any(stored & bit for bit in numbers)
     if is_indistinct:
-        raise UnsupportedChange(table_rows.SAME_KEY, column=column["name"], number=stored)
+        raise UnsupportedChange(record_errors.SAME_KEY, column=column["name"], number=stored)
 
 
 @final

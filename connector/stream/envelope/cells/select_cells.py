@@ -14,7 +14,8 @@ from mypy_extensions import i64, u8
 
 from connector.binlog.columns.floats import put_float32, put_float64, require_finite
 from connector.binlog.text_writer import QUOTE, put_ascii, put_uint, put_utf8, quoted
-from connector.foundation.errors import DecodeError, UnsupportedChange, table_rows
+from connector.foundation.errors import DecodeError, UnsupportedChange
+from connector.stream.envelope import record_errors
 from connector.stream.envelope.cells.values import not_text, put_geometry, put_label, put_labels
 
 if TYPE_CHECKING:
@@ -314,7 +315,9 @@ class GeometryCell(SelectCell):
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
         """Append an object with SRID and base64; raise UnsupportedChange below 4 bytes."""
         if end - start < _SRID_LENGTH:
-            raise UnsupportedChange(table_rows.GEOMETRY_SIZE, column=self._name, length=end - start)
+            raise UnsupportedChange(
+                record_errors.GEOMETRY_SIZE, column=self._name, length=end - start
+            )
         srid = i64(read_i32_le(data, start)) & _WORD_MASK
         put_geometry(out, data[start + _SRID_LENGTH : end], srid)
 
@@ -331,7 +334,9 @@ class VectorCell(SelectCell):
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
         """Append an array of numbers; raise UnsupportedChange for an incomplete float."""
         if (end - start) % _FLOAT_LENGTH:
-            raise UnsupportedChange(table_rows.VECTOR_SIZE, column=self._name, length=end - start)
+            raise UnsupportedChange(
+                record_errors.VECTOR_SIZE, column=self._name, length=end - start
+            )
         out.append(u8(_OPENING))
         at = start
         while at < end:

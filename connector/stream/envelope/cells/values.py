@@ -17,7 +17,8 @@ from mypy_extensions import i64, u8
 from connector.binlog.columns.column import EnumIndex
 from connector.binlog.columns.floats import float32_text
 from connector.binlog.text_writer import QUOTE, put_uint
-from connector.foundation.errors import UnsupportedChange, table_rows
+from connector.foundation.errors import UnsupportedChange
+from connector.stream.envelope import record_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +42,7 @@ def value_encoder(column: SchemaColumn) -> Callable[[Any], str]:
         return _text_encoder(column)
     encoder = _ENCODERS.get(kind)
     if encoder is None:
-        raise UnsupportedChange(table_rows.NO_FORM, column=column["name"], type=kind)
+        raise UnsupportedChange(record_errors.NO_FORM, column=column["name"], type=kind)
     return encoder
 
 
@@ -56,7 +57,7 @@ def _text_encoder(column: SchemaColumn) -> Callable[[Any], str]:
 
 def not_text(column: str) -> UnsupportedChange:
     """Return the refusal of a value that is bytes, or a number, where text should be."""
-    return UnsupportedChange(table_rows.NOT_TEXT, column=column)
+    return UnsupportedChange(record_errors.NOT_TEXT, column=column)
 
 
 def _digits(value: int) -> str:

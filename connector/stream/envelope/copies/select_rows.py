@@ -15,9 +15,11 @@ from librt.strings import BytesWriter, write_i64_le
 from mypy_extensions import i64, u8
 
 from connector.binlog.character_sets import character_decoder
+from connector.binlog.log_errors import ProtocolError
 from connector.binlog.payload_reader import LENENC_NULL, PayloadReader
-from connector.foundation.errors import DecodeError, ProtocolError, UnsupportedChange, table_rows
+from connector.foundation.errors import DecodeError, UnsupportedChange
 from connector.replication.protocol.result_set import RowReceiver
+from connector.stream.envelope import record_errors
 from connector.stream.envelope.cells.labels import (
     KeyLabelCell,
     ambiguous_labels,
@@ -130,7 +132,7 @@ def _rare_cell(column: SchemaColumn) -> SelectCell:
         return GeometryCell(name)
     if kind == "vector":
         return VectorCell(name)
-    raise UnsupportedChange(table_rows.NO_FORM, column=name, type=kind)
+    raise UnsupportedChange(record_errors.NO_FORM, column=name, type=kind)
 
 
 _OPEN: Final = 0x7B
@@ -243,7 +245,7 @@ class SelectRowWriter(RowReceiver):
             self._put_members(out, data, start, end)
         except UnsupportedChange as error:
             out.truncate(head)
-            refused = UnsupportedChange(table_rows.IN_COPY, table=self.schema.name, why=error)
+            refused = UnsupportedChange(record_errors.IN_COPY, table=self.schema.name, why=error)
             self._refuse(data, start, end, refused)
             return
         out.append(u8(_CLOSE))
@@ -373,7 +375,7 @@ class SelectRowWriter(RowReceiver):
 
     def _refuse_shape(self) -> NoReturn:
         raise ProtocolError(
-            table_rows.ROW_SHAPE, table=self.schema.name, columns=len(self._members)
+            record_errors.ROW_SHAPE, table=self.schema.name, columns=len(self._members)
         )
 
 

@@ -20,8 +20,9 @@ from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
 from connector.binlog.text_writer import quoted
-from connector.foundation.errors import UnsupportedChange, table_columns
+from connector.foundation.errors import UnsupportedChange
 from connector.foundation.kafka_records import put_varint
+from connector.stream.envelope import record_errors
 
 if TYPE_CHECKING:
     from connector.stream.envelope.debezium.registry_schemas import ConnectSchema
@@ -131,7 +132,7 @@ class AvroRecord:
             at += field.skipped
             if text[at] == _NULL:
                 if not field.is_nullable:
-                    raise UnsupportedChange(table_columns.NO_NULL, column=field.name)
+                    raise UnsupportedChange(record_errors.NO_NULL, column=field.name)
                 out.write(field.null_branch)
                 at += _NULL_LENGTH
                 continue
@@ -170,7 +171,7 @@ class AvroRecord:
     def _put_long(self, field: AvroField, value: int) -> None:
         """Append what `put_varint` does, also for the numbers that need 64 bits."""
         if not _INT64_MIN <= value <= _INT64_MAX:
-            raise UnsupportedChange(table_columns.NO_LONG, column=field.name)
+            raise UnsupportedChange(record_errors.NO_LONG, column=field.name)
         rest = (value << 1) ^ (value >> 63)
         while rest >= _MORE:
             self._out.append(u8(rest & _BITS | _MORE))

@@ -16,7 +16,8 @@ from connector.binlog.columns.integers import EnumReader
 from connector.binlog.columns.json import DocumentReader
 from connector.binlog.columns.strings import CharacterReader, GeometryReader
 from connector.binlog.text_writer import quoted
-from connector.foundation.errors import UnsupportedChange, table_rows
+from connector.foundation.errors import UnsupportedChange
+from connector.stream.envelope import record_errors
 from connector.stream.envelope.cells.image_cells import CellWriter
 from connector.stream.envelope.cells.select_cells import (
     BitsCell,
@@ -289,7 +290,9 @@ class _ShapeCell(SelectCell):
 
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
         if end - start < _SRID_LENGTH:
-            raise UnsupportedChange(table_rows.GEOMETRY_SIZE, column=self._name, length=end - start)
+            raise UnsupportedChange(
+                record_errors.GEOMETRY_SIZE, column=self._name, length=end - start
+            )
         srid = i64(read_i32_le(data, start)) & _WORD_MASK
         wkb = data[start + _SRID_LENGTH : end]
         if self._point:

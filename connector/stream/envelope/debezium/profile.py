@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from connector.foundation.contract import OP_TRUNCATE
-from connector.foundation.errors import UnsupportedChange, table_schemas
+from connector.foundation.errors import UnsupportedChange
+from connector.stream.envelope import record_errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -110,7 +111,7 @@ def field_names(columns: Sequence[SchemaColumn], form: DebeziumProfile | None) -
         other = names.setdefault(field, column["name"])
         if other != column["name"]:
             raise UnsupportedChange(
-                table_schemas.FIELD_SHARED, one=other, other=column["name"], field=field
+                record_errors.FIELD_SHARED, one=other, other=column["name"], field=field
             )
     return list(names)
 

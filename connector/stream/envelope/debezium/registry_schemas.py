@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from mypy_extensions import mypyc_attr
 
-from connector.foundation.errors import UnsupportedChange, table_columns
+from connector.foundation.errors import UnsupportedChange
+from connector.stream.envelope import record_errors
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -149,7 +150,7 @@ def _properties(schema: ConnectSchema) -> dict[str, Any]:
 
 def _require_name(part: str, name: str) -> None:
     if not _NAME.fullmatch(part):
-        raise UnsupportedChange(table_columns.NO_AVRO_NAME, name=name)
+        raise UnsupportedChange(record_errors.NO_AVRO_NAME, name=name)
 
 
 _DRAFT: Final = "http://json-schema.org/draft-07/schema#"

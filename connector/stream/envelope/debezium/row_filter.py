@@ -18,7 +18,8 @@ from mypy_extensions import mypyc_attr
 
 from connector.binlog.character_sets import character_decoder
 from connector.binlog.columns.column import ABSENT, EnumIndex
-from connector.foundation.errors import DecodeError, UnsupportedChange, table_rows
+from connector.foundation.errors import DecodeError, UnsupportedChange
+from connector.stream.envelope import record_errors
 from connector.stream.envelope.cells.labels import has_uncertain_labels
 from connector.stream.envelope.cells.values import not_text
 
@@ -203,7 +204,7 @@ class RowFilter:
             value = values[place]
             if value is ABSENT:
                 raise UnsupportedChange(
-                    table_rows.COLUMN_ABSENT, column=self._columns[number]["name"]
+                    record_errors.COLUMN_ABSENT, column=self._columns[number]["name"]
                 )
             row.append(None if value is None else self._logged[number](value))
         return self._condition.value(row) is True

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final, final
 from mypy_extensions import i64, u8
 
 from connector.binlog.text_writer import QUOTE, put_int
-from connector.foundation.errors import UnsupportedChange, table_rows
+from connector.foundation.errors import UnsupportedChange
+from connector.stream.envelope import record_errors
 from connector.stream.envelope.cells.select_cells import SelectCell, TimestampCell, put_slice
 
 if TYPE_CHECKING:
@@ -376,7 +377,7 @@ class OutOfRangeTime:
             out.write(_NULL)
             return
         raise UnsupportedChange(
-            table_rows.TIME_UNFIT,
+            record_errors.TIME_UNFIT,
             column=self._column["name"],
             type=self._column["type"].upper(),
             times=self._times,

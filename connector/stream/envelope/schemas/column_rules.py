@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
-from connector.foundation.errors import UnsupportedChange, table_columns
+from connector.foundation.errors import UnsupportedChange
+from connector.stream.envelope import record_errors
 from connector.stream.envelope.schemas.column_masks import (
     TextHash,
     TextMask,
@@ -137,16 +138,16 @@ class ColumnRules:
             patterns = [each for each in rule.patterns if each.names_table(database, table)]
             for pattern in patterns:
                 if pattern.is_name and not any(pattern.matches(each["name"]) for each in columns):
-                    raise UnsupportedChange(table_columns.MASKED_GONE, column=pattern.text)
+                    raise UnsupportedChange(record_errors.MASKED_GONE, column=pattern.text)
             for column in columns:
                 if column["name"] not in changes and _matched(patterns, column):
                     _require_text(name, column, rule.kind)
                     changes[column["name"]] = rule.change(column)
         for column in columns:
             if column["key"] and (column["name"] in left_out or column["name"] in changes):
-                raise UnsupportedChange(table_columns.IN_KEY, column=f"{name}.{column['name']}")
+                raise UnsupportedChange(record_errors.IN_KEY, column=f"{name}.{column['name']}")
         if len(left_out) == len(columns):
-            raise UnsupportedChange(table_columns.NONE_LEFT, table=name)
+            raise UnsupportedChange(record_errors.NONE_LEFT, table=name)
         return TableColumnRules(left_out, changes)
 
 
@@ -158,7 +159,7 @@ def _require_text(table: str, column: SchemaColumn, kind: str) -> None:
     allowed = _STRINGS if kind == TRUNCATE else _STRINGS | _LABELS
     if column["type"] not in allowed:
         raise UnsupportedChange(
-            table_columns.NOT_MASKABLE,
+            record_errors.NOT_MASKABLE,
             column=f"{table}.{column['name']}",
             type=column["type"].upper(),
             types=sorted(each.upper() for each in allowed),

@@ -39,7 +39,8 @@ from connector.binlog.character_sets import BINARY_COLLATION
 from connector.binlog.columns.column import Column
 from connector.binlog.columns.optional_metadata import MetadataField, write_optional_metadata
 from connector.binlog.header import file_number
-from connector.foundation.errors import DecodeError, UnsupportedChange, table_schemas
+from connector.foundation.errors import DecodeError, UnsupportedChange
+from connector.stream.envelope import record_errors
 from connector.stream.envelope.schemas.table_schema import (
     every_column,
     schema_column,
@@ -305,7 +306,7 @@ def _told(logged: Column, column: SchemaColumn) -> Column:
 
 def _misfit(name: str, event: Event) -> UnsupportedChange:
     return UnsupportedChange(
-        table_schemas.MISFIT, log_position=f"{event.file}:{event.position}", table=name
+        record_errors.MISFIT, log_position=f"{event.file}:{event.position}", table=name
     )
 
 

@@ -26,7 +26,8 @@ from connector.foundation.contract import (
     SchemaRecord,
     UnloggedColumn,
 )
-from connector.foundation.errors import UnsupportedChange, table_columns, table_schemas
+from connector.foundation.errors import UnsupportedChange
+from connector.stream.envelope import record_errors
 from connector.stream.envelope.debezium.row_filter import FilteredTable
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class TableSchema:
         )
         if len(columns) < len(table_map.columns):
             raise UnsupportedChange(
-                table_schemas.NO_COLUMN_NAMES, log_position=position, table=name
+                record_errors.NO_COLUMN_NAMES, log_position=position, table=name
             )
         kinds = {
             column["name"]: kind
@@ -296,9 +297,9 @@ def record_key_indexes(schema: TableSchema, form: DebeziumProfile | None) -> tup
         for name in names:
             place = places.get(name.lower())
             if place is None:
-                raise UnsupportedChange(table_columns.NOT_IN_TABLE, column=f"{schema.name}.{name}")
+                raise UnsupportedChange(record_errors.NOT_IN_TABLE, column=f"{schema.name}.{name}")
             if schema.columns[place]["name"] in schema.changes:
-                raise UnsupportedChange(table_columns.IN_KEY, column=f"{schema.name}.{name}")
+                raise UnsupportedChange(record_errors.IN_KEY, column=f"{schema.name}.{name}")
             if place not in found:
                 found.append(place)
     return tuple(found)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from deltalake import DeltaTable
 
-from connector.foundation.errors import LocalStackError
 from local_stack import connect
 from local_stack.demo.mirror import read_mirror
 from local_stack.demo.verdict import OWN_PREFIX, compare_all_rows, compare_table
+from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
     from pathlib import Path

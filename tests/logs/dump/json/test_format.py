@@ -10,7 +10,7 @@ import pytest
 from connector.binlog.columns.column import ColumnType as T
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.header import BinlogVersion, EventType, detect_version
-from connector.foundation.errors import EventError
+from connector.binlog.log_errors import EventError
 from connector.logs.dump.json.format import JsonFormat
 from tests.binlog.log_bytes import (
     FORMAT_DESCRIPTION,

@@ -12,7 +12,7 @@ import pytest
 from connector.binlog.files.byte_source import FileOptions
 from connector.binlog.files.file_log import FileLog
 from connector.binlog.header import FIRST_POSITION
-from connector.foundation.errors import EventError
+from connector.binlog.log_errors import EventError
 from connector.logs.dump import Format
 from connector.logs.dump.dump import Dump, DumpOptions
 from connector.logs.dump.json.format import JsonFormat

@@ -17,7 +17,7 @@ from tests.foundation.errors.texts import text_of
 if TYPE_CHECKING:
     from connector.foundation.contract import SchemaColumn
 
-from connector.foundation.errors import table_rows
+from connector.stream.envelope import record_errors
 
 CP1256 = 57
 
@@ -51,4 +51,4 @@ def test_a_key_with_a_code_without_a_character_is_refused(data: bytes) -> None:
     """Two keys would be one, and a mirror would lose a row."""
     with pytest.raises(UnsupportedChange) as caught:
         written(data, 1)
-    assert caught.value.text == text_of(table_rows.NOT_TEXT, column="name")
+    assert caught.value.text == text_of(record_errors.NOT_TEXT, column="name")

@@ -11,20 +11,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.binlog.log_errors import ProtocolError
 from connector.binlog.payload_reader import encode_lenenc
 from connector.foundation.contract import Sequence
-from connector.foundation.errors import (
-    ProtocolError,
-    RecordTooLarge,
-    UnsupportedChange,
-    kafka,
-    table_rows,
-)
+from connector.foundation.errors import RecordTooLarge, UnsupportedChange
+from connector.stream.envelope import record_errors
 from connector.stream.envelope.copies.chunk_frame import CopyPosition
 from connector.stream.envelope.copies.select_rows import SelectRowWriter
 from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.schemas.table_schema import TableSchema
+from connector.stream.sink import kafka_errors
 from tests.foundation.errors.texts import text_of
 from tests.stream.envelope.collected import Collected
 
@@ -218,7 +215,7 @@ def test_values_longer_than_a_packet_are_whole() -> None:
 def test_a_row_with_other_columns_is_refused(data: bytes) -> None:
     with pytest.raises(ProtocolError) as caught:
         chunk_of(KEYED, [data])
-    assert caught.value.text == text_of(table_rows.ROW_SHAPE, table="shop.orders", columns=2)
+    assert caught.value.text == text_of(record_errors.ROW_SHAPE, table="shop.orders", columns=2)
 
 
 def test_text_that_is_none_is_refused_as_in_the_stream() -> None:
@@ -229,7 +226,7 @@ def test_text_that_is_none_is_refused_as_in_the_stream() -> None:
     chunk = chunk_of(KEYED, [row(b"1", b"a"), row(b"2", b"\xff")])
     (refused,) = chunk.refused
     assert (refused.key, refused.data) == (b'{"id":2}', row(b"2", b"\xff"))
-    assert (refused.error.text, refused.error.code) == (reason, table_rows.NOT_TEXT)
+    assert (refused.error.text, refused.error.code) == (reason, record_errors.NOT_TEXT)
     # It counts, so that the next chunk begins behind it.
     assert (chunk.count, chunk.last_key) == (2, [b"2"])
     assert [record.key for record in published(chunk)] == [b'{"id":1}']
@@ -254,7 +251,7 @@ def test_a_row_that_is_too_large_is_refused_and_others_go_on() -> None:
             timestamp_ms: int,
         ) -> None:
             if len(value or b"") > 1000:
-                raise RecordTooLarge(kafka.RECORD_SIZE, servers="a:9092", doing="write")
+                raise RecordTooLarge(kafka_errors.RECORD_SIZE, servers="a:9092", doing="write")
             super().take(topic, key, value, headers, timestamp_ms)
 
     rows = [row(b"1", b"a"), row(b"2", b"x" * 1000), row(b"3", b"c")]
@@ -264,7 +261,7 @@ def test_a_row_that_is_too_large_is_refused_and_others_go_on() -> None:
     assert [record.key for record in target.records] == [b'{"id":1}', b'{"id":3}']
     assert [sequence.row for sequence in sequences(target.records)] == [0, 1]
     (refused,) = chunk.refused
-    assert (refused.key, refused.error.code) == (b'{"id":2}', kafka.RECORD_SIZE)
+    assert (refused.key, refused.error.code) == (b'{"id":2}', kafka_errors.RECORD_SIZE)
     assert isinstance(refused.error, RecordTooLarge)
     assert json.loads(refused.data)["after"]["text"] == "x" * 1000
 
@@ -273,13 +270,13 @@ def test_a_type_without_a_form_is_refused() -> None:
     schema = TableSchema.of_columns("shop", "odd", (column("x", "type 99"),))
     with pytest.raises(UnsupportedChange) as caught:
         SelectRowWriter(schema)
-    assert caught.value.text == text_of(table_rows.NO_FORM, column="x", type="type 99")
+    assert caught.value.text == text_of(record_errors.NO_FORM, column="x", type="type 99")
 
 
 @pytest.mark.parametrize(("kind", "data"), [("geometry", b"abc"), ("vector", b"abcde")])
 def test_bytes_that_are_no_value_of_their_type_are_refused(kind: str, data: bytes) -> None:
     schema = TableSchema.of_columns("shop", "odd", (column("x", kind),))
     (refused,) = chunk_of(schema, [row(data)]).refused
-    code = {"geometry": table_rows.GEOMETRY_SIZE, "vector": table_rows.VECTOR_SIZE}[kind]
+    code = {"geometry": record_errors.GEOMETRY_SIZE, "vector": record_errors.VECTOR_SIZE}[kind]
     said = text_of(code, column="x", length=len(data))
     assert refused.error.text == f"copy of table shop.odd: {said}"

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from connector.foundation.errors import UnsupportedChange, table_columns
+from connector.foundation.errors import UnsupportedChange
+from connector.stream.envelope import record_errors
 from connector.stream.envelope.debezium.avro_values import AvroRecord
 from connector.stream.envelope.debezium.registry_schemas import avro_schema, field
 
@@ -48,7 +49,7 @@ def test_a_larger_number_is_refused(number: int) -> None:
     schema = struct(field("n", "int64", optional=False))
     with pytest.raises(UnsupportedChange) as caught:
         read(schema, compact({"n": number}))
-    assert caught.value.code is table_columns.NO_LONG
+    assert caught.value.code is record_errors.NO_LONG
 
 
 @given(some.lists(some.text() | some.none(), min_size=3, max_size=3))
@@ -82,7 +83,7 @@ def test_null_in_a_required_column_is_refused() -> None:
     schema = struct(field("at", "int64", optional=False))
     with pytest.raises(UnsupportedChange) as caught:
         read(schema, '{"at":null}')
-    assert caught.value.code is table_columns.NO_NULL
+    assert caught.value.code is record_errors.NO_NULL
 
 
 @pytest.mark.parametrize("name", ["größe", "1a", "a b", ""])
@@ -90,4 +91,4 @@ def test_a_name_that_avro_does_not_allow_is_refused(name: str) -> None:
     for schema in (struct(field(name, "int32", optional=False)), {**struct(), "name": f"a.{name}"}):
         with pytest.raises(UnsupportedChange) as caught:
             avro_schema(schema)
-        assert caught.value.code is table_columns.NO_AVRO_NAME
+        assert caught.value.code is record_errors.NO_AVRO_NAME

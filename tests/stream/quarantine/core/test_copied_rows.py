@@ -7,19 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.foundation.contract import Sequence
-from connector.foundation.errors import (
-    RecordTooLarge,
-    UnsupportedChange,
-    copies,
-    quarantine,
-    table_rows,
-)
-from connector.foundation.errors import kafka as kafka_codes
+from connector.foundation.errors import RecordTooLarge, UnsupportedChange
+from connector.stream.envelope import record_errors
 from connector.stream.envelope.copies.chunk import RefusedRow
 from connector.stream.envelope.copies.chunk_frame import CopyPosition
 from connector.stream.envelope.schemas.table_schema import TableSchema
+from connector.stream.quarantine import quarantine_errors
 from connector.stream.quarantine.copy_guard import TableFenced
 from connector.stream.quarantine.fence_setter import FenceSetter
+from connector.stream.sink import kafka_errors
 from tests.foundation.errors.texts import shown, text_of
 from tests.stream.quarantine.bench import BAD, NOW_US, Kafka, Log, Row, Run, quarantined
 
@@ -38,7 +34,7 @@ def schema(kind: str = "int") -> TableSchema:
 def refused(number: int, *, keyed: bool = True) -> RefusedRow:
     key = b'{"id":%d}' % number if keyed else None
     return RefusedRow(
-        key, b"row %d" % number, UnsupportedChange(table_rows.NOT_TEXT, column=f"c{number}")
+        key, b"row %d" % number, UnsupportedChange(record_errors.NOT_TEXT, column=f"c{number}")
     )
 
 
@@ -60,7 +56,7 @@ def test_rows_of_keys_that_are_kept_back_are_left_out(kafka: Kafka, log: Log) ->
     assert run.copied_rows.fenced_keys(schema()) == {b'{"id":2}'}
     with pytest.raises(TableFenced, match="its key was changed while") as caught:
         run.copied_rows.fenced_keys(schema("bigint"))
-    assert caught.value.code is copies.KEY_CHANGED
+    assert caught.value.code is quarantine_errors.KEY_CHANGED_IN_COPY
     setter = FenceSetter(run.fences, of_keys=True)
     assert not setter.has_other_key(schema())
     assert setter.has_other_key(schema("bigint"))
@@ -73,7 +69,9 @@ def test_of_a_table_that_is_kept_back_nothing_is_copied(kafka: Kafka, log: Log) 
     with pytest.raises(TableFenced) as caught:
         run.copied_rows.fenced_keys(schema())
     (fence,) = run.fences
-    assert caught.value.text == text_of(copies.WHOLE_TABLE_FENCED, table="shop.t", why=fence.reason)
+    assert caught.value.text == text_of(
+        quarantine_errors.WHOLE_TABLE_FENCED, table="shop.t", why=fence.reason
+    )
 
 
 def test_changes_of_a_row_that_was_kept_back_follow_it(kafka: Kafka, log: Log) -> None:
@@ -89,7 +87,7 @@ def test_changes_of_a_row_that_was_kept_back_follow_it(kafka: Kafka, log: Log) -
     again = run.next_run("fence-key")
     again.replay()
     assert [record.key for record in kafka.rows("t")] == [b'{"id":3}']
-    stays = shown(quarantine.REPLAY_COPIED, table="shop.t")
+    stays = shown(quarantine_errors.REPLAY_COPIED, table="shop.t")
     assert [(fence.rows, fence.reason) for fence in again.fences] == [(1, stays), (2, stays)]
     assert [fence.answered for fence in again.fences] == ["1", "1"]
 
@@ -111,7 +109,7 @@ def test_a_row_whose_key_cannot_be_told_fences_its_table(kafka: Kafka, log: Log)
         (refused(1), UnsupportedChange),
         (
             RefusedRow(
-                b"{}", b"row", RecordTooLarge(kafka_codes.RECORD_SIZE, servers="a", doing="b")
+                b"{}", b"row", RecordTooLarge(kafka_errors.RECORD_SIZE, servers="a", doing="b")
             ),
             RecordTooLarge,
         ),

@@ -8,28 +8,24 @@ from typing import Any
 import pytest
 
 from connector.binlog.gtid import GtidSet
-from connector.foundation.errors import (
-    ConnectorError,
-    TopicRefused,
-    UnsupportedChange,
-    quarantine,
-    table_rows,
-    table_statements,
-)
+from connector.foundation.errors import ConnectorError, TopicRefused, UnsupportedChange
 from connector.foundation.errors.catalogue import codes
 from connector.foundation.errors.code import End, Scope
-from connector.foundation.errors.kafka import TOPIC_NAME
 from connector.foundation.operating_system import CLOCK
 from connector.replication.start_point import StartPoint
+from connector.stream.changes import changes_errors
 from connector.stream.changes.column_defaults import AddedColumn, DefaultKind
+from connector.stream.envelope import record_errors
 from connector.stream.envelope.schemas.column_rules import (
     TRUNCATE,
     ColumnPattern,
     ColumnRule,
     ColumnRules,
 )
+from connector.stream.quarantine import quarantine_errors
 from connector.stream.quarantine.attendant import QuarantineAttendant
 from connector.stream.quarantine.records import explain_record
+from connector.stream.sink.kafka_errors import TOPIC_NAME
 from tests.foundation.errors.texts import shown, text_of
 from tests.stream.quarantine.bench import (
     BAD,
@@ -67,8 +63,8 @@ def test_stop_is_an_error(kafka: Kafka, log: Log) -> None:
     log.transaction(("t", [Row("c", 1, BAD)]))
     with pytest.raises(UnsupportedChange) as caught:
         Run(kafka, log, "stop").deliver()
-    assert caught.value.code is table_rows.NOT_TEXT
-    said = text_of(table_rows.NOT_TEXT, column="text")
+    assert caught.value.code is record_errors.NOT_TEXT
+    said = text_of(record_errors.NOT_TEXT, column="text")
     assert caught.value.text.endswith(f": table shop.t: {said}")
 
 
@@ -133,7 +129,7 @@ def test_a_key_is_fenced_and_others_go_on(kafka: Kafka, log: Log) -> None:
     assert ids(kafka, "u") == [2]
     (fence,) = run.fences
     assert (fence.key, fence.rows, fence.since) == ('{"id":2}', 2, "binlog.000001:315")
-    assert fence.reason == shown(table_rows.NOT_TEXT, column="text")
+    assert fence.reason == shown(record_errors.NOT_TEXT, column="text")
     records = [record for record, _ in quarantined(kafka)]
     assert [record["rows"] for record in records] == [
         [{"row": 1, "keys": ['{"id":2}'], "error": fence.reason}],
@@ -212,7 +208,7 @@ def test_a_truncate_waits_after_what_is_kept_back(kafka: Kafka, log: Log) -> Non
     run.deliver()
     assert ids(kafka) == [1]
     whole = next(fence for fence in run.fences if fence.key is None)
-    assert whole.reason == shown(quarantine.FOLLOWS)
+    assert whole.reason == shown(quarantine_errors.FOLLOWS)
     again = run.next_run("fence-key", ROOMY)
     again.replay()
     assert folded(kafka, "t") == {3: "text"}
@@ -274,11 +270,11 @@ def test_a_key_of_a_table_that_is_fenced_is_not_replayed_alone(kafka: Kafka, log
     assert not keeper.wants_turn
     one = next(fence for fence in run.fences if fence.key == '{"id":1}')
     assert one.answered == "7"
-    assert one.reason == shown(quarantine.REPLAY_WHOLE)
+    assert one.reason == shown(quarantine_errors.REPLAY_WHOLE)
 
 
 def test_what_is_not_in_the_quarantine_any_more_is_told() -> None:
-    assert text_of(quarantine.REPLAY_MISSING, table="shop.t", rows=3) == (
+    assert text_of(quarantine_errors.REPLAY_MISSING, table="shop.t", rows=3) == (
         "3 of the changes that it keeps back are not in the quarantine; `binlog-connector snapshot "
         "CONFIG shop.t` copies the table again and lifts the fence"
     )
@@ -294,7 +290,7 @@ def test_a_key_is_not_replayed_past_another_one(kafka: Kafka, log: Log) -> None:
     again.replay(key='{"id":1}')
     assert ids(kafka) == [1]
     one = next(fence for fence in again.fences if fence.key == '{"id":1}')
-    assert one.reason == shown(quarantine.REPLAY_OTHER_KEY)
+    assert one.reason == shown(quarantine_errors.REPLAY_OTHER_KEY)
     again.replay()
     assert folded(kafka, "t") == {2: "text"}
     assert list(again.fences) == []
@@ -320,7 +316,7 @@ def test_rows_of_another_key_than_that_of_the_fence_are_kept_back(kafka: Kafka, 
     of_key, whole = sorted(run.fences, key=lambda fence: fence.key is None)
     assert of_key.key == '{"id":2}'
     assert whole.key is None
-    assert whole.reason == shown(quarantine.KEY_CHANGED, table="shop.t")
+    assert whole.reason == shown(quarantine_errors.KEY_CHANGED, table="shop.t")
 
 
 REWRITTEN = "ALTER TABLE … MODIFY text"
@@ -335,7 +331,7 @@ def rewrite(kafka: Kafka, log: Log, on_rewrite: str) -> Run:
 
 
 REWRITTEN_TEXT = text_of(
-    table_statements.REWRITTEN,
+    changes_errors.REWRITTEN,
     log_position="binlog.000001:469",
     database="shop",
     table="t",

@@ -10,7 +10,8 @@ import pytest
 from connector.binlog.events.mariadb import PartialRowDataEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.header import BinlogVersion, EventType, detect_version
-from connector.foundation.errors import DecodeError, RecordTooLarge, kafka_records
+from connector.foundation.errors import DecodeError, RecordTooLarge
+from connector.stream.quarantine import quarantine_errors
 from connector.stream.quarantine.records import (
     ChangeReader,
     RecordParts,
@@ -109,7 +110,7 @@ def test_a_record_of_another_event_than_rows_is_refused() -> None:
     ((record, _),) = quarantined(kafka)
     with pytest.raises(DecodeError) as caught:
         ChangeReader().rows(record, log.events[-1])
-    assert caught.value.code is kafka_records.NO_ROWS
+    assert caught.value.code is quarantine_errors.NO_ROWS
 
 
 def test_a_record_that_has_no_room_for_what_describes_it_is_refused() -> None:

@@ -1,0 +1,66 @@
+"""Arguments of the reader of a server's log, and options of Spark's data source."""
+
+from __future__ import annotations
+
+from connector.foundation.errors.code import End, ErrorCode
+
+OWN_SCHEMA = ErrorCode(
+    "C341",
+    "mysql_binlog has a schema of its own",
+    "leave out schema(), and use select()",
+    end=End.CONFIGURATION,
+    cause="The columns of the data source do not differ from one table to another.",
+)
+
+NO_OPTION = ErrorCode(
+    "C342",
+    "mysql_binlog has no option {option}",
+    "there are {known}",
+    end=End.CONFIGURATION,
+    cause="An option of the data source is misspelt.",
+    example={"option": "tabels", "known": ("path", "tables")},
+)
+
+NO_PATH = ErrorCode(
+    "C343",
+    "mysql_binlog needs a path",
+    "give a file, a folder or a glob to load()",
+    end=End.CONFIGURATION,
+    cause="The method load() was called without a path.",
+)
+
+NOT_A_FILE = ErrorCode(
+    "C344",
+    "{path}: only files are read",
+    "mount them on the driver and the workers",
+    end=End.CONFIGURATION,
+    cause="The path has the scheme of a file system that only Spark reads.",
+    example={"path": "s3://logs/binlog.000042"},
+)
+
+NO_LOG = ErrorCode(
+    "C345",
+    "{path}: there is no log",
+    "give the path of a file, of a folder of logs, or a glob",
+    end=End.CONFIGURATION,
+    cause="No file has a name that the path stands for.",
+    example={"path": "/logs/binlog.*"},
+)
+
+START = ErrorCode(
+    "C211",
+    "start {start!r} is not earliest, latest, gtid:SET or position:FILE:POSITION",
+    "write one of these",
+    end=End.CONFIGURATION,
+    cause="The first word says what kind of start point it is.",
+    example={"start": "yesterday"},
+)
+
+START_POSITION = ErrorCode(
+    "C212",
+    "start {start!r} is not position:FILE:POSITION",
+    "write it like position:binlog.000042:4",
+    end=End.CONFIGURATION,
+    cause="A file of the log and a number follow the word.",
+    example={"start": "position:4"},
+)

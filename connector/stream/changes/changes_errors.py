@@ -1,0 +1,285 @@
+"""Changes that a log holds as statements, XA, and transactions that are read again."""
+
+from __future__ import annotations
+
+from connector.foundation.errors.code import End, ErrorCode, Scope
+from connector.foundation.errors.kinds import TransientError
+
+_CONTINUE = "continue after it: give the pipeline a new name and set {source.start}"
+
+_NOTHING = ". Nothing from this transaction was published"
+
+_COPY = (
+    "changes may be missing from its log, so copy the followed tables again, and "
+    f"{_CONTINUE}{_NOTHING}"
+)
+
+_INCIDENT = "The server noticed that changes may not be in its log, and wrote this event about it."
+
+_AT = {
+    "log_position": "binlog.000042:1187",
+    "transaction": "3e11fa47-71ca-11e1-9e33-c80aa9429562:42",
+}
+
+
+def _refused(
+    code: str,
+    what: str,
+    fix: str,
+    fence_fix: str | None = None,
+    *,
+    scope: Scope = Scope.PROCESS,
+    cause: str,
+    **example: object,
+) -> ErrorCode:
+    return ErrorCode(
+        code,
+        f"{{log_position}}: {what} cannot be published without loss (transaction {{transaction}})",
+        fix,
+        fence_fix=fence_fix,
+        passable=True,
+        scope=scope,
+        cause=cause,
+        example={**_AT, **example},
+    )
+
+
+INCIDENT = _refused(
+    "T101",
+    "the server's report of an incident, {incident},",
+    _COPY,
+    cause=_INCIDENT,
+    incident="LOST_EVENTS",
+)
+
+INCIDENT_TOLD = _refused(
+    "T102",
+    "the server's report of an incident, {incident} ({told}),",
+    _COPY,
+    cause=_INCIDENT,
+    incident="LOST_EVENTS",
+    told="error writing to the binary log",
+)
+
+_ROW_FORMAT = (
+    "{rule}: SET GLOBAL binlog_format=ROW, take the right to change it from the application, "
+    f"repair the rows it touched, and {_CONTINUE}{_NOTHING}"
+)
+
+_ROW_FORMAT_KEPT_BACK = (
+    "{rule}: SET GLOBAL binlog_format=ROW, and take the right to change it from the application"
+)
+
+_RULE = "by R-log-statement-format (1) or (2), a session ran with binlog_format=STATEMENT or MIXED"
+
+_STATEMENT = (
+    "The log holds the text of the statement, but not the rows that it changed. Triggers and "
+    "functions may have changed others. Without the rows, the tables in Kafka would differ from "
+    "the source and nobody would know."
+)
+
+STATEMENT = _refused(
+    "T111",
+    "{verb} in database {schema}, logged as a statement,",
+    _ROW_FORMAT,
+    _ROW_FORMAT_KEPT_BACK,
+    scope=Scope.TABLE,
+    cause=_STATEMENT,
+    rule=_RULE,
+    verb="UPDATE",
+    schema="erp",
+)
+
+STATEMENT_OF_MANY = _refused(
+    "T112",
+    "{verb} in more databases than the log names, logged as a statement,",
+    _ROW_FORMAT,
+    cause=_STATEMENT,
+    rule=_RULE,
+    verb="UPDATE",
+)
+
+LOAD_DATA = _refused(
+    "T113",
+    "LOAD DATA into {database}.{table}, logged as a statement,",
+    _ROW_FORMAT,
+    _ROW_FORMAT_KEPT_BACK,
+    scope=Scope.TABLE,
+    cause=_STATEMENT,
+    rule=_RULE,
+    database="erp",
+    table="orders",
+)
+
+# Parts of the texts above: how the server came to log the statement.
+BY_STATEMENT_FORMAT = ErrorCode(
+    "T114",
+    "by R-log-statement-format (1), a session ran with binlog_format=STATEMENT, because MIXED logs "
+    "rows for it ({reasons})",
+    cause=(
+        "MIXED and ROW log the rows of a statement that is unsafe. So its text is from a session "
+        "with STATEMENT. docs/logging-rules.md explains the rules."
+    ),
+    example={"reasons": ("The statement is unsafe because it uses a LIMIT clause",)},
+)
+
+BY_EITHER_FORMAT = ErrorCode(
+    "T115",
+    "by R-log-statement-format (1) or (2), a session ran with binlog_format=STATEMENT or MIXED",
+    cause=(
+        "STATEMENT logs the text of each statement, and MIXED that of those which are safe. "
+        "`binlog-connector rules` says what the server does with a statement in each format."
+    ),
+)
+
+BY_FORMAT_OR_VERSIONS = ErrorCode(
+    "T117",
+    "by R-log-statement-format (1) or (2), a session ran with binlog_format=STATEMENT or MIXED; "
+    "or, by the rule for versions, a table of the statement has versions by numbers of "
+    "transactions, and the session has done nothing wrong",
+    cause=(
+        "MariaDB logs the text of each statement that changes a table whose ROW START is a BIGINT "
+        "UNSIGNED, in each binlog_format. `binlog-connector check` lists such tables (S682): give "
+        "them versions by time, or exclude them."
+    ),
+)
+
+BY_STATEMENT_OR_VERSIONS = ErrorCode(
+    "T118",
+    "by R-log-statement-format (1), a session ran with binlog_format=STATEMENT, because MIXED logs "
+    "rows for it ({reasons}); or, by the rule for versions, a table of the statement has versions "
+    "by numbers of transactions, and the session has done nothing wrong",
+    cause=(
+        "MIXED and ROW log the rows of a statement that is unsafe, but of no table whose ROW START "
+        "is a BIGINT UNSIGNED. `binlog-connector check` lists such tables (S682)."
+    ),
+    example={"reasons": ("The statement is unsafe because it uses a LIMIT clause",)},
+)
+
+BY_RESTART = ErrorCode(
+    "T116",
+    "by the rule for MEMORY tables, the server was restarted, and the table is empty since; or, by "
+    "R-log-statement-format (1) or (2), a session ran with binlog_format=STATEMENT or MIXED",
+    cause=(
+        "When a MEMORY table is used for the first time after a restart, MySQL before 8.0.22 and "
+        "MariaDB before 10.11 write this DELETE to the log, in each binlog_format."
+    ),
+)
+
+SAVEPOINT = _refused(
+    "T121",
+    "ROLLBACK TO SAVEPOINT after row changes",
+    "it is not certain which savepoint is meant: give savepoints names in ASCII, repair "
+    f"the rows it touched, and {_CONTINUE}{_NOTHING}",
+    cause=(
+        "The rows after the savepoint were rolled back. Servers compare names of savepoints by "
+        "rules of the character set, so two names outside of ASCII may be the same or not."
+    ),
+)
+
+XA_UNSEEN = _refused(
+    "T131",
+    "XA COMMIT of rows that came before the stream began",
+    f"if they are of followed tables, repair these; then {_CONTINUE}{_NOTHING}",
+    cause=(
+        "The rows of an XA transaction stand in the log before XA PREPARE. The stream began "
+        "between XA PREPARE and XA COMMIT, so it has not read them."
+    ),
+)
+
+XA_VERB = _refused(
+    "T132",
+    "XA {verb}",
+    f"use plain transactions on followed tables{_NOTHING}",
+    cause="No server that is supported writes this statement to its log.",
+    verb="RECOVER",
+)
+
+REWRITTEN = ErrorCode(
+    "T161",
+    "{log_position}: the rows of {database}.{table} may have other values, and the log does not "
+    "hold them: {reason} (transaction {transaction})",
+    'set {schema.on_rewrite} = "copy" and start again: the stream continues here and copies the '
+    f"table{_NOTHING}",
+    fence_fix="",
+    cause=(
+        "The server converts or replaces values in ALTER TABLE without writing row events. The "
+        "clause is not one of those that are proven to keep all values."
+    ),
+    example={
+        **_AT,
+        "database": "erp",
+        "table": "orders",
+        "reason": "ALTER TABLE … MODIFY COLUMN price",
+    },
+    scope=Scope.TABLE,
+)
+
+OTHER_OUTCOME = ErrorCode(
+    "T151",
+    "{log_position}: transaction {transaction} was rolled back when it was read before, but "
+    "not now: it comes from another server",
+    end=End.RETRIED,
+    cause=(
+        "The stream reads a transaction again without its rows, because it was rolled back. Now "
+        "the log says that it was committed. After a change of the server the two differ, so the "
+        "stream begins again from committed progress."
+    ),
+    example=_AT,
+)
+
+NO_ROOM = ErrorCode(
+    "T152",
+    "{directory}: rows of an open transaction cannot be kept: {why}",
+    "make room there, or let TMPDIR name another folder",
+    end=End.RETRIED,
+    cause=(
+        "Rows of a transaction that may still be rolled back wait in a temporary file. The folder "
+        "of temporary files is full or cannot be written."
+    ),
+    example={"directory": "/tmp", "why": "No space left on device"},  # noqa: S108 - only shown
+)
+
+NESTED_TRANSACTION = ErrorCode(
+    "L701",
+    "{log_position}: a transaction starts inside the one that started at {file}:{position} and "
+    "has not ended",
+    "compare with `mysqlbinlog --start-position={position} {file}`",
+    cause="Servers write transactions one after the other. Events were lost or changed.",
+    example={"log_position": "binlog.000042:2200", "file": "binlog.000042", "position": 1187},
+)
+
+OUTSIDE_TRANSACTION = ErrorCode(
+    "L702",
+    "{log_position}: {event_name} outside of a transaction",
+    "the stream must start at the first event of a transaction",
+    cause="Reading began between the events of a transaction, so the first ones are not known.",
+    example={"log_position": "binlog.000042:1187", "event_name": "WRITE_ROWS_EVENT"},
+)
+
+IGNORED_EVENT = ErrorCode(
+    "L711",
+    "skipped an event of an unknown type, which its server flagged as ignorable",
+    end=End.LOGGED,
+    cause="A newer server wrote the event. The flag says that no reader needs it.",
+)
+
+ROLLED_BACK = ErrorCode(
+    "L104",
+    "transaction {transaction} was rolled back after its rows were sent",
+    end=End.RETRIED,
+    cause=(
+        "A transaction that was prepared by XA, or that changed tables without transactions, was "
+        "rolled back at its end. The stream reads it again and leaves its rows out."
+    ),
+    example={"transaction": "3e11fa47-71ca-11e1-9e33-c80aa9429562:42"},
+)
+
+
+class RolledBack(TransientError):
+    """A source transaction rolled back rows that were delivered: read it again without them."""
+
+    def __init__(self, transaction_id: str) -> None:
+        """Name the transaction as `Transaction.id` does."""
+        super().__init__(ROLLED_BACK, transaction=transaction_id)
+        self.transaction_id = transaction_id

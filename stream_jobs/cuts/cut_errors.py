@@ -1,0 +1,80 @@
+"""The cuts of a mirror: moments at which the versions of all tables are known."""
+
+from __future__ import annotations
+
+from connector.foundation.errors.code import End, ErrorCode
+
+NOT_A_GTID = ErrorCode(
+    "M801",
+    "{text!r} is not a GTID, nor a set of GTIDs, of the source",
+    "give it as the server prints it: `3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5` for MySQL, "
+    "`0-1-42` for MariaDB",
+    end=End.CONFIGURATION,
+    cause="A cut is looked for by the transactions that it must have.",
+    example={"text": "binlog.000004"},
+)
+
+NO_PROGRESS = ErrorCode(
+    "M802",
+    "there are no cuts: the topic {topic} has no record that says up to where the topics have "
+    "everything",
+    "look whether the job may read the topic; the connector writes it in each of its transactions",
+    end=End.LOGGED,
+    cause="A cut is a moment that all topics have come to. Only the connector knows it. The tables "
+    "go on without cuts.",
+    example={"topic": "shop.progress"},
+)
+
+SEVERAL = ErrorCode(
+    "M803",
+    "there are no cuts: several pipelines write to {topic} in turn",
+    "give each pipeline a kafka.topic_prefix of its own, and each prefix its own mirror",
+    end=End.LOGGED,
+    cause="Each pipeline knows where its own tables are in Kafka, so no moment stands for all of "
+    "them. A pipeline that replaces another one does no harm.",
+    example={"topic": "shop.progress"},
+)
+
+HELD_UP = ErrorCode(
+    "M804",
+    "there is no cut: a transaction in {topic} does not end",
+    "look at the brokers, and for other programs that write to the topic; the next cut comes when "
+    "the transaction has ended",
+    end=End.LOGGED,
+    cause="The connector has ended its transaction, and Kafka has not told it to all topics. The "
+    "tables go on without cuts.",
+    example={"topic": "shop.erp.orders"},
+)
+
+NOT_COVERED = ErrorCode(
+    "M805",
+    "there is no cut: there are changes that no progress record covers",
+    "look for other programs that write to the topics; the next cut comes with the next record of "
+    "the connector",
+    end=End.LOGGED,
+    cause="The connector writes changes and progress in one transaction. The tables go on without "
+    "cuts.",
+)
+
+
+_MIRROR = "/data/mirror"
+
+NO_CUT = ErrorCode(
+    "M807",
+    "the mirror at {path} has no cut {wanted}",
+    "`binlog-connector-mirror cuts CONFIG` shows the cuts that there are; a new mirror has its "
+    "first cut when it has come to the end of the topics",
+    end=End.COMMAND,
+    cause="The job writes a cut when all tables have come to the same moment, and removes it after "
+    "cuts.retention_hours.",
+    example={"path": _MIRROR, "wanted": "up to 2026-03-01T12:00:00+00:00"},
+)
+
+TABLE_GONE = ErrorCode(
+    "M808",
+    "cut {number} of the mirror at {path}: version {version} of {table} cannot be read any more",
+    "take a newer cut",
+    end=End.COMMAND,
+    cause="The table was deleted or made again, or another program has cleaned it up.",
+    example={"number": 42, "path": _MIRROR, "version": 17, "table": "erp.orders"},
+)

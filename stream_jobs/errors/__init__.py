@@ -1,0 +1,27 @@
+"""The errors of the Spark job: kinds, and catalogues of their codes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from connector.foundation.errors import DefiniteError
+
+if TYPE_CHECKING:
+    from connector.foundation.errors.code import ErrorCode
+
+
+class MirrorError(DefiniteError):
+    """The Spark job cannot apply a batch; nothing of it is marked as applied."""
+
+
+class SchemaUnfollowed(MirrorError):
+    """A table changed in a way that its mirror cannot follow, unless it is empty."""
+
+
+class CommitConflict(MirrorError):
+    """Another writer has committed the version that was to be written."""
+
+    def __init__(self, code: ErrorCode, version: int, **facts: object) -> None:
+        """Name the version that exists."""
+        super().__init__(code, version=version, **facts)
+        self.version = version

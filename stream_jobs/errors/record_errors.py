@@ -1,0 +1,276 @@
+"""Records that the job refuses."""
+
+from __future__ import annotations
+
+from connector.foundation.errors.code import End, ErrorCode, Scope
+
+_RECORD: dict[str, object] = {"topic": "shop.erp.orders", "partition": 1, "offset": 4711}
+
+_REPAIR = (
+    "look at the record with a Kafka consumer, and repair what wrote it; then resume the table "
+    "without the record: `binlog-connector-mirror resume CONFIG TABLE --skip-record "
+    "{partition}:{offset}`"
+)
+
+RECORD_WITHOUT_SEQUENCE = ErrorCode(
+    "M201",
+    "{topic}, partition {partition}, offset {offset}: {why}",
+    _REPAIR,
+    end=End.FAILED,
+    frame=True,
+    cause="A record of Kafka is refused, and its sequence is not known.",
+    example={**_RECORD, "why": "there is no header cdc.seq"},
+)
+
+RECORD = ErrorCode(
+    "M202",
+    "{topic}, partition {partition}, offset {offset}, cdc.seq {seq}: {why}",
+    _REPAIR,
+    end=End.FAILED,
+    frame=True,
+    cause="A record of Kafka is refused.",
+    example={
+        **_RECORD,
+        "seq": "00010000004200000011870000000000000000",
+        "why": "the header cdc.op is not c, u, d, r or t",
+    },
+)
+
+ADVISED_RECORD = ErrorCode(
+    "M222",
+    "{topic}, partition {partition}, offset {offset}, cdc.seq {seq}: {why}",
+    end=End.FAILED,
+    frame=True,
+    cause="A record of Kafka is refused, and its error says what to do.",
+    example={
+        **_RECORD,
+        "seq": "00010000004200000011870000000000000000",
+        "why": "the mirror does not have the row that it takes away",
+    },
+)
+
+_WRITER = "The connector writes no such record. Another program wrote it, or it was damaged."
+
+NO_SEQUENCE = ErrorCode(
+    "M203",
+    "there is no header cdc.seq",
+    end=End.FAILED,
+    cause=_WRITER,
+    scope=Scope.TABLE,
+)
+
+WRONG_SEQUENCE = ErrorCode(
+    "M204",
+    "the header cdc.seq is not a sequence",
+    end=End.FAILED,
+    cause=_WRITER,
+    scope=Scope.TABLE,
+)
+
+NO_HEADER = ErrorCode(
+    "M205",
+    "there is no header {header}",
+    end=End.FAILED,
+    cause=_WRITER,
+    example={"header": "cdc.op"},
+    scope=Scope.TABLE,
+)
+
+WRONG_OP = ErrorCode(
+    "M206",
+    "the header cdc.op is not c, u, d, r or t",
+    end=End.FAILED,
+    cause=_WRITER,
+    scope=Scope.TABLE,
+)
+
+NO_VALUE = ErrorCode(
+    "M207",
+    "there is no value, and cdc.op is not d",
+    end=End.FAILED,
+    cause="Only the tombstone of a delete has no value. " + _WRITER,
+    scope=Scope.TABLE,
+)
+
+NO_KEY = ErrorCode(
+    "M208",
+    "the record has no key, but its schema has a primary key",
+    end=End.FAILED,
+    cause=_WRITER,
+    scope=Scope.TABLE,
+)
+
+NOT_JSON = ErrorCode(
+    "M209",
+    "the value is not JSON with the types of schema {schema}",
+    end=End.FAILED,
+    cause=_WRITER,
+    example={"schema": "9f86d081"},
+    scope=Scope.TABLE,
+)
+
+NO_IMAGE = ErrorCode(
+    "M210",
+    "the value has no row image for its cdc.op",
+    end=End.FAILED,
+    cause="An insert needs `after`, a delete needs `before`. " + _WRITER,
+    scope=Scope.TABLE,
+)
+
+NO_COLUMN = ErrorCode(
+    "M211",
+    "column {column} has no value",
+    end=End.FAILED,
+    cause="The column is NOT NULL or part of the primary key. " + _WRITER,
+    example={"column": "id"},
+    scope=Scope.TABLE,
+)
+
+WRONG_FORM = ErrorCode(
+    "M212",
+    "the value of column {column} does not look like {type}",
+    end=End.FAILED,
+    cause=_WRITER,
+    example={"column": "price", "type": "decimal(10,2)"},
+    scope=Scope.TABLE,
+)
+
+WRONG_VALUE = ErrorCode(
+    "M213",
+    "the value of column {column} is no {type}",
+    end=End.FAILED,
+    cause=_WRITER,
+    example={"column": "price", "type": "decimal(10,2)"},
+    scope=Scope.TABLE,
+)
+
+ZERO_DATE = ErrorCode(
+    "M214",
+    "column {column} holds a zero, partial or impossible date, which Spark's types cannot",
+    'set mirror.zero_dates = "null" to store NULL for such values, start the job again, and resume '
+    "the table: `binlog-connector-mirror resume CONFIG TABLE`",
+    end=End.FAILED,
+    cause="MySQL can store dates such as 0000-00-00 and 2024-05-00, which do not exist.",
+    example={"column": "shipped"},
+    scope=Scope.TABLE,
+)
+
+ZERO_KEY = ErrorCode(
+    "M215",
+    "column {column} of the primary key holds a zero, partial or impossible date, which Spark's "
+    "types cannot",
+    "exclude the table in the connector's source.exclude_tables",
+    end=End.FAILED,
+    cause="A key cannot be NULL, so that mirror.zero_dates does not help here.",
+    example={"column": "day"},
+    scope=Scope.TABLE,
+)
+
+DAMAGED_BATCH = ErrorCode(
+    "M216",
+    "{topic}, partition {partition}, offset {offset}: the record batch is damaged",
+    "check the disks of the brokers, and resume the table; to give up the batch, let Kafka delete "
+    "the records up to it, let the connector copy the table again (`binlog-connector snapshot`), "
+    "and then let the mirror be made again: "
+    "`binlog-connector-mirror resume CONFIG TABLE --rebuild`",
+    end=End.FAILED,
+    cause="The checksum of the batch is wrong, or its records do not have the announced form.",
+    example=_RECORD,
+    scope=Scope.TABLE,
+)
+
+BATCH_TOO_LARGE = ErrorCode(
+    "M223",
+    "{topic}, partition {partition}, offset {offset}: the records of the batch have more than "
+    "{limit} bytes when they are decompressed",
+    "look for the program that wrote it, and take its right to write away; to give up the batch, "
+    "let Kafka delete the records up to it, let the connector copy the table again "
+    "(`binlog-connector snapshot`), and then let the mirror be made again: "
+    "`binlog-connector-mirror resume --rebuild`",
+    end=End.FAILED,
+    cause=(
+        "The connector writes no such batch. A few kilobytes can stand for terabytes, which would "
+        "fill the memory of the job."
+    ),
+    example={**_RECORD, "limit": 1073741824},
+    scope=Scope.TABLE,
+)
+
+BEYOND_PROGRESS = ErrorCode(
+    "M224",
+    "{topic}, partition {partition}, offset {offset}: the sequence of the record is beyond what "
+    "{progress} says of any pipeline",
+    "no pipeline wrote the record: look who may write to the topic, and take that right away; then "
+    "resume the table without the record: `binlog-connector-mirror resume CONFIG TABLE "
+    "--skip-record {partition}:{offset}`",
+    end=End.FAILED,
+    cause=(
+        "A pipeline writes changes and its progress in one transaction, so no change of a pipeline "
+        "is beyond its progress. With such a sequence, a forged record would win over each later "
+        "change of its row, and over each copy."
+    ),
+    example={**_RECORD, "progress": "shop.progress"},
+    scope=Scope.TABLE,
+)
+
+RECORDS_GONE = ErrorCode(
+    "M217",
+    "{topic}, partition {partition}: records from offset {offset} on are wanted, but the first one "
+    "that Kafka has is {first}",
+    "let the connector copy the table again (`binlog-connector snapshot`), and then let the mirror "
+    "be made again: `binlog-connector-mirror resume CONFIG TABLE --rebuild`; keep the topics for "
+    "longer than the job may be down",
+    end=End.FAILED,
+    cause="Kafka deleted records before the job had read them, or somebody made the topic again.",
+    example={"topic": "shop.erp.orders", "partition": 1, "offset": 4711, "first": 9000},
+    scope=Scope.TABLE,
+)
+
+TOPIC_SHORTER = ErrorCode(
+    "M218",
+    "{topic}, partition {partition}: it ends at offset {end}, but records up to offset {offset} "
+    "were read",
+    "let the connector copy the table again (`binlog-connector snapshot`), and then let the mirror "
+    "be made again: `binlog-connector-mirror resume CONFIG TABLE --rebuild`",
+    end=End.FAILED,
+    cause="Somebody deleted the topic and made it again, or the brokers lost records.",
+    example={"topic": "shop.erp.orders", "partition": 1, "offset": 4711, "end": 12},
+    scope=Scope.TABLE,
+)
+
+NO_SUCH_ROW = ErrorCode(
+    "M219",
+    "the mirror does not have the row that it takes away",
+    "let the connector copy the table again (`binlog-connector snapshot`), and resume it without "
+    "the record: `binlog-connector-mirror resume CONFIG TABLE --skip-record PARTITION:OFFSET`",
+    end=End.FAILED,
+    cause=(
+        'The mode "rows" needs all rows of the table: the topic began without a copy, or another '
+        "program has changed the mirror."
+    ),
+    scope=Scope.TABLE,
+)
+
+OUT_OF_ORDER = ErrorCode(
+    "M220",
+    "the mirror has a later version of its row",
+    end=End.FAILED,
+    cause=(
+        'The mode "history" needs the changes of a key in order. The topic has got partitions, '
+        "and the key has moved."
+    ),
+    scope=Scope.TABLE,
+)
+
+PARTITIONS_MISSING = ErrorCode(
+    "M221",
+    "{topic}: Kafka does not show partition {partition}, from which records up to offset {offset} "
+    "were read",
+    "if the topic exists (Kafka may not have been ready), resume the table again; if somebody "
+    "deleted it, let the mirror be made again: "
+    "`binlog-connector-mirror resume CONFIG TABLE --rebuild`",
+    end=End.FAILED,
+    cause="Somebody deleted the topic, or made it again with fewer partitions.",
+    example={"topic": "shop.erp.orders", "partition": 1, "offset": 4711},
+    scope=Scope.TABLE,
+)

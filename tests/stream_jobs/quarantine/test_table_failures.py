@@ -1,0 +1,65 @@
+"""Each error of the mirror either sets its table aside or ends the job."""
+
+from __future__ import annotations
+
+from connector.foundation.errors.catalogue import codes
+from connector.foundation.errors.code import Scope
+from connector.foundation.settings import settings_errors
+from stream_jobs.cuts import cut_errors
+from stream_jobs.errors import choice_errors, delta_errors, job_errors, record_errors
+
+ENDS_THE_JOB = (
+    job_errors.SPARK_FAILED,
+    job_errors.SPARK_NOT_STARTED,
+    job_errors.KAFKA_FAILED,
+    settings_errors.SPARK_EXTRA,
+    job_errors.SCHEMA_HELD_UP,
+    job_errors.SCHEMA_RECORD,
+    job_errors.PROFILE,
+    job_errors.SEQUENCE_BEYOND,
+    job_errors.PATH_SCHEME,
+    job_errors.INDEX_FOLDER,
+    settings_errors.S3_EXTRA,
+    job_errors.HDFS_SCHEME,
+    settings_errors.HDFS_EXTRA,
+    delta_errors.STORAGE_FAILED,
+    delta_errors.COMMIT_CONFLICT,
+    delta_errors.OVERWRITES,
+    delta_errors.HDFS_LOGIN,
+    choice_errors.NO_SALT,
+    choice_errors.TWO_LAYOUTS,
+    choice_errors.MIRROR_NAME,
+    job_errors.OWN_FILE,
+    job_errors.OTHER_OWNER,
+    job_errors.TAKEN_OVER,
+    job_errors.NOT_SET_ASIDE,
+    choice_errors.CUTS_TOO_LONG,
+)
+# They only say where another error happened, or are no errors.
+NEITHER = (
+    record_errors.RECORD_WITHOUT_SEQUENCE,
+    record_errors.RECORD,
+    record_errors.ADVISED_RECORD,
+    job_errors.NO_MIRROR,
+    job_errors.END_NOT_KEPT,
+    choice_errors.NOT_REGISTERED,
+    choice_errors.REGISTERED_ELSEWHERE,
+    # No cuts, while the tables go on; and those of readers.
+    cut_errors.NO_PROGRESS,
+    cut_errors.SEVERAL,
+    cut_errors.HELD_UP,
+    cut_errors.NOT_COVERED,
+    cut_errors.NOT_A_GTID,
+    cut_errors.NO_CUT,
+    cut_errors.TABLE_GONE,
+    job_errors.END_NOT_KEPT,
+)
+
+
+def test_it_was_decided_for_each_code_what_it_concerns() -> None:
+    # The replica is a process of its own, and stops for each error.
+    known = {code for code in codes() if code.startswith("M") and not code.startswith("M9")}
+    one_table = {code for code in known if codes()[code].scope is Scope.TABLE}
+    others = {code.code for code in (*ENDS_THE_JOB, *NEITHER)}
+    assert one_table | others == known
+    assert not one_table & others

@@ -1,0 +1,356 @@
+"""`verify`, which compares tables and topics with their source."""
+
+from __future__ import annotations
+
+from connector.foundation.errors.code import End, ErrorCode
+
+OTHER_TOPICS = ErrorCode(
+    "V102",
+    "{path} is of another pipeline: its topics are {mirror}.*, not {connector}.*",
+    "give the configurations of one pipeline",
+    end=End.CONFIGURATION,
+    cause="A table is compared with the mirror that is made of its own topic.",
+    example={"path": "stream_job.toml", "mirror": "erp", "connector": "shop"},
+)
+
+NO_PROGRESS = ErrorCode(
+    "V103",
+    "pipeline {pipeline} has not run yet: it has no progress in Kafka",
+    "start it with `binlog-connector run`",
+    cause="What the pipeline has delivered tells which changes the mirror must have.",
+    example={"pipeline": "erp"},
+)
+
+OTHER_SERVER = ErrorCode(
+    "V104",
+    "pipeline {pipeline} reads the server {uuid}, which is none of the configured ones that answer",
+    "give the configuration that the pipeline runs with; after a failover, try again",
+    end=End.COMMAND,
+    cause="Positions in the log of one server mean nothing on another one.",
+    example={"pipeline": "erp", "uuid": "3e11fa47-71ca-11e1-9e33-c80aa9429562"},
+)
+
+_TABLE = {"table": "erp.orders"}
+
+CONNECTOR_LAGS = ErrorCode(
+    "V105",
+    "table {table}: pipeline {pipeline} has not delivered within {seconds} s what was read at the "
+    "source, or rows of the table are still being copied",
+    "look whether the pipeline runs, and try again when it has caught up; --patience waits longer",
+    end=End.COMMAND,
+    cause="A row is compared when the stream has passed the moment at which it was read.",
+    example={**_TABLE, "pipeline": "erp", "seconds": 60.0},
+)
+
+MIRROR_LAGS = ErrorCode(
+    "V106",
+    "table {table}: the mirror lacks what was read at the source, and has applied nothing for "
+    "{seconds} s",
+    "look at `binlog-connector-mirror status`, and try again when the job has caught up; "
+    "--patience waits longer",
+    end=End.COMMAND,
+    cause="A row is compared when the mirror has passed the moment at which it was read.",
+    example={**_TABLE, "seconds": 60.0},
+)
+
+SET_ASIDE = ErrorCode(
+    "V110",
+    "table {table}: the mirror lacks what was read at the source, because the job has set the "
+    "table aside: {why}",
+    "resume the table as the reason says (`binlog-connector-mirror resume`), and try again",
+    end=End.COMMAND,
+    cause="A table that is set aside gets no change, so it cannot pass what is compared.",
+    example={
+        **_TABLE,
+        "why": "[M224] shop.erp.orders, partition 1, offset 4711: the sequence of the record is "
+        "beyond what shop.progress says of any pipeline",
+    },
+)
+
+COPY_FAILED = ErrorCode(
+    "V107",
+    "table {table}: the copy that would repair it failed: {said}",
+    end=End.COMMAND,
+    cause="The running pipeline was asked for a copy of rows that differ, and could not make it.",
+    example={**_TABLE, "said": "[R312] source db1:3306: table erp.orders cannot be copied"},
+)
+
+COPY_LAGS = ErrorCode(
+    "V108",
+    "table {table}: nothing was heard for {seconds} s of the copy that pipeline {pipeline} was "
+    "asked for",
+    "look whether the pipeline runs; it makes the copy as soon as it does",
+    end=End.COMMAND,
+    cause="Only the running pipeline writes to its topics, so it makes the copy that repairs rows.",
+    example={**_TABLE, "pipeline": "erp", "seconds": 60.0},
+)
+
+REPLICA_LAGS = ErrorCode(
+    "V131",
+    "table {table}: the replica lacks what was read at the source, and has applied nothing for "
+    "{seconds} s",
+    "look at the output of `binlog-connector-mirror replica`, and try again when it has caught up; "
+    "--patience waits longer",
+    end=End.COMMAND,
+    cause="A row is compared when the replica has passed the moment at which it was read.",
+    example={**_TABLE, "seconds": 60.0},
+)
+
+NO_REPLICA = ErrorCode(
+    "V132",
+    "{server}: there is no replica {name!r} of the mirror at {path}",
+    "start it with `binlog-connector-mirror replica`",
+    end=End.COMMAND,
+    cause="The replica notes in _cdc.replica what it has, and no row there is that of this one.",
+    example={"server": "target 10.0.0.7:3306", "name": "erp", "path": "/data/mirror"},
+)
+
+NOT_A_CUT = ErrorCode(
+    "V122",
+    "{text!r} names no cut",
+    "give the number of a cut, a time as 2026-03-01T12:00:00, a position as binlog.000004:1234, or "
+    "a GTID or a set of them as the server prints it; `binlog-connector-mirror cuts CONFIG` shows "
+    "the cuts",
+    end=End.CONFIGURATION,
+    cause="What has changed since a cut is compared, so --since names one.",
+    example={"text": "yesterday"},
+)
+
+RECORDS_LOST = ErrorCode(
+    "V123",
+    "table {table}: Kafka has deleted records since cut {number}: partition {partition} begins at "
+    "offset {first}, and the cut has offset {offset}",
+    "take a newer cut, or compare the whole table without --since",
+    end=End.COMMAND,
+    cause="The records since the cut tell which keys have changed. Kafka deletes them after "
+    "retention.ms of the topic.",
+    example={**_TABLE, "number": 42, "partition": 3, "offset": 1000, "first": 5000},
+)
+
+STATE_OTHER = ErrorCode(
+    "V124",
+    "{path} is the state of another comparison: it differs in {names}",
+    "give the same arguments and configurations as before, or another file; without its file, a "
+    "comparison begins anew",
+    end=End.CONFIGURATION,
+    cause="What was compared in an earlier run counts only in the same comparison.",
+    example={"path": "verify.state", "names": ["tables", "mirror"]},
+)
+
+STATE_UNUSABLE = ErrorCode(
+    "V125",
+    "{path} cannot be the file of --state: {said}",
+    "give a file that this user can write, or that is not there yet",
+    end=End.CONFIGURATION,
+    cause="The file keeps how far a comparison has come.",
+    example={"path": "verify.state", "said": "it is not a file of this program"},
+)
+
+SKIPPED = ErrorCode(
+    "V201",
+    "table {table}: it has no mirror by choice (skip = true)",
+    end=End.LOGGED,
+    cause="An entry of [[tables]] in the configuration of the Spark job skips the table.",
+    example=_TABLE,
+)
+
+MODE = ErrorCode(
+    "V202",
+    "table {table}: its mirror has the mode {mode}, without a current row of each key",
+    end=End.LOGGED,
+    cause="A journal tells the rows of a table by their keys, and the mode rows is for tables "
+    "without a key.",
+    example={**_TABLE, "mode": "journal"},
+)
+
+HIDDEN_KEY = ErrorCode(
+    "V203",
+    "table {table}: the replica does not show the key: {columns}",
+    end=End.LOGGED,
+    cause="A row of a replica is found by its key, which a hash does not tell.",
+    example={**_TABLE, "columns": ["email"]},
+)
+
+NO_MIRROR = ErrorCode(
+    "V204",
+    "table {table}: it has no mirror at {path}",
+    "look at `binlog-connector-mirror status`",
+    end=End.COMMAND,
+    cause="The Spark job makes a mirror with the first rows of a table.",
+    example={**_TABLE, "path": "/data/mirror"},
+)
+
+NO_ORDER = ErrorCode(
+    "V205",
+    "table {table}: it has no key in whose order its rows can be read",
+    end=End.COMMAND,
+    cause="The table has no primary key, or the key holds only the beginnings of values.",
+    example=_TABLE,
+)
+
+OTHER_KEY = ErrorCode(
+    "V206",
+    "table {table}: its mirror lacks columns of the key {columns}",
+    "try again when the mirror has followed the change of the table",
+    end=End.COMMAND,
+    cause="The key of the table has changed, and the mirror has not got a row since.",
+    example={**_TABLE, "columns": ["id", "part"]},
+)
+
+NO_RANGES = ErrorCode(
+    "V210",
+    "table {table}: its mirror has no key that begins with an integer, so no sample can be chosen",
+    end=End.LOGGED,
+    cause="A sample consists of ranges of keys, which have to be the same on both sides.",
+    example=_TABLE,
+)
+
+NO_MOMENT = ErrorCode(
+    "V211",
+    "table {table}: the source cannot tell which changes a SELECT of all its rows sees",
+    end=End.LOGGED,
+    cause="The rows of a table without a key are counted at one moment. This needs an engine with "
+    "snapshots, such as InnoDB, and on MySQL gtid_mode = ON.",
+    example=_TABLE,
+)
+
+UNFIT_ROW = ErrorCode(
+    "V207",
+    "table {table}: a row cannot be in a mirror: {why}",
+    end=End.COMMAND,
+    cause="The row has a value that the mirror does not take, such as a zero date.",
+    example={**_TABLE, "why": "the column at is a date that Spark cannot hold"},
+)
+
+NO_KEY = ErrorCode(
+    "V208",
+    "table {table}: it has no primary key, and no mirror with the mode rows",
+    end=End.LOGGED,
+    cause="A table without a key is compared if its mirror has the mode rows.",
+    example=_TABLE,
+)
+
+OTHER_TYPE = ErrorCode(
+    "V209",
+    "table {table}: its mirror has another type of the column {column}",
+    "try again when the mirror has followed the change of the table",
+    end=End.COMMAND,
+    cause="The type of the column has changed, and the mirror has not got a row since.",
+    example={**_TABLE, "column": "total"},
+)
+
+COLUMN_GONE = ErrorCode(
+    "V212",
+    "table {table}: its mirror does not have the column {column} any more",
+    "compare the table again",
+    end=End.COMMAND,
+    cause="The column was dropped or renamed while the table was compared.",
+    example={**_TABLE, "column": "total"},
+)
+
+NOT_AT_REPLICA = ErrorCode(
+    "V221",
+    "table {table}: the replica does not have it: {why}",
+    "try again when `binlog-connector-mirror replica` has followed",
+    end=End.COMMAND,
+    cause="The table is not in the cut that the replica has, or the replica has an older form.",
+    example={**_TABLE, "why": "it was not loaded yet"},
+)
+
+REPLICA_MODE = ErrorCode(
+    "V222",
+    "table {table}: its mirror has the mode {mode}, so the replica does not have it",
+    end=End.LOGGED,
+    cause="The replica follows mirrors of the mode current alone.",
+    example={**_TABLE, "mode": "history"},
+)
+
+REPLICA_TYPE = ErrorCode(
+    "V223",
+    "table {table}: values of {column} cannot be compared: it is {ours} at the source, and "
+    "{theirs} at the replica",
+    "ALTER the column at the replica to the type of the source",
+    end=End.LOGGED,
+    cause="The table was created by hand, with a type that prints the same values in another way.",
+    example={**_TABLE, "column": "span", "ours": "time", "theirs": "time(6)"},
+)
+
+NOTHING_DELIVERED = ErrorCode(
+    "R901",
+    "pipeline {pipeline} has delivered nothing to the topics of {prefix}",
+    "start it (binlog-connector run CONFIG), and look at its name and {kafka.topic_prefix}",
+    end=End.COMMAND,
+    cause="The topic of progress has no record of a pipeline of this name.",
+    example={"pipeline": "shop", "prefix": "shop"},
+)
+
+TOPICS_OTHER_SERVER = ErrorCode(
+    "R902",
+    "the pipeline reads server {server_uuid} ({source}), and none of {servers} is that server",
+    "name it in {source.host} or {source.failover_hosts}; the positions of one server mean nothing "
+    "on another",
+    cause=(
+        "The sequences of the records are positions in the log of one server, so only its log can "
+        "prove them. The pipeline has moved to another server since, or the configuration has."
+    ),
+    example={
+        "server_uuid": "3e11fa47-71ca-11e1-9e33-c80aa9429562",
+        "source": "db1:3306",
+        "servers": ["db2:3306"],
+    },
+)
+
+NOT_DELIVERED = ErrorCode(
+    "R903",
+    "the pipeline has delivered everything up to {file}:{position}, and not yet {wanted}",
+    "repeat it when the pipeline has come there, or name an earlier end",
+    end=End.COMMAND,
+    cause="The range of the proof ends after the newest committed progress.",
+    example={"file": "binlog.000042", "position": 1187, "wanted": "binlog.000043:4"},
+)
+
+LOG_ENDS = ErrorCode(
+    "R904",
+    "source {source}: its log ends at {found}, before the delivered position {file}:{position}",
+    "look whether the logs of the server were reset; `binlog-connector check CONFIG` says more",
+    cause="The server has lost the end of its log: it was reset, or restored from a backup.",
+    example={
+        "source": "db1:3306",
+        "found": "binlog.000001:157",
+        "file": "binlog.000042",
+        "position": 1187,
+    },
+)
+
+LOG_GONE = ErrorCode(
+    "R906",
+    "source {source}: its log begins with {first}, and the pipeline has read up to {file} there",
+    "nothing can bring a purged log back; keep logs longer than the topics, and prove the topics "
+    "before they are purged",
+    cause=(
+        "The records of an epoch are positions in the log of one server. This server has purged "
+        "the files with all of them, or begun its log anew."
+    ),
+    example={"source": "db1:3306", "first": "binlog.000050", "file": "binlog.000042"},
+)
+
+TOPICS_NO_PROGRESS = ErrorCode(
+    "R907",
+    "no progress record of the pipeline tells where epoch {epoch} ends",
+    "nothing, if the pipeline had another name then; else Kafka has compacted the record away, and "
+    "only the newer epochs can be proven",
+    cause=(
+        "The records of an epoch are positions in the log of one server, and the progress records "
+        "name it. Kafka compacts their topic, or somebody has deleted the topic."
+    ),
+    example={"epoch": 1},
+)
+
+GTIDS = ErrorCode(
+    "R905",
+    "{option}: {text} is neither FILE:POSITION nor a GTID set ({why})",
+    "give a position as binlog.000042:1187, or a GTID set as SHOW BINARY LOG STATUS prints it",
+    end=End.CONFIGURATION,
+    cause="A range has two ends, each a position in the log or a set of transactions.",
+    example={"option": "--to", "text": "binlog", "why": "a GTID has a colon"},
+)
