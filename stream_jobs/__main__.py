@@ -83,9 +83,9 @@ def _run(config: Path, out: TextIO) -> int:
     lines = open_lines(out, Settings.peek(config, "log.format"), Settings.peek(config, "name"))
     try:
         settings = load_settings(config)
-        figures = JobMetrics(settings.name)
-        with metrics_server(figures, settings.metrics.listen):
-            return run(settings, lines, figures)
+        metrics = JobMetrics(settings.name)
+        with metrics_server(metrics, settings.metrics.listen):
+            return run(settings, lines, metrics)
     except ConfigError as error:
         lines.fail(error.message)
         return EXIT_CONFIG

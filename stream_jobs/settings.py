@@ -164,7 +164,7 @@ class ReplicaSettings(Section):
     database: Annotated[str, AfterValidator(_as_database)] = "{database}"
     # Tables that the first load writes at a time.
     connections: Annotated[int, Field(ge=1, le=32)] = 4
-    # Figures for Prometheus: the process is another one than that of the job.
+    # Metrics for Prometheus: the process is another one than that of the job.
     listen: ListenAddress | None = None
 
     @model_validator(mode="after")
@@ -204,7 +204,7 @@ class LogSettings(Section):
 
 
 class MetricsSettings(Section):
-    """Figures for Prometheus."""
+    """Metrics for Prometheus."""
 
     listen: ListenAddress | None = None
 

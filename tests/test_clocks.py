@@ -97,7 +97,7 @@ REASONS: Final = {
     "stream_jobs/run/quarantine.py Quarantine.set_aside": "since when a table is set aside",
     "stream_jobs/run/job_state.py Owner.here": "since when a job has its mirror",
     "stream_jobs/run/class_archive.py _finish": "the age of a file of Java's classes",
-    "verification/metrics.py Figures.__init__": SHOWN,
+    "verification/metrics.py VerificationMetrics.__init__": SHOWN,
     "verification/run.py Run.table": SHOWN,
 }
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from connector.foundation.settings.sections import Settings
-    from verification.metrics import Figures
+    from verification.metrics import VerificationMetrics
     from verification.table_check import Limits
 
 # The log names so many rows of a table; the figure counts all.
@@ -52,11 +52,11 @@ class ContinuousRun:
         job: Path,
         patterns: Sequence[str],
         limits: Limits,
-        figures: Figures,
+        metrics: VerificationMetrics,
         *,
         of_replica: bool,
     ) -> None:
-        """Compare the tables that match, all followed ones without a pattern; fill `figures`.
+        """Compare the tables that match, all followed ones without a pattern; fill `metrics`.
 
         Raises ConfigError for the configuration of another job.
         """
@@ -65,7 +65,7 @@ class ContinuousRun:
         self._server = ReplicaServer(self._job) if of_replica else None
         self._patterns = patterns
         self._limits = limits
-        self._figures = figures
+        self._metrics = metrics
         # What is left of this round.
         self._left: deque[tuple[str, str]] = deque()
         self._asked_at = 0.0
@@ -86,9 +86,9 @@ class ContinuousRun:
 
     def _round(self, pipeline: Pipeline) -> None:
         """Compare what is left of the round, or all tables; raises the errors of connections."""
-        figures = self._figures
+        metrics = self._metrics
         if not self._left:
-            figures.keep(table_names(pipeline, self._patterns))
+            metrics.keep(table_names(pipeline, self._patterns))
             self._left.extend(self._by_age())
         run = Run(
             pipeline,
@@ -105,36 +105,36 @@ class ContinuousRun:
             if error is not None and is_away and error.code not in _LAGS:
                 raise error
             self._in_vain = 0
-        figures.rounds += 1
+        metrics.rounds += 1
         _log.info("round ended", **self._summary())
 
     def _results(self, run: Run) -> Iterator[TableResult]:
         while self._left:
             name = self._left.popleft()
-            figures = self._figures
-            figures.current, began = ".".join(name), time.monotonic()
-            figures.turn()
+            metrics = self._metrics
+            metrics.current, began = ".".join(name), time.monotonic()
+            metrics.turn()
             try:
                 result = run.table(*name)
             except ConnectorError as error:
-                result = TableResult(figures.current, error=error)
+                result = TableResult(metrics.current, error=error)
             except Exception as error:  # noqa: BLE001 # a defect must not keep others from their turn
-                result = TableResult(figures.current, unsettled=1)
+                result = TableResult(metrics.current, unsettled=1)
                 # Its text may hold values.
                 frames = traceback.extract_tb(error.__traceback__)
                 _log.error(
                     "defect",
-                    table=figures.current,
+                    table=metrics.current,
                     error=type(error).__name__,
                     places=[f"{frame.filename}:{frame.lineno}" for frame in frames[-_FRAMES:]],
                 )
-            figures.tables[name].take(result, began)
-            figures.current = ""
+            metrics.tables[name].take(result, began)
+            metrics.current = ""
             yield result
 
     def _by_age(self) -> list[tuple[str, str]]:
         """Return the tables, those first that were not compared for the longest time."""
-        tables = list(self._figures.tables.values())
+        tables = list(self._metrics.tables.values())
         # After a restart, no table is always the last one.
         random.shuffle(tables)
         tables.sort(key=lambda each: each.tried_at or 0.0)
@@ -171,10 +171,10 @@ class ContinuousRun:
         )
 
     def _summary(self) -> dict[str, int]:
-        tables = self._figures.tables.values()
-        compared = self._figures.compared()
+        tables = self._metrics.tables.values()
+        compared = self._metrics.compared()
         return {
-            "rounds": self._figures.rounds,
+            "rounds": self._metrics.rounds,
             "tables": len(compared),
             "different": sum(bool(table.differences) for table in compared),
             "not_finished": sum(not table.is_finished for table in compared),
@@ -182,8 +182,8 @@ class ContinuousRun:
         }
 
     def _connected(self) -> None:
-        self._figures.is_connected = True
-        self._figures.interrupted_by = ""
+        self._metrics.is_connected = True
+        self._metrics.interrupted_by = ""
         self._asked_at = time.monotonic()
 
     def _interrupted(self, error: ConnectorError) -> float:
@@ -191,17 +191,17 @@ class ContinuousRun:
         retry = self._settings.retry
         seconds = min(retry.initial_seconds * 2.0 ** min(self._in_vain, 30), retry.max_seconds)
         self._in_vain += 1
-        self._figures.is_connected = False
-        self._figures.interrupted_by = str(error)
+        self._metrics.is_connected = False
+        self._metrics.interrupted_by = str(error)
         _log.warning("interrupted", **fields(error), retry_in_seconds=seconds)
         return seconds
 
     def _turn(self, pipeline: Pipeline) -> None:
-        self._figures.turn()
+        self._metrics.turn()
         if time.monotonic() - self._asked_at > _ASK_SECONDS:
             self._asked_at = time.monotonic()
             pipeline.session.query("SELECT 1")
 
     def _pause(self, seconds: float) -> None:
-        self._figures.turn(seconds)
+        self._metrics.turn(seconds)
         time.sleep(seconds)

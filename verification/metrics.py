@@ -1,6 +1,6 @@
 """Metrics and health of `verify --forever`: what it knows of each table, and its HTTP server.
 
-The comparison writes the figures; a scrape or a probe reads them from another thread. The text
+The comparison writes the metrics; a scrape or a probe reads them from another thread. The text
 format is https://prometheus.io/docs/instrumenting/exposition_formats/
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class TableFigures:
+class TableMetrics:
     """One table; times are those of the monotonic clock."""
 
     database: str
@@ -56,13 +56,13 @@ class TableFigures:
             self.differences = len(result.differences) + len(result.intervals)
 
 
-class Figures:
+class VerificationMetrics:
     """All tables, and what happens now; one thread writes, others read."""
 
     def __init__(self, pipeline: str) -> None:
         self.pipeline = pipeline
         self.started_at = time.time()
-        self.tables: dict[tuple[str, str], TableFigures] = {}
+        self.tables: dict[tuple[str, str], TableMetrics] = {}
         self.rounds = 0
         # The table that is being compared, or "".
         self.current = ""
@@ -79,9 +79,9 @@ class Figures:
     def keep(self, names: list[tuple[str, str]]) -> None:
         """Have these tables, and no others."""
         known = self.tables
-        self.tables = {name: known.get(name) or TableFigures(*name) for name in names}
+        self.tables = {name: known.get(name) or TableMetrics(*name) for name in names}
 
-    def compared(self) -> list[TableFigures]:
+    def compared(self) -> list[TableMetrics]:
         """Return the tables that are not left out."""
         return [table for table in self.tables.values() if not table.is_left_out]
 
@@ -90,24 +90,24 @@ PREFIX: Final = "binlog_connector_"
 _LABELS: Final = ["pipeline", "database", "table"]
 
 
-class FiguresCollector(Collector):
-    """Reads the figures at each scrape."""
+class MetricsCollector(Collector):
+    """Reads the metrics at each scrape."""
 
-    def __init__(self, figures: Figures) -> None:
-        self._figures = figures
+    def __init__(self, metrics: VerificationMetrics) -> None:
+        self._metrics = metrics
 
     def collect(self) -> Iterator[Metric]:
-        """Yield every figure that has a value now."""
-        figures = self._figures
-        pipeline = [figures.pipeline]
+        """Yield every metric that has a value now."""
+        metrics = self._metrics
+        pipeline = [metrics.pipeline]
         up = GaugeMetricFamily(
             PREFIX + "verify_up", "1 while source and Kafka answer", labels=["pipeline"]
         )
-        up.add_metric(pipeline, float(figures.is_connected))
+        up.add_metric(pipeline, float(metrics.is_connected))
         rounds = CounterMetricFamily(
             PREFIX + "verify_rounds", "Rounds over all tables", labels=["pipeline"]
         )
-        rounds.add_metric(pipeline, figures.rounds)
+        rounds.add_metric(pipeline, metrics.rounds)
         yield from (up, rounds, *self._tables())
 
     def _tables(self) -> Iterator[Metric]:
@@ -129,8 +129,8 @@ class FiguresCollector(Collector):
             PREFIX + "verify_unfinished", "1 if the last comparison did not finish", labels=_LABELS
         )
         now = time.monotonic()
-        for table in self._figures.compared():
-            labels = [self._figures.pipeline, table.database, table.table]
+        for table in self._metrics.compared():
+            labels = [self._metrics.pipeline, table.database, table.table]
             rows.add_metric(labels, table.rows)
             repaired.add_metric(labels, table.repaired)
             age.add_metric(labels, now - table.verified_at)
@@ -146,21 +146,21 @@ _LOOKS: Final = 20
 _TURN_SECONDS: Final = 600.0
 
 
-def healthz(figures: Figures, patience_seconds: float) -> tuple[bool, str]:
+def healthz(metrics: VerificationMetrics, patience_seconds: float) -> tuple[bool, str]:
     """Return whether the process goes on, and the reason."""
-    return turning(figures.turned_at, _TURN_SECONDS + _LOOKS * patience_seconds)
+    return turning(metrics.turned_at, _TURN_SECONDS + _LOOKS * patience_seconds)
 
 
-def readyz(figures: Figures) -> tuple[bool, str]:
+def readyz(metrics: VerificationMetrics) -> tuple[bool, str]:
     """Return whether source and Kafka answer, and what is known of the tables."""
-    ready = figures.is_connected
+    ready = metrics.is_connected
     lines = ["ready" if ready else "not ready"]
     if not ready:
-        reason = figures.interrupted_by or "nothing has been compared yet"
+        reason = metrics.interrupted_by or "nothing has been compared yet"
         lines.append(f"source or Kafka does not answer: {reason}")
-    if figures.current:
-        lines.append(f"table {figures.current} is being compared")
-    tables = figures.compared()
+    if metrics.current:
+        lines.append(f"table {metrics.current} is being compared")
+    tables = metrics.compared()
     different = sum(bool(table.differences) for table in tables)
     unfinished = sum(not table.is_finished for table in tables)
     lines.append(f"tables: {len(tables)}, different: {different}, not finished: {unfinished}")
@@ -168,15 +168,15 @@ def readyz(figures: Figures) -> tuple[bool, str]:
 
 
 def metrics_server(
-    figures: Figures, listen: str | None, patience_seconds: float
+    metrics: VerificationMetrics, listen: str | None, patience_seconds: float
 ) -> AbstractContextManager[None]:
     """Serve at http://`listen` in a thread; None serves nothing.
 
     Raises ConfigError if the address cannot be used.
     """
     served = Endpoints(
-        FiguresCollector(figures),
-        partial(healthz, figures, patience_seconds),
-        partial(readyz, figures),
+        MetricsCollector(metrics),
+        partial(healthz, metrics, patience_seconds),
+        partial(readyz, metrics),
     )
     return http_server.serving(served, listen)

@@ -138,7 +138,7 @@ def verify_forever(
     try:
         from verification.continuous_run import ContinuousRun  # noqa: PLC0415  # an extra
         from verification.metrics import (  # noqa: PLC0415
-            Figures,  # an extra
+            VerificationMetrics,  # an extra
             metrics_server,  # an extra
         )
         from verification.table_check import Limits  # noqa: PLC0415  # an extra
@@ -149,13 +149,13 @@ def verify_forever(
     own = settings.verify
     speed = own.rows_per_second if rows_per_second is None else rows_per_second
     limits = Limits(speed, max_differences, patience, own.repair or repair)
-    figures = Figures(settings.name)
+    metrics = VerificationMetrics(settings.name)
     log = structlog.get_logger()
     # A stop ends what is being read: nothing has to be brought to its end.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with metrics_server(figures, own.listen, patience):
-            forever = ContinuousRun(settings, job, tables, limits, figures, of_replica=of_replica)
+        with metrics_server(metrics, own.listen, patience):
+            forever = ContinuousRun(settings, job, tables, limits, metrics, of_replica=of_replica)
             log.info(
                 "starting",
                 name=settings.name,
@@ -168,6 +168,6 @@ def verify_forever(
             )
             forever.run()
     except KeyboardInterrupt:
-        log.info("stopped", rounds=figures.rounds)
+        log.info("stopped", rounds=metrics.rounds)
     finally:
         signal.signal(signal.SIGTERM, before)

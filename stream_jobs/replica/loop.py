@@ -154,7 +154,7 @@ class ReplicaMetrics(Collector):
         self.is_up = True
 
     def collect(self) -> Iterator[Metric]:
-        """Yield every figure that has a value now."""
+        """Yield every metric that has a value now."""
         yield self._gauge("up", "1 while the target can be reached", float(self.is_up))
         yield self._counter("cuts", "Cuts that were applied", self._steps)
         rows = CounterMetricFamily(
@@ -197,7 +197,7 @@ def lag_of(step: AppliedCut) -> float | None:
 
 
 @contextmanager
-def metrics_server(figures: ReplicaMetrics, listen: str | None) -> Iterator[None]:
+def metrics_server(metrics: ReplicaMetrics, listen: str | None) -> Iterator[None]:
     """Serve at http://`listen` in a thread; None serves nothing.
 
     Raises ConfigError if the address cannot be used.
@@ -207,9 +207,9 @@ def metrics_server(figures: ReplicaMetrics, listen: str | None) -> Iterator[None
         return True, "well"
 
     def ready() -> tuple[bool, str]:
-        return figures.is_up, "ready" if figures.is_up else "the target cannot be reached"
+        return metrics.is_up, "ready" if metrics.is_up else "the target cannot be reached"
 
-    with http_server.serving(Endpoints(figures, well, ready), listen):
+    with http_server.serving(Endpoints(metrics, well, ready), listen):
         yield
 
 
@@ -230,7 +230,7 @@ class ReplicaLoop:
         self._lines = lines
         self._stopped = stopped
         self._replica = Replica(settings)
-        self.figures = ReplicaMetrics(settings.name)
+        self.metrics = ReplicaMetrics(settings.name)
 
     def run(self, *, once: bool) -> int:
         """Follow the cuts, or apply the newest one, and return the exit code.
@@ -268,7 +268,7 @@ class ReplicaLoop:
             try:
                 step = self._replica.apply_newest()
             except TransientError as error:
-                self.figures.is_up = False
+                self.metrics.is_up = False
                 self._lines.wait(error.message, pause)
                 self._stopped.wait(pause)
                 pause, is_idle = min(2 * pause, _PAUSE_SECONDS_MAX), False
@@ -285,7 +285,7 @@ class ReplicaLoop:
 
     def _note(self, step: AppliedCut) -> None:
         lag = lag_of(step)
-        self.figures.note(step, lag)
+        self.metrics.note(step, lag)
         self._lines.write(
             "cut_applied",
             cut=step.cut,
@@ -306,5 +306,5 @@ def follow(settings: Settings, out: TextIO, *, once: bool) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
     loop = ReplicaLoop(settings, ReplicaLines(out, settings.log.format, settings.name), stopped)
-    with metrics_server(loop.figures, settings.replica.listen):
+    with metrics_server(loop.metrics, settings.replica.listen):
         return loop.run(once=once)

@@ -7,7 +7,7 @@ Spark commits it. A later batch is refused, and runs after the next start.
 batch ends the stream; its text goes to the `failed` line and into the mirror, and the exit code is
 1, or 3 if the mirror belongs to another process. If Kafka does not answer, the job waits for it,
 for `retry.seconds`. It retries nothing else: its supervisor starts it again, and it continues. A
-job with figures answers some seconds longer, so that those who ask for them learn the reason.
+job with metrics answers some seconds longer, so that those who ask for them learn the reason.
 
 *Resuming.* A command asks for a table to be tried again. The job looks for that once in an
 interval, between two batches, and only while a table is set aside.
@@ -61,7 +61,7 @@ _STEP_SECONDS = 0.2
 _IDLE_CUT_SECONDS = 10.0
 # Spark calls listeners after the stream; wait so long for their last line.
 _LISTENER_SECONDS = 10.0
-# The connector asks for the figures this often, and a little.
+# The connector asks for the metrics this often, and a little.
 _TOLD_SECONDS = 6.0
 # Between two attempts to reach Kafka, each of which waits for an answer.
 _KAFKA_SECONDS = 2.0
@@ -85,9 +85,9 @@ class StreamJob:
     """One run of the job."""
 
     def __init__(
-        self, settings: Settings, lines: StatusLines, figures: JobMetrics | None = None
+        self, settings: Settings, lines: StatusLines, metrics: JobMetrics | None = None
     ) -> None:
-        """Run with `settings`, write status to `lines`, and count in `figures`.
+        """Run with `settings`, write status to `lines`, and count in `metrics`.
 
         Raises ConfigError for a path of a storage that the job does not know.
         """
@@ -95,13 +95,13 @@ class StreamJob:
         path = settings.mirror.path
         self._record = RunRecord(storage_of(path), path, settings.trigger.kind)
         self._lines = lines
-        self._figures = figures or JobMetrics(settings.name)
+        self._metrics = metrics or JobMetrics(settings.name)
         self._stop = threading.Event()
         # Wakes the main thread; a handler of signals may put something at any time.
         self._wake: queue.SimpleQueue[None] = queue.SimpleQueue()
         schemas = schema_topic(settings.kafka.topic_prefix)
         self._listener = ProgressListener(
-            lines, self._figures, lambda: self._wake.put(None), schemas
+            lines, self._metrics, lambda: self._wake.put(None), schemas
         )
         self._running = threading.Lock()  # held while a batch is applied
         self._is_closed = False
@@ -127,14 +127,14 @@ class StreamJob:
         if message.code in _OWNED:
             return EXIT_REFUSED
         try:
-            self._figures.failure = self._record.failed(message)
+            self._metrics.failure = self._record.failed(message)
         except MirrorError as error:
             self._tell_not_kept(error)
         return EXIT_FAILED
 
     def wait_until_told(self) -> None:
-        """Wait while others may still ask for the figures; a signal ends it."""
-        if self._figures.watched:
+        """Wait while others may still ask for the metrics; a signal ends it."""
+        if self._metrics.watched:
             self._stop.wait(_TOLD_SECONDS)
 
     def _tell_not_kept(self, error: MirrorError) -> None:
@@ -154,7 +154,7 @@ class StreamJob:
             if not self._outlasts(problem):
                 return self.fail(problem)
             pause = _KAFKA_SECONDS
-            self._figures.interrupted(problem)
+            self._metrics.interrupted(problem)
             self._lines.write("interrupted", **fields(problem), retry_in_seconds=pause)
             if self._stop.wait(pause):
                 break
@@ -188,7 +188,7 @@ class StreamJob:
                         pass
                     self._move_on()
             finally:
-                self._figures.streaming = False
+                self._metrics.streaming = False
                 query.stop()
             self._listener.wait_for_end(_LISTENER_SECONDS)
         except (ConnectorError, PySparkException, Py4JError) as error:
@@ -210,9 +210,9 @@ class StreamJob:
         applier = self._applier = batch_applier(
             settings, client, spark_runner(session), lambda: context.defaultParallelism
         )
-        self._figures.set_aside = lambda: applier.records_set_aside
+        self._metrics.set_aside = lambda: applier.records_set_aside
         if applier.owner is not None:
-            self._figures.failure = self._record.begin(applier.owner.epoch)
+            self._metrics.failure = self._record.begin(applier.owner.epoch)
         is_listed = settings.catalog.kind == "spark"
         catalog = Catalog(session, settings.mirror.path) if is_listed else None
 
@@ -220,7 +220,7 @@ class StreamJob:
             with self._batch():
                 self._lines.doing(f"applying batch {batch_id}")
                 report = applier.apply(ranges_of(batch))
-                self._figures.end_batch(report)
+                self._metrics.end_batch(report)
                 self._told.note_cuts(applier.no_cuts)
                 self._told.note_keyless(report)
                 self._lines.write_quarantined(report)
@@ -230,7 +230,7 @@ class StreamJob:
                 self._last_batch_id = batch_id
 
         query = start_query(session, settings, self._secret, apply)
-        self._figures.opened()
+        self._metrics.opened()
         self._lines.write(
             "started",
             name=settings.name,
@@ -247,8 +247,8 @@ class StreamJob:
         interval = max(_STEP_SECONDS, min(_POLL_SECONDS, self._settings.trigger.interval_seconds))
         pause = interval
         while query.isActive:
-            self._figures.turn()
-            if (began_at := self._figures.began_at) is not None:
+            self._metrics.turn()
+            if (began_at := self._metrics.began_at) is not None:
                 self._told.note_work("a batch is being applied", began_at)
             elif not self._listener.has_told:
                 self._told.note_work("Spark prepares the first batch", opened_at)
@@ -281,7 +281,7 @@ class StreamJob:
             report = self._applier.retry()
         if report is None:
             return False
-        self._figures.end_batch(report)
+        self._metrics.end_batch(report)
         self._lines.write_retried(report)
         return not self._stop.is_set()
 
@@ -295,13 +295,13 @@ class StreamJob:
             self._told.note_cuts(self._applier.no_cuts)
 
     def _watch(self, client: KafkaClient) -> AbstractContextManager[None]:
-        figures, prefix = self._figures, self._settings.kafka.topic_prefix
-        if not figures.watched:
+        metrics, prefix = self._metrics, self._settings.kafka.topic_prefix
+        if not metrics.watched:
             return nullcontext()
         assert self._applier is not None
-        known = IdleTables(self._applier.services, figures)
+        known = IdleTables(self._applier.services, metrics)
         skipped = TableOptionsResolver.of_settings(self._settings).skipped
-        return topic_monitor(TopicMonitor(client, prefix, figures, known, skipped))
+        return topic_monitor(TopicMonitor(client, prefix, metrics, known, skipped))
 
     @contextmanager
     def _batch(self) -> Iterator[None]:
@@ -310,7 +310,7 @@ class StreamJob:
             if self._is_closed:
                 self._failure = StopRequested()
                 raise self._failure
-            self._figures.begin_batch()
+            self._metrics.begin_batch()
             try:
                 yield
             except Exception as error:
@@ -321,12 +321,12 @@ class StreamJob:
                 self._worked_at = time.monotonic()
             finally:
                 self._ended_at = time.monotonic()
-                self._figures.leave_batch()
+                self._metrics.leave_batch()
 
 
-def run(settings: Settings, lines: StatusLines, figures: JobMetrics) -> int:
+def run(settings: Settings, lines: StatusLines, metrics: JobMetrics) -> int:
     """Start Spark, run the job until it ends or a signal comes, and return the exit code."""
-    job = StreamJob(settings, lines, figures)
+    job = StreamJob(settings, lines, metrics)
     lines.write("starting", name=settings.name, mirror=settings.mirror.path)
     lines.doing("starting Spark")
     _stop_on_signals(job)

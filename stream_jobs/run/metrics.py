@@ -56,7 +56,7 @@ _TURN_SECONDS: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class TableMetrics:
-    """The figures of one table; counters rise from the start of the process."""
+    """The metrics of one table; counters rise from the start of the process."""
 
     database: str
     table: str
@@ -78,11 +78,11 @@ class TableMetrics:
     bytes: int | None = None
 
     def at(self, state: TableState) -> TableMetrics:
-        """Return the figures with the table as it is."""
+        """Return the metrics with the table as it is."""
         return replace(self, **state._asdict())
 
     def after(self, report: TableReport) -> TableMetrics:
-        """Return the figures after a batch."""
+        """Return the metrics after a batch."""
         others = report.changes - report.upserts - report.deletes - report.skipped
         return replace(
             self,
@@ -107,7 +107,7 @@ class TableMetrics:
 
 @dataclass(slots=True)
 class JobMetrics:
-    """All figures."""
+    """All metrics."""
 
     pipeline: str
     watched: bool = False  # whether a server publishes them
@@ -249,13 +249,13 @@ _DISCOVERY_LOOKS: Final = 6
 
 
 class TopicMonitor:
-    """Notes the ends of the topics in the figures."""
+    """Notes the ends of the topics in the metrics."""
 
     def __init__(
         self,
         client: KafkaClient,
         prefix: str,
-        figures: JobMetrics,
+        metrics: JobMetrics,
         known: IdleTables,
         skipped: SkippedTables,
     ) -> None:
@@ -265,7 +265,7 @@ class TopicMonitor:
         """
         self._client = client
         self._prefix = prefix
-        self._figures = figures
+        self._metrics = metrics
         self._known = known
         self._filter = TopicFilter(prefix, skipped)
         self._topics: dict[str, int] = {}
@@ -282,7 +282,7 @@ class TopicMonitor:
             ends = self._client.end_offsets(
                 (topic, number) for topic, count in self._topics.items() for number in range(count)
             )
-            self._figures.note_ends(nest_offsets(ends), at)
+            self._metrics.note_ends(nest_offsets(ends), at)
             self._known.look()
         except ConnectorError:
             # The stream meets the same, and ends with it.
@@ -312,31 +312,31 @@ _TABLES_A_LOOK: Final = 20
 
 
 class IdleTables:
-    """The tables of the topics that the figures name."""
+    """The tables of the topics that the metrics name."""
 
-    def __init__(self, services: MirrorContext, figures: JobMetrics) -> None:
+    def __init__(self, services: MirrorContext, metrics: JobMetrics) -> None:
         """Read the mirrors of `services`."""
         self._services = services
-        self._figures = figures
+        self._metrics = metrics
         self._tried: set[str] = set()
 
     def look(self) -> None:
-        """Note the figures of some tables that have none yet.
+        """Note the metrics of some tables that have none yet.
 
         Raises MirrorError if Kafka does not answer.
         """
-        unknown = self._figures.ends.keys() - self._figures.tables.keys() - self._tried
+        unknown = self._metrics.ends.keys() - self._metrics.tables.keys() - self._tried
         chosen = sorted(unknown)[:_TABLES_A_LOOK]
         registry = self._services.registry
         if any(not registry.history(topic) for topic in chosen):
             registry.refresh()
         for topic in chosen:
             self._tried.add(topic)
-            table = self._figures_of(topic)
+            table = self._metrics_of(topic)
             if table is not None:
-                self._figures.note_table(topic, table)
+                self._metrics.note_table(topic, table)
 
-    def _figures_of(self, topic: str) -> TableMetrics | None:
+    def _metrics_of(self, topic: str) -> TableMetrics | None:
         history = self._services.registry.history(topic)
         if not history:
             return None
@@ -350,6 +350,6 @@ class IdleTables:
             return table
         if own is None:
             if not newest.key:
-                self._figures.without_mirror.add(topic)
+                self._metrics.without_mirror.add(topic)
             return table
         return table.at(TableState.of(own.delta.snapshot))

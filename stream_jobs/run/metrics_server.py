@@ -57,41 +57,41 @@ _KINDS: tuple[tuple[str, Callable[[TableMetrics], int]], ...] = (
 
 
 class MetricsCollector(Collector):
-    """Reads the figures at each scrape."""
+    """Reads the metrics at each scrape."""
 
-    def __init__(self, figures: JobMetrics) -> None:
-        self._figures = figures
+    def __init__(self, metrics: JobMetrics) -> None:
+        self._metrics = metrics
 
     def collect(self) -> Iterator[Metric]:
-        """Yield every figure that has a value now."""
-        figures = self._figures
-        yield self._gauge("up", "1 while the stream is open", float(figures.streaming))
-        yield self._gauge("start_time_seconds", "When the process began", figures.started_at)
-        if (failure := figures.failure) is not None:
+        """Yield every metric that has a value now."""
+        metrics = self._metrics
+        yield self._gauge("up", "1 while the stream is open", float(metrics.streaming))
+        yield self._gauge("start_time_seconds", "When the process began", metrics.started_at)
+        if (failure := metrics.failure) is not None:
             gauge = GaugeMetricFamily(
                 PREFIX + "last_failure_timestamp_seconds",
                 "When this run, or the one before it, failed",
                 labels=["pipeline", "code"],
             )
             at = datetime.fromisoformat(failure.at).timestamp()
-            gauge.add_metric([figures.pipeline, failure.code], at)
+            gauge.add_metric([metrics.pipeline, failure.code], at)
             yield gauge
-        topics = figures.tables.keys() | figures.ends.keys()
+        topics = metrics.tables.keys() | metrics.ends.keys()
         yield self._gauge("tables", "Tables with a topic", len(topics))
         yield self._gauge(
-            "tables_without_mirror", "Tables without a mirror", len(figures.without_mirror)
+            "tables_without_mirror", "Tables without a mirror", len(metrics.without_mirror)
         )
         yield from self._set_aside()
-        yield self._gauge("waiting_records", "Records that are not applied", figures.waiting)
-        if figures.catch_up_seconds is not None:
+        yield self._gauge("waiting_records", "Records that are not applied", metrics.waiting)
+        if metrics.catch_up_seconds is not None:
             text = "Until everything is applied, at the speed of the last minute"
-            yield self._gauge("catch_up_seconds", text, figures.catch_up_seconds)
+            yield self._gauge("catch_up_seconds", text, metrics.catch_up_seconds)
         yield from self._batches()
-        yield from self._tables(figures.tables.copy())
+        yield from self._tables(metrics.tables.copy())
         yield self._lags(topics)
 
     def _set_aside(self) -> Iterator[Metric]:
-        aside = self._figures.set_aside()
+        aside = self._metrics.set_aside()
         text = "Tables that cannot go on, while the others do"
         yield self._gauge("tables_set_aside", text, len(aside))
         family = GaugeMetricFamily(
@@ -103,18 +103,18 @@ class MetricsCollector(Collector):
         yield family
 
     def _batches(self) -> Iterator[Metric]:
-        figures = self._figures
-        pipeline = [figures.pipeline]
+        metrics = self._metrics
+        pipeline = [metrics.pipeline]
         for name, text, value in (
-            ("batches", "Batches that were applied", figures.batches),
-            ("records", "Records of the applied batches", figures.records),
+            ("batches", "Batches that were applied", metrics.batches),
+            ("records", "Records of the applied batches", metrics.records),
         ):
             counter = CounterMetricFamily(PREFIX + name, text, labels=["pipeline"])
             counter.add_metric(pipeline, value)
             yield counter
-        labels = {"pipeline": figures.pipeline}
-        yield figures.batch_durations.family(PREFIX + "batch_seconds", "Seconds of a batch", labels)
-        yield figures.latencies.family(
+        labels = {"pipeline": metrics.pipeline}
+        yield metrics.batch_durations.family(PREFIX + "batch_seconds", "Seconds of a batch", labels)
+        yield metrics.latencies.family(
             PREFIX + "latency_seconds",
             "From the commit at the source of the last change of a table in a batch to its commit "
             "to the table",
@@ -123,14 +123,14 @@ class MetricsCollector(Collector):
         summary = SummaryMetricFamily(
             PREFIX + "phase_seconds", "Seconds of a part of a batch", labels=["pipeline", "phase"]
         )
-        for phase, seconds in figures.phases.items():
-            summary.add_metric([*pipeline, phase], figures.batches, seconds)
+        for phase, seconds in metrics.phases.items():
+            summary.add_metric([*pipeline, phase], metrics.batches, seconds)
         yield summary
         now = time.monotonic()
-        if figures.applied_at is not None:
-            age = now - figures.applied_at
+        if metrics.applied_at is not None:
+            age = now - metrics.applied_at
             yield self._gauge("last_batch_age_seconds", "Since the last batch ended", age)
-        began_at = figures.began_at
+        began_at = metrics.began_at
         running = 0.0 if began_at is None else now - began_at
         yield self._gauge("running_batch_seconds", "Age of the current batch, or 0", running)
 
@@ -165,62 +165,62 @@ class MetricsCollector(Collector):
         yield from (changes, commits, written, changed)
 
     def _lags(self, topics: set[str]) -> Metric:
-        figures, now = self._figures, time.time()
+        metrics, now = self._metrics, time.time()
         gauge = GaugeMetricFamily(
             PREFIX + "lag_seconds", "How long the table is behind its topic", labels=_LABELS
         )
-        for topic in sorted(topics - figures.without_mirror):
-            seconds = figures.lag_seconds(topic, now)
+        for topic in sorted(topics - metrics.without_mirror):
+            seconds = metrics.lag_seconds(topic, now)
             if seconds is not None:
-                table = figures.tables.get(topic)
+                table = metrics.tables.get(topic)
                 names = (table.database, table.table) if table else topic.split(".")[1:]
                 gauge.add_metric(self._labels(*names), seconds)
         return gauge
 
     def _labels(self, database: str, table: str) -> list[str]:
-        return [self._figures.pipeline, database, table]
+        return [self._metrics.pipeline, database, table]
 
     def _gauge(self, name: str, text: str, value: float) -> Metric:
         gauge = GaugeMetricFamily(PREFIX + name, text, labels=["pipeline"])
-        gauge.add_metric([self._figures.pipeline], value)
+        gauge.add_metric([self._metrics.pipeline], value)
         return gauge
 
 
 STATUS_PATH: Final = "/status.json"
 
 
-def healthz(figures: JobMetrics) -> tuple[bool, str]:
+def healthz(metrics: JobMetrics) -> tuple[bool, str]:
     """Return whether the main loop turns, and the reason.
 
     It may wait for a batch, which may take any time.
     """
-    if figures.began_at is not None:
-        return True, f"well: {_running(figures.began_at)}"
-    return turning(figures.turned_at, figures.turn_seconds_max)
+    if metrics.began_at is not None:
+        return True, f"well: {_running(metrics.began_at)}"
+    return turning(metrics.turned_at, metrics.turn_seconds_max)
 
 
-def readyz(figures: JobMetrics) -> tuple[bool, str]:
+def readyz(metrics: JobMetrics) -> tuple[bool, str]:
     """Return whether the stream is open, and what it does."""
-    ready, began_at, why = figures.streaming, figures.began_at, figures.interrupted_by
+    ready, began_at, why = metrics.streaming, metrics.began_at, metrics.interrupted_by
     lines = ["ready" if ready else "not ready"]
     not_open = "the stream is not open" if why is None else f"the stream is not open: {why}"
     lines.append("the stream is open" if ready else not_open)
     if began_at is not None:
         lines.append(_running(began_at))
-    if aside := len(figures.set_aside()):
+    if aside := len(metrics.set_aside()):
         lines.append(f"tables that are set aside: {aside}")
-    if (failure := figures.failure) is not None:
+    if (failure := metrics.failure) is not None:
         lines.append(f"last failure at {failure.at}: [{failure.code}] {failure.error}")
     return ready, "\n".join(lines)
 
 
-def status_page(figures: JobMetrics) -> Page:
+def status_page(metrics: JobMetrics) -> Page:
     """Return `/status.json`: whether the stream is open, what it waits for, the last failure."""
-    failure = None if figures.failure is None else asdict(figures.failure)
-    why = figures.interrupted_by
+    failure = None if metrics.failure is None else asdict(metrics.failure)
+    why = metrics.interrupted_by
     body = {
-        "pipeline": figures.pipeline,
-        "streaming": figures.streaming,
+        "pipeline": metrics.pipeline,
+        "streaming": metrics.streaming,
         "interrupted_by": None if why is None else {"code": why.shown_code.code, "error": why.text},
         "last_failure": failure,
     }
@@ -232,17 +232,17 @@ def _running(began_at: float) -> str:
 
 
 @contextmanager
-def metrics_server(figures: JobMetrics, listen: str | None) -> Iterator[None]:
+def metrics_server(metrics: JobMetrics, listen: str | None) -> Iterator[None]:
     """Serve at http://`listen` in a thread; None serves nothing.
 
     Raises ConfigError if the address cannot be used.
     """
     served = Endpoints(
-        MetricsCollector(figures),
-        partial(healthz, figures),
-        partial(readyz, figures),
-        {STATUS_PATH: partial(status_page, figures)},
+        MetricsCollector(metrics),
+        partial(healthz, metrics),
+        partial(readyz, metrics),
+        {STATUS_PATH: partial(status_page, metrics)},
     )
     with http_server.serving(served, listen):
-        figures.watched = listen is not None
+        metrics.watched = listen is not None
         yield

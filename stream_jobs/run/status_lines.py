@@ -196,15 +196,15 @@ class ProgressListener(QueryListener):
     """Joins the report of a batch with the offsets that Spark has committed for it."""
 
     def __init__(
-        self, lines: StatusLines, figures: JobMetrics, after: Callable[[], None], schemas: str
+        self, lines: StatusLines, metrics: JobMetrics, after: Callable[[], None], schemas: str
     ) -> None:
-        """Write to `lines`, note offsets in `figures`, and call `after` after the query.
+        """Write to `lines`, note offsets in `metrics`, and call `after` after the query.
 
         Offsets of the topic `schemas` are for Spark only.
         """
         self._schemas = schemas
         self._lines = lines
-        self._figures = figures
+        self._metrics = metrics
         self._after = after
         self._reports: dict[int, BatchReport] = {}
         self._terminated = threading.Event()
@@ -259,12 +259,12 @@ class ProgressListener(QueryListener):
         # A batch that was applied meanwhile writes its own line next.
         if self._last_batch_id < 0 or self._reports:
             return
-        aside = len(self._figures.set_aside())
+        aside = len(self._metrics.set_aside())
         self._lines.write("idle", end_offsets=self.end_offsets, set_aside=aside)
 
     def _reach(self, offsets: Offsets) -> None:
         self.end_offsets = offsets
-        self._figures.note_offsets(offsets)
+        self._metrics.note_offsets(offsets)
 
     def on_end(self) -> None:
         """Let `wait_for_end` return."""

@@ -1,11 +1,11 @@
-"""The figures of `verify --forever`, and what docs/verify.md says of them."""
+"""The metrics of `verify --forever`, and what docs/verify.md says of them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from tests.stream.metrics.served import served_figures
-from verification.metrics import PREFIX, Figures, FiguresCollector, readyz
+from verification.metrics import PREFIX, MetricsCollector, VerificationMetrics, readyz
 from verification.report import Difference, TableResult
 
 PAGE = Path(__file__).parents[2] / "docs" / "verify.md"
@@ -14,16 +14,16 @@ LABELS = '{database="shop",pipeline="p",table="orders"}'
 DIFFERENCE = Difference("surplus", {"id": 7}, None, {"id": 7})
 
 
-def compared(*results: TableResult) -> Figures:
-    figures = Figures("p")
-    figures.keep([NAME])
+def compared(*results: TableResult) -> VerificationMetrics:
+    metrics = VerificationMetrics("p")
+    metrics.keep([NAME])
     for result in results:
-        figures.tables[NAME].take(result, began=0.0)
-    return figures
+        metrics.tables[NAME].take(result, began=0.0)
+    return metrics
 
 
-def served(figures: Figures) -> dict[str, str]:
-    return served_figures(FiguresCollector(figures), PREFIX)
+def served(metrics: VerificationMetrics) -> dict[str, str]:
+    return served_figures(MetricsCollector(metrics), PREFIX)
 
 
 def test_the_page_lists_each_metric_and_no_other() -> None:
@@ -50,14 +50,14 @@ def test_differences_stay_known_while_a_comparison_does_not_finish() -> None:
 
 
 def test_a_table_that_is_not_compared_has_no_figures_and_is_not_waited_for() -> None:
-    figures = compared(TableResult("shop.orders", is_left_out=True))
-    assert not any(LABELS in name for name in served(figures))
-    assert readyz(figures)[1].splitlines()[-1] == "tables: 0, different: 0, not finished: 0"
+    metrics = compared(TableResult("shop.orders", is_left_out=True))
+    assert not any(LABELS in name for name in served(metrics))
+    assert readyz(metrics)[1].splitlines()[-1] == "tables: 0, different: 0, not finished: 0"
 
 
 def test_the_age_counts_from_the_first_sight_of_a_table_and_a_dropped_one_has_none() -> None:
-    figures = compared()
-    assert set(served(figures)) >= {f"verified_age_seconds{LABELS}"}
-    assert f"differences{LABELS}" not in served(figures)
-    figures.keep([])
-    assert not any(LABELS in name for name in served(figures))
+    metrics = compared()
+    assert set(served(metrics)) >= {f"verified_age_seconds{LABELS}"}
+    assert f"differences{LABELS}" not in served(metrics)
+    metrics.keep([])
+    assert not any(LABELS in name for name in served(metrics))

@@ -166,6 +166,6 @@ def test_it_stops_on_request(target: ReplicaTarget) -> None:
 
 def figure(loop: ReplicaLoop, target: ReplicaTarget, name: str, **labels: str) -> float | None:
     registry = CollectorRegistry()
-    registry.register(loop.figures)
+    registry.register(loop.metrics)
     own = {"pipeline": target.prefix, **labels}
     return registry.get_sample_value(f"binlog_connector_replica_{name}", own)

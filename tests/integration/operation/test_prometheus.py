@@ -25,7 +25,7 @@ from tests.stream.metrics.queries import CONFIGS, RULE_FILES, panel_queries, rul
 from tests.stream.metrics.test_exposition import complete
 from tests.stream_jobs.report.test_figures import complete as complete_mirror
 from tests.verification.test_figures import compared
-from verification.metrics import FiguresCollector as OfVerify
+from verification.metrics import MetricsCollector as OfVerify
 from verification.report import TableResult
 
 if TYPE_CHECKING:

@@ -102,9 +102,9 @@ def job() -> stream_jobs.run.metrics.JobMetrics:
     return figures
 
 
-def comparison(differences: int) -> verification.metrics.Figures:
+def comparison(differences: int) -> verification.metrics.VerificationMetrics:
     """Return the figures of a comparison that has finished with a table."""
-    figures = verification.metrics.Figures("shop")
+    figures = verification.metrics.VerificationMetrics("shop")
     figures.is_connected = True
     figures.keep([("shop", NAME.partition(".")[2])])
     (table,) = figures.tables.values()
@@ -132,7 +132,7 @@ def conditions_of(facts: MirrorStatus) -> list[Condition]:
 def test_tables_of_the_job_and_the_comparison_are_shown_together() -> None:
     with (
         serving(stream_jobs.run.metrics_server.MetricsCollector(job())) as mirror,
-        serving(verification.metrics.FiguresCollector(comparison(2))) as verify,
+        serving(verification.metrics.MetricsCollector(comparison(2))) as verify,
     ):
         facts = asked(mirror, verify)
     assert (facts.job_note, facts.verify_note, facts.set_aside) == ("", "", 0)
@@ -161,7 +161,7 @@ def test_a_mirror_that_keeps_up_is_not_a_condition() -> None:
     figures.note_offsets({TOPIC: {"0": 10}})
     with (
         serving(stream_jobs.run.metrics_server.MetricsCollector(figures)) as mirror,
-        serving(verification.metrics.FiguresCollector(comparison(0))) as verify,
+        serving(verification.metrics.MetricsCollector(comparison(0))) as verify,
     ):
         facts = asked(mirror, verify)
     assert states_of(facts) == [State.STREAMING]
@@ -245,7 +245,7 @@ def test_processes_that_are_not_well_are_named() -> None:
     apart.is_connected = False
     with (
         serving(stream_jobs.run.metrics_server.MetricsCollector(late)) as mirror,
-        serving(verification.metrics.FiguresCollector(apart)) as verify,
+        serving(verification.metrics.MetricsCollector(apart)) as verify,
     ):
         facts = asked(mirror, verify)
     assert facts.job_note == "its stream is not open"
@@ -280,7 +280,7 @@ def test_only_what_is_configured_is_asked() -> None:
     watch = MirrorWatch(MetricsSettings())
     assert watch.facts is None
     watch.close()
-    with serving(verification.metrics.FiguresCollector(comparison(0))) as verify:
+    with serving(verification.metrics.MetricsCollector(comparison(0))) as verify:
         watch = MirrorWatch(MetricsSettings(verify=verify))
         try:
             wait_until(lambda: watch.facts is not None, lambda: "nobody has asked")
