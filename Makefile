@@ -1,4 +1,7 @@
 # The two commands of the README: `make demo` and `make test`. Both install what they need.
+SHELL := /bin/bash
+# A pipe fails where one of its commands does.
+.SHELLFLAGS := -o pipefail -c
 PYTHON ?= python3
 VENV := .venv
 INSTALLED := $(VENV)/.installed
@@ -21,6 +24,18 @@ TOOLS := $(BUILD)/.installed
 TOOL_NAMES := mypy mypy-extensions ast-serialize librt pathspec typing-extensions setuptools isal orjson zstandard
 PIP := -m pip install --disable-pip-version-check
 
+# $(call install,FILE,PYTHON,ARGUMENTS): pip's output goes to build/log/FILE.log. The terminal shows how
+# far it is, and where it fails, the end of that output.
+LOGS := build/log
+define install
+@mkdir -p $(LOGS)
+@$(2) $(PIP) $(3) 2>&1 | tee $(LOGS)/$(1).log | awk ' \
+	/^Collecting / && ++count % 25 == 0 { print "  " count " packages fetched" } \
+	/^Installing collected packages/ && count > 25 { print "  unpacking " count " packages" } \
+	{ fflush() }' || { tail -n 20 $(LOGS)/$(1).log >&2; \
+	echo "error: pip failed; its whole output is in $(LOGS)/$(1).log" >&2; exit 1; }
+endef
+
 # What runs the product, with all storages, and the demo; not what only tests, checks and measures need.
 PRODUCT := $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(VENV)/.product)
 
@@ -38,33 +53,38 @@ develop:
 developed: $(INSTALLED) $(if $(filter off,$(COMPILED)),,$(NATIVE))
 
 $(VENV)/.made: requirements.lock requirements-product.lock pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "binlog-connector needs Python 3.11 or newer; set PYTHON=python3.x")'
-	$(PYTHON) -m venv --clear $(VENV)
-	touch $@
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "binlog-connector needs Python 3.11 or newer; set PYTHON=python3.x")'
+	@echo "making an environment for $$($(PYTHON) --version) in $(VENV)"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
 
 # The lock names each package. With --no-deps, pip does not look for newer ones by the extras of others.
 $(INSTALLED): $(VENV)/.made
-	$(VENV)/bin/python $(PIP) --progress-bar on --no-deps --require-hashes -r requirements.lock
-	CONNECTOR_COMPILED=off $(VENV)/bin/python $(PIP) --no-deps --no-build-isolation -e .
-	touch $@
+	@echo "installing what runs and tests the product, which takes minutes at first"
+	$(call install,packages,$(VENV)/bin/python,--no-deps --require-hashes -r requirements.lock)
+	$(call install,product,CONNECTOR_COMPILED=off $(VENV)/bin/python,--no-deps --no-build-isolation -e .)
+	@echo "installed what runs and tests the product"
+	@touch $@
 
 # setuptools, which installs this folder, is no part of the product.
 $(VENV)/.product: $(VENV)/.made
-	awk '/^[^ #]/ { on = /^setuptools==/ } on' requirements.lock > $(VENV)/setuptools.txt
-	$(VENV)/bin/python $(PIP) --progress-bar on --no-deps --require-hashes -r requirements-product.lock -r $(VENV)/setuptools.txt
-	CONNECTOR_COMPILED=off $(VENV)/bin/python $(PIP) --no-deps --no-build-isolation -e .
-	touch $@
+	@echo "installing what runs the product, which takes minutes at first"
+	@awk '/^[^ #]/ { on = /^setuptools==/ } on' requirements.lock > $(VENV)/setuptools.txt
+	$(call install,packages,$(VENV)/bin/python,--no-deps --require-hashes -r requirements-product.lock -r $(VENV)/setuptools.txt)
+	$(call install,product,CONNECTOR_COMPILED=off $(VENV)/bin/python,--no-deps --no-build-isolation -e .)
+	@echo "installed what runs the product"
+	@touch $@
 
 $(TOOLS): $(VENV)/.made
-	$(PYTHON) -m venv --clear $(BUILD)
-	awk -v names='$(TOOL_NAMES)' 'BEGIN { split(names, list, " "); for (i in list) wanted[list[i]] } \
+	@$(PYTHON) -m venv --clear $(BUILD)
+	@awk -v names='$(TOOL_NAMES)' 'BEGIN { split(names, list, " "); for (i in list) wanted[list[i]] } \
 		/^[^ #]/ { split($$1, parts, "=="); on = parts[1] in wanted } on' requirements.lock > $(BUILD)/requirements.txt
-	$(BUILD)/bin/python $(PIP) --quiet --no-deps --require-hashes -r $(BUILD)/requirements.txt
-	touch $@
+	$(call install,tools,$(BUILD)/bin/python,--no-deps --require-hashes -r $(BUILD)/requirements.txt)
+	@touch $@
 
 # Without a compiler there is nothing to be older than the sources, so that the next call looks again.
 $(NATIVE): $(TOOLS) $(NATIVE_SOURCES)
-	$(BUILD)/bin/python setup.py --quiet build_ext --inplace
+	@$(BUILD)/bin/python setup.py --quiet build_ext --inplace
 	@if [ -n "$$(find connector -name 'native__mypyc*.so')" ]; then touch $@; fi
 
 # As wheels are: compiled twice, the second time by a profile of the first.
