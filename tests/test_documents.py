@@ -6,6 +6,7 @@ import ast
 import io
 import re
 import tokenize
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,13 @@ def _name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+# Each package has a page for those who change it.
+PACKAGES = [
+    *sorted(path.parent for path in ROOT.glob("connector/*/__init__.py")),
+    *(ROOT / name for name in ("stream_jobs", "verification", "local_stack")),
+]
+READMES = [package / "README.md" for package in PACKAGES]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *READMES])
 # Written by `make`, from settings, the catalogue of errors, the golden files, and runs on servers.
 GENERATED = {"configuration.md", "coverage.md", "errors.md", "schema-changes.md"}
 WRITTEN = [
@@ -101,8 +108,9 @@ def test_every_setting_that_is_named_exists(page: Path) -> None:
     """A name such as `kafka.partitions`, of a section of the connector or of the Spark job."""
     names = re.findall(r"`([a-z_]+)((?:\.[a-z_]+)+)(?= = |`)", page.read_text("utf-8"))
     for section, keys in names:
-        # Lines of the log have names such as `log.level`, too.
-        if section in SECTIONS and section + keys not in NAMES.values():
+        # Lines of the log have names such as `log.level`, too, and modules such as `log.py`.
+        is_other = section + keys in NAMES.values() or keys.endswith((".py", ".html"))
+        if section in SECTIONS and not is_other:
             assert _exists(section + keys), section + keys
 
 
@@ -117,6 +125,37 @@ def test_every_path_that_the_architecture_names_exists() -> None:
         if not (ROOT / name).exists() and not (ROOT / "connector" / name).exists()
     ]
     assert missing == []
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=_name)
+def test_the_readme_of_a_package_names_each_of_its_modules(package: Path) -> None:
+    """All but the catalogues of errors, whose names tell what they are."""
+    modules = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if path.name != "__init__.py" and not path.name.endswith("_errors.py")
+    }
+    assert modules - _files_of_readme(package).keys() == set()
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=_name)
+def test_every_path_that_a_readme_names_exists(package: Path) -> None:
+    files = _files_of_readme(package)
+    assert files
+    assert [name for name, there in files.items() if not there] == []
+    text = (package / "README.md").read_text("utf-8")
+    folders = re.findall(r"`((?:tests|docs|connector|configs)/[a-z_/]+)`", text)
+    assert [name for name in folders if not (ROOT / name).is_dir()] == []
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=_name)
+def test_every_function_and_class_that_a_readme_names_exists(package: Path) -> None:
+    text = (package / "README.md").read_text("utf-8")
+    text = re.sub(r"(?s)```.*?```", "", text)
+    named = re.findall(r"`([A-Za-z_]\w*(?:\.\w+)*)(?:\([^`]*\))?`", text)
+    files = (".py", ".md", ".toml", ".html")
+    words = {word for name in named if not name.endswith(files) for word in name.split(".")}
+    assert words - _words_of_code() == set()
 
 
 def test_the_architecture_names_every_room() -> None:
@@ -174,6 +213,33 @@ def _explanations(source: str) -> Iterator[str]:
             comment += token.string.lstrip("#")
             last_line = token.start[0]
     yield comment
+
+
+def _files_of_readme(package: Path) -> dict[str, bool]:
+    """Return the files that a README names, as paths in its package, and whether they exist.
+
+    A name below a heading such as `### changes: …` is one of that folder.
+    """
+    files: dict[str, bool] = {}
+    room = package
+    for line in (package / "README.md").read_text("utf-8").splitlines():
+        if line.startswith("#"):
+            heading = re.match(r"### ([a-z_]+):", line)
+            room = package / heading[1] if heading else package
+        for name in re.findall(r"`([\w./-]+\.(?:py|md|toml|yml|html))`", line):
+            path = next((at / name for at in (room, package, ROOT) if (at / name).exists()), None)
+            is_own = path is not None and path.is_relative_to(package)
+            files[path.relative_to(package).as_posix() if path and is_own else name] = bool(path)
+    return files
+
+
+@cache
+def _words_of_code() -> frozenset[str]:
+    """Return all words of the sources, of tests, and of configuration files."""
+    folders = ("connector", "stream_jobs", "verification", "local_stack", "tests")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    files += [ROOT / "pyproject.toml", *ROOT.glob("configs/*.toml")]
+    return frozenset(word for path in files for word in re.findall(r"\w+", path.read_text("utf-8")))
 
 
 def _architecture() -> str:
