@@ -40,14 +40,20 @@ if TYPE_CHECKING:
     from verification.source_table import RowKey, SourceTable
 
 
+class TablePair(NamedTuple):
+    """A table of the source, and the mirror or replica that has to equal it."""
+
+    pipeline: Pipeline
+    source: SourceTable
+    mirror: Side
+
+
 class HashedKeys:
     """Finds keys that only the mirror had, if they changed."""
 
-    def __init__(self, pipeline: Pipeline, source: SourceTable, mirror: Side) -> None:
+    def __init__(self, tables: TablePair) -> None:
         """Look into the topic of a table."""
-        self._pipeline = pipeline
-        self._source = source
-        self._mirror = mirror
+        self._pipeline, self._source, self._mirror = tables
         # Offsets before the source was read, by partition.
         self.begin: Mapping[int, int] = {}
 
@@ -96,16 +102,12 @@ class _BothSides(NamedTuple):
 class CandidateCheck:
     """Settles the candidates of one table."""
 
-    def __init__(
-        self, pipeline: Pipeline, source: SourceTable, mirror: Side, patience_seconds: float
-    ) -> None:
+    def __init__(self, tables: TablePair, patience_seconds: float) -> None:
         """Look at both sides as often as necessary."""
-        self._pipeline = pipeline
-        self._source = source
-        self._mirror = mirror
+        self._pipeline, self._source, self._mirror = tables
         self._patience_seconds = patience_seconds
-        self._names = source.schema.database, source.schema.table
-        self.hidden_keys = HashedKeys(pipeline, source, mirror)
+        self._names = tables.source.schema.database, tables.source.schema.table
+        self.hidden_keys = HashedKeys(tables)
 
     def settle(self, candidates: Mapping[Digest, RowKey]) -> CandidateResult:
         """Return the differences among the candidates.

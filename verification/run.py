@@ -20,6 +20,7 @@ from stream_jobs.errors import MirrorError
 from stream_jobs.settings import load_settings
 from stream_jobs.tables.table_options import TableOptionsResolver
 from verification import verify_errors
+from verification.candidate_check import TablePair
 from verification.commit_times import CommitTimeCache
 from verification.cut_changes import ChangedKeys, parse_cut
 from verification.intervals import Intervals
@@ -205,9 +206,7 @@ class Run:
                 KeylessTableCheck(pipeline, source, counted, self._limits, result, show).run()
                 return
             TableCheck(
-                pipeline,
-                source,
-                own,
+                TablePair(pipeline, source, own),
                 self._limits,
                 result,
                 show,

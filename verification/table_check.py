@@ -17,7 +17,7 @@ import numpy as np
 
 from stream_jobs.errors import MirrorError
 from verification import verify_errors
-from verification.candidate_check import CandidateCheck
+from verification.candidate_check import CandidateCheck, TablePair
 from verification.checksums import ReadRate, ServerChecksums
 from verification.digests import RowIndex, digest_pairs, row_digests
 from verification.key_ranges import KeyRanges, numbers_of
@@ -36,11 +36,10 @@ if TYPE_CHECKING:
     from verification.checksums import Checksums
     from verification.digests import Digest
     from verification.key_ranges import EqualRanges, Sample
-    from verification.pipeline import Pipeline
     from verification.report import Difference, RowOrigin, TableResult
     from verification.row_origins import RowOrigins
     from verification.side import Side
-    from verification.source_table import RowKey, SourceTable
+    from verification.source_table import RowKey
 
 
 # Rows of a range, in the first round and in the second.
@@ -107,9 +106,7 @@ class ChecksumComparison:
 
 
 def unequal_ranges(
-    pipeline: Pipeline,
-    source: SourceTable,
-    mirror: Side,
+    tables: TablePair,
     pace: ReadRate,
     sample: Sample | None,
     result: TableResult,
@@ -121,6 +118,7 @@ def unequal_ranges(
     Ranges that are `equal` already are left out, and others that are found equal are added.
     Raises MirrorError if the table has no ranges to choose from.
     """
+    pipeline, source, mirror = tables
     key = source.key_number
     if key is None and sample is not None:
         raise MirrorError(verify_errors.NO_RANGES, table=result.name)
@@ -169,9 +167,7 @@ class TableCheck:
 
     def __init__(
         self,
-        pipeline: Pipeline,
-        source: SourceTable,
-        mirror: Side,
+        tables: TablePair,
         limits: Limits,
         result: TableResult,
         show: Callable[[int, int], None],
@@ -185,9 +181,8 @@ class TableCheck:
         that are compared; without it, or if it returns None, all rows are. Ranges that are
         `equal` already are not summed again.
         """
-        self._pipeline = pipeline
-        self._source = source
-        self._mirror = mirror
+        self._tables = tables
+        self._pipeline, self._source, self._mirror = tables
         self._limits = limits
         self._result = result
         self._show = show
@@ -198,8 +193,8 @@ class TableCheck:
         self._different: dict[Digest, RowKey] = {}
         self._pace = ReadRate(limits.rows_per_second)
         self._done = 0
-        self._live = mirror.snapshot.live_rows
-        self._settlement = CandidateCheck(pipeline, source, mirror, limits.patience_seconds)
+        self._live = tables.mirror.snapshot.live_rows
+        self._settlement = CandidateCheck(tables, limits.patience_seconds)
 
     def run(self) -> None:
         """Compare. Raises the errors of reading and of `Settlement.settle`."""
@@ -224,9 +219,7 @@ class TableCheck:
     def _compare_all(self) -> None:
         """Compare sums, if there are, and the rows that these leave."""
         ranges = unequal_ranges(
-            self._pipeline,
-            self._source,
-            self._mirror,
+            self._tables,
             self._pace,
             self._limits.sample,
             self._result,

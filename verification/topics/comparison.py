@@ -27,7 +27,6 @@ from connector.foundation.contract import (
     Sequence,
 )
 from connector.foundation.kafka_records import NO_HEADERS, RecordTarget, partition_of
-from verification.topics.findings import Findings, MissingRecords
 from verification.topics.outcome import (
     COPIED,
     DIFFERENT,
@@ -48,7 +47,7 @@ from verification.topics.topic_records import (
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-    from verification.topics.findings import QuarantinedRecords
+    from verification.topics.findings import MissingRecords
     from verification.topics.record_difference import RegistryValues
     from verification.topics.topic_records import PartitionBuffer, TopicRecords
     from verification.topics.transaction_topic import TransactionTopic
@@ -64,9 +63,8 @@ class Comparison(RecordTarget):
         self,
         outcome: Outcome,
         topics: TopicRecords,
-        kept_back: QuarantinedRecords,
+        missing: MissingRecords,
         transactions: TransactionTopic | None,
-        compacted: frozenset[str],
         ddl_topic: str,
         *,
         shared_prefix: bool,
@@ -74,13 +72,13 @@ class Comparison(RecordTarget):
     ) -> None:
         """Write counts and differences to `outcome`; `values` has the ids of schemas.
 
-        Topics in `compacted` may have lost any record. If other pipelines write to `ddl_topic`
+        If other pipelines write to `ddl_topic`
         (`shared_prefix`), unexpected records there are theirs.
         """
         self._outcome = outcome
         self.values = values
-        self._findings = Findings(outcome)
-        self.absences = MissingRecords(outcome, self._findings, kept_back, compacted)
+        self._findings = missing.findings
+        self.missing = missing
         self._topics = topics
         self._transactions = transactions
         self._ddl_topic = ddl_topic
@@ -135,7 +133,7 @@ class Comparison(RecordTarget):
         self._pass_below(str(start).encode())
         self._tell_of_unnumbered()
         self._optional.clear()
-        self.absences.partial = False
+        self.missing.partial = False
 
     def leave(self, end: Sequence) -> None:
         """End a transaction; `end` is the lowest sequence between it and the next one."""
@@ -162,7 +160,7 @@ class Comparison(RecordTarget):
         """Expect the row with `sequence` in quarantine, and accept the later rows of its event."""
         digits = str(sequence).encode()
         self._unchecked = (topic, digits[:EVENT_DIGITS])
-        self.absences.unpublishable(topic, digits)
+        self.missing.unpublishable(topic, digits)
 
     def take(
         self, topic: str, key: bytes | None, value: bytes | None, headers: bytes, timestamp_ms: i64
@@ -171,7 +169,7 @@ class Comparison(RecordTarget):
         del timestamp_ms
         if headers == NO_HEADERS:
             if self._transactions is not None and topic == self._transactions.topic:
-                self._transactions.expect(key or b"", value or b"", partial=self.absences.partial)
+                self._transactions.expect(key or b"", value or b"", partial=self.missing.partial)
             elif key is not None:
                 self.schema_keys.add(key)
             return
@@ -195,7 +193,7 @@ class Comparison(RecordTarget):
                 break
             self._topics.take(lane)
             self._findings.differs(REPEATED, record, sequence)
-        self.absences.explain(topic, lane, sequence, headers, is_tombstone=value is None)
+        self.missing.explain(topic, lane, sequence, headers, is_tombstone=value is None)
 
     def _pass_below(self, sequence: bytes) -> None:
         """Judge the records of the topics that come before `sequence`."""

@@ -90,10 +90,10 @@ class ExpectedRecords(ChangeReceiver):
         if self._transactions is not None:
             self._transactions.enter(change.transaction, table_map.schema, table_map.table)
         if not table_map.named:
-            self._comparison.absences.unnamed.add(topic)
+            self._comparison.missing.unnamed.add(topic)
             completed = self._schemas.anchored.completed(change)
             if completed is None:
-                self._comparison.absences.leave_out(topic, UNNAMED, change.rows.count())
+                self._comparison.missing.leave_out(topic, UNNAMED, change.rows.count())
                 return
             change.rows.table_map = completed
         try:
@@ -154,7 +154,7 @@ class ExpectedRecords(ChangeReceiver):
         topic = self._topics.prefix
         if refusal.database is not None and refusal.table is not None:
             topic = self._topics.of(refusal.database, refusal.table)
-        self._comparison.absences.leave_out(topic, STATED, 1)
+        self._comparison.missing.leave_out(topic, STATED, 1)
 
     @property
     def end(self) -> Sequence:

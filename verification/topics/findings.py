@@ -101,14 +101,13 @@ class MissingRecords:
     def __init__(
         self,
         outcome: Outcome,
-        findings: Findings,
-        kept_back: QuarantinedRecords,
+        quarantine: QuarantinedRecords,
         compacted: frozenset[str],
     ) -> None:
-        """Write to `outcome` and `findings`; topics in `compacted` may have lost any record."""
+        """Write to `outcome`; topics in `compacted` may have lost any record."""
+        self.findings = Findings(outcome)
         self._outcome = outcome
-        self._findings = findings
-        self._kept_back = kept_back
+        self._quarantine = quarantine
         self._compacted = compacted
         # Topics of tables whose columns the log does not name.
         self.unnamed: set[str] = set()
@@ -119,11 +118,11 @@ class MissingRecords:
         """Expect a row in quarantine."""
         self.partial = True
         self._outcome.of(topic).expected += 1
-        if self._kept_back.has(sequence, topic):
+        if self._quarantine.has(sequence, topic):
             self._outcome.of(topic).others[QUARANTINED] += 1
         else:
             what = "it cannot be published, nor is it in quarantine"
-            self._findings.lacks(topic, None, sequence, "", what)
+            self.findings.lacks(topic, None, sequence, "", what)
 
     def leave_out(self, topic: str, kind: str, count: int) -> None:
         """Count changes of which nobody can say which records they have."""
@@ -144,7 +143,7 @@ class MissingRecords:
             others[EXPIRED] += 1
         elif topic in self._compacted:
             others[COMPACTED] += 1
-        elif self._kept_back.has(sequence, topic):
+        elif self._quarantine.has(sequence, topic):
             self.partial = True
             others[QUARANTINED] += 1
         elif topic in self.unnamed:
@@ -153,8 +152,8 @@ class MissingRecords:
         else:
             transaction = dict(decode_headers(headers)).get(HEADER_TXN, b"").decode()
             what = "the topic is missing" if lane is None else "a tombstone" * is_tombstone
-            example = self._findings.lacks(topic, lane, sequence, transaction, what)
-            self._findings.awaits(example, is_tombstone=is_tombstone)
+            example = self.findings.lacks(topic, lane, sequence, transaction, what)
+            self.findings.awaits(example, is_tombstone=is_tombstone)
 
 
 class QuarantinedRecords:

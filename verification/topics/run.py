@@ -36,7 +36,7 @@ from connector.stream.source.record_options import outbox_form, table_topics
 from verification import verify_errors
 from verification.topics.comparison import Comparison
 from verification.topics.expected_records import LogReader
-from verification.topics.findings import QuarantinedRecords
+from verification.topics.findings import MissingRecords, QuarantinedRecords
 from verification.topics.log_ranges import RangeEnd, find_log_ranges, read_progress_history
 from verification.topics.outcome import OTHERS, PROGRESS, SCHEMA, EpochOutcome, Example, Outcome
 from verification.topics.record_difference import RegistryValues
@@ -244,16 +244,17 @@ class _TopicComparison:
                     open_records_since(settings.kafka, topic, self._clients)
                 )
             transactions = TransactionTopic(self._outcome, prefix, read_since, shared_prefix=shared)
+        quarantine = QuarantinedRecords(
+            settings,
+            self._table_topics,
+            exists=control_topic(prefix, QUARANTINE_TOPIC_SUFFIX) in existing,
+        )
+        compacted = frozenset(topic for topic, is_compacted in existing.items() if is_compacted)
         return Comparison(
             self._outcome,
             self._topics,
-            QuarantinedRecords(
-                settings,
-                self._table_topics,
-                exists=control_topic(prefix, QUARANTINE_TOPIC_SUFFIX) in existing,
-            ),
+            MissingRecords(self._outcome, quarantine, compacted),
             transactions,
-            frozenset(topic for topic, compacted in existing.items() if compacted),
             prefix,
             shared_prefix=shared,
             values=RegistryValues(open_registry(settings)),

@@ -168,22 +168,23 @@ class ExecuteLoadQueryEvent(QueryEvent):
 
     def __init__(
         self,
-        thread_id: int,
-        exec_time: int,
-        error_code: int,
-        schema: str,
-        status_variables: StatusVariables,
-        query_bytes: bytes,
-        query: str,
+        statement: QueryEvent,
         file_id: int,
         start_pos: int,
         end_pos: int,
         duplicate_handling: DuplicateHandling,
     ) -> None:
-        """Set the fields of a QUERY_EVENT, then those of the file."""
+        """Copy the fields of `statement`, and set those of the file."""
         # Without super(), because @dataclass(slots=True) replaces this class by a new one.
         QueryEvent.__init__(
-            self, thread_id, exec_time, error_code, schema, status_variables, query_bytes, query
+            self,
+            statement.thread_id,
+            statement.exec_time,
+            statement.error_code,
+            statement.schema,
+            statement.status_variables,
+            statement.query_bytes,
+            statement.query,
         )
         self.file_id = file_id
         self.start_pos = start_pos
@@ -209,17 +210,7 @@ class ExecuteLoadQueryEvent(QueryEvent):
                 log_errors.FILE_NAME_OUTSIDE, start=start_pos, end=end_pos, length=length
             )
         return ExecuteLoadQueryEvent(
-            query.thread_id,
-            query.exec_time,
-            query.error_code,
-            query.schema,
-            query.status_variables,
-            query.query_bytes,
-            query.query,
-            file_id,
-            start_pos,
-            end_pos,
-            _duplicate_handling(handling),
+            query, file_id, start_pos, end_pos, _duplicate_handling(handling)
         )
 
     def encode(self) -> bytes:

@@ -558,9 +558,8 @@ def execute_load(schema: str = "shop") -> ExecuteLoadQueryEvent:
     text = "LOAD DATA INFILE 'f' INTO TABLE orders"
     variables = StatusVariables()
     replace = DuplicateHandling.REPLACE
-    return ExecuteLoadQueryEvent(
-        9, 0, 0, schema, variables, text.encode(), text, 7, 10, 20, replace
-    )
+    statement = QueryEvent(9, 0, 0, schema, variables, text.encode(), text)
+    return ExecuteLoadQueryEvent(statement, 7, 10, 20, replace)
 
 
 def test_an_incident_is_refused_wherever_it_comes() -> None:

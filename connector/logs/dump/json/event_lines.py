@@ -71,11 +71,16 @@ class EventHeads:
         """Write heads of the file `name` from now on."""
         self._file = encoded(f'{{"file":{encode_basestring(name)},"log_pos":')
 
-    def put(
+    def put_place(self, out: BytesWriter, position: i64, next_position: i64) -> None:
+        """Begin the head of an event: its file and its positions, which can be NOTHING."""
+        out.write(self._file)
+        _put_number(out, position)
+        out.write(b',"next_pos":')
+        _put_number(out, next_position)
+
+    def put_header(
         self,
         out: BytesWriter,
-        position: i64,
-        next_position: i64,
         type_code: i64,
         timestamp: i64,
         server_id: i64,
@@ -83,11 +88,7 @@ class EventHeads:
         size: i64,
         checksum: i64,
     ) -> None:
-        """Append the head of an event; positions, flags and checksum can be NOTHING."""
-        out.write(self._file)
-        _put_number(out, position)
-        out.write(b',"next_pos":')
-        _put_number(out, next_position)
+        """Append the rest of the head; flags and checksum can be NOTHING."""
         middle = self._middles[type_code]
         if (
             middle is None

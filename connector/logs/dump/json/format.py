@@ -148,10 +148,9 @@ class JsonFormat(ByteFormat):
         flags: i64 = header.flags
         if self._v1:
             next_position = flags = NOTHING
-        self._heads.put(
+        self._heads.put_place(out, position, next_position)
+        self._heads.put_header(
             out,
-            position,
-            next_position,
             header.type_code,
             header.timestamp,
             header.server_id,

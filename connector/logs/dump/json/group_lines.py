@@ -115,10 +115,9 @@ class GroupLines:
             checksum: i64 = NOTHING
             if trailer:
                 checksum = _u32_at(data, body_end)
-            self._heads.put(
+            self._heads.put_place(out, at + place, _u32_at(data, at + _LOG_POS_OFFSET))
+            self._heads.put_header(
                 out,
-                at + place,
-                _u32_at(data, at + _LOG_POS_OFFSET),
                 type_code,
                 _u32_at(data, at),
                 _u32_at(data, at + _SERVER_ID_OFFSET),

@@ -187,7 +187,7 @@ BODIES: list[tuple[Any, dict[str, Any]]] = [
         query_fields(query="caf\\xe9", query_hex="636166e9"),
     ),
     (
-        ExecuteLoadQueryEvent(*query(), 4, 9, 51, DuplicateHandling.REPLACE),
+        ExecuteLoadQueryEvent(QueryEvent(*query()), 4, 9, 51, DuplicateHandling.REPLACE),
         query_fields(file_id=4, start_pos=9, end_pos=51, duplicate_handling="REPLACE"),
     ),
     (StopEvent(), {}),
