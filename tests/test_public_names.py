@@ -29,7 +29,6 @@ PUBLIC = {
     "connector.binlog": OF_LOGS,
     "connector.binlog.event": ("EventBody",),
     "connector.errors": ERRORS,
-    "connector.foundation.errors": ERRORS,
     "connector.reader": (*OF_LOGS, "open_server"),
     "connector.reader.spark": ("register",),
     "stream_jobs.cuts": ("Cut", "cut_at", "latest_cut", "read_cuts"),

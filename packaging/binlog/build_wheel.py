@@ -1,4 +1,4 @@
-"""Builds the wheel of the parser: `connector.binlog` with `connector.foundation`, nothing else.
+"""Builds the wheel of the parser: `connector.binlog` with `connector.foundation`, and errors.py.
 
 ::
 
@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 _HERE = Path(__file__).parent
 _PROJECT = _HERE.parents[1]
 _PACKAGES = ("binlog", "foundation")
-_MODULES = ("__init__.py", "py.typed")
+_MODULES = ("__init__.py", "errors.py", "py.typed")
 _BUILD = ("setup.py", "extension_cache.py", "LICENSE")
 
 

@@ -43,7 +43,7 @@ FILES = """
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
-import connector.binlog
+import connector.binlog, connector.errors
 for module in walk_packages(connector.binlog.__path__, "connector.binlog."):
     import_module(module.name)
 folder = Path(connector.__file__).parent
@@ -105,7 +105,7 @@ def test_a_wheel_of_the_parser_alone_reads_a_log_to_objects_and_to_arrow(tmp_pat
     # pip refuses where the wheel needs more than there is.
     pip = ("pip", "--python", python, "--disable-pip-version-check")
     run(sys.executable, "-m", *pip, "install", "--no-index", f"{wheel}[arrow]", cwd=tmp_path)
-    files = "__init__.py __pycache__ binlog foundation py.typed"
+    files = "__init__.py __pycache__ binlog errors.py foundation py.typed"
     assert run(python, "-c", FILES, cwd=tmp_path) == f"{packages / 'connector'} {files}\n"
     output = run(python, "-c", READ, *LOGS, cwd=tmp_path)
     assert "RowChange(database='golden', table='integers', op='insert'" in output
