@@ -6,14 +6,11 @@
 from __future__ import annotations
 
 import os
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
-import typer.testing
-from typer.main import get_command
 
 from connector.foundation import compiled
 from tests import selection, signals
@@ -32,9 +29,6 @@ _WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 
 # Before the workers start, which have them from this process.
 signals.reset()
-
-# Typer makes all commands anew at each call, which takes longer than most of them run.
-vars(typer.testing)["_get_command"] = cache(get_command)
 
 # How long an example takes says more about the machine than about the code. Each run draws other
 # examples.

@@ -8,15 +8,15 @@ import re
 import tokenize
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from typer.main import get_command
 
+from connector.cli.commands import command_of
 from connector.foundation.ecs import NAMES
 from connector.foundation.settings.sections import Settings
 from stream_jobs.settings import Settings as JobSettings
-from tests.application import app
+from tests.application import parser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,16 +90,12 @@ def test_every_target_of_make_exists(page: Path) -> None:
 
 
 def test_every_command_and_option_that_is_shown_exists(page: Path) -> None:
-    tree = get_command(app)
     shown = re.findall(r"(?m)(?<![\w./-])binlog-connector +([a-z][a-z-]*(?![-:\w]).*)", _code(page))
     for line in (line for line in shown if "|" not in line.partition(" #")[0]):
         words = line.partition(" #")[0].replace("`", " ").split()
-        command: Any = tree
-        while hasattr(command, "commands"):
-            assert words, line
-            assert words[0] in command.commands, line
-            command, words = command.commands[words[0]], words[1:]
-        known = {name for option in command.params for name in option.opts} | {"--help", "-h"}
+        names, command, words = command_of(words)
+        assert not command.commands, line
+        known = parser(*names).options().keys()
         named = {re.split("[=:]", word)[0] for word in words if re.match("--?[a-z]", word)}
         assert named <= known, line
 

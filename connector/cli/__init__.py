@@ -1,57 +1,35 @@
 """The command line: each command calls one function elsewhere and turns errors into exit codes.
 
-One module for each command. A command imports its dependencies when it runs, so `--help` is fast.
-
-The start of a short command makes about 40,000 objects, and nearly all of them stay to the end:
-modules, classes, functions. With Python's threshold the garbage collector looks at them dozens of
-times, which is a tenth of the start.
+`connector.cli.commands` is the table of commands. What a command imports is imported when it runs,
+so `--help` is fast.
 """
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
-from typing import Final
 
-# More than the start of a short command makes.
-_OBJECTS: Final = 50_000
-_USUAL: Final = gc.get_threshold()
-
-
-def collect_rarely() -> None:
-    """Let a start do without the collector."""
-    gc.set_threshold(_OBJECTS)
-
-
-def freeze_objects() -> None:
-    """Never look at the objects that exist now, which stay; collect later ones as usual."""
-    gc.freeze()
-    gc.set_threshold(*_USUAL)
-
+from connector.cli.start import collect_rarely, print_version
 
 __all__ = ["main"]
 
 
 def main() -> None:
     """Run the command line and end the process."""
+    if sys.argv[1:] == ["--version"]:
+        print_version()
+        return
     collect_rarely()
-    from connector.cli.arguments import plain_call  # noqa: PLC0415  # makes many objects
+    from connector.cli.commands import execute  # noqa: PLC0415  # makes many objects
 
-    arguments = sys.argv[1:]
     try:
-        call = plain_call(arguments)
-        if call is None:
-            from connector.cli.application import application  # noqa: PLC0415  # as above
-
-            application(arguments)()
-        else:
-            call()
-            _leave(0)
+        code = execute(sys.argv[1:])
     except SystemExit as end:
-        if isinstance(end.code, int):
-            _leave(end.code)
-        raise
+        if not isinstance(end.code, int):
+            raise
+        code = end.code
+    _leave(code)
+    sys.exit(code)
 
 
 def _leave(code: int) -> None:

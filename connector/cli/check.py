@@ -14,11 +14,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from connector.binlog.table_filter import TableFilter
 from connector.cli import command_errors
+from connector.cli.configuration import configure_logging, loaded
+from connector.cli.exit_codes import errors, tell
 from connector.foundation.contract.record_formats import key_form
 from connector.foundation.errors import (
     ConfigError,
@@ -58,9 +61,8 @@ from connector.stream.source.row_logging import not_seen, row_gaps
 from connector.stream.source.server_selection import check_server, choose_source
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Callable, Iterator, Sequence
-
-    from rich.console import Console
 
     from connector.foundation.settings.sections import Settings, SourceSettings
     from connector.stream.progress.progress_record import Progress
@@ -68,6 +70,28 @@ if TYPE_CHECKING:
     from connector.stream.sink.recovery import RecoveredState
     from connector.stream.source.findings import RowLoggingGap
     from connector.stream.source.followed_tables import BaseTable
+
+
+def run(arguments: Namespace) -> int:
+    """Check Kafka and the source, and say whether `run` would start.
+
+    Raises the worst problem after the others are told.
+    """
+    settings = loaded(arguments.config)
+    configure_logging(settings.log, command="check", pipeline=settings.name)
+    console = Console()
+    problems, unmatched = check_pipeline(settings, console, errors())
+    if problems:
+        console.print("not ready", style="bold red")
+        *others, worst = problems
+        for problem in others:
+            tell(problem)
+        raise worst
+    console.print("ready", style="bold green", end="" if unmatched else "\n")
+    if unmatched:
+        text = f", but source.tables matches no table by {visible(', '.join(unmatched))}"
+        console.print(text, style="yellow", markup=False, highlight=False, soft_wrap=True)
+    return 0
 
 
 # All topics of a pipeline mostly have one form, and each takes a few milliseconds.

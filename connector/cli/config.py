@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import re
+import sys
 from enum import StrEnum
 from importlib import resources
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import typer
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+
+def run(arguments: Namespace) -> int:
+    """Print a reference file, whole or with what a first run needs."""
+    reference = Reference(arguments.name)
+    sys.stdout.write(reference.minimal() if arguments.minimal else reference.text())
+    return 0
 
 
 class Reference(StrEnum):
@@ -62,27 +71,3 @@ _MINIMAL = {
     ),
 }
 _COMMENTED = re.compile(r"# (?:\w+ = |\])")
-
-
-def config(
-    name: Annotated[
-        Reference,
-        typer.Argument(
-            help="connector.toml: every key of `run`; stream_job.toml: every key of the Spark job; "
-            "grants.sql: the account on the source; source.cnf, mariadb.cnf: what the source needs."
-        ),
-    ] = Reference.CONNECTOR,
-    minimal: Annotated[
-        bool,
-        typer.Option(
-            "--minimal",
-            help="Only the keys that a first run needs.",
-        ),
-    ] = False,
-) -> None:
-    """Print a reference file: every key with its default, and when to change it.
-
-    Examples: `binlog-connector config --minimal > my.toml` to begin with, and
-    `binlog-connector config` for everything.
-    """
-    typer.echo(name.minimal() if minimal else name.text(), nl=False)

@@ -9,15 +9,13 @@ import re
 from collections import Counter
 from difflib import get_close_matches
 from string import Formatter
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from connector.cli import command_errors
-from connector.cli.daemon import exit_code_of
 from connector.foundation.errors import ConfigError
 from connector.foundation.errors.catalogue import GROUPS, codes
 from connector.foundation.errors.code import End, Scope
@@ -25,6 +23,8 @@ from connector.foundation.errors.message import Message
 from connector.replication.server.server_error_numbers import codes_of_words
 
 if TYPE_CHECKING:
+    from argparse import Namespace
+
     from connector.foundation.errors.code import ErrorCode
 
 
@@ -94,35 +94,19 @@ _SCOPES = {
 }
 
 
-def explain(
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[CODE or WORDS]",
-            help="The code in brackets before the text of an error, or words of it, also of a "
-            "server. Without them: all codes.",
-            show_default=False,
-        ),
-    ] = None,
-) -> None:
-    """Explain an error code: its text, the cause, the fix and an example.
-
-    Examples: `binlog-connector explain S101`, `binlog-connector explain access denied`, or
-    `binlog-connector explain` for a list.
-    """
-
-    def show() -> None:
-        console = Console(highlight=False, soft_wrap=True)
-        if not words:
-            _show_all(console)
-            return
-        found = _found(" ".join(words))
-        if len(found) == 1:
-            _show(console, found[0])
-        else:
-            _show_some(console, found)
-
-    exit_code_of(show)
+def run(arguments: Namespace) -> int:
+    """Show a code, the codes that words are about, or all codes."""
+    console = Console(highlight=False, soft_wrap=True)
+    words: list[str] = arguments.words
+    if not words:
+        _show_all(console)
+        return 0
+    found = _found(" ".join(words))
+    if len(found) == 1:
+        _show(console, found[0])
+    else:
+        _show_some(console, found)
+    return 0
 
 
 def _found(given: str) -> list[ErrorCode]:

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from connector.binlog.log_errors import LogTruncated
 from connector.cli import command_errors
-from connector.cli.arguments import Option, grouped
-from connector.cli.log_input import (
-    ChangeOptions,
-    LogNames,
-    PositionOptions,
-    ServerOptions,
-    VerifyChecksum,
-    exit_codes,
-    opened_logs,
-    shown_progress,
-    standard_output,
-)
+from connector.cli.log_input import opened_logs, selection_of, shown_progress, standard_output
 from connector.foundation.errors import ConfigError
+from connector.logs.dump.dump import Dump, DumpOptions
+from connector.logs.flashback.undo import Undo
+from connector.logs.flashback.undo_statements import ReverseSpool
+from connector.logs.inputs import ReadingOptions
+from connector.logs.output import LineOutput
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Iterator, Sequence
 
     from connector.logs.inputs import LogInput
@@ -31,44 +26,18 @@ if TYPE_CHECKING:
 _NAME_PARTS = 3
 
 
-@grouped
-def flashback(
-    *,
-    logs: LogNames = None,
-    positions: PositionOptions,
-    changes: ChangeOptions,
-    server: ServerOptions,
-    omit_columns: Annotated[
-        list[str],
-        Option(
-            "--omit-column",
-            metavar="DATABASE.TABLE.COLUMN",
-            help="A generated column, which no statement may set; may be repeated.",
-        ),
-    ] = [],  # noqa: B006 - it is read alone
-    verify_checksum: VerifyChecksum = True,
-) -> None:
-    """Print the SQL that undoes the row changes of binlogs, newest first.
-
-    The logs must have the column names (binlog_row_metadata=FULL) and whole rows
-    (binlog_row_image=FULL). If any change cannot be undone, no SQL is printed. Read the SQL before
-    you run it, and run it while no other client changes the tables.
-
-    Exit codes: 0 read to a clean end, 1 wrong arguments or a log that cannot be opened, 2 a file
-    ends inside an event (complete transactions are undone), 3 corrupt, undecodable or impossible
-    to undo, 4 not a binlog, encrypted, or an unsupported storage format.
-    """
-    from connector.logs.inputs import ReadingOptions  # noqa: PLC0415  # keeps --help fast
-
-    with exit_codes():
-        selection = changes.selection()
-        reading = ReadingOptions(
-            start_position=positions.start_position,
-            verify_checksum=verify_checksum,
-            tables=None if positions.stop_position else selection.only_tables,
-        )
-        logs_to_read = opened_logs(logs, server, reading)
-        _undo(logs_to_read, selection, positions.stop_position, _omitted(omit_columns))
+def run(arguments: Namespace) -> int:
+    """Print the SQL that undoes the changes of logs, newest first."""
+    selection = selection_of(arguments)
+    stop_position: int | None = arguments.stop_position
+    reading = ReadingOptions(
+        start_position=arguments.start_position,
+        verify_checksum=arguments.verify_checksum,
+        tables=None if stop_position else selection.only_tables,
+    )
+    logs = opened_logs(arguments, reading)
+    _undo(logs, selection, stop_position, _omitted(arguments.omit_columns))
+    return 0
 
 
 def _omitted(names: Sequence[str]) -> frozenset[str]:
@@ -84,11 +53,6 @@ def _undo(
     stop_position: int | None,
     omitted: frozenset[str],
 ) -> None:
-    from connector.logs.dump.dump import Dump, DumpOptions  # noqa: PLC0415  # keeps --help fast
-    from connector.logs.flashback.undo import Undo  # noqa: PLC0415  # keeps --help fast
-    from connector.logs.flashback.undo_statements import ReverseSpool  # noqa: PLC0415  # keeps --help fast
-    from connector.logs.output import LineOutput  # noqa: PLC0415  # keeps --help fast
-
     truncated: LogTruncated | None = None
     output = LineOutput(standard_output())
     with ReverseSpool() as spool:

@@ -5,37 +5,33 @@ from __future__ import annotations
 import time
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from connector.cli import command_errors, examples
-from connector.cli.application import Commands
-from connector.cli.daemon import (
-    EXIT_DEFINITE,
-    ConfigPath,
-    exit_code_of,
-    loaded,
-)
+from connector.cli import command_errors
+from connector.cli.configuration import loaded
+from connector.cli.exit_codes import EXIT_DEFINITE, say
 from connector.foundation.errors import ConfigError, DefiniteError, TransientError
 from connector.foundation.errors.visible import visible, visible_json
+from connector.stream.quarantine.records import explain_record
+from connector.stream.quarantine.topics import (
+    database_fence,
+    read_all,
+    read_fences,
+    request_replay,
+)
+from connector.stream.snapshot.copy_requests import copy_has_failed
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from pathlib import Path
 
     from connector.foundation.contract import QuarantineRecord
     from connector.foundation.settings.sections import Settings
     from connector.stream.quarantine.fences import Fence
-
-quarantine = typer.Typer(
-    cls=Commands,
-    no_args_is_help=True,
-    help="Show and replay changes that could not be written; docs/quarantine.md explains them.",
-    epilog=examples.QUARANTINE,
-)
 
 # The width of the output if it is not a terminal.
 _WIDTH = 160
@@ -43,37 +39,24 @@ _LOOK_SECONDS = 0.5
 # A running pipeline accepts a command within this time.
 _TAKEN_UP_SECONDS = 10.0
 
-TableName = Annotated[
-    str, typer.Argument(metavar="TABLE", help="database.table", show_default=False)
-]
-KeyText = Annotated[
-    str | None,
-    typer.Option("--key", help="One key, as the JSON that `list` shows.", show_default=False),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
 
-
-@quarantine.command(name="list", epilog=examples.QUARANTINE_LIST)
-def list_fences(config: ConfigPath, as_json: AsJson = False) -> None:
-    """List the changes that are held back: tables and keys, since when, how many, and why."""
-
-    def report() -> None:
-        fences = _fences(loaded(config))
-        if as_json:
-            for fence in fences:
-                typer.echo(visible_json(asdict(fence)))
-            return
-        console = Console()
-        if not fences:
-            console.print("nothing is kept back")
-            return
-        console.print(_table(fences), width=None if console.is_terminal else _WIDTH)
-        # Whole lines, which a terminal wraps and a user can copy; most keys have the same reason.
-        for name, reason in dict.fromkeys((fence.name, fence.reason) for fence in fences):
-            console.print(f"{visible(name)}:", style="bold", end=" ", markup=False)
-            console.print(visible(reason), markup=False, soft_wrap=True)
-
-    exit_code_of(report)
+def run_list(arguments: Namespace) -> int:
+    """List the changes that are held back."""
+    fences = _fences(loaded(arguments.config))
+    if arguments.json:
+        for fence in fences:
+            say(visible_json(asdict(fence)))
+        return 0
+    console = Console()
+    if not fences:
+        console.print("nothing is kept back")
+        return 0
+    console.print(_table(fences), width=None if console.is_terminal else _WIDTH)
+    # Whole lines, which a terminal wraps and a user can copy; most keys have the same reason.
+    for name, reason in dict.fromkeys((fence.name, fence.reason) for fence in fences):
+        console.print(f"{visible(name)}:", style="bold", end=" ", markup=False)
+        console.print(visible(reason), markup=False, soft_wrap=True)
+    return 0
 
 
 def _table(fences: list[Fence]) -> Table:
@@ -92,55 +75,33 @@ def _table(fences: list[Fence]) -> Table:
     return table
 
 
-@quarantine.command(epilog=examples.QUARANTINE_SHOW)
-def show(
-    config: ConfigPath,
-    what: Annotated[
-        str,
-        typer.Argument(
-            metavar="TABLE|OFFSET",
-            help="database.table, or the offset of one record in the topic.",
-            show_default=False,
-        ),
-    ],
-    key: KeyText = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Records that are shown.")] = 10,
-    as_json: AsJson = False,
-) -> None:
-    """Show records of the quarantine, decoded as far as possible.
-
-    If a column cannot be read, its bytes and those around it are shown.
-    """
-
-    def report() -> None:
-        from connector.stream.quarantine.records import explain_record  # noqa: PLC0415  # keeps --help fast
-        from connector.stream.quarantine.topics import (  # noqa: PLC0415
-            database_fence,
-            read_all,  # keeps --help fast
-        )
-
-        settings = loaded(config)
-        shown = 0
-        database = None if what.isdigit() else database_fence(_fences(settings), what)
-        if database is not None and not as_json:
-            of_all = f"all of database {database.database} is kept back: {database.reason}"
-            typer.echo(visible(f"{what}: {of_all}"))
-        for offset, record, event in read_all(settings.kafka, settings.name):
-            if offset != int(what) if what.isdigit() else not _is_of(record, what, key, database):
+def run_show(arguments: Namespace) -> int:
+    """Show records of the quarantine, decoded as far as possible."""
+    settings = loaded(arguments.config)
+    what: str = arguments.what
+    shown = 0
+    database = None if what.isdigit() else database_fence(_fences(settings), what)
+    if database is not None and not arguments.json:
+        of_all = f"all of database {database.database} is kept back: {database.reason}"
+        say(visible(f"{what}: {of_all}"))
+    for offset, record, event in read_all(settings.kafka, settings.name):
+        if what.isdigit():
+            if offset != int(what):
                 continue
-            if as_json:
-                typer.echo(visible_json({"offset": offset, **record}))
-            else:
-                typer.echo(f"offset {offset}")
-                for line in explain_record(record, event):
-                    typer.echo(visible(line))
-            shown += 1
-            if shown == limit:
-                break
-        if not shown and database is None:
-            raise ConfigError(command_errors.NOT_IN_QUARANTINE, what=what, pipeline=settings.name)
-
-    exit_code_of(report)
+        elif not _is_of(record, what, arguments.key, database):
+            continue
+        if arguments.json:
+            say(visible_json({"offset": offset, **record}))
+        else:
+            say(f"offset {offset}")
+            for line in explain_record(record, event):
+                say(visible(line))
+        shown += 1
+        if shown == arguments.limit:
+            break
+    if not shown and database is None:
+        raise ConfigError(command_errors.NOT_IN_QUARANTINE, what=what, pipeline=settings.name)
+    return 0
 
 
 def _is_of(record: QuarantineRecord, name: str, key: str | None, database: Fence | None) -> bool:
@@ -152,30 +113,18 @@ def _is_of(record: QuarantineRecord, name: str, key: str | None, database: Fence
     return of == name and (key is None or any(key in row["keys"] for row in record["rows"]))
 
 
-@quarantine.command(epilog=examples.QUARANTINE_REPLAY)
-def replay(config: ConfigPath, name: TableName, key: KeyText = None) -> None:
-    """Write the held changes of a table, or of one key, and lift the fence.
-
-    The running pipeline does it; if none runs, the next start does it.
-
-    Exit codes: 0 written, 1 the pipeline has not answered, or Kafka cannot be reached, 2 no change
-    is held back, 3 a change still cannot be written and stays; or the table must be copied again,
-    because a fence has ended its copy.
-    """
-
-    def ask() -> None:
-        from connector.stream.quarantine.topics import request_replay  # noqa: PLC0415
-
-        settings = loaded(config)
-        asked = request_replay(settings, name, key)
-        _wait(settings, asked.fences, str(asked.offset))
-        _require_copy(settings, config, name)
-
-    exit_code_of(ask)
+def run_replay(arguments: Namespace) -> int:
+    """Ask the pipeline to write the held changes of a table, or of one key; wait until it has."""
+    settings, name = loaded(arguments.config), arguments.table
+    asked = request_replay(settings, name, arguments.key)
+    if not _wait(settings, asked.fences, str(asked.offset)):
+        return EXIT_DEFINITE
+    _require_copy(settings, arguments.config, name)
+    return 0
 
 
-def _wait(settings: Settings, wanted: list[Fence], request: str) -> None:
-    """Wait for the outcome of a replay, and print it."""
+def _wait(settings: Settings, wanted: list[Fence], request: str) -> bool:
+    """Wait for the outcome of a replay, and print it; return whether everything is written."""
     console = Console()
     name = visible(wanted[0].name)
     # Meanwhile, other fences of the table may be set.
@@ -207,7 +156,7 @@ def _wait(settings: Settings, wanted: list[Fence], request: str) -> None:
             markup=False,
             soft_wrap=True,
         )
-        return
+        return True
     for fence in answered:
         what = "" if fence.key is None else f" key {visible(fence.key)}:"
         console.print(
@@ -215,18 +164,14 @@ def _wait(settings: Settings, wanted: list[Fence], request: str) -> None:
             markup=False,
             soft_wrap=True,
         )
-    raise typer.Exit(EXIT_DEFINITE)
+    return False
 
 
 def _require_copy(settings: Settings, config: Path, name: str) -> None:
     """Print where rows of a table are missing that no replay brings back."""
-    from connector.stream.snapshot.copy_requests import copy_has_failed  # noqa: PLC0415  # keeps --help fast
-
     if copy_has_failed(settings.kafka, settings.name, name):
         raise DefiniteError(command_errors.COPY_HAS_FAILED, table=name, config=config)
 
 
 def _fences(settings: Settings) -> list[Fence]:
-    from connector.stream.quarantine.topics import read_fences  # noqa: PLC0415  # keeps --help fast
-
     return read_fences(settings.kafka, settings.name)

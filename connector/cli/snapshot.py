@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -16,23 +15,26 @@ from rich.progress import (
 )
 
 from connector.cli import command_errors
-from connector.cli.daemon import (
-    EXIT_DEFINITE,
-    EXIT_STOPPED_HARD,
-    ConfigPath,
-    exit_code_of,
-    loaded,
-)
-from connector.cli.exit_codes import errors
+from connector.cli.configuration import loaded
+from connector.cli.exit_codes import EXIT_DEFINITE, EXIT_INTERRUPTED, errors
 from connector.foundation.errors import ConfigError, TransientError
 from connector.foundation.errors.message import Message
 from connector.foundation.errors.visible import visible
+from connector.stream.snapshot.copy_requests import (
+    StateWatch,
+    ask_to_dismiss,
+    failed_copies,
+    request_copies,
+    require_condition,
+)
 
 if TYPE_CHECKING:
+    from argparse import Namespace
+
     from rich.progress import TaskID
 
     from connector.foundation.settings.sections import Settings
-    from connector.stream.snapshot.copy_requests import CopyRequest, StateWatch
+    from connector.stream.snapshot.copy_requests import CopyRequest
     from connector.stream.snapshot.table_state import TableState
 
 # A running pipeline accepts a command at the end of the current source transaction.
@@ -42,70 +44,28 @@ _SILENT_SECONDS = 60.0
 _LOOK_SECONDS = 0.2
 
 
-def snapshot(
-    config: ConfigPath,
-    tables: Annotated[
-        list[str],
-        typer.Argument(metavar="TABLE…", help="shop.orders, or a pattern such as shop.*"),
-    ],
-    where: Annotated[
-        str,
-        typer.Option(
-            help="SQL condition on the columns: only these rows are copied, over the existing ones."
-        ),
-    ] = "",
-    dismiss: Annotated[
-        bool,
-        typer.Option(
-            "--dismiss",
-            help="Copy nothing: no longer tell that copies of these tables have failed.",
-        ),
-    ] = False,
-) -> None:
-    """Copy tables again while the stream continues, and show the progress.
-
-    The running pipeline does it; Ctrl-C ends only the display. Without --where, all rows are taken
-    back first, and fences of the tables are lifted.
-
-    A copy that has failed is told until one of the same table succeeds, or until --dismiss:
-    consumers lack its rows then.
-
-    Exit codes: 0 copied, 1 the pipeline has not answered, or a server cannot be reached, 2 a
-    pattern matches no table or --where is not a condition, 3 a table cannot be copied.
-    """
-
-    def ask_and_show() -> None:
-        from connector.stream.snapshot.copy_requests import (  # noqa: PLC0415
-            StateWatch,
-            request_copies,
-            require_condition,
-        )
-
-        settings = loaded(config)
-        if dismiss:
-            if where:
-                raise ConfigError(command_errors.DISMISSED_ROWS)
-            _dismiss(settings, tables)
-            return
-        if where:
-            require_condition(where)
-        with StateWatch(settings) as watch:
-            asked = request_copies(settings, tables, where)
-            try:
-                code = _show(settings, watch, asked)
-            except KeyboardInterrupt:
-                errors().print(f"the copy goes on in pipeline {settings.name}")
-                raise typer.Exit(EXIT_STOPPED_HARD) from None
-        if code:
-            raise typer.Exit(code)
-
-    exit_code_of(ask_and_show)
+def run(arguments: Namespace) -> int:
+    """Ask the running pipeline to copy tables again, and show the copies until they end."""
+    settings = loaded(arguments.config)
+    tables: list[str] = arguments.tables
+    if arguments.dismiss:
+        if arguments.where:
+            raise ConfigError(command_errors.DISMISSED_ROWS)
+        _dismiss(settings, tables)
+        return 0
+    if arguments.where:
+        require_condition(arguments.where)
+    with StateWatch(settings) as watch:
+        asked = request_copies(settings, tables, arguments.where)
+        try:
+            return _show(settings, watch, asked)
+        except KeyboardInterrupt:
+            errors().print(f"the copy goes on in pipeline {settings.name}")
+            return EXIT_INTERRUPTED
 
 
 def _dismiss(settings: Settings, patterns: list[str]) -> None:
     """Let failed copies count as complete, and wait until they do."""
-    from connector.stream.snapshot.copy_requests import ask_to_dismiss, failed_copies  # noqa: PLC0415
-
     asked = ask_to_dismiss(settings.kafka, settings.name, patterns)
     deadline = time.monotonic() + _TAKEN_UP_SECONDS
     while not set(asked).isdisjoint(failed_copies(settings.kafka, settings.name)):

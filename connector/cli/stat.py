@@ -4,67 +4,36 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack, closing
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from connector.cli.arguments import Option, grouped
-from connector.cli.log_input import (
-    LogNames,
-    ServerOptions,
-    VerifyChecksum,
-    exit_codes,
-    opened_logs,
-    shown_progress,
-)
+from connector.cli.log_input import opened_logs, shown_progress
 from connector.foundation.errors.visible import visible_json
+from connector.logs.inputs import ReadingOptions, file_errors
+from connector.logs.log_counts import LogCounts
+from connector.logs.recovery import Gap
+from connector.logs.selection import is_artificial
+from connector.logs.statistics import Statistics
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Iterable, Iterator
 
     from connector.logs.inputs import LogInput
-    from connector.logs.statistics import Statistics
-
 
 # Without a terminal, this width has room for GTIDs and file names.
 _FILE_WIDTH = 140
 
 
-class StatFormat(StrEnum):
-    """The form of the counts."""
-
-    TABLE = "table"
-    JSON = "json"
-
-
-@grouped
-def stat(
-    *,
-    logs: LogNames = None,
-    server: ServerOptions,
-    output_format: Annotated[
-        StatFormat, Option("--format", help="Tables for people, or one JSON document.")
-    ] = StatFormat.TABLE,
-    verify_checksum: VerifyChecksum = True,
-) -> None:
-    """Count the contents of binlogs: events by type, rows by table, large transactions, times.
-
-    The counts are shown even if an error ends the reading.
-
-    Exit codes: 0 read to a clean end, 1 wrong arguments or a log that cannot be opened, 2 a file
-    ends inside an event, 3 corrupt or undecodable, 4 not a binlog, encrypted, or an unsupported
-    storage format.
-    """
-    from connector.logs.inputs import ReadingOptions  # noqa: PLC0415  # keeps --help fast
-    from connector.logs.statistics import Statistics  # noqa: PLC0415  # keeps --help fast
-
+def run(arguments: Namespace) -> int:
+    """Count what logs contain, and print the counts, also if an error ends the reading."""
     statistics = Statistics()
-    options = ReadingOptions(verify_checksum=verify_checksum, tell_apart=True)
-    with exit_codes():
-        try:
-            _count(opened_logs(logs, server, options), statistics)
-        finally:
-            if statistics.files:
-                _print(statistics, output_format)
+    options = ReadingOptions(verify_checksum=arguments.verify_checksum, tell_apart=True)
+    try:
+        _count(opened_logs(arguments, options), statistics)
+    finally:
+        if statistics.files:
+            _print(statistics, as_one_document=arguments.format == "json")
+    return 0
 
 
 def _count(logs: Iterable[LogInput], statistics: Statistics) -> None:
@@ -79,11 +48,6 @@ def _count(logs: Iterable[LogInput], statistics: Statistics) -> None:
 
 def _counted(log: LogInput, statistics: Statistics) -> Iterator[int]:
     """Count a log in steps, and yield the position after each."""
-    from connector.logs.inputs import file_errors  # noqa: PLC0415  # keeps --help fast
-    from connector.logs.log_counts import LogCounts  # noqa: PLC0415  # keeps --help fast
-    from connector.logs.recovery import Gap  # noqa: PLC0415  # keeps --help fast
-    from connector.logs.selection import is_artificial  # noqa: PLC0415  # keeps --help fast
-
     if log.open is not None:
         with closing(log.open()) as file, file_errors(log.name):
             counts = LogCounts(file, statistics)
@@ -98,12 +62,12 @@ def _counted(log: LogInput, statistics: Statistics) -> Iterator[int]:
             yield event.next_position
 
 
-def _print(statistics: Statistics, output_format: StatFormat) -> None:
-    from rich.console import Console  # noqa: PLC0415  # keeps --help fast
+def _print(statistics: Statistics, *, as_one_document: bool) -> None:
+    from rich.console import Console  # noqa: PLC0415  # takes longer to import than a log to read
 
-    from connector.logs.statistics_report import as_json, as_tables  # noqa: PLC0415  # keeps --help fast
+    from connector.logs.statistics_report import as_json, as_tables  # noqa: PLC0415  # as above
 
-    if output_format is StatFormat.JSON:
+    if as_one_document:
         document = visible_json(as_json(statistics), indent=2)
         sys.stdout.write(f"{document}\n")
     else:

@@ -9,19 +9,21 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 import structlog
-import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from connector.cli.daemon import loaded
-from connector.cli.daemon_log import configure_logging
-from connector.cli.exit_codes import errors
-from connector.foundation.errors import ConfigError
+from connector.cli.configuration import configure_logging, loaded
+from connector.cli.exit_codes import errors, say
 from connector.foundation.errors.visible import visible
-from connector.foundation.settings import settings_errors
+from verification.continuous_run import ContinuousRun
+from verification.key_ranges import Sample
+from verification.metrics import VerificationMetrics, metrics_server
+from verification.report import exit_code, report
+from verification.run import verify
+from verification.table_check import Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
+    from argparse import Namespace
+    from collections.abc import Iterator
 
     from rich.progress import TaskID
 
@@ -31,48 +33,36 @@ if TYPE_CHECKING:
 _SEEDS: Final = 1_000_000
 
 
-def verify_mirror(
-    config: Path,
-    job: Path,
-    tables: Sequence[str],
-    *,
-    of_replica: bool,
-    as_json: bool,
-    no_values: bool,
-    repair: bool,
-    rows_per_second: int,
-    max_differences: int,
-    patience: float,
-    sample: float | None,
-    seed: int | None,
-    since: str,
-    state: Path | None,
-) -> None:
-    """Compare tables with mirrors or a replica, print what is found, and exit with its code.
+def verify_mirror(arguments: Namespace) -> int:
+    """Compare tables with mirrors or a replica, print what is found, and return its exit code.
 
-    Raises ConfigError if packages are missing, and the errors of `loaded` and of
-    `verification.run.verify`.
+    Raises the errors of `loaded` and of `verification.run.verify`.
     """
-    try:
-        from verification.key_ranges import Sample  # noqa: PLC0415  # an extra
-        from verification.report import exit_code, report  # noqa: PLC0415  # an extra
-        from verification.run import verify  # noqa: PLC0415  # an extra
-        from verification.table_check import Limits  # noqa: PLC0415  # an extra
-    except ImportError as error:
-        raise ConfigError(settings_errors.VERIFY_EXTRA, said=error) from error
-    if seed is None:
-        seed = secrets.randbelow(_SEEDS)
-    part = None if sample is None else Sample(sample, seed)
-    limits = Limits(rows_per_second, max_differences, patience, repair, part, since)
+    of_replica, with_values = arguments.replica is not None, not arguments.no_values
+    seed = secrets.randbelow(_SEEDS) if arguments.seed is None else arguments.seed
+    limits = Limits(
+        arguments.rows_per_second or 0,
+        arguments.max_differences,
+        arguments.patience,
+        arguments.repair,
+        None if arguments.sample is None else Sample(arguments.sample, seed),
+        arguments.since or "",
+    )
     with _display() as display:
-        settings, shown = loaded(config), _Shown(display)
-        found = verify(settings, job, tables, limits, shown, state, of_replica=of_replica)
-        results = _printed(found, as_json=as_json, with_values=not no_values)
-    if as_json:
-        json.dump(report(results, with_values=not no_values), sys.stdout, indent=2)
+        found = verify(
+            loaded(arguments.config),
+            arguments.mirror or arguments.replica,
+            arguments.tables,
+            limits,
+            _Shown(display),
+            arguments.state,
+            of_replica=of_replica,
+        )
+        results = _printed(found, as_json=arguments.json, with_values=with_values)
+    if arguments.json:
+        json.dump(report(results, with_values=with_values), sys.stdout, indent=2)
         sys.stdout.write("\n")
-    if code := exit_code(results):
-        raise typer.Exit(code)
+    return exit_code(results)
 
 
 def _printed(
@@ -84,7 +74,7 @@ def _printed(
         results.append(result)
         if not as_json:
             for line in result.lines(with_values=with_values):
-                typer.echo(visible(line))
+                say(visible(line))
     return results
 
 
@@ -119,43 +109,32 @@ class _Shown:
         self._display.update(self._task, completed=done, total=max(done, total))
 
 
-def verify_forever(
-    config: Path,
-    job: Path,
-    tables: Sequence[str],
-    *,
-    of_replica: bool,
-    repair: bool,
-    rows_per_second: int | None,
-    max_differences: int,
-    patience: float,
-) -> None:
+def verify_forever(arguments: Namespace) -> int:
     """Compare tables with mirrors or a replica until SIGTERM or Ctrl-C.
 
-    Options that are given override the section [verify]. Raises ConfigError if packages are
-    missing, for wrong settings, and for an address that cannot be used.
+    Options that are given override the section [verify]. Raises ConfigError for wrong settings, and
+    for an address that cannot be used.
     """
-    try:
-        from verification.continuous_run import ContinuousRun  # noqa: PLC0415  # an extra
-        from verification.metrics import (  # noqa: PLC0415
-            VerificationMetrics,  # an extra
-            metrics_server,  # an extra
-        )
-        from verification.table_check import Limits  # noqa: PLC0415  # an extra
-    except ImportError as error:
-        raise ConfigError(settings_errors.VERIFY_EXTRA, said=error) from error
-    settings = loaded(config)
+    of_replica = arguments.replica is not None
+    job, patience = arguments.mirror or arguments.replica, arguments.patience
+    settings = loaded(arguments.config)
     configure_logging(settings.log, command="verify", pipeline=settings.name)
-    own = settings.verify
-    speed = own.rows_per_second if rows_per_second is None else rows_per_second
-    limits = Limits(speed, max_differences, patience, own.repair or repair)
+    own, speed = settings.verify, arguments.rows_per_second
+    limits = Limits(
+        own.rows_per_second if speed is None else speed,
+        arguments.max_differences,
+        patience,
+        own.repair or arguments.repair,
+    )
     metrics = VerificationMetrics(settings.name)
     log = structlog.get_logger()
     # A stop ends what is being read: nothing has to be brought to its end.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with metrics_server(metrics, own.listen, patience):
-            forever = ContinuousRun(settings, job, tables, limits, metrics, of_replica=of_replica)
+            forever = ContinuousRun(
+                settings, job, arguments.tables, limits, metrics, of_replica=of_replica
+            )
             log.info(
                 "starting",
                 name=settings.name,
@@ -171,3 +150,4 @@ def verify_forever(
         log.info("stopped", rounds=metrics.rounds)
     finally:
         signal.signal(signal.SIGTERM, before)
+    return 0

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from connector.cli.daemon import EXIT_DEFINITE
-from connector.cli.exit_codes import errors
+from connector.cli.configuration import loaded
+from connector.cli.exit_codes import EXIT_DEFINITE, errors, say
 from connector.foundation.errors.visible import visible, visible_json
 from verification.topics.run import compare_topics
 
 if TYPE_CHECKING:
-    from connector.foundation.settings.sections import Settings
+    from argparse import Namespace
+
     from verification.topics.outcome import EpochOutcome, Example, Outcome, Place
 
 EXIT_DIFFERENT = 4
@@ -22,15 +22,14 @@ EXIT_DIFFERENT = 4
 _SHOWN_MAX = 10
 
 
-def verify_topics(
-    settings: Settings, first: str | None, until: str | None, *, as_json: bool
-) -> None:
-    """Compare the topics with the log, print the outcome, and exit with a code that says it.
+def verify_topics(arguments: Namespace) -> int:
+    """Compare the topics with the log, print the outcome, and return its exit code.
 
     4: they differ. 3: a part of the range is not proven.
 
     Raises TransientError or DefiniteError.
     """
+    settings = loaded(arguments.config)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -47,15 +46,14 @@ def verify_topics(
         def show(done: int, total: int, outcome: Outcome) -> None:
             display.update(task, completed=done, total=total, records=outcome.expected)
 
-        outcome = compare_topics(settings, first, until, show)
-    if as_json:
-        typer.echo(visible_json(outcome.as_json()))
+        outcome = compare_topics(settings, arguments.first, arguments.until, show)
+    if arguments.json:
+        say(visible_json(outcome.as_json()))
     else:
         _print(outcome)
     if not outcome.is_equal:
-        raise typer.Exit(EXIT_DIFFERENT)
-    if outcome.has_gap:
-        raise typer.Exit(EXIT_DEFINITE)
+        return EXIT_DIFFERENT
+    return EXIT_DEFINITE if outcome.has_gap else 0
 
 
 def _print(outcome: Outcome) -> None:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import re
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from typer.main import get_command
+from typing import TYPE_CHECKING
 
 from stream_jobs.run.arguments import parsers
-from tests.application import app
+from tests.application import commands, parser
 from tests.cli import roff
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from connector.foundation.argument_parser import ArgumentParser
 
 FOLDER = Path(__file__).parents[2] / "docs" / "man"
 _CONNECTOR, _MIRROR = "binlog-connector", "binlog-connector-mirror"
@@ -43,17 +44,22 @@ def _head(name: str, purpose: str, synopsis: str) -> Iterator[str]:
 
 
 def _connector() -> Iterator[str]:
-    root: Any = get_command(app)
+    program = parser()
     purpose = "streams changes of MySQL and MariaDB into Kafka, and reads binlogs"
     yield from _head(_CONNECTOR, purpose, "\\fICOMMAND\\fR [\\fIARGUMENT\\fR]...")
     yield roff.section("Description")
-    yield from roff.paragraphs(root.help)
-    yield from roff.paragraphs(root.epilog)
+    yield from roff.paragraphs(program.text)
+    yield from _examples(program)
     yield roff.section("Options")
-    yield from _parameters(root)
+    yield from _arguments(program)
     yield roff.section("Commands")
-    for name, command in root.commands.items():
-        yield from _command(name, command)
+    for names, _ in commands():
+        command = parser(*names)
+        words = command.format_usage().partition("[OPTIONS]")[2].split()
+        yield roff.subsection(" ".join([*names, *words]))
+        yield from roff.paragraphs(command.text)
+        yield from _arguments(command)
+        yield from _examples(command)
     yield roff.section("Exit status")
     yield from roff.paragraphs(
         "Of `run`; the others say theirs above.\n\n"
@@ -72,39 +78,11 @@ def _connector() -> Iterator[str]:
     yield f"{roff.bold(_MIRROR)}(1), {roff.bold('mysqlbinlog')}(1)"
 
 
-def _command(name: str, command: Any) -> Iterator[str]:
-    if hasattr(command, "commands"):
-        for inner_name, inner in command.commands.items():
-            yield from _command(f"{name} {inner_name}", inner)
-        return
-    words = [_placeholder(each) for each in command.params if each.param_type_name == "argument"]
-    yield roff.subsection(f"{name} {' '.join(words)}")
-    yield from roff.paragraphs(command.help)
-    yield from _parameters(command)
-    if command.epilog:
-        yield from roff.paragraphs(command.epilog)
-
-
-def _parameters(command: Any) -> Iterator[str]:
-    for each in command.params:
-        if each.param_type_name == "argument":
-            yield from roff.definition(
-                f"\\fI{roff.escaped(_placeholder(each))}\\fR", each.help or ""
-            )
-            continue
-        names = ", ".join(roff.bold(name) for name in (*each.opts, *each.secondary_opts))
-        value = "" if each.is_flag else f" \\fI{roff.escaped(_placeholder(each))}\\fR"
-        text = each.help or ""
-        if not each.is_flag and each.default not in (None, "", (), []):
-            text += f" Default: `{each.default}`."
-        yield from roff.definition(names + value, text)
-
-
-def _placeholder(parameter: Any) -> str:
-    if parameter.metavar:
-        return str(parameter.metavar)
-    choices = getattr(parameter.type, "choices", None)
-    return "|".join(str(choice) for choice in choices) if choices else parameter.name.upper()
+def _examples(command: ArgumentParser) -> Iterator[str]:
+    yield from (".PP", roff.bold("Examples"))
+    for each in command.examples:
+        yield from (".PP", roff.inline(f"{each.purpose}:"))
+        yield from (".RS 4", roff.bold(f"{_CONNECTOR} {each.command}"), ".RE")
 
 
 def _mirror() -> Iterator[str]:
@@ -135,9 +113,12 @@ def _arguments(parser: argparse.ArgumentParser) -> Iterator[str]:
         if isinstance(each, argparse._SubParsersAction) or each.dest == "help":
             continue
         names = ", ".join(roff.bold(name) for name in each.option_strings)
-        value = each.metavar if isinstance(each.metavar, str) else ""
+        value = each.metavar if isinstance(each.metavar, str) else "|".join(each.choices or ())
         term = " ".join(filter(None, (names, f"\\fI{roff.escaped(value)}\\fR" if value else "")))
-        yield from roff.definition(term, each.help or "")
+        text = re.sub(r"\[default: (.*)\]$", r"Default: \1.", each.help or "")
+        if each.nargs in (None, argparse.OPTIONAL) and each.default not in (None, "", []):
+            text += f" Default: `{each.default}`."
+        yield from roff.definition(term, text)
 
 
 if __name__ == "__main__":

@@ -32,16 +32,10 @@ def escaped(text: str) -> str:
 
 
 def paragraphs(markdown: str) -> list[str]:
-    """Return the paragraphs and lists of a help text."""
+    """Return the paragraphs of a help text."""
     found: list[str] = []
     for block in re.split(r"\n\s*\n", markdown.strip()):
-        if block.lstrip().startswith("- "):
-            for item in re.split(r"(?m)^- ", block)[1:]:
-                found += _item(item)
-        elif block == "**Examples**":
-            found += [".PP", bold("Examples")]
-        else:
-            found += [".PP", inline(" ".join(block.split()))]
+        found += [".PP", inline(" ".join(block.split()))]
     return found
 
 
@@ -63,10 +57,3 @@ def inline(text: str) -> str:
     line = "".join(parts)
     # The beginning of a line is no request, whatever it is.
     return f"\\&{line}" if line.startswith((".", "'")) else line
-
-
-def _item(item: str) -> list[str]:
-    purpose, _, command = item.strip().partition("\n")
-    if not command:
-        return [".IP \\(bu 2", inline(" ".join(purpose.split()))]
-    return [".PP", inline(purpose.strip()), ".RS 4", inline(command.strip()), ".RE"]

@@ -12,23 +12,24 @@ from pathlib import Path
 
 import pytest
 import structlog
-from typer.testing import CliRunner
 
 from connector.cli import command_errors
-from connector.cli.daemon import exit_code_of
-from connector.cli.daemon_log import configure_logging
+from connector.cli.commands import COMMANDS
+from connector.cli.configuration import configure_logging
+from connector.cli.exit_codes import fail
+from connector.cli.run import run_exit_codes
 from connector.foundation import compiled
 from connector.foundation.operating_system import StoppedHard
 from connector.foundation.settings.sections import LogSettings
-from tests.application import app
+from tests.application import invoke
 from tests.foundation.errors.texts import shown
 
 
 def test_the_version_is_the_packages() -> None:
-    done = CliRunner().invoke(app, ["--version"])
+    done = invoke(["--version"])
     how = compiled.description()
     expected = f"binlog-connector {version('binlog-connector')} ({how})\n"
-    assert (done.exit_code, done.output) == (0, expected)
+    assert (done.exit_code, done.stdout) == (0, expected)
 
 
 @pytest.mark.parametrize("threads", [0, 1])
@@ -72,9 +73,9 @@ main()
 
 
 def test_help_lists_the_commands() -> None:
-    output = CliRunner().invoke(app, ["--help"]).output
-    for command in ("run", "check", "snapshot", "demo", "dump", "stat", "flashback"):
-        assert f"│ {command} " in output
+    shown = invoke(["--help"]).stdout
+    for command in COMMANDS:
+        assert f"\n  {command} " in shown
 
 
 @pytest.mark.parametrize("command", ["run", "check"])
@@ -214,11 +215,8 @@ def ran(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_a_run_that_is_stopped_hard_says_what_becomes_of_the_batch(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def stopped() -> None:
+    with pytest.raises(SystemExit) as ended, run_exit_codes(fail):
         raise StoppedHard
-
-    with pytest.raises(SystemExit) as ended:
-        exit_code_of(stopped)
     assert ended.value.code == 130
     assert capsys.readouterr().err == f"error: {shown(command_errors.STOPPED_HARD)}\n"
 

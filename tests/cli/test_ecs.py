@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import structlog
 
-from connector.cli.daemon_log import configure_logging
+from connector.cli.configuration import configure_logging
 from connector.foundation.ecs import NAMES
 from connector.foundation.errors import SourceUnavailable, fields
 from connector.foundation.settings.sections import LogSettings

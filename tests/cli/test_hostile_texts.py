@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import structlog
-import typer.main
 from rich.console import Console
 
-from connector.cli.application import application
 from connector.cli.check import _table as table_of_findings
 from connector.cli.check import show_row_gaps
-from connector.cli.daemon_log import configure_logging
+from connector.cli.commands import COMMANDS as OF_CONNECTOR
+from connector.cli.commands import execute
+from connector.cli.configuration import configure_logging
 from connector.cli.exit_codes import errors
 from connector.cli.quarantine import _table as table_of_fences
 from connector.cli.snapshot import _tell_end
@@ -108,7 +108,7 @@ def _verify(_: Path) -> None:
 
 def _explain(_: Path) -> None:
     with pytest.raises(SystemExit):
-        application(["explain"])(["explain", HOSTILE])
+        execute(["explain", f"{HOSTILE} qqqq wwww zzzz"])
 
 
 def _quarantine(_: Path) -> None:
@@ -201,7 +201,7 @@ OF_MIRROR: dict[str, Callable[[Path], None]] = {
 
 
 def test_every_command_is_here() -> None:
-    assert set(COMMANDS) == set(typer.main.get_command(application()).commands)  # type: ignore[attr-defined]
+    assert set(COMMANDS) == set(OF_CONNECTOR)
     assert set(OF_MIRROR) == set(parsers()[1])
     for each in COMMANDS.values():
         assert not isinstance(each, str) or (_ROOT / each).is_file()

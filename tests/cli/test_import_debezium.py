@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from typer.testing import CliRunner
 
 from connector.foundation.settings import settings_errors
 from connector.foundation.settings.configuration import load_settings
 from connector.foundation.settings.sections import NotificationSettings, SignalSettings
 from connector.stream.migration import migration_errors
-from tests.application import app
+from tests.application import invoke
 from tests.foundation.errors.texts import shown
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ class Imported:
         self.source.write_text(document if isinstance(document, str) else json.dumps(document))
         self.config = folder / config
         options = ["-o", str(self.config), *arguments]
-        done = CliRunner().invoke(app, ["import-debezium", str(self.source), *options])
+        done = invoke(["import-debezium", str(self.source), *options])
         self.code, self.warnings = done.exit_code, done.stderr
 
     @property
@@ -99,7 +98,7 @@ def test_the_text_says_what_each_property_became(tmp_path: Path) -> None:
 def test_it_prints_the_configuration_without_a_file(tmp_path: Path) -> None:
     path = tmp_path / "connector.json"
     path.write_text(json.dumps(LEAST))
-    done = CliRunner().invoke(app, ["import-debezium", str(path)])
+    done = invoke(["import-debezium", str(path)])
     assert done.exit_code == 0
     assert done.stdout.startswith("# From connector shop, by `binlog-connector import-debezium`.\n")
 
@@ -678,7 +677,7 @@ def test_a_file_that_is_nested_deeply_is_no_connector(tmp_path: Path) -> None:
 
 def test_a_missing_file(tmp_path: Path) -> None:
     path = tmp_path / "absent.json"
-    done = CliRunner().invoke(app, ["import-debezium", str(path)])
+    done = invoke(["import-debezium", str(path)])
     text = shown(migration_errors.UNREADABLE, path=path, said="No such file or directory")
     assert (done.exit_code, done.stderr) == (2, f"error: {text}\n")
 

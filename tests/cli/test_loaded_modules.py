@@ -9,17 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.application import commands
+
 LOG = Path(__file__).parents[1] / "golden" / "files" / "mysql-8.0.31" / "checksums.000001"
 # What `run` imports before it reads its configuration.
-DAEMON = """
-from connector.cli.daemon import import_structlog
-import_structlog()
-import connector.cli.daemon_log
-import connector.stream.run.supervisor
-import connector.foundation.settings.configuration
-import connector.stream.status.status_log
-import connector.foundation.operating_system
-"""
+DAEMON = "from connector.cli.commands import function_of; function_of(['run'])"
 
 
 def loaded_by(*arguments: str) -> set[str]:
@@ -51,11 +45,11 @@ def test_the_daemon_loads_nothing_for_terminals_conditions_and_old_character_set
     ],
     ids=" ".join,
 )
-def test_a_command_that_reads_files_loads_no_typer_and_no_clients(
+def test_a_command_that_reads_files_loads_no_clients(
     command: list[str],
 ) -> None:
     loaded = loaded_by("-m", "connector", *command, str(LOG))
-    assert {"connector.cli.arguments", "connector.logs.inputs"} <= loaded
+    assert {"connector.cli.commands", "connector.logs.inputs"} <= loaded
     clients = {"asyncio", "cryptography", "kafka", "prometheus_client", "pymysql", "ssl"}
     others = {
         "connector.foundation.contract",
@@ -65,5 +59,17 @@ def test_a_command_that_reads_files_loads_no_typer_and_no_clients(
         "structlog",
     }
     # Nothing here is compressed, and no digits are written.
-    unused = {"connector.cli.application", "gzip", "orjson", "typer", "zstandard"}
+    unused = {"connector.cli.pipeline_arguments", "gzip", "orjson", "zstandard"}
     assert not (clients | others | unused) & loaded
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--version"], ["--help"], *([*names, "--help"] for names, _ in commands())],
+    ids=" ".join,
+)
+def test_help_loads_what_it_prints_alone(arguments: list[str]) -> None:
+    loaded = loaded_by("-m", "connector", *arguments)
+    assert "connector.cli" in loaded
+    assert not {"connector.binlog.event", "connector.replication", "connector.stream"} & loaded
+    assert not {"kafka", "pydantic", "pymysql", "rich", "structlog"} & loaded

@@ -7,12 +7,10 @@ import shutil
 import subprocess
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.main import get_command
 
-from tests.application import app
+from tests.application import commands, parser
 from tests.cli.man_pages import FOLDER, pages
 
 ROOT = Path(__file__).parents[2]
@@ -34,14 +32,6 @@ def shown(name: str) -> str:
     return done.stdout
 
 
-def options_of(command: Any) -> set[str]:
-    """Return every option of a command and of those in it."""
-    found = {name for each in command.params for name in each.opts if name.startswith("-")}
-    for inner in getattr(command, "commands", {}).values():
-        found |= options_of(inner)
-    return found
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_the_pages_are_current(name: str) -> None:
     assert (FOLDER / name).read_text("utf-8") == pages()[name], "`make man-pages` writes them"
@@ -49,13 +39,10 @@ def test_the_pages_are_current(name: str) -> None:
 
 def test_a_page_has_every_command_and_option() -> None:
     page = shown("binlog-connector.1")
-    root: Any = get_command(app)
-    for name, command in root.commands.items():
-        inner = [f"{name} {each}" for each in getattr(command, "commands", ())]
-        for each in inner or [name]:
-            assert re.search(rf"(?m)^ +{each}( |$)", page), each
-    for option in options_of(root):
-        assert re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", page), option
+    for names, _ in commands():
+        assert re.search(rf"(?m)^ +{' '.join(names)}( |$)", page), names
+        for option in parser(*names).options().keys() - {"--help", "-h"}:
+            assert re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", page), option
 
 
 def test_examples_stand_as_they_are_typed() -> None:

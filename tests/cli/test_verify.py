@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from typer.testing import CliRunner
 
 from connector.cli import command_errors
-from tests.application import app
+from tests.application import invoke
 from tests.foundation.errors.texts import shown
 
 if TYPE_CHECKING:
@@ -43,5 +42,5 @@ if TYPE_CHECKING:
 def test_mirrors_or_topics_are_compared_each_with_options_of_its_own(
     arguments: str, code: ErrorCode
 ) -> None:
-    done = CliRunner().invoke(app, ["verify", "my.toml", *arguments.split()])
+    done = invoke(["verify", "my.toml", *arguments.split()])
     assert (done.exit_code, done.stderr) == (2, f"error: {shown(code)}\n")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from connector.cli.daemon_log import configure_logging
+from connector.cli.configuration import configure_logging
 from connector.foundation.errors import SourceRefused
 from connector.foundation.errors.visible import (
     visible,

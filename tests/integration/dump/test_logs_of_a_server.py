@@ -7,11 +7,10 @@ import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from typer.testing import CliRunner
 
 from connector.cli import command_errors
 from local_stack import connect
-from tests.application import app
+from tests.application import invoke
 from tests.foundation.errors.texts import shown
 from tests.integration.dump.shop import SHOP
 from tests.logs.dump.command import Dumped, dump, dumped_json, start_dump
@@ -110,24 +109,24 @@ def test_the_password_comes_from_the_environment(
 
 def test_what_is_in_a_log_of_the_server_is_counted_as_in_its_file(shop: Shop) -> None:
     counted = ["stat", "--format", "json"]
-    of_files = CliRunner().invoke(app, [*counted, *map(str, shop.logs)])
+    of_files = invoke([*counted, *map(str, shop.logs)])
     names = [path.name for path in shop.logs]
-    of_server = CliRunner().invoke(app, [*counted, "--source", shop.url, *names])
+    of_server = invoke([*counted, "--source", shop.url, *names])
     assert (of_server.exit_code, of_server.stderr) == (0, "")
     assert json.loads(of_server.stdout) == json.loads(of_files.stdout)
 
 
 def test_changes_in_a_log_of_the_server_are_undone_as_those_of_its_file(shop: Shop) -> None:
     wish = ["flashback", "--table", f"{SHOP}.orders"]
-    of_file = CliRunner().invoke(app, [*wish, str(shop.second)])
-    of_server = CliRunner().invoke(app, [*wish, "--source", shop.url, shop.second.name])
+    of_file = invoke([*wish, str(shop.second)])
+    of_server = invoke([*wish, "--source", shop.url, shop.second.name])
     assert of_server.stdout.count("UPDATE") == of_server.stdout.count("INSERT") == 1
     assert (of_server.exit_code, of_server.stdout) == (0, of_file.stdout)
 
 
 @pytest.mark.parametrize("command", ["dump", "stat", "flashback"])
 def test_a_log_to_read_has_to_be_named(command: str) -> None:
-    done = CliRunner().invoke(app, [command])
+    done = invoke([command])
     assert (done.exit_code, done.stdout, done.stderr) == (
         1,
         "",

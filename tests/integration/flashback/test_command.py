@@ -7,25 +7,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from typer.testing import CliRunner
 
 from connector.cli import command_errors
 from connector.logs.flashback.undo import SESSION, Undo
 from connector.logs.flashback.undo_statements import ReverseSpool
 from connector.logs.output import LineOutput
-from tests.application import app
+from tests.application import invoke
 from tests.foundation.errors.texts import shown
 
 if TYPE_CHECKING:
-    from typer.testing import Result
-
+    from tests.application import Done
     from tests.binlog.source_log import SourceLog
 
 pytestmark = pytest.mark.server
 
 
-def flashback(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["flashback", *map(str, arguments)])
+def flashback(*arguments: object) -> Done:
+    return invoke(["flashback", *map(str, arguments)])
 
 
 def two_tables(log: SourceLog) -> tuple[str, list[str]]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from typer.testing import CliRunner
 
 from connector.rules.server import BinlogFormat
 from connector.rules.unsafe_statements import UnsafeReason
-from tests.application import app
+from tests.application import invoke
 from tests.integration.source_server import source_of
 
 if TYPE_CHECKING:
@@ -33,8 +32,8 @@ REASON = UnsafeReason.SUB_STATEMENT_AUTO_INCREMENT.value
 def say(source: Source, schema: str, *statements: str) -> tuple[int, str]:
     endpoint = source.server.endpoint
     address = f"{endpoint.user}:{endpoint.password}@{endpoint.host}:{endpoint.port}"
-    done = CliRunner().invoke(app, ["rules", f"mysql://{address}", "-D", schema, *statements])
-    return done.exit_code, done.output
+    done = invoke(["rules", f"mysql://{address}", "-D", schema, *statements])
+    return done.exit_code, done.stdout + done.stderr
 
 
 def test_rules_says_how_a_statement_with_a_trigger_is_logged(source: Source, schema: str) -> None:

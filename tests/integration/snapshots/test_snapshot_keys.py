@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
-from typer.testing import CliRunner
 
-from connector.cli import command_errors
+from connector.cli import command_errors, snapshot
 from connector.foundation.errors.message import Message
 from local_stack import connect
-from tests.application import app
+from tests.application import invoke
 from tests.integration.harness import read_committed, wait_until
 from tests.integration.snapshots.snapshot_load import slow_table
 from tests.integration.snapshots.test_snapshot import run_snapshot, states, wait_for_copies
@@ -22,9 +20,6 @@ from tests.length import length
 
 if TYPE_CHECKING:
     from tests.integration.database_stream import Stream
-
-# The command, not the module, has the name in its package.
-snapshot = sys.modules["connector.cli.snapshot"]
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka]
 
@@ -166,9 +161,9 @@ def test_the_command_tells_of_a_copy_that_does_not_go_on(
 
         opener = threading.Thread(target=go_on)
         opener.start()
-        done = CliRunner().invoke(app, ["snapshot", str(connector.config), table])
+        done = invoke(["snapshot", str(connector.config), table])
         opener.join()
-        assert done.exit_code == 0, done.output
+        assert done.exit_code == 0, done.stdout
         assert f"{table}: 3 rows" in done.stdout
         facts = {"pipeline": stream.prefix, "seconds": 1.0}
         assert str(Message(command_errors.COPY_IS_SILENT, facts)) in done.stderr

@@ -9,9 +9,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from typer.testing import CliRunner
-
-from tests.application import app
+from tests.application import invoke
 
 
 @dataclass
@@ -39,9 +37,7 @@ class Dumped:
 
 def dump(*arguments: object, stdin: bytes | None = None) -> Dumped:
     """Run `binlog-connector dump` with these arguments; what it does not handle is raised."""
-    done = CliRunner().invoke(app, ["dump", *map(str, arguments)], input=stdin)
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
+    done = invoke(["dump", *map(str, arguments)], stdin or b"")
     return Dumped(done.exit_code, done.stdout, done.stderr)
 
 

@@ -10,19 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from typer.testing import CliRunner
 
 from connector.binlog import log_errors
 from connector.cli import command_errors
-from tests.application import app
+from tests.application import invoke
 from tests.foundation.errors.texts import shown
 
 if TYPE_CHECKING:
-    from typer.testing import Result
+    from tests.application import Done
 
 
-def stat(*arguments: str | Path, data: bytes | None = None) -> Result:
-    return CliRunner().invoke(app, ["stat", *map(str, arguments)], input=data)
+def stat(*arguments: str | Path, data: bytes | None = None) -> Done:
+    return invoke(["stat", *map(str, arguments)], data or b"")
 
 
 def test_files_are_counted_together(shared_binlogs: Path) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.cli.daemon import EXIT_CONFIG, EXIT_DEFINITE
+from connector.cli.exit_codes import EXIT_CONFIG, EXIT_DEFINITE
 from connector.foundation.settings.sections import Settings
 from connector.stream.metrics.pipeline_metrics import PipelineMetrics
 from connector.stream.run.monitoring import systemd_notifications

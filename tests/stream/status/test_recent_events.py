@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 import structlog
 
-from connector.cli.daemon_log import configure_logging
+from connector.cli.configuration import configure_logging
 from connector.foundation.errors import SourceUnavailable, fields
 from connector.foundation.settings.sections import LogSettings
 from connector.stream.run import run_errors

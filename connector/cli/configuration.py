@@ -1,4 +1,4 @@
-"""The log of the daemon: settings, then one line for each event of the run."""
+"""The configuration of a pipeline for its commands: its settings, and the log that they ask for."""
 
 from __future__ import annotations
 
@@ -9,16 +9,30 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from connector.cli.exit_codes import warn
 from connector.foundation.ecs import as_ecs
 from connector.foundation.errors.visible import visible_fields, visible_json
+from connector.foundation.settings.configuration import load_settings, world_readable_warning
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
+    from pathlib import Path
 
     from structlog.typing import Processor
 
-    from connector.foundation.settings.sections import LogSettings
+    from connector.foundation.settings.sections import LogSettings, Settings
     from connector.stream.status.status_log import RecentEvents
+
+
+def loaded(config: Path) -> Settings:
+    """Return the settings for a command without a log; warn of a password that all users can read.
+
+    Raises ConfigError with one line per wrong key.
+    """
+    settings = load_settings(config)
+    if warning := world_readable_warning(config):
+        warn(warning.text)
+    return settings
 
 
 def configure_logging(

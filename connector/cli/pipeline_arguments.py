@@ -1,0 +1,390 @@
+"""The arguments of the commands for a pipeline, which has a file of configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from connector.foundation.argument_parser import decimal_number, whole_number
+
+if TYPE_CHECKING:
+    from connector.foundation.argument_parser import ArgumentParser
+
+
+def run(parser: ArgumentParser) -> None:
+    """Declare the arguments of `run`."""
+    parser.describe(
+        """
+        Exit codes: 0 stopped on request, 1 gave up on a transient error, 2 wrong configuration, 3
+        an error that a restart cannot fix.
+        """,
+        ("run my.toml", "until SIGTERM or Ctrl-C"),
+        ("run -v my.toml", "with all that helps to find a fault"),
+    )
+    _config(parser)
+    parser.add_argument(
+        "--verbose",
+        "-v",
+        action="store_true",
+        help="Also log details that help to find a fault.",
+    )
+
+
+def check(parser: ArgumentParser) -> None:
+    """Declare the arguments of `check`."""
+    parser.describe(
+        """
+        You can use it while the pipeline runs. Exit codes: 0 ready, 1 transient: a server cannot be
+        reached or lags, 2 wrong configuration, 3 an error that a restart cannot fix. A name or
+        pattern that matches no table is no error, because the table may come later: the last line
+        says it.
+        """,
+        ("check my.toml", "before the first start, and after each change"),
+    )
+    _config(parser)
+
+
+def status(parser: ArgumentParser) -> None:
+    """Declare the arguments of `status`."""
+    parser.describe(
+        """
+        The running process is asked over `metrics.listen`. If it does not answer, Kafka's records
+        say where the stream stopped, and each server says whether it still has what follows.
+
+        Exit codes: 0 well, 1 something is wrong that may pass by itself, or Kafka cannot be
+        reached, 2 wrong configuration, 3 somebody must act: changes are held back, a copy has
+        failed, the source will soon drop its log, or the stream cannot go on, 4 no process answers,
+        and the next start goes on.
+        """,
+        ("status my.toml", "once; the exit code says whether somebody must act"),
+        ("status my.toml --watch", "every 2 seconds, until Ctrl-C"),
+        ("status my.toml --json", "for programs"),
+    )
+    _config(parser)
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="One JSON object, for programs; it has everything.",
+    )
+    parser.add_argument(
+        "--watch", "-w", action="store_true", help="Look every 2 seconds, until Ctrl-C."
+    )
+
+
+def snapshot(parser: ArgumentParser) -> None:
+    """Declare the arguments of `snapshot`."""
+    parser.describe(
+        """
+        The running pipeline does it; Ctrl-C ends only the display. Without --where, all rows are
+        taken back first, and fences of the tables are lifted.
+
+        A copy that has failed is told until one of the same table succeeds, or until --dismiss:
+        consumers lack its rows then.
+
+        Exit codes: 0 copied, 1 the pipeline has not answered, or a server cannot be reached, 2 a
+        pattern matches no table or --where is not a condition, 3 a table cannot be copied.
+        """,
+        ("snapshot my.toml shop.orders", "copy one table again"),
+        ("snapshot my.toml 'shop.*' crm.users", "several tables"),
+        ("snapshot my.toml shop.orders --where 'id > 1000'", "some rows, over what is there"),
+    )
+    _config(parser)
+    parser.add_argument(
+        "tables", nargs="+", metavar="TABLE", help="shop.orders, or a pattern such as shop.*"
+    )
+    parser.add_argument(
+        "--where",
+        default="",
+        metavar="CONDITION",
+        help="SQL condition on the columns: only these rows are copied, over the existing ones.",
+    )
+    parser.add_argument(
+        "--dismiss",
+        action="store_true",
+        help="Copy nothing: no longer tell that copies of these tables have failed.",
+    )
+
+
+def quarantine_list(parser: ArgumentParser) -> None:
+    """Declare the arguments of `quarantine list`."""
+    parser.describe(
+        "",
+        ("quarantine list my.toml", "what is kept back, and why"),
+        ("quarantine list my.toml --json", "one JSON object a line"),
+    )
+    _config(parser)
+    _json_lines(parser)
+
+
+def quarantine_show(parser: ArgumentParser) -> None:
+    """Declare the arguments of `quarantine show`."""
+    parser.describe(
+        "If a column cannot be read, its bytes and those around it are shown.",
+        ("quarantine show my.toml shop.orders", "the first ten records of a table"),
+        ("quarantine show my.toml 17", "the record at offset 17"),
+    )
+    _config(parser)
+    parser.add_argument(
+        "what",
+        metavar="TABLE|OFFSET",
+        help="database.table, or the offset of one record in the topic.",
+    )
+    _key(parser)
+    parser.add_argument(
+        "--limit",
+        type=whole_number(1),
+        default=10,
+        metavar="N",
+        help="Records that are shown.",
+    )
+    _json_lines(parser)
+
+
+def quarantine_replay(parser: ArgumentParser) -> None:
+    """Declare the arguments of `quarantine replay`."""
+    parser.describe(
+        """
+        The running pipeline does it; if none runs, the next start does it.
+
+        Exit codes: 0 written, 1 the pipeline has not answered, or Kafka cannot be reached, 2 no
+        change is held back, 3 a change still cannot be written and stays; or the table must be
+        copied again, because a fence has ended its copy.
+        """,
+        ("quarantine replay my.toml shop.orders", "write what is kept back of a table"),
+        ("""quarantine replay my.toml shop.orders --key '{"id":7}'""", "of one key"),
+    )
+    _config(parser)
+    parser.add_argument("table", metavar="TABLE", help="database.table")
+    _key(parser)
+
+
+def import_debezium(parser: ArgumentParser) -> None:
+    """Declare the arguments of `import-debezium`."""
+    parser.describe(
+        """
+        A comment tells what became of each property. Warnings name what has no counterpart. With
+        --offsets, the position is looked up on the source, which must be reachable; stop the
+        connector first. Exit codes: 0 written, 1 a server cannot be reached, 2 the connector cannot
+        be imported, 3 the source cannot be followed from there.
+        """,
+        (
+            "import-debezium connector.json > my.toml",
+            "a configuration from that of a connector",
+        ),
+        (
+            "import-debezium connector.json --worker connect-distributed.properties > my.toml",
+            "with what the worker of Connect says",
+        ),
+        (
+            "import-debezium connector.json --offsets connect-offsets -o my.toml",
+            "and go on where the connector stopped",
+        ),
+    )
+    parser.add_argument(
+        "connector",
+        type=Path,
+        metavar="CONNECTOR.json",
+        help="What GET /connectors/NAME of Kafka Connect answers, or the properties alone.",
+    )
+    parser.add_argument(
+        "--offsets",
+        metavar="TOPIC|FILE",
+        help="Go on where the connector stopped: the topic of offset.storage.topic, or a file with "
+        "the answer of GET /connectors/NAME/offsets. Without it, the tables are copied as "
+        "snapshot.mode says.",
+    )
+    parser.add_argument(
+        "--worker",
+        type=Path,
+        metavar="FILE",
+        help="The properties of Connect's worker, such as connect-distributed.properties: the "
+        "converters, brokers and login of connectors that do not name their own.",
+    )
+    parser.add_argument(
+        "--bootstrap-servers",
+        default="",
+        metavar="HOST:PORT,…",
+        help="Kafka; by default the brokers of the worker, or of the schema history.",
+    )
+    parser.add_argument(
+        "--output",
+        "-o",
+        type=Path,
+        metavar="FILE",
+        help="Write there; by default, print.",
+    )
+    parser.add_argument("--secrets", action="store_true", help="Copy passwords, too.")
+
+
+def verify(parser: ArgumentParser) -> None:
+    """Declare the arguments of `verify`."""
+    parser.describe(
+        """
+        Pipeline, Spark job and replica may be running. Nothing is locked, and nothing is written
+        except the copies of --repair.
+
+        Exit codes: 0 equal, or stopped (--forever), 4 different, 1 not finished: a server cannot be
+        reached, or pipeline, mirror or replica lag, 2 wrong configuration or arguments, 3 the log
+        cannot prove it, or not all of it, or a server refuses, or the mirror does not have the cut.
+        """,
+        ("verify my.toml --mirror stream_job.toml", "all tables"),
+        ("verify my.toml --mirror stream_job.toml shop.orders 'crm.*'", "some of them"),
+        ("verify my.toml --mirror stream_job.toml --repair", "copy again what differs"),
+        (
+            "verify my.toml --mirror stream_job.toml --no-values --json",
+            "for a program, without values",
+        ),
+        ("verify my.toml --replica stream_job.toml", "the tables of the replica"),
+        ("verify my.toml --topics", "everything that topics and log still hold"),
+        (
+            "verify my.toml --topics --from binlog.000041:4 --to binlog.000042:1187",
+            "between two positions of the log",
+        ),
+        ("verify my.toml --topics --json", "one JSON report, for scripts"),
+    )
+    _config(parser)
+    parser.add_argument(
+        "tables",
+        nargs="*",
+        default=[],
+        metavar="TABLE",
+        help="With --mirror or --replica: shop.orders, or a pattern such as shop.* "
+        "[default: all followed tables]",
+    )
+    _compared(parser)
+    _outcome(parser)
+    _part(parser)
+
+
+def _compared(parser: ArgumentParser) -> None:
+    """Declare what is compared with the tables of the source."""
+    group = parser.add_argument_group("What is compared")
+    group.add_argument(
+        "--mirror",
+        type=Path,
+        metavar="FILE",
+        help="Compare tables with their mirrors, row by row. FILE is the configuration of the "
+        "Spark job: it says where the mirror is, and what was chosen for tables.",
+    )
+    group.add_argument(
+        "--replica",
+        type=Path,
+        metavar="FILE",
+        help="Compare tables with those of the replica, row by row. FILE is the configuration of "
+        "`binlog-connector-mirror replica`, which is that of the Spark job.",
+    )
+    group.add_argument(
+        "--topics",
+        action="store_true",
+        help="Compare the topics with the source's log, record by record.",
+    )
+    group.add_argument(
+        "--from",
+        dest="first",
+        metavar="FILE:POS|GTIDS",
+        help="With --topics: begin here, or after these transactions; by default at the oldest "
+        "position that topics and log tell of. A position is one in the newest server's log.",
+    )
+    group.add_argument(
+        "--to",
+        dest="until",
+        metavar="FILE:POS|GTIDS",
+        help="With --topics: end here, or with these transactions; by default at the newest "
+        "progress.",
+    )
+
+
+def _outcome(parser: ArgumentParser) -> None:
+    """Declare what is told, and what is done about differences."""
+    group = parser.add_argument_group("What is told and done")
+    group.add_argument("--json", action="store_true", help="Print one JSON report.")
+    group.add_argument(
+        "--repair",
+        action="store_true",
+        help="With --mirror or --replica: let the running pipeline copy the rows that differ, and "
+        "compare them again. It takes surplus rows back by their keys; if that cannot be done, the "
+        "whole table is copied.",
+    )
+    group.add_argument(
+        "--no-values",
+        action="store_true",
+        help="With --mirror or --replica: print hashes instead of values; keys stay.",
+    )
+    group.add_argument(
+        "--forever",
+        action="store_true",
+        help="With --mirror or --replica: go round all tables until SIGTERM or Ctrl-C, as [verify] "
+        "says.",
+    )
+
+
+def _part(parser: ArgumentParser) -> None:
+    """Declare which rows are compared, how fast, and how long."""
+    group = parser.add_argument_group("Which rows, and how fast")
+    group.add_argument(
+        "--sample",
+        type=decimal_number(0, 100),
+        metavar="PERCENT",
+        help="With --mirror or --replica: compare only so many ranges of keys, chosen at random. "
+        "[default: all rows]",
+    )
+    group.add_argument(
+        "--seed",
+        type=whole_number(0),
+        metavar="N",
+        help="With --sample: choose as the run that has printed this number. "
+        "[default: a random number]",
+    )
+    group.add_argument(
+        "--since",
+        metavar="CUT",
+        help="With --mirror: compare only keys that have changed since this cut, at the source or "
+        "in the mirror. A cut is named by its number, a time, a position FILE:POS, or a GTID or a "
+        "set of them; between two cuts, the earlier one is taken. [default: all rows]",
+    )
+    group.add_argument(
+        "--state",
+        type=Path,
+        metavar="FILE",
+        help="With --mirror or --replica: if this is interrupted, the same command with the same "
+        "FILE goes on where it was. FILE goes when everything was compared. [default: none]",
+    )
+    group.add_argument(
+        "--rows-per-second",
+        type=whole_number(0),
+        metavar="N",
+        help="With --mirror or --replica: rows that are read at the source; 0: no limit. "
+        "[default: 0; verify.rows_per_second with --forever]",
+    )
+    group.add_argument(
+        "--max-differences",
+        type=whole_number(1),
+        default=1000,
+        metavar="N",
+        help="With --mirror or --replica: a table with so many is not compared further.",
+    )
+    group.add_argument(
+        "--patience",
+        type=decimal_number(0),
+        default=60.0,
+        metavar="SECONDS",
+        help="With --mirror or --replica: seconds that the pipeline may need to catch up, and that "
+        "mirror or replica may stand still while they do.",
+    )
+
+
+def _config(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "config",
+        type=Path,
+        metavar="CONFIG",
+        help="TOML file; `binlog-connector config` explains the keys.",
+    )
+
+
+def _json_lines(parser: ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="One JSON object a line.")
+
+
+def _key(parser: ArgumentParser) -> None:
+    parser.add_argument("--key", metavar="KEY", help="One key, as the JSON that `list` shows.")
