@@ -1,8 +1,8 @@
 """`python -m benchmarks [SUBCOMMAND …] [--quick]`: measure, and tell.
 
-Without subcommands all of them, which takes about an hour, and BENCHMARKS.md and the
-README are written. `mirror` alone takes half an hour, `tools` alone ten minutes; each writes its
-own part of both documents.
+Without subcommands all of them, which takes about an hour, and BENCHMARKS.md and
+docs/performance.md are written. `mirror` alone takes half an hour, `tools` alone ten minutes; each
+writes its own part of both documents.
 `make bench ARGS="decode --quick"` measures a part, on small data; the documents are then left
 alone, and the tables go to standard output. `report` alone measures nothing, and writes the
 documents of the last results. Only one process measures at a time; a second one ends at once.

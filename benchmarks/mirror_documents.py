@@ -1,4 +1,4 @@
-"""The blocks of the mirror in BENCHMARKS.md and in the README, between two marks each.
+"""The blocks of the mirror in BENCHMARKS.md and in docs/performance.md, between two marks each.
 
 They are written when the mirror alone was measured, too: the figures of everything else stay. Each
 part of the mirror has marks of its own in BENCHMARKS.md, and says where and when it was measured:

@@ -16,8 +16,8 @@ from benchmarks.mirror_documents import (
     mirror_text,
     put_block,
 )
+from benchmarks.performance_page import END, PAGE, summary, update_page
 from benchmarks.process import say
-from benchmarks.readme import END, README, summary, update_readme
 from benchmarks.targets import mirror_targets, targets, tools_targets
 from benchmarks.tools_documents import BEGIN as TOOLS_BEGIN
 from benchmarks.tools_documents import END as TOOLS_END
@@ -69,11 +69,11 @@ def write_report(home: Home, *, publish: bool) -> None:
         bounds += tools_targets(tools)
     if publish:
         DOCUMENT.write_text(document)
-        update_readme(summary(results))
+        update_page(summary(results))
         if mirror and has_summary(mirror):
-            put_block(README, mirror_summary(mirror), END)
+            put_block(PAGE, mirror_summary(mirror), END)
         if tools:
-            put_block(README, tools_summary(tools), END)
+            put_block(PAGE, tools_summary(tools), END)
     else:
         sys.stdout.write(document)
     missed = [bound.what for bound in bounds if not bound.met]
@@ -86,7 +86,7 @@ def write_tools(home: Home) -> None:
     """Write the figures of the tools into both documents, and leave the others there."""
     if tools := home.load("tools"):
         put_block(DOCUMENT, tools_text(tools), "")
-        put_block(README, tools_summary(tools), END)
+        put_block(PAGE, tools_summary(tools), END)
 
 
 def write_mirror(home: Home) -> None:
@@ -96,7 +96,7 @@ def write_mirror(home: Home) -> None:
         return
     put_block(DOCUMENT, mirror_text(mirror, block_of(DOCUMENT)), "")
     if has_summary(mirror):
-        put_block(README, mirror_summary(mirror), END)
+        put_block(PAGE, mirror_summary(mirror), END)
 
 
 def _document(results: dict[str, dict[str, Any] | None], scale: float) -> str:

@@ -1,4 +1,4 @@
-"""The blocks of the tools in BENCHMARKS.md and in the README, between two marks each."""
+"""The blocks of the tools in BENCHMARKS.md and in docs/performance.md, between two marks each."""
 
 from __future__ import annotations
 

@@ -133,11 +133,11 @@ def test_a_worker_beside_a_busy_process_is_told() -> None:
     )
 
 
-def test_the_readme_keeps_its_table_if_parts_of_it_were_not_measured_here() -> None:
+def test_the_page_keeps_its_table_if_parts_of_it_were_not_measured_here() -> None:
     assert not has_summary(MIRROR)
     assert not has_summary(MIRROR | {"failed": {"hot": "RunFailed"}})
     assert has_summary(MIRROR | {"failed": dict.fromkeys(("hot", "many", "live"), "RunFailed")})
 
 
-def test_the_readme_has_no_table_of_parts_that_failed() -> None:
+def test_the_page_has_no_table_of_parts_that_failed() -> None:
     assert mirror_summary(MIRROR) == f"{BEGIN}\n\n{END}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from benchmarks.performance_page import BEGIN, END, summary, update_page
 from benchmarks.process import Usage
-from benchmarks.readme import BEGIN, END, summary, update_readme
 from benchmarks.targets import Target, targets
 from benchmarks.watch import Phase, Sample
 
@@ -44,16 +44,16 @@ def test_only_what_was_measured_has_a_bound() -> None:
     ]
 
 
-def test_the_readme_changes_between_the_marks_alone(tmp_path: Path) -> None:
-    readme = tmp_path / "README.md"
-    readme.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+def test_the_page_changes_between_the_marks_alone(tmp_path: Path) -> None:
+    page = tmp_path / "performance.md"
+    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
 
-    update_readme("new", readme)
+    update_page("new", page)
 
-    assert readme.read_text() == f"before\n{BEGIN}\n\nnew\n\n{END}\nafter\n"
+    assert page.read_text() == f"before\n{BEGIN}\n\nnew\n\n{END}\nafter\n"
 
 
-def test_the_readme_compares_what_was_measured_with_ours() -> None:
+def test_the_page_compares_what_was_measured_with_ours() -> None:
     rates = {
         "binlog-connector parse": 900.0,
         "binlog-connector envelope": 300_000.0,
@@ -81,5 +81,5 @@ def test_the_readme_compares_what_was_measured_with_ours() -> None:
     assert lines[-1].startswith("a processor, 2 cores, 2026-01-31. [BENCHMARKS.md]")
 
 
-def test_the_readme_says_nothing_where_nothing_was_measured() -> None:
+def test_the_page_says_nothing_where_nothing_was_measured() -> None:
     assert summary({"decode": None}) == ""

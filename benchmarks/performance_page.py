@@ -1,4 +1,4 @@
-"""The lines of the README between two marks: what a newcomer wants to know."""
+"""The lines of docs/performance.md between two marks: what a newcomer wants to know."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-README = REPOSITORY / "README.md"
+PAGE = REPOSITORY / "docs" / "performance.md"
 BEGIN, END = "<!-- benchmarks: written by make bench -->", "<!-- end of benchmarks -->"
 
 _OURS = "**binlog-connector**"
@@ -48,19 +48,19 @@ _WAITING = (
     "the start of the process to the first message; and what waiting costs."
 )
 _WHERE = (
-    "{cpu}, {cores} cores, {at:.10}. [BENCHMARKS.md](BENCHMARKS.md) has every mode, file and "
+    "{cpu}, {cores} cores, {at:.10}. [BENCHMARKS.md](../BENCHMARKS.md) has every mode, file and "
     "version, and what was asked of each program."
 )
 
 
-def update_readme(text: str, readme: Path = README) -> None:
+def update_page(text: str, page: Path = PAGE) -> None:
     """Put `text` between the marks."""
-    before, mark, rest = readme.read_text().partition(BEGIN)
+    before, mark, rest = page.read_text().partition(BEGIN)
     if not mark:
-        say(f"{readme.name} has no line {BEGIN!r}: left as it is")
+        say(f"{page.name} has no line {BEGIN!r}: left as it is")
         return
     _, end, after = rest.partition(END)
-    readme.write_text(f"{before}{BEGIN}\n\n{text}\n\n{end}{after}")
+    page.write_text(f"{before}{BEGIN}\n\n{text}\n\n{end}{after}")
 
 
 def summary(results: Mapping[str, dict[str, Any] | None]) -> str:
