@@ -42,16 +42,6 @@ class Refusal(Enum):
         return self.value
 
 
-GTID_REFUSALS = frozenset(
-    {
-        Refusal.ER_GTID_UNSAFE_NON_TRANSACTIONAL_TABLE,
-        Refusal.ER_GTID_UNSAFE_CREATE_SELECT,
-        Refusal.ER_GTID_UNSAFE_CREATE_DROP_TEMPORARY_TABLE_IN_TRANSACTION,
-        Refusal.ER_CLIENT_GTID_UNSAFE_CREATE_DROP_TEMP_TABLE_IN_TRX_IN_SBR,
-    }
-)
-
-
 _TEMPORARY_TABLE_DDL = frozenset(
     {Kind.CREATE_TEMPORARY, Kind.DROP_TEMPORARY, Kind.CREATE_TEMPORARY_SELECT}
 )

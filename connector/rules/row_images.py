@@ -75,21 +75,6 @@ def recorded_columns(
     )
 
 
-def columns_with_diffs(
-    table: Table, after: AbstractSet[str], given: AbstractSet[str], changed: AbstractSet[str]
-) -> frozenset[str]:
-    """Return the columns of an after image that have the changes of a document in its place.
-
-    That is what `binlog_row_value_options = PARTIAL_JSON` does to each UPDATE of MySQL since 8.0.3.
-    `changed` are those `given` columns that JSON_SET, JSON_REPLACE or JSON_REMOVE sets to a changed
-    form of their own document. A column without a value has no changes. The server writes the whole
-    document if it is the shorter one, and for an old or new NULL, and if the row is moved.
-    """
-    documents = {column.name for column in table.columns if column.json}
-    in_place = changed if table.engine.changes_documents else frozenset[str]()
-    return frozenset(documents & after - (given - in_place))
-
-
 def _before(table: Table, row_image: RowImage) -> frozenset[str]:
     if row_image is RowImage.MINIMAL:
         return primary_key_equivalent(table)

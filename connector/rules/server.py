@@ -98,8 +98,6 @@ class Engine:
     self_logging: bool = False
     # The engine takes part in the commit, so the group ends with an XID event.
     commits: bool = False
-    # It can change a JSON document in its place.
-    changes_documents: bool = False
     # A weak isolation level takes away the ability to log statements.
     needs_repeatable_read: bool = False
 
@@ -108,7 +106,6 @@ _INNODB: Final = Engine(
     "InnoDB",
     transactional=True,
     commits=True,
-    changes_documents=True,
     needs_repeatable_read=True,
 )
 # Nothing is stored, but the engine does not say that it lacks transactions.

@@ -26,7 +26,6 @@ from connector.rules.statement_facts import INSERTS, Kind, StatementFacts
 from connector.rules.statement_text import ParsedStatement, keyword_statement
 from connector.rules.syntax_tree import (
     assigned_columns,
-    changed_documents,
     created_columns,
     created_counter_not_first,
     created_keys,
@@ -117,7 +116,6 @@ def _parse(text: str, tokens: list[Token]) -> ParsedStatement:
         frozenset(stored_functions(tree)),
         frozenset(each.name.lower() for each in tree.find_all(exp.SessionParameter)),
         assigned,
-        frozenset(changed_documents(tree)),
         listed=listed,
         defaults=defaults,
         default_places=places,

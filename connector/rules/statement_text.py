@@ -42,8 +42,6 @@ class ParsedStatement:
     variables: frozenset[str] = frozenset()
     # The columns that get a value, with their table; "" stands for a table that is not said.
     assigned: tuple[tuple[TableName, str], ...] = ()
-    # Of these, the ones that JSON_SET, JSON_REPLACE or JSON_REMOVE change in their document.
-    changed_documents: frozenset[str] = frozenset()
     listed: tuple[str, ...] = ()  # the columns in the list of an INSERT; none if it has no list
     # The columns that get DEFAULT, by their names or, without a list, by their places.
     defaults: frozenset[str] = frozenset()

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from connector.rules.statement_text import TableName
 
 
-# They change a document, so that the log can have only the change.
-_CHANGE_DOCUMENTS: Final = frozenset({"JSON_SET", "JSON_REPLACE", "JSON_REMOVE"})
 _COLUMNS_MAX: Final = 4096
 # SELECT 1 FROM DUAL reads nothing.
 _NO_TABLE: Final = "dual"
@@ -191,21 +189,6 @@ def _is_default(value: Expr) -> bool:
     quoted = isinstance(value, exp.Column) and bool(value.this.args.get("quoted"))
     is_name = isinstance(value, (exp.Var, exp.Column))
     return is_name and not quoted and value.name.upper() == "DEFAULT"
-
-
-def changed_documents(tree: Expr) -> Iterator[str]:
-    """Yield the columns that an UPDATE sets to a changed form of their own document."""
-    if not isinstance(tree, exp.Update):
-        return
-    for each in tree.expressions:
-        value = each.expression
-        changed = False
-        while isinstance(value, exp.Anonymous) and value.name.upper() in _CHANGE_DOCUMENTS:
-            changed = True
-            value = value.expressions[0]
-        same = isinstance(value, exp.Column) and value.name.lower() == each.this.name.lower()
-        if changed and same:
-            yield each.this.name
 
 
 def engine_of_created(tree: Expr) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from connector.rules.logging_format import GTID_REFUSALS, Decision, LoggedAs, decide_logging_format
+from connector.rules.logging_format import Decision, LoggedAs, Refusal, decide_logging_format
 from connector.rules.server import BinlogFormat, SessionState
 from connector.rules.statement_facts import COMMITS_FIRST, DML, Kind
 from connector.rules.unsafe_statements import UnsafeReason
@@ -31,6 +31,15 @@ if TYPE_CHECKING:
     from connector.rules.server import ServerVersion
     from connector.rules.statement_facts import Table
     from tests.rules.binlog_caches import Entry, PlayedStatement
+
+_GTID_REFUSALS = frozenset(
+    {
+        Refusal.ER_GTID_UNSAFE_NON_TRANSACTIONAL_TABLE,
+        Refusal.ER_GTID_UNSAFE_CREATE_SELECT,
+        Refusal.ER_GTID_UNSAFE_CREATE_DROP_TEMPORARY_TABLE_IN_TRANSACTION,
+        Refusal.ER_CLIENT_GTID_UNSAFE_CREATE_DROP_TEMP_TABLE_IN_TRX_IN_SBR,
+    }
+)
 
 
 def write_create_select(
@@ -219,7 +228,10 @@ class SessionModel:
 
     def _warned_of_refused(self, decision: Decision) -> frozenset[UnsafeReason]:
         """Consistency of GTIDs is checked after the warnings are noted; CALL still issues them."""
-        if self.state.binlog_format is BinlogFormat.STATEMENT and decision.refusal in GTID_REFUSALS:
+        if (
+            self.state.binlog_format is BinlogFormat.STATEMENT
+            and decision.refusal in _GTID_REFUSALS
+        ):
             return decision.reasons
         return frozenset()
 

@@ -150,20 +150,6 @@ def test_a_created_table_has_its_columns_and_keys() -> None:
     assert parse("CREATE TABLE x LIKE s.t").like == ("s", "t")
 
 
-@pytest.mark.parametrize(
-    ("value", "changed"),
-    [
-        ("JSON_SET(j, '$.a', 1)", {"j"}),
-        ("JSON_REMOVE(JSON_REPLACE(t.j, '$.a', 1), '$.b')", {"j"}),
-        ("JSON_SET(k, '$.a', 1)", set()),
-        ("JSON_INSERT(j, '$.a', 1)", set()),
-        ("j", set()),
-    ],
-)
-def test_documents_that_are_changed_in_their_place_are_found(value: str, changed: set[str]) -> None:
-    assert parse(f"UPDATE t SET j = {value}").changed_documents == changed
-
-
 def test_settings_that_a_set_changes_are_found() -> None:
     parsed = parse("SET SESSION binlog_format = 'ROW', @@sql_log_bin = 0, @a = 1, NEW.v = 2")
     assert parsed.settings == {"binlog_format", "sql_log_bin"}

@@ -9,12 +9,14 @@ import pytest
 
 from connector.binlog.columns.column import JsonDiffs
 from connector.binlog.events.rows import RowsEvent
-from connector.rules.row_images import RowEventKind, RowImage, columns_with_diffs, recorded_columns
+from connector.rules.row_images import RowEventKind, RowImage, recorded_columns
 from connector.rules.statement_facts import Generated, Table, TableColumn, UniqueKey
 from tests.rules.samples import N_TABLE, T_TABLE
 from tests.rules.server_versions import server_version
 
 if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
     from connector.rules.server import ServerVersion
     from tests.binlog.source_log import SourceLog
 
@@ -24,6 +26,21 @@ _ID = TableColumn("id", nullable=False)
 _V, _W = TableColumn("v"), TableColumn("w")
 _TEXT = TableColumn("b", blob=True)
 _PRIMARY = UniqueKey("PRIMARY", ("id",))
+
+
+def columns_with_diffs(
+    table: Table, after: AbstractSet[str], given: AbstractSet[str], changed: AbstractSet[str]
+) -> frozenset[str]:
+    """Return the columns of an after image that have the changes of a document in its place.
+
+    That is what `binlog_row_value_options = PARTIAL_JSON` does to each UPDATE of MySQL since 8.0.3.
+    `changed` are those `given` columns that JSON_SET, JSON_REPLACE or JSON_REMOVE sets to a changed
+    form of their own document. A column without a value has no changes. The server writes the whole
+    document if it is the shorter one, and for an old or new NULL, and if the row is moved.
+    """
+    documents = {column.name for column in table.columns if column.json}
+    in_place = changed if table.engine.name == "InnoDB" else frozenset[str]()
+    return frozenset(documents & after - (given - in_place))
 
 
 def table(name: str, columns: tuple[TableColumn, ...], *keys: UniqueKey) -> Table:
