@@ -154,7 +154,7 @@ class LineOutput:
 
 
 def encoded(text: str) -> bytes:
-    """Return the bytes of `text` in the output."""
+    """Return text in UTF-8; a lone surrogate becomes its byte."""
     return text.encode("utf-8", "surrogateescape")
 
 

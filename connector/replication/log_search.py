@@ -24,11 +24,10 @@ from connector.binlog.events.gtid_tagged import GtidTaggedEvent
 from connector.binlog.events.mariadb import MariadbGtidEvent, MariadbGtidListEvent
 from connector.binlog.events.transaction import AnonymousGtidEvent, GtidEvent, PreviousGtidsEvent
 from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
-from connector.binlog.header import EventType
+from connector.binlog.header import FIRST_POSITION, EventType
 from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.replication import dump_errors
 from connector.replication.dump import open_stream
-from connector.replication.protocol.commands import FIRST_POSITION
 from connector.replication.server.replication_status import binary_logs
 from connector.replication.start_point import StartPoint
 

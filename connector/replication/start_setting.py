@@ -14,10 +14,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from connector.binlog.gtid import GtidSet, MariadbGtidSet
+from connector.binlog.header import FIRST_POSITION
 from connector.foundation.errors import DecodeError, SourceRefused
 from connector.replication import dump_errors
 from connector.replication.log_search import find_time
-from connector.replication.protocol.commands import FIRST_POSITION
 from connector.replication.server.replication_status import (
     binary_log_status,
     binary_logs,

@@ -23,11 +23,10 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from connector.binlog.gtid import GtidSet, MariadbGtid, MariadbGtidSet
-from connector.binlog.header import file_number
+from connector.binlog.header import FIRST_POSITION, file_number
 from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.replication import dump_errors, failover_errors
 from connector.replication.log_search import log_head
-from connector.replication.protocol.commands import FIRST_POSITION
 from connector.replication.server.replication_status import (
     binary_logs,
     channels,

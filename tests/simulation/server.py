@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from connector.binlog.events.mariadb import MariadbGtidListEvent
 from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
-from connector.binlog.header import EventType
+from connector.binlog.header import FIRST_POSITION, EventType
 from connector.foundation.errors import SourceRefused
 from connector.replication import dump_errors
-from connector.replication.protocol.commands import FIRST_POSITION
 from connector.replication.start_point import ServerIdentity, StartPoint
 from tests.binlog.log_bytes import event
 

@@ -35,7 +35,13 @@ from librt.strings import read_i32_le
 from mypy_extensions import i64
 
 from connector.binlog import log_errors
-from connector.binlog.header import HEADER_LENGTH, SIZE_END, SIZE_OFFSET, read_post_header
+from connector.binlog.header import (
+    EVENT_BYTES_MAX,
+    HEADER_LENGTH,
+    SIZE_END,
+    SIZE_OFFSET,
+    read_post_header,
+)
 from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
 
@@ -49,9 +55,6 @@ if TYPE_CHECKING:
 
 # Bytes that are decompressed at a time, so that a size that lies allocates nothing.
 STEP_LENGTH: Final = 1 << 20
-
-# The server's largest max_allowed_packet, 1 GiB, and generous room for the event's headers.
-EVENT_BYTES_MAX: Final = 2**30 + 2**16
 
 _END = 0
 _PAYLOAD_SIZE = 1

@@ -36,7 +36,12 @@ from typing import TYPE_CHECKING
 
 from connector.binlog import log_errors
 from connector.binlog.gtid import GtidSet
-from connector.binlog.header import HEARTBEAT_LOG, HEARTBEAT_LOG_V2, read_post_header
+from connector.binlog.header import (
+    FIRST_POSITION,
+    HEARTBEAT_LOG,
+    HEARTBEAT_LOG_V2,
+    read_post_header,
+)
 from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
 
@@ -47,9 +52,6 @@ if TYPE_CHECKING:
 
     from connector.binlog.header import EventHeader
 
-
-# In v1, ROTATE_EVENT has no position of the next event.
-_FIRST_POSITION = 4
 
 _INCIDENT_HEADER_LENGTH = 2
 _INCIDENTS = {0: "NONE", 1: "LOST_EVENTS"}
@@ -77,7 +79,7 @@ class RotateEvent:
 
         Raises DecodeError for a file name that is empty or not UTF-8.
         """
-        next_position = body.read_uint64() if has_position else _FIRST_POSITION
+        next_position = body.read_uint64() if has_position else FIRST_POSITION
         # The name fills the body and has no terminator.
         return cls(next_position, decode_file_name(body.read_rest()))
 

@@ -12,6 +12,8 @@ from enum import IntFlag
 from struct import Struct
 from typing import TYPE_CHECKING, ClassVar
 
+from connector.binlog.header import FIRST_POSITION
+
 if TYPE_CHECKING:
     from connector.binlog.gtid import GtidSet
 
@@ -19,9 +21,6 @@ _REGISTER = Struct("<HII")
 _DUMP = Struct("<BIHI")
 _DUMP_GTID = Struct("<BHII")
 _POSITION_AND_LENGTH = Struct("<QI")
-
-# The first byte of a binlog file's first event, after the magic number.
-FIRST_POSITION = 4
 
 
 class DumpFlags(IntFlag):

@@ -81,7 +81,8 @@ def _mariadb_uuid(server: _Session, server_id: int) -> str:
 
 _NAMES: Final = ("basedir", "aurora_version", "azure_server_name", "version_comment")
 _VARIABLES: Final = "SHOW GLOBAL VARIABLES WHERE Variable_name IN (%s, %s, %s, %s)"
-_RDS_TABLE: Final = (
+# Lists the table of settings, to the accounts that have rights on it.
+RDS_TABLE: Final = (
     "SELECT 1 FROM information_schema.TABLES "
     "WHERE TABLE_SCHEMA = 'mysql' AND TABLE_NAME = 'rds_configuration'"
 )
@@ -118,7 +119,7 @@ def read_cloud(server: _IdentifiedSession) -> Cloud | None:
     variables = {str(row["Variable_name"]): str(row["Value"]) for row in rows}
     found = cloud_of(server.identity.version, variables)
     # Only accounts with rights on the table see it.
-    return Cloud.RDS if found is None and server.query(_RDS_TABLE) else found
+    return Cloud.RDS if found is None and server.query(RDS_TABLE) else found
 
 
 def cloud_of(version: str, variables: Mapping[str, str]) -> Cloud | None:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from connector.binlog.gtid import GtidSet
+from connector.binlog.header import FIRST_POSITION
 from connector.foundation.errors import SourceRefused
 from connector.replication import dump_errors
-from connector.replication.protocol.commands import FIRST_POSITION
-from connector.replication.server.identity import Cloud
+from connector.replication.server.identity import RDS_TABLE, Cloud
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,10 +32,6 @@ _DAY_SECONDS = 86_400
 _HOUR_SECONDS = 3600
 # https://docs.aws.amazon.com/AmazonRDS/latest/UserGuide/mysql-stored-proc-configuring.html
 RDS_RETENTION = "binlog retention hours"
-_RDS_TABLE = (
-    "SELECT 1 FROM information_schema.TABLES "
-    "WHERE TABLE_SCHEMA = 'mysql' AND TABLE_NAME = 'rds_configuration'"
-)
 _RDS_HOURS = "SELECT value FROM mysql.rds_configuration WHERE name = %s"
 # Without hours, RDS drops a file as soon as its backup has it, every five minutes.
 _AT_ONCE_SECONDS = 300
@@ -89,7 +85,7 @@ def _rds_retention_hours(server: MysqlServer) -> int | None:
 
     Returns None on other servers, and if the account may not read the table of settings.
     """
-    if not server.query(_RDS_TABLE):
+    if not server.query(RDS_TABLE):
         return None
     try:
         rows = server.query(_RDS_HOURS, (RDS_RETENTION,))

@@ -35,7 +35,7 @@ from connector.stream.sink.connection import (
     consumer_settings,
     servers_of,
 )
-from connector.stream.sink.kafka_sink import topics_at_start, transactional_id
+from connector.stream.sink.kafka_sink import transactional_id
 from connector.stream.sink.recovery import RecoveredState, TopicLog, recover
 from connector.stream.sink.topic_limits import (
     NOT_ALLOWED,
@@ -43,7 +43,7 @@ from connector.stream.sink.topic_limits import (
     topic_limits,
     topics_of_prefix,
 )
-from connector.stream.sink.topics import Brokers, TopicCreator
+from connector.stream.sink.topics import Brokers, TopicCreator, topics_at_start
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

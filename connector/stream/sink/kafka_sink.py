@@ -27,14 +27,6 @@ from typing import TYPE_CHECKING, Any
 
 from kafka.errors import KafkaError
 
-from connector.foundation.contract import (
-    COMMANDS_TOPIC_SUFFIX,
-    FENCES_TOPIC_SUFFIX,
-    PROGRESS_TOPIC_SUFFIX,
-    SCHEMA_TOPIC_SUFFIX,
-    SNAPSHOT_TOPIC_SUFFIX,
-    control_topic,
-)
 from connector.foundation.errors import (
     ConnectorError,
     RecordTooLarge,
@@ -64,7 +56,7 @@ from connector.stream.sink.recovery import (
     require_position,
 )
 from connector.stream.sink.topic_limits import TopicLimits
-from connector.stream.sink.topics import TopicCreator
+from connector.stream.sink.topics import TopicCreator, topics_at_start
 
 if TYPE_CHECKING:
     from connector.foundation.errors.message import Message
@@ -84,15 +76,6 @@ _LINGER_MS = 0
 _RECORD_OVERHEAD_BYTES = 1024
 # Open batches may hold this part of the bytes in flight: one in so many.
 _OPEN_PART = 4
-
-# Topics that every run reads before it begins.
-_TOPICS_AT_START = (
-    PROGRESS_TOPIC_SUFFIX,
-    SCHEMA_TOPIC_SUFFIX,
-    SNAPSHOT_TOPIC_SUFFIX,
-    FENCES_TOPIC_SUFFIX,
-    COMMANDS_TOPIC_SUFFIX,
-)
 
 
 @dataclass(slots=True)
@@ -376,11 +359,6 @@ class KafkaSink(BatchReceiver):
             patience_seconds,
             self.clients,
         )
-
-
-def topics_at_start(settings: KafkaSettings) -> list[str]:
-    """Return the topics that every run creates if they are missing."""
-    return [control_topic(settings.topic_prefix, suffix) for suffix in _TOPICS_AT_START]
 
 
 def transactional_id(settings: KafkaSettings, name: str) -> str:

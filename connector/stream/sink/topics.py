@@ -44,6 +44,15 @@ if TYPE_CHECKING:
 
     from connector.foundation.settings.sections import KafkaSettings
 
+# Topics that every run reads before it begins.
+_TOPICS_AT_START = (
+    PROGRESS_TOPIC_SUFFIX,
+    SCHEMA_TOPIC_SUFFIX,
+    SNAPSHOT_TOPIC_SUFFIX,
+    FENCES_TOPIC_SUFFIX,
+    COMMANDS_TOPIC_SUFFIX,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Brokers:
@@ -246,6 +255,11 @@ class TopicCreator:
             "replication_factor": settings.replication_factor,
             "configs": {"cleanup.policy": "delete", "retention.ms": str(retention)} | size,
         }
+
+
+def topics_at_start(settings: KafkaSettings) -> list[str]:
+    """Return the topics that every run creates if they are missing."""
+    return [control_topic(settings.topic_prefix, suffix) for suffix in _TOPICS_AT_START]
 
 
 def _await_leaders(admin: Any, created: dict[str, dict[str, Any]], timeout_seconds: float) -> None:

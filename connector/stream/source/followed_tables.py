@@ -62,7 +62,7 @@ def sees_no_tables(tables: Sequence[BaseTable]) -> bool:
     return all(table.database in SYSTEM_DATABASES for table in tables)
 
 
-_COLUMNS: Final = f"""
+COLUMNS_QUERY: Final = f"""
     SELECT table_schema AS db, table_name AS name, column_name AS part, data_type AS type,
       column_key = 'PRI' AS keyed
     FROM information_schema.columns WHERE table_schema NOT IN ({SYSTEM_LIST})
@@ -83,7 +83,7 @@ def check_columns(
         return
     followed = followed_table_filter(server, settings)
     tables: dict[tuple[str, str], list[SchemaColumn]] = {}
-    for row in server.query(_COLUMNS):
+    for row in server.query(COLUMNS_QUERY):
         place = str(row["db"]), str(row["name"])
         if followed.follows(*place) and chosen.hides(*place):
             tables.setdefault(place, []).append(_column(row))

@@ -11,7 +11,7 @@ from connector.rules.server import ENGINES
 from connector.rules.statement_facts import Table, TableColumn, UniqueKey
 from connector.stream.source import row_log_errors
 from connector.stream.source.findings import RowLoggingGap, set_global
-from connector.stream.source.followed_tables import SYSTEM_LIST
+from connector.stream.source.followed_tables import COLUMNS_QUERY, SYSTEM_LIST
 from connector.stream.source.table_definitions import unlogged_columns
 
 if TYPE_CHECKING:
@@ -28,12 +28,6 @@ _WITHOUT_KEY: Final = f"""
       MAX(CASE WHEN extra LIKE '%auto_increment%' THEN column_name END) AS counter
     FROM information_schema.columns WHERE table_schema NOT IN ({SYSTEM_LIST})
     GROUP BY table_schema, table_name HAVING SUM(column_key = 'PRI') = 0
-"""  # noqa: S608 - constants
-_COLUMNS: Final = f"""
-    SELECT table_schema AS db, table_name AS name, column_name AS part, data_type AS type,
-      column_key = 'PRI' AS keyed
-    FROM information_schema.columns WHERE table_schema NOT IN ({SYSTEM_LIST})
-    ORDER BY table_schema, table_name, ordinal_position
 """  # noqa: S608 - constants
 _GENERATED: Final = f"""
     SELECT table_schema AS db, table_name AS name, column_name AS part,
@@ -131,7 +125,7 @@ def image_gaps(
     rule = f"row images: {value.lower()}"
     tables = {table[:2] for table in followed}
     columns: dict[tuple[str, str], list[tuple[str, str, bool]]] = {}
-    for row in server.query(_COLUMNS):
+    for row in server.query(COLUMNS_QUERY):
         key = str(row["db"]), str(row["name"])
         if key in tables:
             column = str(row["part"]), str(row["type"]).lower(), bool(row["keyed"])

@@ -17,9 +17,8 @@ from connector.replication.server.mysql_server import MysqlServer
 from connector.stream.metrics.pipeline_metrics import CommittedPosition
 from connector.stream.metrics.source_watch import lag_of, read_source_log
 from connector.stream.quarantine.fences import decode_fences
-from connector.stream.sink.kafka_sink import topics_at_start
 from connector.stream.sink.recovery import recover
-from connector.stream.sink.topics import TopicCreator
+from connector.stream.sink.topics import TopicCreator, topics_at_start
 from connector.stream.snapshot.copy_recovery import copy_states
 from connector.stream.source.server_selection import check_server
 from connector.stream.status.conditions import (

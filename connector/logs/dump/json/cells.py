@@ -17,6 +17,7 @@ from connector.binlog.columns.integers import EnumReader, SetReader
 from connector.binlog.columns.json import DocumentReader
 from connector.binlog.columns.strings import CharacterReader, GeometryReader, StringReader
 from connector.binlog.text_writer import QUOTE, put_ascii, put_uint, put_utf8
+from connector.logs.output import encoded
 from connector.stream.envelope.cells.image_cells import (
     CellWriter,
     DocumentWriter,
@@ -217,8 +218,3 @@ def put_hex(out: BytesWriter, data: bytes) -> None:
 def put_string(out: BytesWriter, text: str) -> None:
     """Append text as a JSON string."""
     out.write(encoded(encode_basestring(text)))
-
-
-def encoded(text: str) -> bytes:
-    """Return text in UTF-8; a lone surrogate becomes its byte."""
-    return text.encode("utf-8", "surrogateescape")

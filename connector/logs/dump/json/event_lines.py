@@ -24,9 +24,9 @@ from connector.binlog.gtid import gtid_prefix_at
 from connector.binlog.header import event_name
 from connector.binlog.payload_reader import has_bytes_at
 from connector.binlog.text_writer import put_ascii, put_hex_32, put_int, put_uint, put_uint64
-from connector.logs.dump.json.cells import encoded
 from connector.logs.dump.json.event_fields import body_fields
 from connector.logs.dump.json.row_values import dumps
+from connector.logs.output import encoded
 
 if TYPE_CHECKING:
     from librt.strings import BytesWriter

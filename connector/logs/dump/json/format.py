@@ -25,13 +25,12 @@ from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.header import FORMAT_DESCRIPTION, GTID_LOG, QUERY, XID, BinlogVersion
 from connector.foundation.errors import DecodeError
-from connector.logs.dump.json.cells import encoded
 from connector.logs.dump.json.event_fields import body_fields
 from connector.logs.dump.json.event_lines import NOTHING, EventHeads, QueryBodies, put_gtid, put_xid
 from connector.logs.dump.json.group_lines import GroupLines
 from connector.logs.dump.json.row_values import dumps, large_rows_body
 from connector.logs.dump.json.table_writer import TableWriter
-from connector.logs.output import LARGE, ByteFormat
+from connector.logs.output import LARGE, ByteFormat, encoded
 
 if TYPE_CHECKING:
     from librt.strings import BytesWriter

@@ -17,8 +17,9 @@ from connector.binlog.events.rows_header import (
     UPDATE,
 )
 from connector.foundation.errors import DecodeError
-from connector.logs.dump.json.cells import encoded, json_cell
+from connector.logs.dump.json.cells import json_cell
 from connector.logs.dump.json.row_values import columns_of, dumps, extra_row_info, rows_body
+from connector.logs.output import encoded
 
 if TYPE_CHECKING:
     from librt.strings import BytesWriter
