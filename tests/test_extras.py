@@ -46,11 +46,11 @@ def test_the_spark_job_names_its_extra(tmp_path: Path) -> None:
     )
     done = without_extras(program)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"error: [M104] {said}\n"
+    assert done.stderr == f"error: [C198] {said}\n"
     config.write_text('[log]\nformat = "json"\n')
     done = without_extras(program)
     assert (done.returncode, done.stderr) == (2, "")
-    assert told(done.stdout) == {"event": "failed", "error": said, "code": "M104"}
+    assert told(done.stdout) == {"event": "failed", "error": said, "code": "C198"}
 
 
 NO_ARROW = "No module named 'pyarrow'"

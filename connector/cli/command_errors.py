@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import End, ErrorCode
+from connector.foundation.errors.code import End, ErrorCode, frame
 
-UNKNOWN_COMMAND = ErrorCode(
+COMMAND = ErrorCode(
     "C221",
-    "there is no command {name!r}",
-    "the commands are {known}",
+    "there is no command {name!r}{reason}",
     end=End.CONFIGURATION,
     cause="The first argument names a command.",
-    example={"name": "foo", "known": ("run", "check")},
 )
-
-UNKNOWN_COMMAND_MEANT = ErrorCode(
-    "C222",
-    "there is no command {name!r}",
-    "did you mean {meant}? The commands are {known}",
-    end=End.CONFIGURATION,
-    cause="The first argument names a command.",
-    example={"name": "chek", "meant": "check", "known": ("run", "check")},
+UNKNOWN_COMMAND = COMMAND.because("; the commands are {known}")
+UNKNOWN_COMMAND_MEANT = COMMAND.because(
+    "; did you mean {meant}? The commands are {known}", was="C222"
 )
 
 TIME = ErrorCode(
@@ -30,16 +23,7 @@ TIME = ErrorCode(
     cause="Times are read in the form of ISO 8601, in UTC if they have no zone.",
     example={"text": "yesterday"},
 )
-
-GTIDS = ErrorCode(
-    "C224",
-    "{option}: {why}",
-    end=End.CONFIGURATION,
-    frame=True,
-    cause="The GTIDs of the option cannot be read.",
-    example={"option": "--include-gtids", "why": "'0-1' is not a MariaDB GTID"},
-)
-
+GTIDS = frame("{option}: {why}", was="C224")
 NO_GTIDS = ErrorCode(
     "C225",
     "{option}: {text!r} is no set of GTIDs",
@@ -49,22 +33,15 @@ NO_GTIDS = ErrorCode(
     example={"option": "--include-gtids", "text": "foo"},
 )
 
-TABLE = ErrorCode(
+TABLE_PATTERN = ErrorCode(
     "C226",
-    "--table {pattern}: this does not name a table",
-    "write DATABASE.TABLE; * stands for any name",
+    "--table {pattern}: this does not name a table{reason}",
     end=End.CONFIGURATION,
     cause="A pattern names databases and tables, with a dot between them.",
-    example={"pattern": ".orders"},
 )
-
-TABLE_MEANT = ErrorCode(
-    "C227",
-    "--table {pattern}: this does not name a table",
-    "write DATABASE.TABLE; * stands for any name (did you mean {meant}?)",
-    end=End.CONFIGURATION,
-    cause="A pattern names databases and tables, with a dot between them.",
-    example={"pattern": "erp", "meant": "erp.*"},
+TABLE = TABLE_PATTERN.because("; write DATABASE.TABLE; * stands for any name")
+TABLE_MEANT = TABLE_PATTERN.because(
+    "; write DATABASE.TABLE; * stands for any name (did you mean {meant}?)", was="C227"
 )
 
 OMIT_COLUMN = ErrorCode(
@@ -75,7 +52,6 @@ OMIT_COLUMN = ErrorCode(
     cause="A column is named with its table and its database.",
     example={"name": "orders.total"},
 )
-
 NO_VARIABLE = ErrorCode(
     "C229",
     "--password-env {variable}: the environment has no such variable",
@@ -84,7 +60,6 @@ NO_VARIABLE = ErrorCode(
     cause="The password is read from this variable of the environment.",
     example={"variable": "SOURCE_PASSWORD"},
 )
-
 OUTPUT_IS_A_LOG = ErrorCode(
     "C231",
     "--output {path}: this is a log that is to be read",
@@ -93,7 +68,6 @@ OUTPUT_IS_A_LOG = ErrorCode(
     cause="The log would be overwritten while it is read.",
     example={"path": "binlog.000042"},
 )
-
 OUTPUT = ErrorCode(
     "C232",
     "--output {path}: {why}",
@@ -102,7 +76,6 @@ OUTPUT = ErrorCode(
     cause="The operating system refuses to create the file.",
     example={"path": "/dump.sql", "why": "Permission denied"},
 )
-
 NOT_WRITTEN = ErrorCode(
     "C233",
     "cannot write: {why}",
@@ -112,22 +85,49 @@ NOT_WRITTEN = ErrorCode(
     example={"why": "No space left on device"},
 )
 
-_TOGETHER = "The options contradict each other, or one of them needs another one."
-
-ONLY_WITH_SOURCE = ErrorCode(
-    "C241",
-    "--to-last-log and --password-env are for --source",
-    "name a server with --source, or leave them out",
+OPTIONS = ErrorCode(
+    "C249",
+    "{reason}",
     end=End.CONFIGURATION,
-    cause=_TOGETHER,
+    cause="The options contradict each other, or one of them needs another one.",
 )
-
-NEEDS_A_LOG = ErrorCode(
-    "C242",
-    "--to-last-log and --start-position need the name of a log",
-    "name the first log to read",
-    end=End.CONFIGURATION,
-    cause=_TOGETHER,
+ONLY_WITH_SOURCE = OPTIONS.because(
+    "--to-last-log and --password-env are for --source; name a server with --source, or leave "
+    "them out",
+    was="C241",
+)
+NEEDS_A_LOG = OPTIONS.because(
+    "--to-last-log and --start-position need the name of a log; name the first log to read",
+    was="C242",
+)
+NOT_RECOVERED = OPTIONS.because(
+    "--recover is for files that do not grow; leave it out, or read a file to its end", was="C244"
+)
+HEXDUMP = OPTIONS.because("--hexdump is for --format text; leave one of them out", was="C245")
+APPLY_DIFFS = OPTIONS.because(
+    "--apply-diffs is for --format json; add it, or leave --apply-diffs out", was="C246"
+)
+NOT_FOR_ENVELOPE = OPTIONS.because(
+    "--type and --server-id are not for --format envelope, whose records count every event; "
+    "leave them out",
+    was="C247",
+)
+DISMISSED_ROWS = OPTIONS.because(
+    "--dismiss and --where do not go together; leave one of them out", was="R824"
+)
+NEEDS_MIRROR = OPTIONS.because(
+    "tables, --repair, --no-values, --sample and --state are for --mirror and --replica, and "
+    "--since is for --mirror",
+    was="V111",
+)
+NEEDS_TOPICS = OPTIONS.because("--from and --to are for --topics", was="V112")
+FOREVER = OPTIONS.because(
+    "--forever is for --mirror and --replica, without --json, --no-values, --sample, --since and "
+    "--state",
+    was="V113",
+)
+ONE_PART = OPTIONS.because(
+    "of --sample, --since and --state, only one can be given; leave out the others", was="V121"
 )
 
 NO_LOG = ErrorCode(
@@ -138,54 +138,15 @@ NO_LOG = ErrorCode(
     cause="The command reads logs, and does not know which ones.",
 )
 
-NOT_RECOVERED = ErrorCode(
-    "C244",
-    "--recover is for files that do not grow",
-    "leave it out, or read a file to its end",
-    end=End.CONFIGURATION,
-    cause=_TOGETHER,
-)
-
-HEXDUMP = ErrorCode(
-    "C245",
-    "--hexdump is for --format text",
-    "leave one of them out",
-    end=End.CONFIGURATION,
-    cause=_TOGETHER,
-)
-
-APPLY_DIFFS = ErrorCode(
-    "C246",
-    "--apply-diffs is for --format json",
-    "add it, or leave --apply-diffs out",
-    end=End.CONFIGURATION,
-    cause=_TOGETHER,
-)
-
-NOT_FOR_ENVELOPE = ErrorCode(
-    "C247",
-    "--type and --server-id are not for --format envelope, whose records count every event",
-    "leave them out",
-    end=End.CONFIGURATION,
-    cause=_TOGETHER,
-)
-
-UNKNOWN_CODE = ErrorCode(
+CODE = ErrorCode(
     "C501",
-    "there is no error code {code!r}",
-    "run `binlog-connector explain` for a list of all codes",
+    "there is no error code {code!r}{reason}",
     end=End.CONFIGURATION,
     cause="A code is a letter and three digits. It stands in brackets before the text of an error.",
-    example={"code": "S999"},
 )
-
-SIMILAR_CODE = ErrorCode(
-    "C502",
-    "there is no error code {code!r}",
-    "did you mean {similar}? Run `binlog-connector explain` for a list of all codes",
-    end=End.CONFIGURATION,
-    cause="A code is a letter and three digits. It stands in brackets before the text of an error.",
-    example={"code": "L10", "similar": "L101"},
+UNKNOWN_CODE = CODE.because("; run `binlog-connector explain` for a list of all codes")
+SIMILAR_CODE = CODE.because(
+    "; did you mean {similar}? Run `binlog-connector explain` for a list of all codes", was="C502"
 )
 
 STOPPED_HARD = ErrorCode(
@@ -195,41 +156,41 @@ STOPPED_HARD = ErrorCode(
     end=End.INTERRUPTED,
     cause="A second SIGTERM or Ctrl-C came while the batch was delivered.",
 )
-
 NOT_IN_QUARANTINE = ErrorCode(
     "R811",
     "{what}: nothing of it is in the quarantine of pipeline {pipeline}",
     "`quarantine list` shows what is kept back",
     end=End.CONFIGURATION,
     cause="The name is misspelt, or all of the table's changes were published.",
-    example={"what": "erp.orders", "pipeline": "shop"},
+    example={"what": "erp.orders"},
 )
-
 COPY_HAS_FAILED = ErrorCode(
     "R815",
     "{table}: a copy of it has failed, and the rows that it did not write are missing",
     "`binlog-connector snapshot {config} {table}` copies the table again",
     cause="A fence ended a copy of the table, and a replay brings only changes.",
-    example={"table": "erp.orders", "config": "connector.toml"},
+    example={"config": "connector.toml"},
 )
 
-NOT_TAKEN_UP = ErrorCode(
-    "R821",
+REQUEST_UNREAD = ErrorCode(
+    "R825",
+    "{reason}",
+    "the request is kept for a week{then} (binlog-connector run CONFIG)",
+    end=End.COMMAND,
+    cause=(
+        "A running pipeline looks at requests between two source transactions; one that is "
+        "stopped reads them at its start."
+    ),
+)
+NOT_TAKEN_UP = REQUEST_UNREAD.because(
     "no pipeline {pipeline} has read the request",
-    "the request is kept for a week, and done when the pipeline runs (binlog-connector run CONFIG)",
-    end=End.COMMAND,
-    cause="The request was written, and no pipeline of this name has read it: none runs.",
-    example={"pipeline": "shop"},
+    then=", and done when the pipeline runs",
+    was="R821",
 )
-
-COPY_NOT_TAKEN_UP = ErrorCode(
-    "R822",
+COPY_NOT_TAKEN_UP = REQUEST_UNREAD.because(
     "pipeline {pipeline} has not read the request within {seconds:g} seconds",
-    "the request is kept for a week: the pipeline does it after its current transaction, or at its "
-    "next start (binlog-connector run CONFIG)",
-    end=End.COMMAND,
-    cause="A running pipeline looks at requests between two source transactions.",
-    example={"pipeline": "shop", "seconds": 15.0},
+    then=": the pipeline does it after its current transaction, or at its next start",
+    was="R822",
 )
 
 COPY_IS_SILENT = ErrorCode(
@@ -239,17 +200,7 @@ COPY_IS_SILENT = ErrorCode(
     "on afterwards",
     end=End.LOGGED,
     cause="A running copy reports its progress after each chunk.",
-    example={"pipeline": "shop", "seconds": 60.0},
 )
-
-DISMISSED_ROWS = ErrorCode(
-    "R824",
-    "--dismiss and --where do not go together",
-    "leave one of them out",
-    end=End.CONFIGURATION,
-    cause="A copy of some rows that has failed is over: nobody has to dismiss it.",
-)
-
 NO_TABLE = ErrorCode(
     "S641",
     "{source.tables} is {value}, wanted a table",
@@ -257,7 +208,6 @@ NO_TABLE = ErrorCode(
     cause="The pattern may be misspelt, the table may come later, or a grant is missing.",
     example={"value": "erp.ordrs: 0 tables", "pattern": "erp.ordrs"},
 )
-
 NO_TABLE_SEEN = ErrorCode(
     "S644",
     "{source.tables} is {value}, wanted a table",
@@ -269,7 +219,6 @@ NO_TABLE_SEEN = ErrorCode(
     ),
     example={"value": "not compared: the account sees no table"},
 )
-
 KEY_FORM = ErrorCode(
     "K512",
     "table {table}, topic {topic}: the newest key ({record}) has the form {found}, but new keys "
@@ -283,15 +232,8 @@ KEY_FORM = ErrorCode(
         "record of each. In the profile exact, all keys are json. Only `check` says this: `run` "
         "goes on, because consumers may be ready for it."
     ),
-    example={
-        "table": "erp.orders",
-        "topic": "shop.erp.orders",
-        "record": "shop.erp.orders[0]@41",
-        "found": "json_with_schema",
-        "wanted": "json",
-    },
+    example={"record": "shop.erp.orders[0]@41", "found": "json_with_schema", "wanted": "json"},
 )
-
 OTHER_KEY = ErrorCode(
     "K513",
     "table {table}, topic {topic}: the newest key ({record}) has a form that no "
@@ -303,51 +245,12 @@ OTHER_KEY = ErrorCode(
         "Connect. The key of a row in two forms is two keys for Kafka, maybe in different "
         "partitions."
     ),
-    example={
-        "table": "erp.orders",
-        "topic": "shop.erp.orders",
-        "record": "shop.erp.orders[0]@41",
-        "wanted": "json",
-    },
+    example={"record": "shop.erp.orders[0]@41", "wanted": "json"},
 )
-
 WHAT = ErrorCode(
     "V109",
     "verify compares mirrors, a replica or topics",
     "give one of --mirror FILE, --replica FILE and --topics",
     end=End.CONFIGURATION,
     cause="Mirrors and replicas are compared with tables, and topics with the source's log.",
-)
-
-NEEDS_MIRROR = ErrorCode(
-    "V111",
-    "tables, --repair, --no-values, --sample and --state are for --mirror and --replica, and "
-    "--since is for --mirror",
-    end=End.CONFIGURATION,
-    cause="The topics are compared with the whole log between two positions. The versions of a "
-    "mirror tell what has changed there since a cut, and a replica has none.",
-)
-
-NEEDS_TOPICS = ErrorCode(
-    "V112",
-    "--from and --to are for --topics",
-    end=End.CONFIGURATION,
-    cause="Mirrors and replicas are compared with the tables as they are now.",
-)
-
-FOREVER = ErrorCode(
-    "V113",
-    "--forever is for --mirror and --replica, without --json, --no-values, --sample, --since and "
-    "--state",
-    end=End.CONFIGURATION,
-    cause="It compares until it is stopped, and its log is its report.",
-)
-
-ONE_PART = ErrorCode(
-    "V121",
-    "of --sample, --since and --state, only one can be given",
-    "leave out the others",
-    end=End.CONFIGURATION,
-    cause="A sample and the changes since a cut are parts of a table, chosen in other ways. A pass "
-    "with a state compares all rows.",
 )

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from connector.cli import command_errors
 from connector.foundation.errors import ConfigError
-from connector.foundation.errors.catalogue import GROUPS, codes
+from connector.foundation.errors.catalogue import GROUPS, codes, example, reasons, retired, texts
 from connector.foundation.errors.code import End, Scope
 from connector.foundation.errors.message import Message
 from connector.replication.server.server_error_numbers import codes_of_words
@@ -38,12 +38,16 @@ _RESULTS_MAX = 10
 def codes_with(text: str) -> list[ErrorCode]:
     """Return the codes that `text` is about, the likeliest first; it may be a line of a log.
 
-    A code in it counts alone. Then come the numbers and the words of database servers, and then
-    the words of our own texts, causes and fixes: all of the words, else the rarest ones.
+    A code in it counts alone, or the one that replaced it. Then come the numbers and the words of
+    database servers, and then the words of our own texts, causes and fixes: all of the words, else
+    the rarest ones.
     """
     known = codes()
-    if named := [word for word in re.findall(r"\[([A-Z]\d{3})\]", text) if word in known]:
-        return [known[number] for number in dict.fromkeys(named)]
+    current = {number: number for number in known} | {
+        number: code.code for number, code in retired().items() if code.code
+    }
+    if named := [word for word in re.findall(r"\[([A-Z]\d{3})\]", text) if word in current]:
+        return [known[number] for number in dict.fromkeys(current[word] for word in named)]
     wanted = set(_WORD.findall(text.lower()))
     has = {
         number: {word for word in wanted if word in said}
@@ -60,7 +64,13 @@ def codes_with(text: str) -> list[ErrorCode]:
 
 
 def _text_of(code: ErrorCode) -> str:
-    parts = (str(Message(code, code.example)), code.what, code.fix, code.url_fix or "", code.cause)
+    parts = (
+        str(Message(code, example(code))),
+        *texts(code),
+        code.fix,
+        code.url_fix or "",
+        code.cause,
+    )
     return "\n".join(parts).lower()
 
 
@@ -101,7 +111,11 @@ def run(arguments: Namespace) -> int:
     if not words:
         _show_all(console)
         return 0
-    found = _found(" ".join(words))
+    given = " ".join(words)
+    if (replaced := retired().get(_number(given))) is not None:
+        _show_replaced(console, _number(given), replaced)
+        return 0
+    found = _found(given)
     if len(found) == 1:
         _show(console, found[0])
     else:
@@ -111,16 +125,33 @@ def run(arguments: Namespace) -> int:
 
 def _found(given: str) -> list[ErrorCode]:
     known = codes()
-    wanted = given.strip().strip("[]").upper()
+    wanted = _number(given)
     if wanted in known:
         return [known[wanted]]
     if _CODE.fullmatch(wanted):
-        if similar := get_close_matches(wanted, known, n=3):
+        if similar := get_close_matches(wanted, [*known, *retired()], n=3):
             raise ConfigError(command_errors.SIMILAR_CODE, code=given, similar=similar)
         raise ConfigError(command_errors.UNKNOWN_CODE, code=given)
     if found := codes_with(given):
         return found
     raise ConfigError(command_errors.UNKNOWN_CODE, code=given)
+
+
+def _number(given: str) -> str:
+    return given.strip().strip("[]").upper()
+
+
+def _show_replaced(console: Console, number: str, code: ErrorCode) -> None:
+    """Say what a retired number meant, and what replaced it."""
+    if code.code:
+        console.print(f"{number} was replaced by {code}: {shown(code.what)}", "", sep="\n")
+        _show(console, codes()[code.code])
+    else:
+        console.print(
+            f"{number} was a part of the texts of other codes: {shown(code.what)}",
+            "Look at the code in brackets before the text.",
+            sep="\n",
+        )
 
 
 def _show_some(console: Console, found: list[ErrorCode]) -> None:
@@ -129,7 +160,7 @@ def _show_some(console: Console, found: list[ErrorCode]) -> None:
     table.add_column(overflow="fold")
     for code in found:
         cause = code.cause.partition(". ")[0].removesuffix(".")
-        table.add_row(code.code, Text(shown(code.what)).append(f"\n{cause}.", "dim"))
+        table.add_row(code.code, Text(_summary(code)).append(f"\n{cause}.", "dim"))
     console.print(table, "`binlog-connector explain CODE` has cause and fix", sep="\n")
 
 
@@ -140,20 +171,30 @@ def _show_all(console: Console) -> None:
         table.add_column(overflow="fold")
         for number, code in codes().items():
             if number.startswith(letter):
-                table.add_row(number, Text(shown(code.what)))
+                table.add_row(number, Text(_summary(code)))
         if table.row_count:
             console.print(table, "")
 
 
+def _summary(code: ErrorCode) -> str:
+    """Return the text of a code, or the first one, and how many others it has."""
+    first, *others = texts(code)
+    return f"{shown(first)} (or one of {len(others)} other reasons)" if others else shown(first)
+
+
 def _show(console: Console, code: ErrorCode) -> None:
-    example = Message(code, code.example)
-    parts = (
-        ("Text", shown(code.what)),
-        ("Cause", code.cause),
-        ("Fix", shown(code.fix) or "Nothing has to be done."),
-        ("Then", _then(code)),
-        ("Example", str(example)),
-    )
+    if reasons(code):
+        text = "\n  ".join(map(shown, texts(code)))
+        fix = shown(code.fix) or "What the text says; if it says nothing, nothing has to be done."
+        parts = [("Texts", text), ("Cause", code.cause), ("Fix", fix), ("Then", _then(code))]
+    else:
+        parts = [
+            ("Text", shown(code.what)),
+            ("Cause", code.cause),
+            ("Fix", shown(code.fix) or "Nothing has to be done."),
+            ("Then", _then(code)),
+            ("Example", str(Message(code, example(code)))),
+        ]
     console.print(Text(f"{code}  {GROUPS[code.code[0]]}", style="bold"))
     for name, text in parts:
         console.print()

@@ -11,7 +11,6 @@ OWN_SCHEMA = ErrorCode(
     end=End.CONFIGURATION,
     cause="The columns of the data source do not differ from one table to another.",
 )
-
 NO_OPTION = ErrorCode(
     "C342",
     "mysql_binlog has no option {option}",
@@ -20,7 +19,6 @@ NO_OPTION = ErrorCode(
     cause="An option of the data source is misspelt.",
     example={"option": "tabels", "known": ("path", "tables")},
 )
-
 NO_PATH = ErrorCode(
     "C343",
     "mysql_binlog needs a path",
@@ -28,7 +26,6 @@ NO_PATH = ErrorCode(
     end=End.CONFIGURATION,
     cause="The method load() was called without a path.",
 )
-
 NOT_A_FILE = ErrorCode(
     "C344",
     "{path}: only files are read",
@@ -37,7 +34,6 @@ NOT_A_FILE = ErrorCode(
     cause="The path has the scheme of a file system that only Spark reads.",
     example={"path": "s3://logs/binlog.000042"},
 )
-
 NO_LOG = ErrorCode(
     "C345",
     "{path}: there is no log",
@@ -47,20 +43,15 @@ NO_LOG = ErrorCode(
     example={"path": "/logs/binlog.*"},
 )
 
-START = ErrorCode(
-    "C211",
-    "start {start!r} is not earliest, latest, gtid:SET or position:FILE:POSITION",
-    "write one of these",
+START_FORM = ErrorCode(
+    "C213",
+    "start {start!r} is not {reason}",
     end=End.CONFIGURATION,
-    cause="The first word says what kind of start point it is.",
-    example={"start": "yesterday"},
+    cause="A start point is earliest, latest, gtid:SET or position:FILE:POSITION.",
 )
-
-START_POSITION = ErrorCode(
-    "C212",
-    "start {start!r} is not position:FILE:POSITION",
-    "write it like position:binlog.000042:4",
-    end=End.CONFIGURATION,
-    cause="A file of the log and a number follow the word.",
-    example={"start": "position:4"},
+START = START_FORM.because(
+    "earliest, latest, gtid:SET or position:FILE:POSITION; write one of these", was="C211"
+)
+START_POSITION = START_FORM.because(
+    "position:FILE:POSITION; write it like position:binlog.000042:4", was="C212"
 )

@@ -32,7 +32,6 @@ TOO_MANY_CONNECTIONS = _passes(
     "raise max_connections, or close idle connections",
     "The server has as many sessions as max_connections allows.",
 )
-
 STOPPING = _passes(
     "S202",
     1053,
@@ -41,7 +40,6 @@ STOPPING = _passes(
     "The server is being stopped.",
     url_fix="start the server again",
 )
-
 NETWORK = _passes(
     "S203",
     1158,
@@ -49,7 +47,6 @@ NETWORK = _passes(
     "look at the network between here and the server",
     "The server could not read from the connection, or could not write to it.",
 )
-
 SLOW_NETWORK = _passes(
     "S204",
     1161,
@@ -57,7 +54,6 @@ SLOW_NETWORK = _passes(
     "look at the network, or raise net_write_timeout",
     "The server waited for net_write_timeout seconds until it could send more.",
 )
-
 TOO_MANY_OF_ACCOUNT = _passes(
     "S205",
     1203,
@@ -65,23 +61,15 @@ TOO_MANY_OF_ACCOUNT = _passes(
     "raise max_user_connections",
     "The account has as many sessions as max_user_connections allows.",
 )
-
-LOCK_WAIT = _passes(
+LOCKS = ErrorCode(
     "S206",
-    1205,
-    "Lock wait timeout exceeded; try restarting transaction",
-    "look for a session that holds locks",
-    "Another session holds a lock on the table for longer than the server lets a statement wait.",
-)
-
-DEADLOCK = _passes(
-    "S215",
-    1213,
-    "Deadlock found when trying to get lock; try restarting transaction",
+    "{server}: error {number}: {said}",
     "look for sessions that hold locks",
-    "Sessions wait for each other's locks, and the server has chosen this one to give way.",
+    end=End.RETRIED,
+    cause="Other sessions hold locks, for too long or each on what the other needs.",
+    example={"number": 1205, "said": "Lock wait timeout exceeded; try restarting transaction"},
+    was="S215",
 )
-
 ACCOUNT_LIMIT = _passes(
     "S207",
     1226,
@@ -89,23 +77,15 @@ ACCOUNT_LIMIT = _passes(
     "raise the resource limits of this account",
     "The account may run only so many statements or logins an hour.",
 )
-
-QUERY_KILLED = _passes(
+KILLED = ErrorCode(
     "S208",
-    1317,
-    "Query execution was interrupted",
-    "find out who kills queries",
-    "Somebody, or a tool that watches for long queries, ended the statement by KILL QUERY.",
+    "{server}: error {number}: {said}",
+    "find out who kills queries or connections",
+    end=End.RETRIED,
+    cause="Somebody, or a tool that watches for long queries or idle sessions, ended it.",
+    example={"number": 1317, "said": "Query execution was interrupted"},
+    was="S209",
 )
-
-CONNECTION_KILLED = _passes(
-    "S209",
-    1927,
-    "Connection was killed",
-    "find out who kills connections",
-    "Somebody, or a tool that watches for idle sessions, ended the session by KILL.",
-)
-
 NO_CONNECTION = _passes(
     "S210",
     2003,
@@ -113,7 +93,6 @@ NO_CONNECTION = _passes(
     "check that the server runs, {source.host} and {source.port}",
     "No server answers at the address.",
 )
-
 CONNECTION_LOST = _passes(
     "S211",
     2013,
@@ -122,7 +101,6 @@ CONNECTION_LOST = _passes(
     "The connection ended before the answer was complete: the server died or was restarted, or "
     "the network failed.",
 )
-
 QUERY_TOO_LONG = _passes(
     "S212",
     3024,
@@ -130,7 +108,6 @@ QUERY_TOO_LONG = _passes(
     "raise max_execution_time",
     "The server ends each SELECT that takes longer than max_execution_time.",
 )
-
 OFFLINE = _passes(
     "S213",
     3032,
@@ -138,7 +115,6 @@ OFFLINE = _passes(
     "the server is in offline mode: SET GLOBAL offline_mode = OFF",
     "In offline mode a server takes connections of administrators alone.",
 )
-
 IDLE = _passes(
     "S214",
     4031,
@@ -180,7 +156,6 @@ NO_SELECT = _stays(
     "Tables are copied, and the columns of some are looked up, by SELECT.",
     scope=Scope.TABLE,
 )
-
 NO_REPLICATION = _stays(
     "S222",
     1227,
@@ -190,7 +165,6 @@ NO_REPLICATION = _stays(
     "To read a log is what a replica does, and the server asks for the rights of one. Servers "
     "answer with the number of a wrong password, 1045, if REPLICATION SLAVE is missing.",
 )
-
 WRONG_PASSWORD = _stays(
     "S223",
     1045,
@@ -200,7 +174,6 @@ WRONG_PASSWORD = _stays(
     "changed, one of the two sides may have the old one for a moment.",
     end=End.PASSING,
 )
-
 HOST_BLOCKED = _stays(
     "S224",
     1129,
@@ -209,7 +182,6 @@ HOST_BLOCKED = _stays(
     "Too many connections from this host ended before they had logged in.",
     end=End.PASSING,
 )
-
 HOST_NOT_ALLOWED = _stays(
     "S225",
     1130,
@@ -218,7 +190,6 @@ HOST_NOT_ALLOWED = _stays(
     "No account of the server may log in from this host.",
     end=End.PASSING,
 )
-
 NO_SUCH_POSITION = _stays(
     "S226",
     1220,
@@ -226,7 +197,6 @@ NO_SUCH_POSITION = _stays(
     "choose a position that SHOW BINLOG EVENTS prints",
     "No event starts at the position, or the server cannot read the file.",
 )
-
 LOGIN_PLUGIN = _stays(
     "S227",
     2059,
@@ -234,15 +204,14 @@ LOGIN_PLUGIN = _stays(
     "use an account with caching_sha2_password",
     "The account logs in by a plugin that this program does not have.",
 )
-
-NO_BINARY_LOG = _stays(
+NO_BINARY_LOG = ErrorCode(
     "S228",
-    1381,
-    "You are not using binary logging",
+    "{server}: error {number}: {said}",
     "start the server with log_bin",
-    "The server writes no binary log, so nothing can be followed.",
+    cause="The server writes no binary log, so nothing can be followed.",
+    example={"number": 1381, "said": "You are not using binary logging"},
+    was="S509",
 )
-
 PASSWORD_EXPIRED = _stays(
     "S229",
     1820,
@@ -251,7 +220,6 @@ PASSWORD_EXPIRED = _stays(
     "The password of the account has expired.",
     end=End.PASSING,
 )
-
 TLS_FAILED = _stays(
     "S230",
     2026,
@@ -259,7 +227,6 @@ TLS_FAILED = _stays(
     "set {source.tls.mode}, {source.tls.ca} and {source.host} to what the server offers",
     "The encrypted connection could not be set up.",
 )
-
 ACCOUNT_LOCKED = _stays(
     "S231",
     3118,
@@ -268,7 +235,6 @@ ACCOUNT_LOCKED = _stays(
     "Somebody has locked the account.",
     end=End.PASSING,
 )
-
 TLS_REQUIRED = _stays(
     "S232",
     3159,
@@ -277,7 +243,6 @@ TLS_REQUIRED = _stays(
     "The server takes encrypted connections alone.",
     url_fix="set {source.tls.mode} to REQUIRED",
 )
-
 UNKNOWN = _stays(
     "S239",
     1105,
@@ -308,9 +273,7 @@ SAME_SERVER_ID = _refused(
     "out. MySQL answers with number 1236, MariaDB with 4052.",
     url_fix="give each reader a {source.server_id} of its own",
 )
-
 _OVER = "give the pipeline a new name and start over"
-
 PURGED = _refused(
     "S502",
     "Could not find first log file name in binary log index file",
@@ -320,7 +283,6 @@ PURGED = _refused(
     "binlog_expire_logs_seconds or expire_logs_days gives.",
     url_fix="what was not read is gone from this server: read a replica that still has the log",
 )
-
 RESET = _refused(
     "S503",
     "Replica has more GTIDs than the source has, using the source's SERVER_UUID",
@@ -333,9 +295,7 @@ RESET = _refused(
         "transactions"
     ),
 )
-
 _URL_OVER = "start at a position that the server still has"
-
 GTID_MODE = _refused(
     "S504",
     "The replication sender thread cannot start in AUTO_POSITION mode: this server has GTID_MODE = "
@@ -344,14 +304,12 @@ GTID_MODE = _refused(
     "The stream is read by GTID, and the server no longer finds positions by GTID.",
     url_fix=f"SET GLOBAL gtid_mode back to ON, or {_URL_OVER}",
 )
-
 POSITION = _refused(
     "S505",
     "Client requested source to start replication from position > file size",
     "choose a position inside the file",
     "The file ends before the position, or the position is below 4, where events begin.",
 )
-
 PACKET = _refused(
     "S506",
     "log event entry exceeded max_allowed_packet; Increase max_allowed_packet on source",
@@ -360,28 +318,18 @@ PACKET = _refused(
     "An event is larger than the server may send. Bytes inside of an event are taken for a length, "
     "too, if no event starts at the position.",
 )
-
 DAMAGED = _refused(
     "S507",
     "bogus data in log event",
     "the binlog file is damaged, or no event starts at the position: look with mysqlbinlog",
     "The server read bytes that are no event, or an event with a wrong checksum.",
 )
-
 NO_SERVER_ID = _refused(
     "S508",
     "Misconfigured source - server_id was not set",
     "set server_id on the server",
     "A server without a server_id sends its log to nobody.",
 )
-
-LOG_OFF = _refused(
-    "S509",
-    "Binary log is not open",
-    "start the server with log_bin",
-    "The server writes no binary log, so nothing can be followed.",
-)
-
 NOT_THERE = _refused(
     "S510",
     "Error: connecting slave requested to start from GTID 0-1-9, which is not in the master's "
@@ -391,7 +339,6 @@ NOT_THERE = _refused(
     "The stream goes on after a transaction that is not in the log of this server.",
     url_fix="this server does not have what was read last: read the server that has it",
 )
-
 NO_GTID_NEXT = ErrorCode(
     "S511",
     _WHAT,
@@ -403,16 +350,11 @@ NO_GTID_NEXT = ErrorCode(
         "transaction. A stream by position gets it, but cannot change its server."
     ),
     example={
-        "server": "source db1:3306",
-        "number": 1236,
         "said": "Cannot replicate anonymous transaction when AUTO_POSITION = 1, at file "
-        "./binlog.000042, position 1187",
-        "file": "binlog.000042",
-        "position": 1187,
+        "./binlog.000042, position 1187"
     },
     url_fix="SET GLOBAL gtid_mode = ON_PERMISSIVE, and start at position:{file}:{position}",
 )
-
 GTID_MODE_ON = _refused(
     "S512",
     "Cannot replicate anonymous transaction when @@GLOBAL.GTID_MODE = ON, at file "

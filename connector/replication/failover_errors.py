@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from connector.foundation.errors.code import End, ErrorCode
 
-_GTIDS = "3e11fa47-71ca-11e1-9e33-c80aa9429562:78-90"
-
 _LACKS = "{server}: the server does not have transactions that were already read: {gtids}"
-
-_SERVER = "source db1:3306"
-
 LAGS = ErrorCode(
     "S411",
     f"{_LACKS}. It is a replica that lags; the connector waits for it",
@@ -19,10 +14,8 @@ LAGS = ErrorCode(
         "The stream was read from another server of the topology, and this replica has not "
         "received so much yet."
     ),
-    example={"server": _SERVER, "gtids": _GTIDS},
     url_fix="look at SHOW REPLICA STATUS",
 )
-
 COMMITTING = ErrorCode(
     "S412",
     "{server}: the server is still committing transactions that it has sent: {gtids}. The "
@@ -31,56 +24,38 @@ COMMITTING = ErrorCode(
     "replica",
     end=End.RETRIED,
     cause="A server writes a transaction to its log, and sends it, before the commit is complete.",
-    example={"server": _SERVER, "gtids": _GTIDS},
 )
-
 _OVER = "give the pipeline a new name and start over"
 
-_LOSES = (
-    f"if the stream goes on without them, changes are lost: {_OVER}, or point it at a replica "
-    "that still has "
-    "them; keep logs longer with "
-)
-
-_URL_LOSES = "read a replica that still has them; keep logs longer with "
-
-PURGED = ErrorCode(
-    "S421",
-    "{server}: the server has purged transactions that were not read: {gtids}",
-    f"{_LOSES}binlog_expire_logs_seconds",
+LOGS_PURGED = ErrorCode(
+    "S424",
+    "{server}: {reason}",
+    "if the stream goes on without them, changes are lost: give the pipeline a new name and "
+    "start over, or point it at a replica that still has them; keep logs longer with {setting}",
+    url_fix="read a replica that still has them; keep logs longer with {setting}",
     cause=(
         "The server has deleted logs that the stream had not read: the pipeline stood still for "
         "longer than logs are kept."
     ),
-    example={"server": _SERVER, "gtids": _GTIDS},
-    url_fix=f"{_URL_LOSES}binlog_expire_logs_seconds",
 )
-
-PURGED_MARIADB = ErrorCode(
-    "S422",
-    "{server}: the server's first log starts after {purged}, but only {read} was read",
-    f"{_LOSES}expire_logs_days",
-    cause=(
-        "The server has deleted logs that the stream had not read: the pipeline stood still for "
-        "longer than logs are kept."
-    ),
-    example={"server": _SERVER, "purged": "0-1-900", "read": "0-1-77"},
-    url_fix=f"{_URL_LOSES}expire_logs_days",
+PURGED = LOGS_PURGED.because(
+    "the server has purged transactions that were not read: {gtids}",
+    setting="binlog_expire_logs_seconds",
+    was="S421",
 )
-
-PURGED_ALL_MARIADB = ErrorCode(
-    "S423",
-    "{server}: the server's first log starts after {purged}, but nothing was read",
-    f"{_LOSES}expire_logs_days",
-    cause="The start point is the beginning of the history, and the server has deleted that.",
-    example={"server": _SERVER, "purged": "0-1-900"},
-    url_fix=f"{_URL_LOSES}expire_logs_days",
+PURGED_MARIADB = LOGS_PURGED.because(
+    "the server's first log starts after {purged}, but only {read} was read",
+    setting="expire_logs_days",
+    was="S422",
+)
+PURGED_ALL_MARIADB = LOGS_PURGED.because(
+    "the server's first log starts after {purged}, but nothing was read",
+    setting="expire_logs_days",
+    was="S423",
 )
 
 _UNTOLD = "new transactions cannot be distinguished from those that were read: "
-
 _URL_READ = "read a server that has them"
-
 RESET = ErrorCode(
     "S431",
     "{server}: the server's logs were reset, or a backup was restored: it lacks transactions of "
@@ -90,10 +65,8 @@ RESET = ErrorCode(
         "The transactions were first committed on this very server, and it does not know them: "
         "after RESET BINARY LOGS AND GTIDS, or after a backup was restored."
     ),
-    example={"server": _SERVER, "gtids": _GTIDS},
     url_fix=f"{_UNTOLD}{_URL_READ}",
 )
-
 LOST = ErrorCode(
     "S432",
     "{server}: the server has received transactions that were already read, but its logs do not "
@@ -103,61 +76,31 @@ LOST = ErrorCode(
         "The replica has received the transactions, so it will not receive them again, and its "
         "own logs lack them."
     ),
-    example={"server": _SERVER, "gtids": _GTIDS},
     url_fix=_URL_READ,
 )
-
 _POINT = f"point the pipeline at a server that has them, or {_OVER}"
-
 SOURCES_RESET = ErrorCode(
     "S433",
     f"{_LACKS}. It is a replica of servers whose logs were reset, so it will not receive them",
     _POINT,
     cause="Every server that could send them to this replica has lost them.",
-    example={"server": _SERVER, "gtids": _GTIDS},
     url_fix=_URL_READ,
 )
 
-_URL_OVER = "start at a position that the server still has"
-
-RESET_NEWEST_FILE = ErrorCode(
-    "S434",
-    "{server}: the logs were reset since {file}:{position} was read: its newest file is {newest}",
-    f"{_UNTOLD}{_OVER}",
-    cause="Numbers of files only grow, until the logs are reset.",
-    example={
-        "server": _SERVER,
-        "file": "binlog.000042",
-        "position": 1187,
-        "newest": "binlog.000001",
-    },
-    url_fix=f"{_UNTOLD}{_URL_OVER}",
+LOGS_RESET = ErrorCode(
+    "S437",
+    "{server}: the logs were reset since {file}:{position} was read: {reason}",
+    "new transactions cannot be distinguished from those that were read: give the pipeline a new "
+    "name and start over",
+    url_fix=(
+        "new transactions cannot be distinguished from those that were read: start at a position "
+        "that the server still has"
+    ),
+    cause="The numbers, ends and times of log files only grow until the logs are reset.",
 )
-
-RESET_FILE_END = ErrorCode(
-    "S435",
-    "{server}: the logs were reset since {file}:{position} was read: the file ends at {end}",
-    f"{_UNTOLD}{_OVER}",
-    cause="More of the file was read than it has now, so it is another file of the same name.",
-    example={"server": _SERVER, "file": "binlog.000042", "position": 1187, "end": 157},
-    url_fix=f"{_UNTOLD}{_URL_OVER}",
-)
-
-RESET_FILE_TIME = ErrorCode(
-    "S436",
-    "{server}: the logs were reset since {file}:{position} was read: the file was begun at "
-    "{begun}, not at {before}",
-    f"{_UNTOLD}{_OVER}",
-    cause="The file has another time of creation, so it is another file of the same name.",
-    example={
-        "server": _SERVER,
-        "file": "binlog.000042",
-        "position": 1187,
-        "begun": "2026-11-21T10:00:00Z",
-        "before": "2026-11-14T02:10:00Z",
-    },
-    url_fix=f"{_UNTOLD}{_URL_OVER}",
-)
+RESET_NEWEST_FILE = LOGS_RESET.because("its newest file is {newest}", was="S434")
+RESET_FILE_END = LOGS_RESET.because("the file ends at {end}", was="S435")
+RESET_FILE_TIME = LOGS_RESET.because("the file was begun at {begun}, not at {before}", was="S436")
 
 LACKS = ErrorCode(
     "S441",
@@ -165,10 +108,8 @@ LACKS = ErrorCode(
     "logs were reset, or they were lost when it took over",
     _POINT,
     cause="The stream was read from another server, which sent more than this one has.",
-    example={"server": _SERVER, "gtids": _GTIDS},
     url_fix=_URL_READ,
 )
-
 DIVERGED = ErrorCode(
     "S442",
     "{server}: the server has another transaction instead of {gtid}, which was already read; "
@@ -178,10 +119,9 @@ DIVERGED = ErrorCode(
         "Two servers committed transactions with the same numbers of one domain, as after a "
         "failover that left the old primary running."
     ),
-    example={"server": _SERVER, "gtid": "0-1-77", "domain": 0, "last": "0-2-80"},
+    example={"gtid": "0-1-77", "domain": 0, "last": "0-2-80"},
     url_fix="read a server that has it",
 )
-
 DOMAINS_GONE = ErrorCode(
     "S443",
     "{server}: the server does not know the domains of transactions that were already read: "
@@ -194,12 +134,10 @@ DOMAINS_GONE = ErrorCode(
         "The server has everything else that was read. While the file in which the stream stands "
         "still exists, the connector knows that a deleted domain was read to its end, and goes on."
     ),
-    example={"server": _SERVER, "gtids": "7-1-10", "start": "gtid:0-1-77"},
+    example={"start": "gtid:0-1-77"},
     url_fix=_URL_READ,
 )
-
 _NEW_NAME = "give the pipeline a new name and set {source.start}"
-
 NO_GTID_NEXT = ErrorCode(
     "S905",
     "{server}: a stream by GTID would leave out the next transaction, at {file}:{position}, "
@@ -211,5 +149,4 @@ NO_GTID_NEXT = ErrorCode(
         "meanwhile, and does not say so. By position it sends all, unless the mode is ON; but a "
         "stream by position cannot change its server."
     ),
-    example={"server": "source db1:3306", "file": "binlog.000042", "position": 1187},
 )

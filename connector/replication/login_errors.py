@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from connector.foundation.errors.code import End, ErrorCode
 
-_SERVER = "source db1:3306"
-
 UNREACHABLE = ErrorCode(
     "S101",
     "{server}: cannot connect: {why}",
@@ -15,18 +13,15 @@ UNREACHABLE = ErrorCode(
         "No server answers at the address. It may be stopped, the address may be wrong, or "
         "something between here and the server drops what is sent."
     ),
-    example={"server": _SERVER, "why": "Connection refused"},
+    example={"why": "Connection refused"},
 )
-
 NAME_LATER = ErrorCode(
     "S102",
     "{server}: the name cannot be resolved for now",
     "check {source.host}, and the name servers of this machine",
     end=End.RETRIED,
     cause="The name servers of this machine did not answer, or asked to come back later.",
-    example={"server": _SERVER},
 )
-
 NAME_UNKNOWN = ErrorCode(
     "S103",
     "{server}: the name cannot be resolved",
@@ -36,9 +31,7 @@ NAME_UNKNOWN = ErrorCode(
         "The name servers of this machine answered that no machine has this name. They may also do "
         "so while the machine, or its pod, is started again."
     ),
-    example={"server": _SERVER},
 )
-
 LOGIN_METHOD = ErrorCode(
     "S104",
     "{server}: login failed: {why}",
@@ -47,9 +40,8 @@ LOGIN_METHOD = ErrorCode(
         "The server asked for a login method that this program does not have. The plugin of the "
         "account decides which method it is."
     ),
-    example={"server": _SERVER, "why": "Authentication plugin 'client_ed25519' not configured"},
+    example={"why": "Authentication plugin 'client_ed25519' not configured"},
 )
-
 ANOTHER_ANSWERED = ErrorCode(
     "S105",
     "{server}: the server that answered is not the one that was checked",
@@ -60,33 +52,24 @@ ANOTHER_ANSWERED = ErrorCode(
         "Two logins at one address came to two servers: a proxy or a shared address leads to any "
         "of them. A position in the log of one server means nothing on another."
     ),
-    example={"server": _SERVER},
     url_fix="name the server itself in the URL, not an address that several share",
 )
 
-SILENT = ErrorCode(
-    "S106",
-    "{server}: no MySQL or MariaDB server greets: the port accepted a connection, and then nothing "
-    "came for {seconds:g} s",
-    "check {source.host} and {source.port}, and that the server is not stuck",
+NO_GREETING = ErrorCode(
+    "S114",
+    "{server}: no MySQL or MariaDB server greets: {reason}",
     end=End.RETRIED,
-    cause=(
-        "MySQL and MariaDB speak first. A program that waits for its client to speak has another "
-        "protocol (Kafka, HTTP, TLS, PostgreSQL); or the server is too busy to answer."
-    ),
-    example={"server": _SERVER, "seconds": 30.0},
+    cause="MySQL and MariaDB speak first. Often a proxy, or another program, listens at the port.",
 )
-
-CLOSED_AT_ONCE = ErrorCode(
-    "S107",
-    "{server}: no MySQL or MariaDB server greets: the connection was closed at once",
-    "check that the server runs, and {source.host} and {source.port}",
-    end=End.RETRIED,
-    cause=(
-        "Something accepted the connection and closed it: often a proxy or a port of a container "
-        "whose server is not running yet."
-    ),
-    example={"server": _SERVER},
+SILENT = NO_GREETING.because(
+    "the port accepted a connection, and then nothing came for {seconds:g} s; check "
+    "{source.host} and {source.port}, and that the server is not stuck",
+    was="S106",
+)
+CLOSED_AT_ONCE = NO_GREETING.because(
+    "the connection was closed at once; check that the server runs, and {source.host} and "
+    "{source.port}",
+    was="S107",
 )
 
 NOT_MYSQL = ErrorCode(
@@ -97,9 +80,7 @@ NOT_MYSQL = ErrorCode(
         "Another program listens at the port (SSH, a mail server, the X Protocol of MySQL itself, "
         "whose port is 33060), or something on the way changes what the server sends."
     ),
-    example={"server": _SERVER},
 )
-
 CLEAR_TEXT = ErrorCode(
     "S109",
     "{server}: the password is not sent: the server asks for it in clear text ({method}), and no "
@@ -110,10 +91,9 @@ CLEAR_TEXT = ErrorCode(
         "Accounts of PAM and LDAP have it, and tokens of cloud services. If the account has "
         "another method, a program may pretend to be the server."
     ),
-    example={"server": _SERVER, "method": "mysql_clear_password"},
+    example={"method": "mysql_clear_password"},
     url_fix="set {source.tls.mode} to VERIFY_IDENTITY, with {source.tls.ca}",
 )
-
 KEY_NOT_CHOSEN = ErrorCode(
     "S110",
     "{server}: the password is not sent: {method} needs TLS, or a public key that you choose",
@@ -125,21 +105,18 @@ KEY_NOT_CHOSEN = ErrorCode(
         "wants the password encrypted with its public key. With a key that it sends itself, "
         "any program that answers at the address learns the password."
     ),
-    example={"server": _SERVER, "method": "caching_sha2_password"},
+    example={"method": "caching_sha2_password"},
     url_fix="set {source.tls.mode} to VERIFY_IDENTITY, with {source.tls.ca}; without TLS, name the "
     "server's public_key.pem in {source.tls.server_public_key}, or set "
     "{source.tls.get_server_public_key} to true if nobody else can answer at this address",
 )
-
 NO_TLS = ErrorCode(
     "S111",
     "{server}: the server offers no TLS",
     "set up TLS on the server, or set {source.tls.mode} to preferred",
     cause="The configuration asks for encryption, and the server was started without it.",
-    example={"server": _SERVER},
     url_fix="set up TLS on the server, or set {source.tls.mode} to PREFERRED",
 )
-
 CERTIFICATE_REFUSED = ErrorCode(
     "S112",
     "{server}: the server's certificate is refused: {why}",
@@ -148,49 +125,42 @@ CERTIFICATE_REFUSED = ErrorCode(
         "The certificate is not signed by the given authority, is not valid now, or names another "
         "host."
     ),
-    example={"server": _SERVER, "why": "self-signed certificate in certificate chain"},
+    example={"why": "self-signed certificate in certificate chain"},
 )
-
 NO_TLS_SESSION = ErrorCode(
     "S113",
     "{server}: no TLS session: {why}",
     "check the server's TLS settings, or set {source.tls.mode} to disabled",
     cause="Client and server found no protocol version or cipher that both of them accept.",
-    example={"server": _SERVER, "why": "WRONG_VERSION_NUMBER"},
+    example={"why": "WRONG_VERSION_NUMBER"},
     url_fix="check the server's TLS settings, or set {source.tls.mode} to DISABLED",
 )
-
 _PEM = "name a PEM file that this user may read"
-
 _UNREADABLE = "The file does not exist, is not readable for this user, or is of another kind."
-
 TLS_CA = ErrorCode(
     "C183",
     "{source.tls.ca} {path}: {why}",
     _PEM,
     end=End.CONFIGURATION,
     cause=_UNREADABLE,
-    example={"path": "/etc/ca.pem", "why": "No such file or directory"},
+    example={"path": "/etc/ca.pem"},
 )
-
 TLS_CERTIFICATE = ErrorCode(
     "C184",
     "{source.tls.certificate} {path}: {why}",
     _PEM,
     end=End.CONFIGURATION,
     cause=_UNREADABLE,
-    example={"path": "/etc/client.pem", "why": "No such file or directory"},
+    example={"path": "/etc/client.pem"},
 )
-
 PUBLIC_KEY = ErrorCode(
     "C182",
     "{source.tls.server_public_key} {path}: {why}",
     "name the file public_key.pem of the server's data directory",
     end=End.CONFIGURATION,
     cause=_UNREADABLE,
-    example={"path": "/etc/public_key.pem", "why": "No such file or directory"},
+    example={"path": "/etc/public_key.pem"},
 )
-
 NOT_ENCODED = ErrorCode(
     "C201",
     "the source's URL is not mysql://user:password@host:port/",
@@ -201,7 +171,6 @@ NOT_ENCODED = ErrorCode(
         "the URL is shown: it may be a part of the password."
     ),
 )
-
 FORM = ErrorCode(
     "C202",
     "the source's URL is not mysql://user:password@host:port/",
@@ -209,7 +178,6 @@ FORM = ErrorCode(
     end=End.CONFIGURATION,
     cause="The URL has another scheme, no host, a path or a fragment.",
 )
-
 UNKNOWN_OPTION = ErrorCode(
     "C203",
     "the source's URL has the unknown option {option}",
@@ -218,7 +186,6 @@ UNKNOWN_OPTION = ErrorCode(
     cause="The options have the names of MySQL's clients.",
     example={"option": "ssl-mod", "known": ("ssl-mode", "ssl-ca")},
 )
-
 WRONG_OPTION = ErrorCode(
     "C204",
     "the source's URL: {option}: {why}",
@@ -227,7 +194,6 @@ WRONG_OPTION = ErrorCode(
     cause="A part of the URL has a value that it cannot have.",
     example={"option": "server-id", "why": "Input should be greater than or equal to 1"},
 )
-
 WRONG_OPTIONS = ErrorCode(
     "C205",
     "the source's URL has parts with wrong values:{problems:lines}",

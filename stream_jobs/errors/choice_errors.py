@@ -11,14 +11,12 @@ NO_SALT = ErrorCode(
     end=End.CONFIGURATION,
     cause="Without a salt, anybody can hash all telephone numbers and find out which one it was.",
 )
-
 TWO_LAYOUTS = ErrorCode(
     "M702",
     "a table has either partition_by or cluster_by, not both",
     end=End.CONFIGURATION,
     cause="Delta sorts rows within the whole table, or divides them into partitions.",
 )
-
 MIRROR_NAME = ErrorCode(
     "M703",
     "{value!r} is not the name of a mirror",
@@ -28,35 +26,18 @@ MIRROR_NAME = ErrorCode(
     example={"value": "{schema}.orders"},
 )
 
-NO_COLUMN = ErrorCode(
+COLUMN_MISSING = ErrorCode(
     "M704",
-    "{table}: {setting} names the column {column}, which the table does not have",
-    "correct the name, or take it out of the settings; the columns are {columns}",
+    "{table}: {setting} names the column {column}, which the table does not have{reason}",
     end=End.FAILED,
-    cause="A misspelt name would leave values in the mirror that nobody wants there.",
-    example={
-        "table": "erp.customers",
-        "setting": "exclude_columns",
-        "column": "phone",
-        "columns": ["id", "name", "telephone"],
-    },
     scope=Scope.TABLE,
+    cause="A misspelt name would leave values in the mirror that nobody wants there.",
 )
-
-SIMILAR_COLUMN = ErrorCode(
-    "M705",
-    "{table}: {setting} names the column {column}, which the table does not have (did you mean "
-    "{meant}?)",
-    "correct the name, or take it out of the settings",
-    end=End.FAILED,
-    cause="A misspelt name would leave values in the mirror that nobody wants there.",
-    example={
-        "table": "erp.customers",
-        "setting": "exclude_columns",
-        "column": "phnoe",
-        "meant": "phone",
-    },
-    scope=Scope.TABLE,
+NO_COLUMN = COLUMN_MISSING.because(
+    "; correct the name, or take it out of the settings; the columns are {columns}",
+)
+SIMILAR_COLUMN = COLUMN_MISSING.because(
+    " (did you mean {meant}?); correct the name, or take it out of the settings", was="M705"
 )
 
 KEY_COLUMN = ErrorCode(
@@ -65,10 +46,9 @@ KEY_COLUMN = ErrorCode(
     "take it out of the setting; hash_columns can hide a key, because equal keys stay equal",
     end=End.FAILED,
     cause="The job finds the row of a change by the primary key.",
-    example={"table": "erp.customers", "setting": "mask_columns", "column": "id"},
+    example={"setting": "mask_columns", "column": "id"},
     scope=Scope.TABLE,
 )
-
 HIDDEN_COLUMN_GONE = ErrorCode(
     "M707",
     "{table}: the hidden column {lost} is gone, and {new} is new: it may be the same column under "
@@ -80,43 +60,25 @@ HIDDEN_COLUMN_GONE = ErrorCode(
     ),
     end=End.FAILED,
     cause="After a RENAME COLUMN, the settings name a column that is not there any more.",
-    example={"table": "erp.customers", "lost": "phone", "new": ["mobile"]},
+    example={"lost": "phone", "new": ["mobile"]},
     scope=Scope.TABLE,
 )
 
-_ANEW = (
-    "let the mirror be made again (`binlog-connector-mirror resume CONFIG TABLE --rebuild`; if "
-    "Kafka has deleted records of the table, after `binlog-connector snapshot`)"
-)
-
-_MIRROR = "/data/mirror/erp/customers"
-
-OTHER_COLUMNS = ErrorCode(
-    "M708",
-    "{table}: the mirror at {path} was made with other settings for the columns {columns}",
-    f"put the earlier settings back, or {_ANEW}",
+OTHER_CHOICES = ErrorCode(
+    "M714",
+    "{table}: the mirror at {path} {reason}",
+    "put the earlier {settings} back, or let the mirror be made again (`binlog-connector-mirror "
+    "resume CONFIG TABLE --rebuild`; if Kafka has deleted records of the table, after "
+    "`binlog-connector snapshot`)",
     end=End.FAILED,
-    cause=(
-        "The files of a mirror keep the values that were written with the earlier settings "
-        "(exclude_columns, hash_columns, mask_columns, mask, hash_salt)."
-    ),
-    example={"table": "erp.customers", "path": _MIRROR, "columns": ["phone"]},
     scope=Scope.TABLE,
+    cause="The files of a mirror keep what was written with earlier settings.",
 )
-
-OTHER_PARTITIONS = ErrorCode(
-    "M709",
-    "{table}: the mirror at {path} has the partition columns ({before}), not ({now})",
-    f"put the earlier partition_by back, or {_ANEW}",
-    end=End.FAILED,
-    cause="The files of a mirror are divided by the partition columns it was made with.",
-    example={
-        "table": "erp.customers",
-        "path": _MIRROR,
-        "before": ["country"],
-        "now": ["country", "day"],
-    },
-    scope=Scope.TABLE,
+OTHER_COLUMNS = OTHER_CHOICES.because(
+    "was made with other settings for the columns {columns}", settings="settings", was="M708"
+)
+OTHER_PARTITIONS = OTHER_CHOICES.because(
+    "has the partition columns ({before}), not ({now})", settings="partition_by", was="M709"
 )
 
 WRONG_LAYOUT = ErrorCode(
@@ -128,25 +90,18 @@ WRONG_LAYOUT = ErrorCode(
     ),
     end=End.FAILED,
     cause="Delta cannot store, or not compare, values of this type there.",
-    example={
-        "table": "erp.orders",
-        "setting": "partition_by",
-        "column": "created",
-        "type": "timestamp",
-    },
+    example={"setting": "partition_by", "column": "created", "type": "timestamp"},
     scope=Scope.TABLE,
 )
-
 NAME_TWICE = ErrorCode(
     "M711",
     "{table} and {others} would have the same mirror {name}",
     "give one of them another name in [[tables]], or set skip = true for it",
     end=End.FAILED,
     cause="Each mirror belongs to one table. `name` gives the same name to several ones.",
-    example={"table": "erp.orders", "others": ["crm.orders"], "name": "sales.orders"},
+    example={"others": ["crm.orders"], "name": "sales.orders"},
     scope=Scope.TABLE,
 )
-
 NOT_REGISTERED = ErrorCode(
     "M712",
     "{name} is not in the catalog: {said}",
@@ -154,18 +109,16 @@ NOT_REGISTERED = ErrorCode(
     "and [spark] in the configuration",
     end=End.LOGGED,
     cause="The catalog of the Spark session refused the table, or the session lacks Delta's jars.",
-    example={"name": "erp.orders", "said": "[DATA_SOURCE_NOT_FOUND] Failed to find delta"},
+    example={"said": "[DATA_SOURCE_NOT_FOUND] Failed to find delta"},
 )
-
 REGISTERED_ELSEWHERE = ErrorCode(
     "M713",
     "{name} in the catalog is another table, at {other}, not the mirror at {location}",
     "drop the table in the catalog, or give the mirror another name in [[tables]]",
     end=End.LOGGED,
     cause="The job does not change tables of the catalog that it did not make.",
-    example={"name": "erp.orders", "other": "file:/old/erp/orders", "location": "/data/erp/orders"},
+    example={"other": "file:/old/erp/orders", "location": "/data/erp/orders"},
 )
-
 CUTS_TOO_LONG = ErrorCode(
     "M806",
     "cuts would be listed for {hours} hours, and the versions of tables can be read for {kept} "
@@ -175,7 +128,6 @@ CUTS_TOO_LONG = ErrorCode(
     cause="A cut that is listed can be read, so it goes before the versions that it names.",
     example={"hours": 48, "kept": 6},
 )
-
 DATABASE_NAME = ErrorCode(
     "M903",
     "{value!r} is not the name of a database in which {{database}} stands for that of the mirror",

@@ -2,147 +2,48 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import End, ErrorCode, Scope
+from connector.foundation.errors.code import End, ErrorCode, Scope, frame
 
-_RECORD: dict[str, object] = {"topic": "shop.erp.orders", "partition": 1, "offset": 4711}
-
-_REPAIR = (
+RECORD_WITHOUT_SEQUENCE = frame(
+    "{topic}, partition {partition}, offset {offset}: {why}",
     "look at the record with a Kafka consumer, and repair what wrote it; then resume the table "
     "without the record: `binlog-connector-mirror resume CONFIG TABLE --skip-record "
-    "{partition}:{offset}`"
+    "{partition}:{offset}`",
+    was="M201",
 )
-
-RECORD_WITHOUT_SEQUENCE = ErrorCode(
-    "M201",
-    "{topic}, partition {partition}, offset {offset}: {why}",
-    _REPAIR,
-    end=End.FAILED,
-    frame=True,
-    cause="A record of Kafka is refused, and its sequence is not known.",
-    example={**_RECORD, "why": "there is no header cdc.seq"},
-)
-
-RECORD = ErrorCode(
-    "M202",
+RECORD = frame(
     "{topic}, partition {partition}, offset {offset}, cdc.seq {seq}: {why}",
-    _REPAIR,
-    end=End.FAILED,
-    frame=True,
-    cause="A record of Kafka is refused.",
-    example={
-        **_RECORD,
-        "seq": "00010000004200000011870000000000000000",
-        "why": "the header cdc.op is not c, u, d, r or t",
-    },
+    "look at the record with a Kafka consumer, and repair what wrote it; then resume the table "
+    "without the record: `binlog-connector-mirror resume CONFIG TABLE --skip-record "
+    "{partition}:{offset}`",
+    was="M202",
+)
+ADVISED_RECORD = frame(
+    "{topic}, partition {partition}, offset {offset}, cdc.seq {seq}: {why}", was="M222"
 )
 
-ADVISED_RECORD = ErrorCode(
-    "M222",
-    "{topic}, partition {partition}, offset {offset}, cdc.seq {seq}: {why}",
+WRONG_RECORD = ErrorCode(
+    "M225",
+    "{reason}",
     end=End.FAILED,
-    frame=True,
-    cause="A record of Kafka is refused, and its error says what to do.",
-    example={
-        **_RECORD,
-        "seq": "00010000004200000011870000000000000000",
-        "why": "the mirror does not have the row that it takes away",
-    },
-)
-
-_WRITER = "The connector writes no such record. Another program wrote it, or it was damaged."
-
-NO_SEQUENCE = ErrorCode(
-    "M203",
-    "there is no header cdc.seq",
-    end=End.FAILED,
-    cause=_WRITER,
     scope=Scope.TABLE,
+    cause="The connector writes no such record. Another program wrote it, or changed it.",
 )
-
-WRONG_SEQUENCE = ErrorCode(
-    "M204",
-    "the header cdc.seq is not a sequence",
-    end=End.FAILED,
-    cause=_WRITER,
-    scope=Scope.TABLE,
+NO_SEQUENCE = WRONG_RECORD.because("there is no header cdc.seq", was="M203")
+WRONG_SEQUENCE = WRONG_RECORD.because("the header cdc.seq is not a sequence", was="M204")
+NO_HEADER = WRONG_RECORD.because("there is no header {header}", was="M205")
+WRONG_OP = WRONG_RECORD.because("the header cdc.op is not c, u, d, r or t", was="M206")
+NO_VALUE = WRONG_RECORD.because("there is no value, and cdc.op is not d", was="M207")
+NO_KEY = WRONG_RECORD.because("the record has no key, but its schema has a primary key", was="M208")
+NOT_JSON = WRONG_RECORD.because(
+    "the value is not JSON with the types of schema {schema}", was="M209"
 )
-
-NO_HEADER = ErrorCode(
-    "M205",
-    "there is no header {header}",
-    end=End.FAILED,
-    cause=_WRITER,
-    example={"header": "cdc.op"},
-    scope=Scope.TABLE,
+NO_IMAGE = WRONG_RECORD.because("the value has no row image for its cdc.op", was="M210")
+NO_COLUMN = WRONG_RECORD.because("column {column} has no value", was="M211")
+WRONG_FORM = WRONG_RECORD.because(
+    "the value of column {column} does not look like {type}", was="M212"
 )
-
-WRONG_OP = ErrorCode(
-    "M206",
-    "the header cdc.op is not c, u, d, r or t",
-    end=End.FAILED,
-    cause=_WRITER,
-    scope=Scope.TABLE,
-)
-
-NO_VALUE = ErrorCode(
-    "M207",
-    "there is no value, and cdc.op is not d",
-    end=End.FAILED,
-    cause="Only the tombstone of a delete has no value. " + _WRITER,
-    scope=Scope.TABLE,
-)
-
-NO_KEY = ErrorCode(
-    "M208",
-    "the record has no key, but its schema has a primary key",
-    end=End.FAILED,
-    cause=_WRITER,
-    scope=Scope.TABLE,
-)
-
-NOT_JSON = ErrorCode(
-    "M209",
-    "the value is not JSON with the types of schema {schema}",
-    end=End.FAILED,
-    cause=_WRITER,
-    example={"schema": "9f86d081"},
-    scope=Scope.TABLE,
-)
-
-NO_IMAGE = ErrorCode(
-    "M210",
-    "the value has no row image for its cdc.op",
-    end=End.FAILED,
-    cause="An insert needs `after`, a delete needs `before`. " + _WRITER,
-    scope=Scope.TABLE,
-)
-
-NO_COLUMN = ErrorCode(
-    "M211",
-    "column {column} has no value",
-    end=End.FAILED,
-    cause="The column is NOT NULL or part of the primary key. " + _WRITER,
-    example={"column": "id"},
-    scope=Scope.TABLE,
-)
-
-WRONG_FORM = ErrorCode(
-    "M212",
-    "the value of column {column} does not look like {type}",
-    end=End.FAILED,
-    cause=_WRITER,
-    example={"column": "price", "type": "decimal(10,2)"},
-    scope=Scope.TABLE,
-)
-
-WRONG_VALUE = ErrorCode(
-    "M213",
-    "the value of column {column} is no {type}",
-    end=End.FAILED,
-    cause=_WRITER,
-    example={"column": "price", "type": "decimal(10,2)"},
-    scope=Scope.TABLE,
-)
+WRONG_VALUE = WRONG_RECORD.because("the value of column {column} is no {type}", was="M213")
 
 ZERO_DATE = ErrorCode(
     "M214",
@@ -154,7 +55,6 @@ ZERO_DATE = ErrorCode(
     example={"column": "shipped"},
     scope=Scope.TABLE,
 )
-
 ZERO_KEY = ErrorCode(
     "M215",
     "column {column} of the primary key holds a zero, partial or impossible date, which Spark's "
@@ -165,7 +65,6 @@ ZERO_KEY = ErrorCode(
     example={"column": "day"},
     scope=Scope.TABLE,
 )
-
 DAMAGED_BATCH = ErrorCode(
     "M216",
     "{topic}, partition {partition}, offset {offset}: the record batch is damaged",
@@ -175,10 +74,8 @@ DAMAGED_BATCH = ErrorCode(
     "`binlog-connector-mirror resume CONFIG TABLE --rebuild`",
     end=End.FAILED,
     cause="The checksum of the batch is wrong, or its records do not have the announced form.",
-    example=_RECORD,
     scope=Scope.TABLE,
 )
-
 BATCH_TOO_LARGE = ErrorCode(
     "M223",
     "{topic}, partition {partition}, offset {offset}: the records of the batch have more than "
@@ -192,10 +89,9 @@ BATCH_TOO_LARGE = ErrorCode(
         "The connector writes no such batch. A few kilobytes can stand for terabytes, which would "
         "fill the memory of the job."
     ),
-    example={**_RECORD, "limit": 1073741824},
+    example={"limit": 1073741824},
     scope=Scope.TABLE,
 )
-
 BEYOND_PROGRESS = ErrorCode(
     "M224",
     "{topic}, partition {partition}, offset {offset}: the sequence of the record is beyond what "
@@ -209,10 +105,9 @@ BEYOND_PROGRESS = ErrorCode(
         "is beyond its progress. With such a sequence, a forged record would win over each later "
         "change of its row, and over each copy."
     ),
-    example={**_RECORD, "progress": "shop.progress"},
+    example={"progress": "shop.progress"},
     scope=Scope.TABLE,
 )
-
 RECORDS_GONE = ErrorCode(
     "M217",
     "{topic}, partition {partition}: records from offset {offset} on are wanted, but the first one "
@@ -222,10 +117,9 @@ RECORDS_GONE = ErrorCode(
     "longer than the job may be down",
     end=End.FAILED,
     cause="Kafka deleted records before the job had read them, or somebody made the topic again.",
-    example={"topic": "shop.erp.orders", "partition": 1, "offset": 4711, "first": 9000},
+    example={"first": 9000},
     scope=Scope.TABLE,
 )
-
 TOPIC_SHORTER = ErrorCode(
     "M218",
     "{topic}, partition {partition}: it ends at offset {end}, but records up to offset {offset} "
@@ -234,10 +128,9 @@ TOPIC_SHORTER = ErrorCode(
     "be made again: `binlog-connector-mirror resume CONFIG TABLE --rebuild`",
     end=End.FAILED,
     cause="Somebody deleted the topic and made it again, or the brokers lost records.",
-    example={"topic": "shop.erp.orders", "partition": 1, "offset": 4711, "end": 12},
+    example={"end": 12},
     scope=Scope.TABLE,
 )
-
 NO_SUCH_ROW = ErrorCode(
     "M219",
     "the mirror does not have the row that it takes away",
@@ -250,7 +143,6 @@ NO_SUCH_ROW = ErrorCode(
     ),
     scope=Scope.TABLE,
 )
-
 OUT_OF_ORDER = ErrorCode(
     "M220",
     "the mirror has a later version of its row",
@@ -261,7 +153,6 @@ OUT_OF_ORDER = ErrorCode(
     ),
     scope=Scope.TABLE,
 )
-
 PARTITIONS_MISSING = ErrorCode(
     "M221",
     "{topic}: Kafka does not show partition {partition}, from which records up to offset {offset} "
@@ -271,6 +162,5 @@ PARTITIONS_MISSING = ErrorCode(
     "`binlog-connector-mirror resume CONFIG TABLE --rebuild`",
     end=End.FAILED,
     cause="Somebody deleted the topic, or made it again with fewer partitions.",
-    example={"topic": "shop.erp.orders", "partition": 1, "offset": 4711},
     scope=Scope.TABLE,
 )

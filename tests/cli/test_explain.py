@@ -45,7 +45,10 @@ def test_without_a_code_all_are_listed() -> None:
 def test_a_code_that_does_not_exist_is_answered_by_the_nearest_ones() -> None:
     said = explain("L10")
     assert said.returncode == 2
-    assert "there is no error code 'L10'; did you mean L1" in said.stderr
+    assert said.stderr.endswith(
+        "there is no error code 'L10'; did you mean L180, L130, L105? Run `binlog-connector "
+        "explain` for a list of all codes\n"
+    )
     said = explain("nonsense")
     assert said.returncode == 2
     assert said.stderr.endswith(
@@ -69,6 +72,26 @@ def test_words_of_an_error_find_its_codes(words: list[str], code: str) -> None:
     said = explain(*words)
     assert said.returncode == 0
     assert code in {line.split()[0] for line in said.stdout.splitlines() if line}
+
+
+def test_a_number_that_was_replaced_is_explained_by_the_code_that_took_its_place() -> None:
+    said = explain("L435")
+    assert said.returncode == 0
+    first, _, page = said.stdout.partition("\n\n")
+    assert first == "L435 was replaced by L182: a time has a minute or a second above 59"
+    assert page == explain("L182").stdout
+    assert "\n  a time has a minute or a second above 59\n" in page
+    line = "[L435] binlog.000042:1187: cannot decode WRITE_ROWS_EVENT: a time has a minute above 59"
+    assert explain(line).stdout == page
+
+
+def test_a_number_of_a_text_around_others_says_to_look_at_the_code_before_it() -> None:
+    said = explain("L102")
+    assert said.returncode == 0
+    assert said.stdout == (
+        "L102 was a part of the texts of other codes: <file>:<position>: cannot decode <event>: "
+        "<why>\nLook at the code in brackets before the text.\n"
+    )
 
 
 def test_what_ends_by_a_second_signal_says_one_exit_code() -> None:

@@ -584,7 +584,7 @@ REFUSED = [
     ({"tombstones.on.delete": "1"}, "C807"),
     ({**UNWRAP, "transforms.unwrap.add.fields": "op,source.x"}, "C807"),
     ({**UNWRAP, "transforms.unwrap.delete.handling.mode": "none"}, "C807"),
-    ({"topic.prefix": "my.shop"}, "C125"),
+    ({"topic.prefix": "my.shop"}, "C193"),
 ]
 
 
@@ -594,7 +594,7 @@ def test_what_would_be_otherwise_is_an_error(
 ) -> None:
     done = Imported(tmp_path, LEAST | changed)
     assert done.code == 2
-    assert f"error: [{number}] {done.source}: " in done.warnings or number == "C125"
+    assert f"error: [{number}] {done.source}: " in done.warnings or number == "C193"
     assert f"[{number}]" in done.warnings
     assert not done.config.exists()
 

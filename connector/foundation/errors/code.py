@@ -20,13 +20,17 @@ is a setting: `{source.user}`. A reader that was opened by a URL has no settings
 names the part of the URL instead. `{problems:lines}` puts each member of a fact on its own line,
 and keeps the lines of a text; the members of other facts are joined by commas.
 
+Things that can go wrong in many ways, and for which one does the same, are a group: one code with
+reasons. A reason (`because`) has the number of its group, and its own text in place of `{reason}`.
+
 A frame says where another error happened: `table erp.orders, {why}`. The shown code is that of
-`why`, the error inside of the frame. `{why:what}` leaves out the fix of that error.
+`why`, the error inside of the frame. `{why:what}` leaves out the fix of that error. A clause is a
+part of the texts of other codes. Both are never shown alone, so they have no number.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from string import Formatter
 from typing import TYPE_CHECKING
@@ -66,11 +70,12 @@ class ErrorCode:
 
     `what` says where and what, `fix` what to do; an empty `fix` means that nothing has to be done.
     `scope` says what else goes on if it happens in a stream or in the Spark job.
-    `cause` is the explanation that `binlog-connector explain` prints. `example` has a value for
-    each fact of both templates. `url_fix` replaces `fix` for a reader that was opened by a URL.
-    `fence_fix` replaces it for a change in quarantine; if it is empty, the user only has to lift
-    the fence. A `frame` only adds where, and its own code is never shown. A `passable` change can
-    be skipped: the fix is to continue after its transaction.
+    `cause` is the explanation that `binlog-connector explain` prints. `example` has values for
+    facts of both templates that `catalogue.EXAMPLES` does not have, or not well. `url_fix` replaces
+    `fix` for a reader that was opened by a URL. `fence_fix` replaces it for a change in quarantine;
+    if it is empty, the user only has to lift the fence. A `frame` only adds where. A `passable`
+    change can be skipped: the fix is to continue after its transaction. A reason has its `group`.
+    `was` has the numbers, with spaces between them, that this replaced.
     """
 
     code: str
@@ -78,12 +83,32 @@ class ErrorCode:
     fix: str = ""
     end: End = field(kw_only=True, default=End.DEFINITE)
     scope: Scope = field(kw_only=True, default=Scope.PROCESS)
-    cause: str = field(kw_only=True)
+    cause: str = field(kw_only=True, default="")
     example: Mapping[str, object] = field(kw_only=True, default_factory=dict)
     url_fix: str | None = field(kw_only=True, default=None)
     fence_fix: str | None = field(kw_only=True, default=None)
     passable: bool = field(kw_only=True, default=False)
     frame: bool = field(kw_only=True, default=False)
+    group: ErrorCode | None = field(kw_only=True, default=None)
+    was: str = field(kw_only=True, default="")
+
+    def because(self, reason: str, *, was: str = "", **words: str) -> ErrorCode:
+        """Return a reason of this group; `words` replace their names in the fixes."""
+
+        def filled(template: str) -> str:
+            for name, word in words.items():
+                template = template.replace(f"{{{name}}}", word)
+            return template
+
+        return replace(
+            self,
+            what=self.what.replace("{reason}", reason),
+            fix=filled(self.fix),
+            url_fix=None if self.url_fix is None else filled(self.url_fix),
+            example={},
+            group=self,
+            was=was,
+        )
 
     @property
     def facts(self) -> frozenset[str]:
@@ -112,3 +137,13 @@ class ErrorCode:
     def __str__(self) -> str:
         """Return the code, such as S101."""
         return self.code
+
+
+def frame(what: str, fix: str = "", *, was: str = "") -> ErrorCode:
+    """Return what says where the error `why` happened."""
+    return ErrorCode("", what, fix, frame=True, was=was)
+
+
+def clause(what: str, *, was: str = "") -> ErrorCode:
+    """Return a part of the texts of other codes."""
+    return ErrorCode("", what, was=was)

@@ -88,8 +88,11 @@ class Message:
     @property
     def shown_code(self) -> ErrorCode:
         """The code; for a frame, the code of the error inside of it."""
-        inside = self._nested(self.facts["why"]) if self.code.frame else None
-        return self.code if inside is None else inside.shown_code
+        if not self.code.frame:
+            return self.code
+        inside = self._nested(self.facts["why"])
+        assert inside is not None, "a frame frames an error"
+        return inside.shown_code
 
     @property
     def may_pass(self) -> bool:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import End, ErrorCode
-
-_REFERENCE: dict[str, object] = {"reference": "binlog-connector config"}
-
-_FILE: dict[str, object] = {"path": "connector.toml", **_REFERENCE}
+from connector.foundation.errors.code import End, ErrorCode, frame
 
 UNREADABLE = ErrorCode(
     "C101",
@@ -14,39 +10,26 @@ UNREADABLE = ErrorCode(
     "give the path of a file such as `{reference}` prints",
     end=End.CONFIGURATION,
     cause="The file does not exist, or this user may not read it.",
-    example={**_FILE, "said": "No such file or directory"},
+    example={"path": "connector.toml"},
 )
-
 NOT_TOML = ErrorCode(
     "C102",
     "{path}: not valid TOML: {said}",
     "`{reference}` shows how it is written",
     end=End.CONFIGURATION,
     cause="The file breaks the rules of TOML. Texts stand in quotes, as in every TOML file.",
-    example={**_FILE, "said": "Invalid value (at line 1, column 8)"},
+    example={"path": "connector.toml", "said": "Invalid value (at line 1, column 8)"},
 )
 
-_LISTS = "`{reference}` lists the keys"
-
-_MISTYPED = "A key that does not exist is an error, because it may be one that is mistyped."
-
-UNKNOWN_KEY = ErrorCode(
+UNKNOWN_KEYS = ErrorCode(
     "C103",
-    "{path}: unknown key {key}",
-    _LISTS,
+    "{path}: unknown key {reason}",
+    "`{reference}` lists the keys",
     end=End.CONFIGURATION,
-    cause=_MISTYPED,
-    example={**_FILE, "key": "kafka.prot"},
+    cause="A key that does not exist is an error, because it may be one that is mistyped.",
 )
-
-SIMILAR_KEY = ErrorCode(
-    "C104",
-    "{path}: unknown key {key} (did you mean {meant}?)",
-    _LISTS,
-    end=End.CONFIGURATION,
-    cause=_MISTYPED,
-    example={**_FILE, "key": "source.pasword", "meant": "source.password"},
-)
+UNKNOWN_KEY = UNKNOWN_KEYS.because("{key}")
+SIMILAR_KEY = UNKNOWN_KEYS.because("{key} (did you mean {meant}?)", was="C104")
 
 MISSING = ErrorCode(
     "C105",
@@ -60,7 +43,6 @@ MISSING = ErrorCode(
         "variable": "BINLOG_CONNECTOR_SOURCE__SERVER_ID",
     },
 )
-
 WRONG_VALUE = ErrorCode(
     "C106",
     "{path}: {key}: {said}",
@@ -68,44 +50,31 @@ WRONG_VALUE = ErrorCode(
     end=End.CONFIGURATION,
     cause="The value has another type than the key, or is out of its range.",
     example={
-        **_FILE,
+        "path": "connector.toml",
         "key": "source.server_id",
         "said": "Input should be greater than or equal to 1",
     },
 )
-
 SEVERAL = ErrorCode(
     "C107",
     "{path}: {count} settings are wrong:{problems:lines}",
     end=End.CONFIGURATION,
     cause="Each line has a code of its own.",
-    example={"path": "connector.toml", "count": 2, "problems": ["[C103] …", "[C105] …"]},
+    example={"path": "connector.toml", "problems": ["[C103] …", "[C105] …"]},
 )
 
-_VARIABLES = "Environment variables have priority over the file, and are checked like it."
-
-UNKNOWN_VARIABLE = ErrorCode(
+UNKNOWN_VARIABLES = ErrorCode(
     "C108",
-    "environment variable {variable}: there is no key {key}",
-    _LISTS,
+    "environment variable {variable}: there is no key {reason}",
+    "`{reference}` lists the keys",
     end=End.CONFIGURATION,
-    cause=_VARIABLES + " " + _MISTYPED,
-    example={**_REFERENCE, "variable": "BINLOG_CONNECTOR_KAFKA__PROT", "key": "kafka.prot"},
+    cause=(
+        "Environment variables have priority over the file, and are checked like it. A key that "
+        "does not exist is an error, because it may be one that is mistyped."
+    ),
 )
-
-SIMILAR_VARIABLE = ErrorCode(
-    "C109",
-    "environment variable {variable}: there is no key {key} (did you mean {meant}?)",
-    _LISTS,
-    end=End.CONFIGURATION,
-    cause=_VARIABLES + " " + _MISTYPED,
-    example={
-        **_REFERENCE,
-        "variable": "BINLOG_CONNECTOR_SORCE__HOST",
-        "key": "sorce.host",
-        "meant": "source.host",
-    },
-)
+UNKNOWN_VARIABLE = UNKNOWN_VARIABLES.because("{key}")
+SIMILAR_VARIABLE = UNKNOWN_VARIABLES.because("{key} (did you mean {meant}?)", was="C109")
 
 NOT_JSON = ErrorCode(
     "C110",
@@ -115,48 +84,16 @@ NOT_JSON = ErrorCode(
     cause="A list or a section has more than one value. As a variable it is written in JSON.",
     example={"variable": "BINLOG_CONNECTOR_SOURCE__TABLES"},
 )
-
-UNFIT_VALUE = ErrorCode(
-    "C120",
-    "{path}: {key}: {why}",
-    "`{reference}` explains the key",
-    end=End.CONFIGURATION,
-    frame=True,
-    cause="A check of the product refuses the value. The code that is shown is that of the check.",
-    example={
-        **_FILE,
-        "key": "source",
-        "why": "give one of password, password_file and password_command",
-    },
-)
-
-UNFIT_TOGETHER = ErrorCode(
-    "C191",
-    "{path}: {why}",
-    "`{reference}` explains the keys",
-    end=End.CONFIGURATION,
-    frame=True,
-    cause="Keys of two sections do not go together. The code that is shown is that of the check.",
-    example={
-        **_FILE,
-        "why": 'envelope.value_format = "avro" needs the URLs of a schema registry',
-        "reference": "binlog-connector config",
-    },
-)
-
+UNFIT_VALUE = frame("{path}: {key}: {why}", "`{reference}` explains the key", was="C120")
+UNFIT_TOGETHER = frame("{path}: {why}", "`{reference}` explains the keys", was="C191")
 PASSWORD_FILE = ErrorCode(
     "C111",
     "{key} {path}: {said}",
     "name a file that this user may read",
     end=End.CONFIGURATION,
     cause="The password is read from a file, which does not exist or is not readable.",
-    example={
-        "key": "source.password_file",
-        "path": "/run/secrets/mysql",
-        "said": "No such file or directory",
-    },
+    example={"key": "source.password_file", "path": "/run/secrets/mysql"},
 )
-
 READABLE_BY_ALL = ErrorCode(
     "C112",
     "{path}: every user of this machine may read {keys} there",
@@ -165,61 +102,51 @@ READABLE_BY_ALL = ErrorCode(
     cause="The file holds a password, and its mode lets every user of the machine read it.",
     example={"path": "connector.toml", "keys": ["source.password"]},
 )
-
 PASSWORD_COMMAND = ErrorCode(
     "C113",
     "{key}: {program}: {said}",
     "name a program that this user may start, with its path; there is no shell",
     end=End.CONFIGURATION,
     cause="The password is written by a program, which does not exist or cannot be started.",
-    example={
-        "key": "source.password_command",
-        "program": "aws",
-        "said": "No such file or directory",
-    },
-)
-
-PASSWORD_COMMAND_FAILED = ErrorCode(
-    "C114",
-    "{key}: {program} ended with exit code {exit_code}",
-    "call it as this user, with this environment: what it says is not shown here, because it may "
-    "be the password",
-    end=End.RETRIED,
-    cause="The program that writes the password ended with an error.",
-    example={"key": "source.password_command", "program": "aws", "exit_code": 255},
-)
-
-PASSWORD_COMMAND_SLOW = ErrorCode(
-    "C115",
-    "{key}: {program} has not ended within {seconds} s",
-    "call it as this user, with this environment; what it starts must end, too, or must not keep "
-    "its output open",
-    end=End.RETRIED,
-    cause="The program that writes the password takes too long, and was killed.",
-    example={"key": "source.password_command", "program": "aws", "seconds": 10.0},
-)
-
-PASSWORD_COMMAND_EMPTY = ErrorCode(
-    "C116",
-    "{key}: {program} has written no password",
-    "let it write the password to its standard output, as UTF-8",
-    end=End.RETRIED,
-    cause="The program ended without an error, but its output is empty or not text.",
     example={"key": "source.password_command", "program": "aws"},
 )
 
-TWO_PASSWORDS = ErrorCode(
-    "C140",
-    "give one of password, password_file and password_command",
-    end=End.CONFIGURATION,
-    cause="It would not be clear which of the passwords is meant.",
+PASSWORD_PROGRAM = ErrorCode(
+    "C197",
+    "{key}: {program} {reason}",
+    end=End.RETRIED,
+    cause="The program that writes the password failed, took too long, or wrote nothing.",
+)
+PASSWORD_COMMAND_FAILED = PASSWORD_PROGRAM.because(
+    "ended with exit code {exit_code}; call it as this user, with this environment: what it says "
+    "is not shown here, because it may be the password",
+    was="C114",
+)
+PASSWORD_COMMAND_SLOW = PASSWORD_PROGRAM.because(
+    "has not ended within {seconds} s; call it as this user, with this environment; what it "
+    "starts must end, too, or must not keep its output open",
+    was="C115",
+)
+PASSWORD_COMMAND_EMPTY = PASSWORD_PROGRAM.because(
+    "has written no password; let it write the password to its standard output, as UTF-8",
+    was="C116",
 )
 
-TWO_SASL_PASSWORDS = ErrorCode(
-    "C141",
-    "give one of sasl_password, sasl_password_file and sasl_password_command",
+ONE_SECRET = ErrorCode(
+    "C196",
+    "{reason}",
     end=End.CONFIGURATION,
-    cause="It would not be clear which of the passwords is meant.",
+    cause="It would not be clear which of them is meant.",
+)
+TWO_PASSWORDS = ONE_SECRET.because(
+    "give one of password, password_file and password_command", was="C140"
+)
+TWO_SASL_PASSWORDS = ONE_SECRET.because(
+    "give one of sasl_password, sasl_password_file and sasl_password_command", was="C141"
+)
+TWO_TOKENS = ONE_SECRET.because("give one of token and token_file", was="C185")
+TWO_REGISTRY_PASSWORDS = ONE_SECRET.because(
+    "registry.password and registry.password_file are both given; keep one of the two", was="C189"
 )
 
 LOGIN = ErrorCode(
@@ -230,14 +157,6 @@ LOGIN = ErrorCode(
     cause="A login at Kafka needs all of these settings.",
     example={"protocol": "SASL_SSL"},
 )
-
-TWO_TOKENS = ErrorCode(
-    "C185",
-    "give one of token and token_file",
-    end=End.CONFIGURATION,
-    cause="It would not be clear which of the tokens is meant.",
-)
-
 SHORT_TOKEN = ErrorCode(
     "C186",
     "{key}: the token has {found} characters, and needs {least} or more",
@@ -247,175 +166,90 @@ SHORT_TOKEN = ErrorCode(
     example={"key": "metrics.token", "found": 6, "least": 16},
 )
 
-TWO_REGISTRY_PASSWORDS = ErrorCode(
-    "C189",
-    "registry.password and registry.password_file are both given",
-    "keep one of the two",
+WRONG_FORM = ErrorCode(
+    "C193",
+    "{reason}",
     end=End.CONFIGURATION,
-    cause="Only one password is used.",
-    example={},
+    cause="The value does not have the form that the key needs.",
 )
-
-_FORM = "The value does not have the form that the key needs."
-
-COLLECTOR = ErrorCode(
-    "C117",
-    "give the address of an OTLP receiver over HTTP, such as http://127.0.0.1:4318",
-    end=End.CONFIGURATION,
-    cause=_FORM,
+COLLECTOR = WRONG_FORM.because(
+    "give the address of an OTLP receiver over HTTP, such as http://127.0.0.1:4318", was="C117"
 )
-
-PORT = ErrorCode(
-    "C121",
-    "a port is a number from 1 to 65535",
-    end=End.CONFIGURATION,
-    cause=_FORM,
+PORT = WRONG_FORM.because("a port is a number from 1 to 65535", was="C121")
+ADDRESS = WRONG_FORM.because("give HOST or HOST:PORT, an IPv6 address in brackets", was="C122")
+LISTEN = WRONG_FORM.because("give HOST:PORT to listen on, such as 127.0.0.1:9400", was="C123")
+NAME = WRONG_FORM.because("a name has ASCII letters, digits, dots, _ and - alone", was="C124")
+PREFIX = WRONG_FORM.because("a prefix has ASCII letters, digits, _ and - alone", was="C125")
+TABLE = WRONG_FORM.because(
+    '"{value}" does not name a table: write DATABASE.TABLE, * for any name', was="C126"
 )
-
-ADDRESS = ErrorCode(
-    "C122",
-    "give HOST or HOST:PORT, an IPv6 address in brackets",
-    end=End.CONFIGURATION,
-    cause=_FORM,
-)
-
-LISTEN = ErrorCode(
-    "C123",
-    "give HOST:PORT to listen on, such as 127.0.0.1:9400",
-    end=End.CONFIGURATION,
-    cause=_FORM,
-)
-
-NAME = ErrorCode(
-    "C124",
-    "a name has ASCII letters, digits, dots, _ and - alone",
-    end=End.CONFIGURATION,
-    cause="The name of a pipeline is part of names in Kafka, which have no other characters.",
-)
-
-PREFIX = ErrorCode(
-    "C125",
-    "a prefix has ASCII letters, digits, _ and - alone",
-    end=End.CONFIGURATION,
-    cause="A prefix begins the names of topics. A dot separates it from the rest.",
-)
-
-TABLE = ErrorCode(
-    "C126",
-    '"{value}" does not name a table: write DATABASE.TABLE, * for any name',
-    end=End.CONFIGURATION,
-    cause="A table is named together with its database.",
-    example={"value": ".orders"},
-)
-
-DATABASE = ErrorCode(
-    "C127",
+DATABASE = WRONG_FORM.because(
     '"{value}" does not name a table: write DATABASE.TABLE, * for any name (did you mean '
     '"{value}.*"?)',
-    end=End.CONFIGURATION,
-    cause="A table is named together with its database.",
-    example={"value": "erp"},
+    was="C127",
 )
-
-START = ErrorCode(
-    "C130",
+START = WRONG_FORM.because(
     '"{value}" is not snapshot, earliest, latest, gtid:SET, position:FILE:POS or timestamp:TIME',
-    end=End.CONFIGURATION,
-    cause="A new pipeline begins with a copy of the tables, or at a position in the log.",
-    example={"value": "now"},
+    was="C130",
 )
-
-SIMILAR_START = ErrorCode(
-    "C131",
+SIMILAR_START = WRONG_FORM.because(
     '"{value}" is not snapshot, earliest, latest, gtid:SET, position:FILE:POS or timestamp:TIME '
     '(did you mean "{meant}"?)',
-    end=End.CONFIGURATION,
-    cause="A new pipeline begins with a copy of the tables, or at a position in the log.",
-    example={"value": "snapoot", "meant": "snapshot"},
+    was="C131",
 )
-
-START_GTID = ErrorCode(
-    "C132",
+START_GTID = WRONG_FORM.because(
     '"{value}" is not gtid:SET, such as gtid:3e11fa47-71ca-11e1-9e33-c80aa9429562:1-77 or '
     "gtid:0-1-77",
-    end=End.CONFIGURATION,
-    cause="The set of GTIDs after which the pipeline begins is missing.",
-    example={"value": "gtid"},
+    was="C132",
 )
-
-START_POSITION = ErrorCode(
-    "C133",
-    '"{value}" is not position:FILE:POS, such as position:binlog.000042:4',
-    end=End.CONFIGURATION,
-    cause="A position is the name of a log file and the byte where an event begins.",
-    example={"value": "position:42"},
+START_POSITION = WRONG_FORM.because(
+    '"{value}" is not position:FILE:POS, such as position:binlog.000042:4', was="C133"
 )
-
-START_TIME = ErrorCode(
-    "C134",
-    '"{value}" is not timestamp:TIME, such as timestamp:2026-11-21T10:00:00Z',
-    end=End.CONFIGURATION,
-    cause="The time is written as ISO 8601 says.",
-    example={"value": "timestamp:noon"},
+START_TIME = WRONG_FORM.because(
+    '"{value}" is not timestamp:TIME, such as timestamp:2026-11-21T10:00:00Z', was="C134"
 )
-
-COLUMN = ErrorCode(
-    "C144",
-    "{value!r} names no columns: write database.table.column, as in shop.users.email",
-    end=End.CONFIGURATION,
-    cause="Each of the three parts may have `*`, `?` and `[...]`.",
-    example={"value": "users.email"},
+COLUMN = WRONG_FORM.because(
+    "{value!r} names no columns: write database.table.column, as in shop.users.email", was="C144"
 )
-
-MESSAGE_KEY = ErrorCode(
-    "C147",
+MESSAGE_KEY = WRONG_FORM.because(
     "{value!r} is no key: write database.table:column,column, as in shop.orders:customer_id",
-    end=End.CONFIGURATION,
-    cause="The database and the table may have `*`, `?` and `[...]`; the columns are names.",
-    example={"value": "orders.customer_id"},
+    was="C147",
 )
-
-FLAT_FIELD = ErrorCode(
-    "C148",
+FLAT_FIELD = WRONG_FORM.because(
     "{value!r} is no field of a flat record: write op, ts_ms, ts_us, ts_ns, or a field of the "
     "source, as in source.ts_ms",
-    end=End.CONFIGURATION,
-    cause="A row without an envelope can have the fields that an envelope has.",
-    example={"value": "source.time"},
+    was="C148",
 )
-
-TOPIC = ErrorCode(
-    "C150",
-    "{value!r} cannot name a topic: it takes up to 249 letters, digits, dots, _ and -",
-    end=End.CONFIGURATION,
-    cause="Kafka allows no other characters. A route may have the names of a table in it.",
-    example={"value": "shop/orders"},
+TOPIC = WRONG_FORM.because(
+    "{value!r} cannot name a topic: it takes up to 249 letters, digits, dots, _ and -", was="C150"
 )
-
-EVENT_HEADER = ErrorCode(
-    "C152",
+EVENT_HEADER = WRONG_FORM.because(
     "{value!r} is no header of an event: write column or column:header, as in type:eventType",
-    end=End.CONFIGURATION,
-    cause="The value of a column is in the header of that name. The header id is always there.",
-    example={"value": "type:"},
+    was="C152",
 )
-
-REGISTRY_URL = ErrorCode(
-    "C188",
+REGISTRY_URL = WRONG_FORM.because(
     "{value!r} is not the URL of a schema registry: write http://host:port or https://host:port",
-    end=End.CONFIGURATION,
-    cause="The URL may have a path. A user and a password are keys of their own.",
-    example={"value": "registry:8081"},
+    was="C188",
 )
 
-OTLP_EXTRA = ErrorCode(
-    "C118",
-    "{metrics.otlp} needs more packages ({said})",
-    "pip install 'binlog-connector[otel]'",
+EXTRA = ErrorCode(
+    "C198",
+    "{reason}",
+    "pip install 'binlog-connector[{extra}]'",
     end=End.CONFIGURATION,
-    cause="Figures and spans are exported with packages of the extra `otel`.",
-    example={"said": "No module named 'opentelemetry'"},
+    cause="What few people need is an extra of the package.",
 )
+OTLP_EXTRA = EXTRA.because("{metrics.otlp} needs more packages ({said})", extra="otel", was="C118")
+NO_PYARROW = EXTRA.because("Arrow needs pyarrow", extra="arrow", was="C311")
+SPARK_EXTRA = EXTRA.because("the job needs more packages ({said})", extra="spark", was="M104")
+S3_EXTRA = EXTRA.because(
+    "mirror.path {path}: the job needs more packages ({said})", extra="spark,s3", was="M405"
+)
+HDFS_EXTRA = EXTRA.because(
+    "mirror.path {path}: the job needs more packages ({said})", extra="spark,hdfs", was="M422"
+)
+VERIFY_EXTRA = EXTRA.because("verify needs more packages ({said})", extra="spark", was="V101")
+DEMO_EXTRA = EXTRA.because("the demo needs more packages ({said})", extra="demo", was="P301")
 
 OTLP_PAUSE = ErrorCode(
     "C119",
@@ -426,60 +260,39 @@ OTLP_PAUSE = ErrorCode(
     example={"variable": "OTEL_METRIC_EXPORT_INTERVAL", "value": "60s"},
 )
 
-OF_DEBEZIUM = ErrorCode(
-    "C143",
-    '{key} = {value} needs profile = "debezium"',
+CONTRADICTION = ErrorCode(
+    "C194",
+    "{reason}",
     end=End.CONFIGURATION,
-    cause=(
-        "The profile `exact` has one form for each value. Decimals, for example, are text with "
-        "all their digits."
-    ),
-    example={"key": "decimals", "value": '"double"'},
+    cause="A key has a meaning only beside certain values of others.",
+)
+OF_DEBEZIUM = CONTRADICTION.because('{key} = {value} needs profile = "debezium"', was="C143")
+ONE_MASK = CONTRADICTION.because(
+    "the mask of {columns} needs exactly one of chars, truncate and hash", was="C145"
+)
+OF_FLAT = CONTRADICTION.because('{key} = {value} needs shape = "flat"', was="C149")
+EXPANDED_TEXT = CONTRADICTION.because(
+    'expand_payload needs value_format = "json" or "json_with_schema"', was="C154"
+)
+FLAT_EVENT = CONTRADICTION.because(
+    'value_format = "cloudevents" needs shape = "envelope"', was="C192"
 )
 
-ONE_MASK = ErrorCode(
-    "C145",
-    "the mask of {columns} needs exactly one of chars, truncate and hash",
-    end=End.CONFIGURATION,
-    cause="A column has one text in records.",
-    example={"columns": ("shop.users.email",)},
-)
-
-OF_FLAT = ErrorCode(
-    "C149",
-    '{key} = {value} needs shape = "flat"',
-    end=End.CONFIGURATION,
-    cause="An envelope tells deletes and the fields of the source by itself.",
-    example={"key": "flat_deletes", "value": '"rewrite"'},
-)
-
-OWN_TOPIC = ErrorCode(
-    "C151",
-    "rows cannot go to topic {topic}, which holds records of the connector's own",
+TOPIC_TAKEN = ErrorCode(
+    "C195",
+    "{reason}",
     end=End.CONFIGURATION,
     cause=(
         "The topics <prefix> and <prefix>.schema, .progress, .snapshot, .fences, .quarantine, "
         ".commands, .transaction and .heartbeat are those of the connector."
     ),
-    example={"topic": "shop.schema"},
 )
-
-TOPIC_IN_USE = ErrorCode(
-    "C153",
+OWN_TOPIC = TOPIC_TAKEN.because(
+    "rows cannot go to topic {topic}, which holds records of the connector's own", was="C151"
+)
+TOPIC_IN_USE = TOPIC_TAKEN.because(
     "notifications cannot go to topic {topic}, which holds other records of the connector",
-    end=End.CONFIGURATION,
-    cause=OWN_TOPIC.cause,
-    example={"topic": "shop.heartbeat"},
-)
-
-EXPANDED_TEXT = ErrorCode(
-    "C154",
-    'expand_payload needs value_format = "json" or "json_with_schema"',
-    end=End.CONFIGURATION,
-    cause=(
-        "A value that is expanded is JSON. With plain, a JSON document is the value as it is, "
-        "without being expanded."
-    ),
+    was="C153",
 )
 
 NO_HEARTBEATS = ErrorCode(
@@ -489,7 +302,6 @@ NO_HEARTBEATS = ErrorCode(
     end=End.CONFIGURATION,
     cause="The statement is executed with each heartbeat, and without an interval there is none.",
 )
-
 NO_REGISTRY_URLS = ErrorCode(
     "C187",
     "{key} = {value} needs the URLs of a schema registry",
@@ -498,22 +310,6 @@ NO_REGISTRY_URLS = ErrorCode(
     cause="Records in these formats have only the id of their schema, which a registry has.",
     example={"key": "value_format", "value": '"avro"'},
 )
-
-FLAT_EVENT = ErrorCode(
-    "C192",
-    'value_format = "cloudevents" needs shape = "envelope"',
-    end=End.CONFIGURATION,
-    cause="A CloudEvent has the envelope as its data.",
-)
-
-NO_PYARROW = ErrorCode(
-    "C311",
-    "Arrow needs pyarrow",
-    "pip install 'binlog-connector[arrow]'",
-    end=End.CONFIGURATION,
-    cause="Arrow is an extra of the package, which is not installed.",
-)
-
 METRICS_LISTEN = ErrorCode(
     "C603",
     "metrics.listen {listen}: {why}",
@@ -521,49 +317,4 @@ METRICS_LISTEN = ErrorCode(
     end=End.CONFIGURATION,
     cause="Another program listens at the address, or this machine has no such address.",
     example={"listen": "127.0.0.1:9900", "why": "[Errno 98] Address already in use"},
-)
-
-SPARK_EXTRA = ErrorCode(
-    "M104",
-    "the job needs more packages ({said})",
-    "pip install 'binlog-connector[spark]'",
-    end=End.CONFIGURATION,
-    cause="The Spark job needs PySpark, Arrow and more, which are in an extra.",
-    example={"said": "No module named 'pyspark'"},
-)
-
-S3_EXTRA = ErrorCode(
-    "M405",
-    "mirror.path {path}: the job needs more packages ({said})",
-    "pip install 'binlog-connector[spark,s3]'",
-    end=End.CONFIGURATION,
-    cause="The library that speaks to S3 is an extra, because most mirrors do not need it.",
-    example={"path": "s3://bucket/mirror", "said": "No module named 'boto3'"},
-)
-
-HDFS_EXTRA = ErrorCode(
-    "M422",
-    "mirror.path {path}: the job needs more packages ({said})",
-    "pip install 'binlog-connector[spark,hdfs]'",
-    end=End.CONFIGURATION,
-    cause="The library that speaks HTTP is an extra, because most mirrors do not need it.",
-    example={"path": "webhdfs://namenode:9870/mirror", "said": "No module named 'urllib3'"},
-)
-
-DEMO_EXTRA = ErrorCode(
-    "P301",
-    "the demo needs more packages ({said})",
-    "pip install 'binlog-connector[demo]'",
-    end=End.CONFIGURATION,
-    cause="The demo starts Kafka and Spark. What it needs for them is in an extra.",
-    example={"said": "No module named 'deltalake'"},
-)
-
-VERIFY_EXTRA = ErrorCode(
-    "V101",
-    "verify needs more packages ({said})",
-    "pip install 'binlog-connector[spark]'",
-    end=End.CONFIGURATION,
-    cause="The files of a mirror are read with packages of the extra `spark`. Java is not needed.",
-    example={"said": "No module named 'pyarrow'"},
 )

@@ -37,17 +37,17 @@ _TRANSIENT = {
     1160: answer_errors.NETWORK,  # ER_NET_ERROR_ON_WRITE
     1161: answer_errors.SLOW_NETWORK,  # ER_NET_WRITE_INTERRUPTED
     1203: answer_errors.TOO_MANY_OF_ACCOUNT,  # ER_TOO_MANY_USER_CONNECTIONS
-    LOCK_WAIT_TIMEOUT: answer_errors.LOCK_WAIT,  # ER_LOCK_WAIT_TIMEOUT
-    DEADLOCK: answer_errors.DEADLOCK,  # ER_LOCK_DEADLOCK
+    LOCK_WAIT_TIMEOUT: answer_errors.LOCKS,  # ER_LOCK_WAIT_TIMEOUT
+    DEADLOCK: answer_errors.LOCKS,  # ER_LOCK_DEADLOCK
     1226: answer_errors.ACCOUNT_LIMIT,  # ER_USER_LIMIT_REACHED
-    1317: answer_errors.QUERY_KILLED,  # ER_QUERY_INTERRUPTED
-    1927: answer_errors.CONNECTION_KILLED,  # ER_CONNECTION_KILLED (MariaDB)
+    1317: answer_errors.KILLED,  # ER_QUERY_INTERRUPTED
+    1927: answer_errors.KILLED,  # ER_CONNECTION_KILLED (MariaDB)
     2003: answer_errors.NO_CONNECTION,  # CR_CONN_HOST_ERROR
     2006: answer_errors.CONNECTION_LOST,  # CR_SERVER_GONE_ERROR
     2013: answer_errors.CONNECTION_LOST,  # CR_SERVER_LOST
     3024: answer_errors.QUERY_TOO_LONG,  # ER_QUERY_TIMEOUT
     3032: answer_errors.OFFLINE,  # ER_SERVER_OFFLINE_MODE
-    3169: answer_errors.CONNECTION_KILLED,  # ER_SESSION_WAS_KILLED
+    3169: answer_errors.KILLED,  # ER_SESSION_WAS_KILLED
     4031: answer_errors.IDLE,  # ER_CLIENT_INTERACTION_TIMEOUT
 }
 
@@ -98,7 +98,7 @@ _DUMP_FAILURES = (
     (r"max_allowed_packet", answer_errors.PACKET),
     (r"checksum|crc|bogus data|truncated|corrupt|binlog entry", answer_errors.DAMAGED),
     (r"server.id (is|was) (0|not set)", answer_errors.NO_SERVER_ID),
-    (r"binary log is not open|not enabled", answer_errors.LOG_OFF),
+    (r"binary log is not open|not enabled", answer_errors.NO_BINARY_LOG),
     (
         r"not in the (master|source)'s binlog|missing the gtid|is not possible",
         answer_errors.NOT_THERE,

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import End, ErrorCode, Scope
+from connector.foundation.errors.code import End, ErrorCode, Scope, clause
 from connector.foundation.errors.kinds import TransientError
 
 _CONTINUE = "continue after it: give the pipeline a new name and set {source.start}"
-
 _NOTHING = ". Nothing from this transaction was published"
-
-_COPY = (
-    "changes may be missing from its log, so copy the followed tables again, and "
-    f"{_CONTINUE}{_NOTHING}"
-)
-
-_INCIDENT = "The server noticed that changes may not be in its log, and wrote this event about it."
-
 _AT = {
     "log_position": "binlog.000042:1187",
     "transaction": "3e11fa47-71ca-11e1-9e33-c80aa9429562:42",
@@ -44,51 +35,50 @@ def _refused(
     )
 
 
-INCIDENT = _refused(
+INCIDENTS = ErrorCode(
     "T101",
-    "the server's report of an incident, {incident},",
-    _COPY,
-    cause=_INCIDENT,
-    incident="LOST_EVENTS",
+    "{log_position}: the server's report of an incident, {reason}, cannot be published without "
+    "loss (transaction {transaction})",
+    "changes may be missing from its log, so copy the followed tables again, and continue after "
+    "it: give the pipeline a new name and set {source.start}. Nothing from this transaction was "
+    "published",
+    passable=True,
+    cause="The server noticed that changes may not be in its log, and wrote this event about it.",
 )
-
-INCIDENT_TOLD = _refused(
-    "T102",
-    "the server's report of an incident, {incident} ({told}),",
-    _COPY,
-    cause=_INCIDENT,
-    incident="LOST_EVENTS",
-    told="error writing to the binary log",
-)
+INCIDENT = INCIDENTS.because("{incident}")
+INCIDENT_TOLD = INCIDENTS.because("{incident} ({told})", was="T102")
 
 _ROW_FORMAT = (
     "{rule}: SET GLOBAL binlog_format=ROW, take the right to change it from the application, "
     f"repair the rows it touched, and {_CONTINUE}{_NOTHING}"
 )
-
-_ROW_FORMAT_KEPT_BACK = (
-    "{rule}: SET GLOBAL binlog_format=ROW, and take the right to change it from the application"
-)
-
 _RULE = "by R-log-statement-format (1) or (2), a session ran with binlog_format=STATEMENT or MIXED"
-
 _STATEMENT = (
     "The log holds the text of the statement, but not the rows that it changed. Triggers and "
     "functions may have changed others. Without the rows, the tables in Kafka would differ from "
     "the source and nobody would know."
 )
 
-STATEMENT = _refused(
+LOGGED_STATEMENT = ErrorCode(
     "T111",
-    "{verb} in database {schema}, logged as a statement,",
-    _ROW_FORMAT,
-    _ROW_FORMAT_KEPT_BACK,
+    "{log_position}: {reason}, logged as a statement, cannot be published without loss "
+    "(transaction {transaction})",
+    "{rule}: SET GLOBAL binlog_format=ROW, take the right to change it from the application, "
+    "repair the rows it touched, and continue after it: give the pipeline a new name and set "
+    "{source.start}. Nothing from this transaction was published",
     scope=Scope.TABLE,
-    cause=_STATEMENT,
-    rule=_RULE,
-    verb="UPDATE",
-    schema="erp",
+    fence_fix=(
+        "{rule}: SET GLOBAL binlog_format=ROW, and take the right to change it from the application"
+    ),
+    passable=True,
+    cause=(
+        "The log holds the text of the statement, but not the rows that it changed. Triggers and "
+        "functions may have changed others. Without the rows, the tables in Kafka would differ "
+        "from the source and nobody would know."
+    ),
 )
+STATEMENT = LOGGED_STATEMENT.because("{verb} in database {schema}")
+LOAD_DATA = LOGGED_STATEMENT.because("LOAD DATA into {database}.{table}", was="T113")
 
 STATEMENT_OF_MANY = _refused(
     "T112",
@@ -98,74 +88,33 @@ STATEMENT_OF_MANY = _refused(
     rule=_RULE,
     verb="UPDATE",
 )
-
-LOAD_DATA = _refused(
-    "T113",
-    "LOAD DATA into {database}.{table}, logged as a statement,",
-    _ROW_FORMAT,
-    _ROW_FORMAT_KEPT_BACK,
-    scope=Scope.TABLE,
-    cause=_STATEMENT,
-    rule=_RULE,
-    database="erp",
-    table="orders",
-)
-
 # Parts of the texts above: how the server came to log the statement.
-BY_STATEMENT_FORMAT = ErrorCode(
-    "T114",
-    "by R-log-statement-format (1), a session ran with binlog_format=STATEMENT, because MIXED logs "
-    "rows for it ({reasons})",
-    cause=(
-        "MIXED and ROW log the rows of a statement that is unsafe. So its text is from a session "
-        "with STATEMENT. docs/logging-rules.md explains the rules."
-    ),
-    example={"reasons": ("The statement is unsafe because it uses a LIMIT clause",)},
+BY_STATEMENT_FORMAT = clause(
+    "by R-log-statement-format (1), a session ran with binlog_format=STATEMENT, because MIXED "
+    "logs rows for it ({reasons})",
+    was="T114",
 )
-
-BY_EITHER_FORMAT = ErrorCode(
-    "T115",
+BY_EITHER_FORMAT = clause(
     "by R-log-statement-format (1) or (2), a session ran with binlog_format=STATEMENT or MIXED",
-    cause=(
-        "STATEMENT logs the text of each statement, and MIXED that of those which are safe. "
-        "`binlog-connector rules` says what the server does with a statement in each format."
-    ),
+    was="T115",
 )
-
-BY_FORMAT_OR_VERSIONS = ErrorCode(
-    "T117",
+BY_FORMAT_OR_VERSIONS = clause(
     "by R-log-statement-format (1) or (2), a session ran with binlog_format=STATEMENT or MIXED; "
     "or, by the rule for versions, a table of the statement has versions by numbers of "
     "transactions, and the session has done nothing wrong",
-    cause=(
-        "MariaDB logs the text of each statement that changes a table whose ROW START is a BIGINT "
-        "UNSIGNED, in each binlog_format. `binlog-connector check` lists such tables (S682): give "
-        "them versions by time, or exclude them."
-    ),
+    was="T117",
 )
-
-BY_STATEMENT_OR_VERSIONS = ErrorCode(
-    "T118",
-    "by R-log-statement-format (1), a session ran with binlog_format=STATEMENT, because MIXED logs "
-    "rows for it ({reasons}); or, by the rule for versions, a table of the statement has versions "
-    "by numbers of transactions, and the session has done nothing wrong",
-    cause=(
-        "MIXED and ROW log the rows of a statement that is unsafe, but of no table whose ROW START "
-        "is a BIGINT UNSIGNED. `binlog-connector check` lists such tables (S682)."
-    ),
-    example={"reasons": ("The statement is unsafe because it uses a LIMIT clause",)},
+BY_STATEMENT_OR_VERSIONS = clause(
+    "by R-log-statement-format (1), a session ran with binlog_format=STATEMENT, because MIXED "
+    "logs rows for it ({reasons}); or, by the rule for versions, a table of the statement has "
+    "versions by numbers of transactions, and the session has done nothing wrong",
+    was="T118",
 )
-
-BY_RESTART = ErrorCode(
-    "T116",
-    "by the rule for MEMORY tables, the server was restarted, and the table is empty since; or, by "
-    "R-log-statement-format (1) or (2), a session ran with binlog_format=STATEMENT or MIXED",
-    cause=(
-        "When a MEMORY table is used for the first time after a restart, MySQL before 8.0.22 and "
-        "MariaDB before 10.11 write this DELETE to the log, in each binlog_format."
-    ),
+BY_RESTART = clause(
+    "by the rule for MEMORY tables, the server was restarted, and the table is empty since; or, "
+    "by R-log-statement-format (1) or (2), a session ran with binlog_format=STATEMENT or MIXED",
+    was="T116",
 )
-
 SAVEPOINT = _refused(
     "T121",
     "ROLLBACK TO SAVEPOINT after row changes",
@@ -176,7 +125,6 @@ SAVEPOINT = _refused(
         "rules of the character set, so two names outside of ASCII may be the same or not."
     ),
 )
-
 XA_UNSEEN = _refused(
     "T131",
     "XA COMMIT of rows that came before the stream began",
@@ -186,7 +134,6 @@ XA_UNSEEN = _refused(
         "between XA PREPARE and XA COMMIT, so it has not read them."
     ),
 )
-
 XA_VERB = _refused(
     "T132",
     "XA {verb}",
@@ -194,7 +141,6 @@ XA_VERB = _refused(
     cause="No server that is supported writes this statement to its log.",
     verb="RECOVER",
 )
-
 REWRITTEN = ErrorCode(
     "T161",
     "{log_position}: the rows of {database}.{table} may have other values, and the log does not "
@@ -206,15 +152,9 @@ REWRITTEN = ErrorCode(
         "The server converts or replaces values in ALTER TABLE without writing row events. The "
         "clause is not one of those that are proven to keep all values."
     ),
-    example={
-        **_AT,
-        "database": "erp",
-        "table": "orders",
-        "reason": "ALTER TABLE … MODIFY COLUMN price",
-    },
+    example={"reason": "ALTER TABLE … MODIFY COLUMN price"},
     scope=Scope.TABLE,
 )
-
 OTHER_OUTCOME = ErrorCode(
     "T151",
     "{log_position}: transaction {transaction} was rolled back when it was read before, but "
@@ -225,9 +165,7 @@ OTHER_OUTCOME = ErrorCode(
         "the log says that it was committed. After a change of the server the two differ, so the "
         "stream begins again from committed progress."
     ),
-    example=_AT,
 )
-
 NO_ROOM = ErrorCode(
     "T152",
     "{directory}: rows of an open transaction cannot be kept: {why}",
@@ -239,31 +177,26 @@ NO_ROOM = ErrorCode(
     ),
     example={"directory": "/tmp", "why": "No space left on device"},  # noqa: S108 - only shown
 )
-
 NESTED_TRANSACTION = ErrorCode(
     "L701",
     "{log_position}: a transaction starts inside the one that started at {file}:{position} and "
     "has not ended",
     "compare with `mysqlbinlog --start-position={position} {file}`",
     cause="Servers write transactions one after the other. Events were lost or changed.",
-    example={"log_position": "binlog.000042:2200", "file": "binlog.000042", "position": 1187},
 )
-
 OUTSIDE_TRANSACTION = ErrorCode(
     "L702",
     "{log_position}: {event_name} outside of a transaction",
     "the stream must start at the first event of a transaction",
     cause="Reading began between the events of a transaction, so the first ones are not known.",
-    example={"log_position": "binlog.000042:1187", "event_name": "WRITE_ROWS_EVENT"},
+    example={"event_name": "WRITE_ROWS_EVENT"},
 )
-
 IGNORED_EVENT = ErrorCode(
     "L711",
     "skipped an event of an unknown type, which its server flagged as ignorable",
     end=End.LOGGED,
     cause="A newer server wrote the event. The flag says that no reader needs it.",
 )
-
 ROLLED_BACK = ErrorCode(
     "L104",
     "transaction {transaction} was rolled back after its rows were sent",
@@ -272,7 +205,6 @@ ROLLED_BACK = ErrorCode(
         "A transaction that was prepared by XA, or that changed tables without transactions, was "
         "rolled back at its end. The stream reads it again and leaves its rows out."
     ),
-    example={"transaction": "3e11fa47-71ca-11e1-9e33-c80aa9429562:42"},
 )
 
 

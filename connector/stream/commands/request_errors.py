@@ -13,79 +13,41 @@ TOO_LARGE = ErrorCode(
     example={"size": 300_000, "limit": 262_144},
 )
 
-_ANYBODY = (
-    "Every account with the right to write to the topic of commands can make a request, so a "
-    "request is not trusted. This one is not done, and the stream goes on."
-)
-
-SIZE = ErrorCode(
-    "R111",
-    "it has {size} bytes, of {limit} at most",
+REQUEST = ErrorCode(
+    "R131",
+    "{reason}",
     end=End.LOGGED,
-    cause=_ANYBODY,
-    example={"size": 300_000, "limit": 262_144},
+    cause=(
+        "Every account with the right to write to the topic of commands can make a request, so a "
+        "request is not trusted. This one is not done, and the stream goes on."
+    ),
 )
-
-NOT_JSON = ErrorCode("R112", "it is not JSON", end=End.LOGGED, cause=_ANYBODY)
-
-NO_COMMAND = ErrorCode(
-    "R113", "it is not a JSON object with a command", end=End.LOGGED, cause=_ANYBODY
+SIZE = REQUEST.because("it has {size} bytes, of {limit} at most", was="R111")
+NOT_JSON = REQUEST.because("it is not JSON", was="R112")
+NO_COMMAND = REQUEST.because("it is not a JSON object with a command", was="R113")
+UNKNOWN_KEYS = REQUEST.because("it has unknown keys: {keys}", was="R114")
+NO_TABLE = REQUEST.because("it names a table that no server can have", was="R115")
+KEY_NOT_TEXT = REQUEST.because("key is not a text", was="R116")
+WHERE_NOT_TEXT = REQUEST.because("where is not a text of {limit} characters at most", was="R117")
+TABLES_NOT_PAIRS = REQUEST.because("tables is not a list of pairs of names", was="R118")
+UNKNOWN_COMMAND = REQUEST.because("its command is not known", was="R119")
+KEYS_NOT_TEXTS = REQUEST.because(
+    "keys is not a list of {keys} texts at most, of {characters} characters together", was="R120"
 )
-
-UNKNOWN_KEYS = ErrorCode(
-    "R114",
-    "it has unknown keys: {keys}",
-    end=End.LOGGED,
-    cause="A newer version may mean something by these keys, which must not be ignored.",
-    example={"keys": ["filter"]},
+KEYS_ALONE = REQUEST.because("it has keys, and not one table and a condition", was="R121")
+NO_SIGNAL = REQUEST.because(
+    "it is not a JSON object with a type, and an object as its data", was="R122"
 )
-
-NO_TABLE = ErrorCode(
-    "R115", "it names a table that no server can have", end=End.LOGGED, cause=_ANYBODY
+UNKNOWN_SIGNAL = REQUEST.because("its type is none of {known}", was="R123")
+SNAPSHOT_TYPE = REQUEST.because("its snapshot type is {type}, and not {known}", was="R124")
+DATA_COLLECTIONS = REQUEST.because(
+    "data-collections is not a list of names such as shop.orders", was="R125"
 )
-
-KEY_NOT_TEXT = ErrorCode("R116", "key is not a text", end=End.LOGGED, cause=_ANYBODY)
-
-WHERE_NOT_TEXT = ErrorCode(
-    "R117",
-    "where is not a text of {limit} characters at most",
-    end=End.LOGGED,
-    cause=_ANYBODY,
-    example={"limit": 4096},
+ADDITIONAL_CONDITIONS = REQUEST.because(
+    "additional-conditions is not a list of objects with data-collection and filter", was="R126"
 )
-
-TABLES_NOT_PAIRS = ErrorCode(
-    "R118", "tables is not a list of pairs of names", end=End.LOGGED, cause=_ANYBODY
-)
-
-KEYS_NOT_TEXTS = ErrorCode(
-    "R120",
-    "keys is not a list of {keys} texts at most, of {characters} characters together",
-    end=End.LOGGED,
-    cause=_ANYBODY,
-    example={"keys": 500, "characters": 98_304},
-)
-
-KEYS_ALONE = ErrorCode(
-    "R121", "it has keys, and not one table and a condition", end=End.LOGGED, cause=_ANYBODY
-)
-
-UNKNOWN_COMMAND = ErrorCode("R119", "its command is not known", end=End.LOGGED, cause=_ANYBODY)
-
-NO_SIGNAL = ErrorCode(
-    "R122",
-    "it is not a JSON object with a type, and an object as its data",
-    end=End.LOGGED,
-    cause=_ANYBODY,
-)
-
-UNKNOWN_SIGNAL = ErrorCode(
-    "R123",
-    "its type is none of {known}",
-    end=End.LOGGED,
-    cause="Other signals of Debezium have no meaning here.",
-    example={"known": ("execute-snapshot", "log")},
-)
+NO_MESSAGE = REQUEST.because("its message is not a text", was="R127")
+SURROGATE_KEY = REQUEST.because("surrogate-key is not the name of a column", was="R129")
 
 SET_POSITION = ErrorCode(
     "R130",
@@ -97,34 +59,6 @@ SET_POSITION = ErrorCode(
         "that."
     ),
 )
-
-SNAPSHOT_TYPE = ErrorCode(
-    "R124",
-    "its snapshot type is {type}, and not {known}",
-    end=End.LOGGED,
-    cause="Copies run beside the stream (INCREMENTAL), or the stream waits for them (BLOCKING). "
-    "Both are stopped by a signal of type INCREMENTAL, and only INCREMENTAL ones pause.",
-    example={"type": "FULL", "known": ("INCREMENTAL", "BLOCKING")},
-)
-
-DATA_COLLECTIONS = ErrorCode(
-    "R125",
-    "data-collections is not a list of names such as shop.orders",
-    end=End.LOGGED,
-    cause="Each table is named. Regular expressions of others are not evaluated here.",
-)
-
-ADDITIONAL_CONDITIONS = ErrorCode(
-    "R126",
-    "additional-conditions is not a list of objects with data-collection and filter",
-    end=End.LOGGED,
-    cause=_ANYBODY,
-)
-
-SURROGATE_KEY = ErrorCode(
-    "R129", "surrogate-key is not the name of a column", end=End.LOGGED, cause=_ANYBODY
-)
-
 SIGNAL_FILE = ErrorCode(
     "R128",
     "file of {signals.file} {path}: {said}",
@@ -136,5 +70,3 @@ SIGNAL_FILE = ErrorCode(
     ),
     example={"path": "/var/lib/cdc/signals.txt", "said": "Permission denied"},
 )
-
-NO_MESSAGE = ErrorCode("R127", "its message is not a text", end=End.LOGGED, cause=_ANYBODY)

@@ -2,28 +2,10 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import ErrorCode, Scope
+from connector.foundation.errors.code import ErrorCode, Scope, frame
 
-IN_EVENT = ErrorCode(
-    "T201",
-    "{log_position}: table {table}: {why}",
-    frame=True,
-    cause="A row of the table has no form in a record.",
-    example={
-        "log_position": "binlog.000042:1187",
-        "table": "erp.orders",
-        "why": "column price has type unknown, which the envelope has no form for",
-    },
-)
-
-IN_COPY = ErrorCode(
-    "T202",
-    "copy of table {table}: {why}",
-    frame=True,
-    cause="A row of the table cannot be copied.",
-    example={"table": "erp.orders", "why": "column area holds a geometry of 3 bytes"},
-)
-
+IN_EVENT = frame("{log_position}: table {table}: {why}", was="T201")
+IN_COPY = frame("copy of table {table}: {why}", was="T202")
 NO_FORM = ErrorCode(
     "T211",
     "column {column} has type {type}, which the envelope has no form for",
@@ -33,33 +15,16 @@ NO_FORM = ErrorCode(
     scope=Scope.TABLE,
 )
 
-_CORRECT = "correct it, or exclude the table"
-
-NOT_TEXT = ErrorCode(
-    "T212",
-    "column {column} holds a value that is not text of its character set",
-    _CORRECT,
-    cause=(
-        "The bytes of the value are no text in the character set of the column. They may come "
-        "from a time when another character set was declared."
-    ),
-    example={"column": "name"},
+VALUE_UNFIT = ErrorCode(
+    "T235",
+    "column {column} holds {reason}",
+    "correct it, or exclude the table",
     scope=Scope.TABLE,
+    cause="The server does not check what is stored in such a column.",
 )
-
-_NO_VALUE = (
-    "The server does not check what is stored in such a column. A value was stored that no reader "
-    "could understand."
-)
-
-GEOMETRY_SIZE = ErrorCode(
-    "T213",
-    "column {column} holds a geometry of {length} bytes",
-    _CORRECT,
-    cause=f"{_NO_VALUE} A geometry has four bytes of SRID at least.",
-    example={"column": "area", "length": 3},
-    scope=Scope.TABLE,
-)
+NOT_TEXT = VALUE_UNFIT.because("a value that is not text of its character set", was="T212")
+GEOMETRY_SIZE = VALUE_UNFIT.because("a geometry of {length} bytes", was="T213")
+VECTOR_SIZE = VALUE_UNFIT.because("a vector of {length} bytes", was="T214")
 
 SAME_KEY = ErrorCode(
     "T217",
@@ -73,16 +38,6 @@ SAME_KEY = ErrorCode(
     example={"column": "state", "number": 0},
     scope=Scope.TABLE,
 )
-
-VECTOR_SIZE = ErrorCode(
-    "T214",
-    "column {column} holds a vector of {length} bytes",
-    _CORRECT,
-    cause=f"{_NO_VALUE} A vector has four bytes for each number.",
-    example={"column": "embedding", "length": 7},
-    scope=Scope.TABLE,
-)
-
 TIME_UNFIT = ErrorCode(
     "T216",
     'column {column} holds a {type} that times = "{times}" cannot express',
@@ -96,17 +51,15 @@ TIME_UNFIT = ErrorCode(
     example={"column": "spent", "type": "TIME", "times": "connect"},
     scope=Scope.TABLE,
 )
-
 ROW_SHAPE = ErrorCode(
     "T215",
     "copy of table {table}: the server sent a row that does not have {columns} columns",
     "bytes were lost, or something between here and the server changed them: look at proxies, or "
     "set {source.tls.mode} to required",
     cause="Each row of an answer has a cell for each column that was asked for.",
-    example={"table": "erp.orders", "columns": 5},
+    example={"columns": 5},
     scope=Scope.TABLE,
 )
-
 COLUMN_ABSENT = ErrorCode(
     "T221",
     'a row was logged without column "{column}": a session ran with binlog_row_image=MINIMAL or '
@@ -123,7 +76,6 @@ COLUMN_ABSENT = ErrorCode(
     example={"column": "price"},
     scope=Scope.TABLE,
 )
-
 KEY_ABSENT = ErrorCode(
     "T222",
     "a row of {table} was logged without its key",
@@ -132,28 +84,18 @@ KEY_ABSENT = ErrorCode(
         "Changes go into quarantine by the key of their row. A session ran with "
         "binlog_row_image=MINIMAL or NOBLOB, so the log does not hold the key."
     ),
-    example={"table": "erp.orders"},
     scope=Scope.TABLE,
 )
 
-_NUMBERED = "Consumers order changes by numbers of a fixed length, and these have no room for more."
-
-_SPLIT = "split the change into smaller transactions"
-
-MANY_ROWS = ErrorCode(
-    "T231",
-    "a rows event with more than {limit} rows cannot be numbered",
-    _SPLIT,
-    cause=_NUMBERED,
-    example={"limit": 50_000_000},
+NOT_NUMBERED = ErrorCode(
+    "T236",
+    "{reason} cannot be numbered",
+    "split the change into smaller transactions",
+    cause="Consumers order changes by numbers of a fixed length, and these have no room for more.",
 )
-
-MANY_EVENTS = ErrorCode(
-    "T232",
-    "{log_position}: a transaction with more than {limit} events cannot be numbered",
-    _SPLIT,
-    cause=_NUMBERED,
-    example={"log_position": "binlog.000042:1187", "limit": 100_000_000},
+MANY_ROWS = NOT_NUMBERED.because("a rows event with more than {limit} rows", was="T231")
+MANY_EVENTS = NOT_NUMBERED.because(
+    "{log_position}: a transaction with more than {limit} events", was="T232"
 )
 
 MASKED_GONE = ErrorCode(
@@ -167,9 +109,7 @@ MASKED_GONE = ErrorCode(
     example={"column": "erp.users.email"},
     scope=Scope.TABLE,
 )
-
 _KEYS = "Consumers find the rows of a record by its key, and copies compare keys with changes."
-
 IN_KEY = ErrorCode(
     "T402",
     "column {column} belongs to the key, so it cannot be left out or masked",
@@ -179,7 +119,6 @@ IN_KEY = ErrorCode(
     example={"column": "erp.users.id"},
     scope=Scope.TABLE,
 )
-
 NOT_MASKABLE = ErrorCode(
     "T403",
     "column {column} has type {type}, and this change is for {types} alone",
@@ -188,16 +127,13 @@ NOT_MASKABLE = ErrorCode(
     example={"column": "erp.users.age", "type": "INT", "types": ("CHAR", "TEXT", "VARCHAR")},
     scope=Scope.TABLE,
 )
-
 NONE_LEFT = ErrorCode(
     "T404",
     "table {table} would have no column",
     "exclude the table in {source.exclude_tables}",
     cause="The patterns in {source.exclude_columns} leave out all columns.",
-    example={"table": "erp.users"},
     scope=Scope.TABLE,
 )
-
 NOT_IN_TABLE = ErrorCode(
     "T406",
     "there is no column {column} in records, which {envelope.message_keys} names",
@@ -206,7 +142,6 @@ NOT_IN_TABLE = ErrorCode(
     example={"column": "erp.orders.costumer_id"},
     scope=Scope.TABLE,
 )
-
 NO_AVRO_NAME = ErrorCode(
     "T407",
     "Avro does not allow the name {name}",
@@ -219,7 +154,6 @@ NO_AVRO_NAME = ErrorCode(
     example={"name": "größe"},
     scope=Scope.TABLE,
 )
-
 NO_NULL = ErrorCode(
     "T408",
     "column {column} is NOT NULL, and its value became NULL",
@@ -231,7 +165,6 @@ NO_NULL = ErrorCode(
     example={"column": "at"},
     scope=Scope.TABLE,
 )
-
 NO_LONG = ErrorCode(
     "T409",
     "column {column} has a number above 64 bits, which Avro cannot hold",
@@ -240,45 +173,29 @@ NO_LONG = ErrorCode(
     example={"column": "at"},
     scope=Scope.TABLE,
 )
-
 # What `ColumnRules.of` raises.
 COLUMN_CODES = (MASKED_GONE, IN_KEY, NOT_MASKABLE, NONE_LEFT)
 
-TOPIC_SHARED = ErrorCode(
-    "T301",
-    "tables {one} and {other} would share topic {topic}",
+TOPICS_SHARED = ErrorCode(
+    "T307",
+    "{reason}",
     "exclude one of them in {source.exclude_tables}, or publish it from a pipeline with another "
     "{kafka.topic_prefix}",
-    cause=(
-        "Kafka allows few characters in the name of a topic, so each other one becomes `_`. The "
-        "names of these two tables become the same."
-    ),
-    example={"one": "erp.a b", "other": "erp.a_b", "topic": "shop.erp.a_b"},
     scope=Scope.TABLE,
+    cause=(
+        "Kafka allows few characters in the name of a topic, and in its figures it replaces each "
+        "`.`."
+    ),
 )
-
-TOPIC_ALIKE = ErrorCode(
-    "T306",
-    "Kafka takes topic {topic} of table {other} for topic {like} of table {one}",
-    "exclude one of them in {source.exclude_tables}, or publish it from a pipeline with another "
-    "{kafka.topic_prefix}",
-    cause=(
-        "In the names of its figures, Kafka replaces each `.` of a topic by `_`, so it refuses a "
-        "topic that differs from another one in these characters alone."
-    ),
-    example={
-        "one": "shop.eu_orders",
-        "other": "shop_eu.orders",
-        "topic": "cdc.shop_eu.orders",
-        "like": "cdc.shop.eu_orders",
-    },
-    scope=Scope.TABLE,
+TOPIC_SHARED = TOPICS_SHARED.because(
+    "tables {one} and {other} would share topic {topic}", was="T301"
+)
+TOPIC_ALIKE = TOPICS_SHARED.because(
+    "Kafka takes topic {topic} of table {other} for topic {like} of table {one}", was="T306"
 )
 
 _CONTINUE = "give the pipeline a new name and set {source.start}"
-
 _FULL = "SET GLOBAL binlog_row_metadata=FULL (MySQL 8.0.1, MariaDB 10.5 or newer)"
-
 NO_COLUMN_NAMES = ErrorCode(
     "T302",
     "{log_position}: the log has no column names for table {table}",
@@ -286,10 +203,8 @@ NO_COLUMN_NAMES = ErrorCode(
     fence_fix=_FULL,
     passable=True,
     cause="With binlog_row_metadata=MINIMAL, the log holds the types of columns, but no names.",
-    example={"log_position": "binlog.000042:1187", "table": "erp.orders"},
     scope=Scope.TABLE,
 )
-
 MISFIT = ErrorCode(
     "T303",
     "{log_position}: the log does not name the columns of table {table}, and those that the "
@@ -302,10 +217,8 @@ MISFIT = ErrorCode(
         "Without binlog_row_metadata=FULL the names come from the server, which knows the table as "
         "it is now. When these rows were logged, the table was another one."
     ),
-    example={"log_position": "binlog.000042:1187", "table": "erp.orders"},
     scope=Scope.TABLE,
 )
-
 TOPIC_TAKEN = ErrorCode(
     "T305",
     "table {table} would have topic {topic}, which a table has alone, and others by a route",
@@ -314,10 +227,8 @@ TOPIC_TAKEN = ErrorCode(
         "A route sends tables to a topic that another table has without a route. Keys of the two "
         "could be the same."
     ),
-    example={"table": "erp.orders", "topic": "shop.erp.orders"},
     scope=Scope.TABLE,
 )
-
 FIELD_SHARED = ErrorCode(
     "T304",
     "columns {one} and {other} would both be field {field}",
@@ -326,16 +237,14 @@ FIELD_SHARED = ErrorCode(
     example={"one": "a b", "other": "a-b", "field": "a_b"},
     scope=Scope.TABLE,
 )
-
 NO_COLUMN = ErrorCode(
     "T601",
     "the outbox {table} has no column {column} in its records",
     "name its columns in [envelope.outbox], and start again",
     cause="Events have the values of a few columns; by default, those of Debezium's EventRouter.",
-    example={"table": "erp.outbox", "column": "aggregatetype"},
+    example={"column": "aggregatetype"},
     scope=Scope.TABLE,
 )
-
 TYPE = ErrorCode(
     "T602",
     "column {column} of type {type} cannot be a part of an event",
@@ -344,7 +253,6 @@ TYPE = ErrorCode(
     example={"column": "erp.outbox.payload", "type": "GEOMETRY"},
     scope=Scope.TABLE,
 )
-
 NO_TOPIC = ErrorCode(
     "T603",
     "a row of the outbox {table} has no value in {column} that could be a part of the name of a "
@@ -356,10 +264,9 @@ NO_TOPIC = ErrorCode(
         "The value is NULL, it has characters that no topic may have, or the topic holds other "
         "records."
     ),
-    example={"table": "erp.outbox", "column": "aggregatetype"},
+    example={"column": "aggregatetype"},
     scope=Scope.TABLE,
 )
-
 UPDATED = ErrorCode(
     "T604",
     "a row of the outbox {table} was updated",
@@ -367,6 +274,5 @@ UPDATED = ErrorCode(
     fence_fix="write each event as a row of its own",
     passable=True,
     cause="An event that was sent cannot be changed.",
-    example={"table": "erp.outbox"},
     scope=Scope.TABLE,
 )

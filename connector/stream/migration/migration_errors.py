@@ -5,16 +5,14 @@ from __future__ import annotations
 from connector.foundation.errors.code import End, ErrorCode
 
 _PATH: dict[str, object] = {"path": "connector.json"}
-
 UNREADABLE = ErrorCode(
     "C801",
     "{path}: cannot read the file: {said}",
     "give the path of a file that this user may read",
     end=End.CONFIGURATION,
     cause="The file does not exist, or this user may not read it.",
-    example={**_PATH, "said": "No such file or directory"},
+    example={"path": "connector.json"},
 )
-
 NOT_A_CONNECTOR = ErrorCode(
     "C802",
     "{path} is not the JSON of a connector: {why}",
@@ -23,7 +21,6 @@ NOT_A_CONNECTOR = ErrorCode(
     cause='The file has a map of properties, or {"name": …, "config": {…}}, and nothing else.',
     example={**_PATH, "why": "Expecting value: line 1 column 1 (char 0)"},
 )
-
 OTHER_CONNECTOR = ErrorCode(
     "C803",
     "{path}: connector.class {found} is not Debezium's connector for MySQL or MariaDB",
@@ -33,7 +30,6 @@ OTHER_CONNECTOR = ErrorCode(
     cause="Only these connectors read what this program reads.",
     example={**_PATH, "found": "io.debezium.connector.postgresql.PostgresConnector"},
 )
-
 NO_PROPERTY = ErrorCode(
     "C804",
     "{path}: {name} is missing",
@@ -46,7 +42,6 @@ NO_PROPERTY = ErrorCode(
         "advice": "give --bootstrap-servers",
     },
 )
-
 PATTERN = ErrorCode(
     "C805",
     "{path}: {name}: {pattern!r} cannot be written with *, ? and [...]: {why}",
@@ -63,7 +58,6 @@ PATTERN = ErrorCode(
         "why": "(?!",
     },
 )
-
 REFERENCE = ErrorCode(
     "C806",
     "{path}: {name} is {value}, which only Kafka Connect can look up",
@@ -72,7 +66,6 @@ REFERENCE = ErrorCode(
     cause="A configuration provider of Kafka Connect has the value.",
     example={**_PATH, "name": "database.hostname", "value": "${file:/opt/db.properties:host}"},
 )
-
 VALUE = ErrorCode(
     "C807",
     "{path}: {name} = {value} has no counterpart; these have one: {known}",
@@ -86,9 +79,6 @@ VALUE = ErrorCode(
         "known": ["connect", "isostring"],
     },
 )
-
-_TOPIC: dict[str, object] = {"offsets": "connect-offsets"}
-
 NOT_OFFSETS = ErrorCode(
     "C811",
     "{offsets}: not the offset of a connector: {why}",
@@ -96,11 +86,8 @@ NOT_OFFSETS = ErrorCode(
     "of the offsets topic",
     end=End.CONFIGURATION,
     cause="The text does not have the form that Kafka Connect and Debezium give offsets.",
-    example={**_TOPIC, "why": "file is missing"},
+    example={"why": "file is missing"},
 )
-
-_OFFSETS: dict[str, object] = {**_TOPIC, "name": "shop-connector"}
-
 NO_OFFSET = ErrorCode(
     "C812",
     "{offsets} has no offset of connector {name} with topic.prefix {prefix}",
@@ -108,18 +95,16 @@ NO_OFFSET = ErrorCode(
     "without offsets, leave out --offsets, and the tables are copied",
     end=End.CONFIGURATION,
     cause="The connector has another name, has never run, or its offsets were deleted.",
-    example={**_OFFSETS, "prefix": "shop"},
+    example={"name": "shop-connector"},
 )
-
 UNFINISHED_SNAPSHOT = ErrorCode(
     "C813",
     "{offsets}: connector {name} has not finished its snapshot ({snapshot})",
     "wait for its end, or leave out --offsets, and the tables are copied",
     end=End.CONFIGURATION,
     cause="Some rows have not been copied, and the log does not have them.",
-    example={**_OFFSETS, "snapshot": "true"},
+    example={"name": "shop-connector", "snapshot": "true"},
 )
-
 NO_COUNTERPART = ErrorCode(
     "C821",
     "{name} has no counterpart: {meaning}",
@@ -127,7 +112,6 @@ NO_COUNTERPART = ErrorCode(
     cause="The configuration was written without it. A comment there says the same.",
     example={"name": "include.query", "meaning": "records have no query"},
 )
-
 UNKNOWN_PROPERTY = ErrorCode(
     "C822",
     "{name} is unknown here, and was left out",
@@ -135,9 +119,6 @@ UNKNOWN_PROPERTY = ErrorCode(
     cause="The property is mistyped, that of another product, or newer than this program.",
     example={"name": "tables.include"},
 )
-
-_SERVER = "source db1:3306"
-
 OTHER_LOG = ErrorCode(
     "S313",
     "{server}: the log does not have {read} of a transaction as another client would read it",
@@ -147,5 +128,5 @@ OTHER_LOG = ErrorCode(
         "The position is in a log of another server or before a reset, or it lies in an XA "
         "transaction: Debezium publishes its rows before XA COMMIT."
     ),
-    example={"server": _SERVER, "read": "binlog.000042:1187 and 3 events and 2 rows"},
+    example={"read": "binlog.000042:1187 and 3 events and 2 rows"},
 )

@@ -2,50 +2,34 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import End, ErrorCode, Scope
+from connector.foundation.errors.code import End, ErrorCode, Scope, frame
 
-_COPY_ANEW = "`binlog-connector snapshot CONFIG {table}` copies the table again and lifts the fence"
-
-_TABLE = {"table": "erp.orders"}
-
-KEPT_BACK = ErrorCode(
-    "R401",
+KEPT_BACK = frame(
     "{why}",
-    "`binlog-connector quarantine show CONFIG {table}` shows what is kept back, " + _COPY_ANEW,
-    end=End.LOGGED,
-    frame=True,
-    cause="A change that cannot be published is kept in quarantine, and the stream goes on.",
-    example={"why": "a row was logged without column price", **_TABLE},
+    "`binlog-connector quarantine show CONFIG {table}` shows what is kept back, "
+    "`binlog-connector snapshot CONFIG {table}` copies the table again and lifts the fence",
+    was="R401",
 )
-
-DATABASE_KEPT_BACK = ErrorCode(
-    "R402",
+DATABASE_KEPT_BACK = frame(
     "{why}",
-    "`binlog-connector quarantine show CONFIG {table}` shows what is kept back, `binlog-connector "
-    "snapshot CONFIG {table}` copies the tables of the database again and lifts the fence for each",
-    end=End.LOGGED,
-    frame=True,
-    cause="A change that cannot be published is kept in quarantine, and the stream goes on.",
-    example={"why": "UPDATE in database erp cannot be published without loss", "table": "erp.*"},
+    "`binlog-connector quarantine show CONFIG {table}` shows what is kept back, "
+    "`binlog-connector snapshot CONFIG {table}` copies the tables of the database again and "
+    "lifts the fence for each",
+    was="R402",
 )
-
 _ORDER = "Later changes must not overtake it."
-
 FOLLOWS = ErrorCode(
     "R411",
     "it must wait for an earlier change that is kept back",
     end=End.LOGGED,
     cause=f"The change itself can be published, but it comes after one that is kept back. {_ORDER}",
 )
-
 KEY_CHANGED = ErrorCode(
     "R412",
     "the key of {table} was changed while changes of some keys are kept back",
     end=End.LOGGED,
     cause=f"The keys cannot be compared any more, so the whole table is kept back. {_ORDER}",
-    example=_TABLE,
 )
-
 REPLAY_WHOLE = ErrorCode(
     "R421",
     "the whole table is fenced",
@@ -53,7 +37,6 @@ REPLAY_WHOLE = ErrorCode(
     end=End.LOGGED,
     cause=f"A replay of one key would leave out changes of the table that came before. {_ORDER}",
 )
-
 REPLAY_OTHER_KEY = ErrorCode(
     "R422",
     "a change of it also belongs to another key that is fenced",
@@ -62,52 +45,35 @@ REPLAY_OTHER_KEY = ErrorCode(
     cause=f"An UPDATE of a key changes two keys, and both are kept back. {_ORDER}",
 )
 
-REPLAY_STATEMENT = ErrorCode(
-    "R423",
+REPLAY_IMPOSSIBLE = ErrorCode(
+    "R427",
+    "{reason}",
+    "{once}`binlog-connector snapshot CONFIG {table}` copies the table again and lifts the fence",
+    end=End.LOGGED,
+    cause="A replay writes changes as the log has them, and the quarantine does not have these so.",
+)
+REPLAY_STATEMENT = REPLAY_IMPOSSIBLE.because(
     "the log does not say which rows a statement changed, so they cannot be written again",
-    _COPY_ANEW,
-    end=End.LOGGED,
-    cause="The log holds the text of the statement, but not its rows.",
-    example=_TABLE,
+    once="",
+    was="R423",
 )
-
-REPLAY_COPIED = ErrorCode(
-    "R424",
+REPLAY_COPIED = REPLAY_IMPOSSIBLE.because(
     "it keeps back a row of a copy, and the log has no change of this row",
-    "once the row can be published, " + _COPY_ANEW,
-    end=End.LOGGED,
-    cause="A replay reads changes, and this row came from a SELECT.",
-    example=_TABLE,
+    once="once the row can be published, ",
+    was="R424",
 )
-
-REPLAY_WITHHELD = ErrorCode(
-    "R426",
-    "the quarantine does not hold the rows of {table}",
-    _COPY_ANEW,
-    end=End.LOGGED,
-    cause=(
-        "Records leave out or mask columns of the table, and the quarantine would show them; or "
-        "the description of the table does not fit into a record. So only the fence is kept."
-    ),
-    example=_TABLE,
+REPLAY_MISSING = REPLAY_IMPOSSIBLE.because(
+    "{rows} of the changes that it keeps back are not in the quarantine", once="", was="R425"
 )
-
-REPLAY_MISSING = ErrorCode(
-    "R425",
-    "{rows} of the changes that it keeps back are not in the quarantine",
-    _COPY_ANEW,
-    end=End.LOGGED,
-    cause="Kafka deletes records of the quarantine after the retention time of the topic.",
-    example={"rows": 3, **_TABLE},
+REPLAY_WITHHELD = REPLAY_IMPOSSIBLE.because(
+    "the quarantine does not hold the rows of {table}", once="", was="R426"
 )
 
 _CAUSE = (
     "A newer version wrote the record, or another program did. The connector never ignores "
     "what it does not understand."
 )
-
 _WHY = {"why": "unexpected keyword argument 'new'"}
-
 FENCE = ErrorCode(
     "K503",
     "{record} is not a fence of this version ({why})",
@@ -115,7 +81,6 @@ FENCE = ErrorCode(
     cause=_CAUSE,
     example={"record": "shop.fences[0]@7", **_WHY},
 )
-
 QUARANTINE = ErrorCode(
     "K504",
     "a record in the quarantine is not one of this version ({why})",
@@ -123,7 +88,6 @@ QUARANTINE = ErrorCode(
     cause=_CAUSE,
     example={"why": "KeyError('part')"},
 )
-
 NO_ROWS = ErrorCode(
     "K505",
     "{position}: {event_name} holds no rows",
@@ -131,7 +95,6 @@ NO_ROWS = ErrorCode(
     cause=_CAUSE,
     example={"position": "binlog.000042:1187", "event_name": "QUERY_EVENT"},
 )
-
 QUARANTINE_ROOM = ErrorCode(
     "K511",
     "{position}: the description of {table} does not fit into a record of the quarantine",
@@ -140,47 +103,34 @@ QUARANTINE_ROOM = ErrorCode(
         "A change that is kept back is stored with the description of its table. A table of very "
         "many columns has a long description."
     ),
-    example={"position": "binlog.000042:1187", "table": "erp.orders"},
+    example={"position": "binlog.000042:1187"},
 )
 
-WHOLE_TABLE_FENCED = ErrorCode(
-    "R319",
-    "copy of table {table}: the whole table is kept back ({why})",
+TABLE_FENCED = ErrorCode(
+    "R307",
+    "copy of table {table}: the whole table is kept back{reason}",
     "once the cause is gone, `binlog-connector snapshot CONFIG {table}` copies it again and "
     "lifts the fence",
-    cause="No row of a table may overtake the changes that are kept back.",
-    example={**_TABLE, "why": "column price has type unknown"},
     scope=Scope.TABLE,
+    cause=(
+        "No row of a table may overtake the changes that are kept back, or be compared with "
+        "their keys."
+    ),
+)
+WHOLE_TABLE_FENCED = TABLE_FENCED.because(" ({why})", was="R319")
+KEY_CHANGED_IN_COPY = TABLE_FENCED.because(
+    ", because its key was changed while changes of some keys are kept back", was="R320"
 )
 
-KEY_CHANGED_IN_COPY = ErrorCode(
-    "R320",
-    "copy of table {table}: the whole table is kept back, because its key was changed while "
-    "changes of some keys are kept back",
-    "once the cause is gone, `binlog-connector snapshot CONFIG {table}` copies it again and "
-    "lifts the fence",
-    cause="Keys that are kept back cannot be compared with keys of other columns.",
-    example=_TABLE,
-    scope=Scope.TABLE,
-)
-
-NOT_KEPT_BACK = ErrorCode(
-    "R812",
-    "{table}: nothing of it is kept back",
+NOTHING_KEPT_BACK = ErrorCode(
+    "R816",
+    "{reason}: nothing of it is kept back",
     "`quarantine list` shows what is",
     end=End.CONFIGURATION,
-    cause="The table has no fence: it was lifted, or there never was one.",
-    example={"table": "erp.orders"},
+    cause="The fence was lifted, or there never was one.",
 )
-
-KEY_NOT_KEPT_BACK = ErrorCode(
-    "R813",
-    "{table}, key {key}: nothing of it is kept back",
-    "`quarantine list` shows what is",
-    end=End.CONFIGURATION,
-    cause="The key has no fence: it was lifted, or there never was one.",
-    example={"table": "erp.orders", "key": '{"id":1}'},
-)
+NOT_KEPT_BACK = NOTHING_KEPT_BACK.because("{table}", was="R812")
+KEY_NOT_KEPT_BACK = NOTHING_KEPT_BACK.because("{table}, key {key}", was="R813")
 
 DATABASE_FENCED = ErrorCode(
     "R814",
@@ -192,5 +142,5 @@ DATABASE_FENCED = ErrorCode(
         "A statement changed rows of a database, and the log has only its text. So the "
         "rows cannot be written again."
     ),
-    example={"table": "erp.orders", "database": "erp", "since": "binlog.000042:1187"},
+    example={"since": "binlog.000042:1187"},
 )

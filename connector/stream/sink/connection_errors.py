@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import End, ErrorCode, Scope
+from connector.foundation.errors.code import End, ErrorCode, Scope, clause, frame
 
-WAY = ErrorCode(
-    "K201",
-    "kafka {servers}: {why}",
-    end=End.RETRIED,
-    frame=True,
-    cause="No broker of kafka.bootstrap_servers accepts the connection.",
-    example={"servers": "kafka-1:9092", "why": "cannot connect: Connection refused"},
-)
-
+WAY = frame("kafka {servers}: {why}", was="K201")
 SEVERAL = ErrorCode(
     "K202",
     "no broker accepts the connection:{problems:lines}",
@@ -23,25 +15,8 @@ SEVERAL = ErrorCode(
     ),
     example={"problems": ["kafka-1:9092: cannot connect", "kafka-2:9092: authentication failed"]},
 )
-
-AT_ADDRESS = ErrorCode(
-    "K203",
-    "{address}: {why}",
-    end=End.RETRIED,
-    frame=True,
-    cause="One of several addresses does not accept the connection.",
-    example={"address": "kafka-1:9092", "why": "cannot connect: Connection refused"},
-)
-
-AT_ADVERTISED = ErrorCode(
-    "K204",
-    "{address}: {why:what}",
-    end=End.RETRIED,
-    frame=True,
-    cause="An address that a broker announces does not accept the connection.",
-    example={"address": "kafka-1:9092", "why": "cannot connect: Connection refused"},
-)
-
+AT_ADDRESS = frame("{address}: {why}", was="K203")
+AT_ADVERTISED = frame("{address}: {why:what}", was="K204")
 NO_CONNECTION = ErrorCode(
     "K211",
     "cannot connect: {why}",
@@ -50,7 +25,6 @@ NO_CONNECTION = ErrorCode(
     cause="No program listens at the address, or the network blocks the connection.",
     example={"why": "Connection refused"},
 )
-
 NO_NAME = ErrorCode(
     "K212",
     "the name cannot be resolved",
@@ -61,7 +35,6 @@ NO_NAME = ErrorCode(
         "started again."
     ),
 )
-
 NO_NAME_NOW = ErrorCode(
     "K213",
     "the name cannot be resolved for now",
@@ -69,7 +42,6 @@ NO_NAME_NOW = ErrorCode(
     end=End.RETRIED,
     cause="The name servers did not answer.",
 )
-
 NOT_KAFKA = ErrorCode(
     "K214",
     "the program that listens there does not answer like Kafka",
@@ -77,7 +49,6 @@ NOT_KAFKA = ErrorCode(
     end=End.RETRIED,
     cause="Another program listens at the address, or the broker is starting or stopping.",
 )
-
 ADVERTISED = ErrorCode(
     "K215",
     "a broker answers, but no broker at the addresses that it announces: {addresses}",
@@ -89,30 +60,25 @@ ADVERTISED = ErrorCode(
     ),
     example={"addresses": ["kafka-1.internal:9092: the name cannot be resolved"]},
 )
-
 _COMPARED = (
     "The listener was asked for its protocol. Each listener of a broker has one protocol, and "
     "clients must use it."
 )
 
-NO_TLS = ErrorCode(
-    "K221",
-    "the listener does not speak TLS, and {kafka.security_protocol} is {protocol}",
-    "set it to {right}, or name the port of a listener with TLS in {kafka.bootstrap_servers}",
-    cause=_COMPARED,
-    example={"protocol": "SSL", "right": "PLAINTEXT"},
+LISTENER_PROTOCOL = ErrorCode(
+    "K235",
+    "the listener {reason}, and {kafka.security_protocol} is {protocol}",
+    "set it to {right}, or name the port of a listener {kind} in {kafka.bootstrap_servers}",
+    cause=(
+        "The listener was asked for its protocol. Each listener of a broker has one protocol, "
+        "and clients must use it."
+    ),
 )
+NO_TLS = LISTENER_PROTOCOL.because("does not speak TLS", kind="with TLS", was="K221")
+TLS_ALONE = LISTENER_PROTOCOL.because("speaks only TLS", kind="without TLS", was="K222")
+TAKES_NO_LOGIN = LISTENER_PROTOCOL.because("takes no login", kind="with a login", was="K232")
 
 _PROTOCOL = {"protocol": "PLAINTEXT"}
-
-TLS_ALONE = ErrorCode(
-    "K222",
-    "the listener speaks only TLS, and {kafka.security_protocol} is {protocol}",
-    "set it to {right}, or name the port of a listener without TLS in {kafka.bootstrap_servers}",
-    cause=_COMPARED,
-    example={**_PROTOCOL, "right": "SSL"},
-)
-
 NO_SESSION = ErrorCode(
     "K223",
     "no TLS session: {why}",
@@ -121,7 +87,6 @@ NO_SESSION = ErrorCode(
     cause="Client and broker do not agree on a version or a cipher, or the connection broke.",
     example={"why": "TLSV1_ALERT_PROTOCOL_VERSION"},
 )
-
 CERTIFICATE = ErrorCode(
     "K224",
     "the broker's certificate is refused: {why}",
@@ -132,14 +97,12 @@ CERTIFICATE = ErrorCode(
     ),
     example={"why": "self-signed certificate"},
 )
-
 CLIENT_CERTIFICATE = ErrorCode(
     "K225",
     "the broker wants a certificate of this client that it trusts",
     "set {kafka.ssl_certificate} and {kafka.ssl_key}",
     cause="The listener has ssl.client.auth=required.",
 )
-
 WANTS_LOGIN = ErrorCode(
     "K231",
     "the listener wants a login by {offered}, and {kafka.security_protocol} is {protocol}",
@@ -148,15 +111,6 @@ WANTS_LOGIN = ErrorCode(
     cause=_COMPARED,
     example={"offered": ["SCRAM-SHA-512"], **_PROTOCOL, "right": "SASL_PLAINTEXT"},
 )
-
-TAKES_NO_LOGIN = ErrorCode(
-    "K232",
-    "the listener takes no login, and {kafka.security_protocol} is {protocol}",
-    "set it to {right}, or name the port of a listener with a login in {kafka.bootstrap_servers}",
-    cause=_COMPARED,
-    example={"protocol": "SASL_PLAINTEXT", "right": "PLAINTEXT"},
-)
-
 OTHER_MECHANISM = ErrorCode(
     "K233",
     "the listener takes a login by {offered}, and {kafka.sasl_mechanism} is {mechanism}",
@@ -164,7 +118,6 @@ OTHER_MECHANISM = ErrorCode(
     cause="A listener takes the mechanisms of sasl.enabled.mechanisms.",
     example={"offered": ["SCRAM-SHA-512"], "mechanism": "PLAIN"},
 )
-
 LOGIN_REFUSED = ErrorCode(
     "K234",
     "authentication failed",
@@ -172,36 +125,15 @@ LOGIN_REFUSED = ErrorCode(
     end=End.PASSING,
     cause="The broker does not know the user, or the password is wrong.",
 )
-
-
-def _tried(code: str, what: str, **example: object) -> ErrorCode:
-    return ErrorCode(
-        code,
-        what,
-        end=End.LOGGED,
-        cause="Other texts say with these words what was tried. The code is never shown alone.",
-        example=example,
-    )
-
-
-CREATE_TOPICS = _tried("K901", "create topic {topics}", topics=["shop.progress"])
-
-CREATE_TABLES = _tried("K902", "create topics of tables")
-
-READ_TOPICS = _tried("K903", "read topic {topics}", topics=["shop.progress"])
-
-WRITE_TOPIC = _tried("K904", "write to topic {topic}", topic="shop.erp.orders")
-
-TAKE_OVER = _tried("K905", "take over transactional id {id}", id="binlog-connector.shop.orders")
-
-COMMIT = _tried("K906", "commit a transaction")
-
-ABORT = _tried("K907", "abort a transaction")
-
-LOOK_AT_LIMITS = _tried("K908", "look at its limits")
-
+CREATE_TOPICS = clause("create topic {topics}", was="K901")
+CREATE_TABLES = clause("create topics of tables", was="K902")
+READ_TOPICS = clause("read topic {topics}", was="K903")
+WRITE_TOPIC = clause("write to topic {topic}", was="K904")
+TAKE_OVER = clause("take over transactional id {id}", was="K905")
+COMMIT = clause("commit a transaction", was="K906")
+ABORT = clause("abort a transaction", was="K907")
+LOOK_AT_LIMITS = clause("look at its limits", was="K908")
 _URL = "http://registry:8081"
-
 AWAY = ErrorCode(
     "K401",
     "schema registry {urls}: no answer: {why}",
@@ -213,50 +145,39 @@ AWAY = ErrorCode(
     ),
     example={"urls": [_URL], "why": "Connection refused"},
 )
-
 FAILED = ErrorCode(
     "K402",
     "schema registry {url}: {why}",
     "look at the log of the registry",
     end=End.RETRIED,
     cause="The registry answered that it cannot do this now.",
-    example={"url": _URL, "why": "Error in the backend data store (50001)"},
+    example={"why": "Error in the backend data store (50001)"},
 )
-
 LOGIN = ErrorCode(
     "K403",
     "schema registry {url}: refuses the login: {why}",
     "check {registry.username}, {registry.password_file} and the rights of this user",
     cause="The registry answered with 401 or 403.",
-    example={"url": _URL, "why": "HTTP 401 Unauthorized"},
+    example={"why": "HTTP 401 Unauthorized"},
 )
-
 NO_REGISTRY = ErrorCode(
     "K404",
     "{url} is not a schema registry: {why}",
     "name the URL below which the registry has /subjects, such as http://registry:8081 or "
     "http://apicurio:8080/apis/ccompat/v7",
     cause="The answer is not one of a registry with the interface of Confluent's.",
-    example={"url": _URL, "why": "HTTP 404 Not Found"},
+    example={"why": "HTTP 404 Not Found"},
 )
 
-KAFKA_FILE = ErrorCode(
+KAFKA_FILES = ErrorCode(
     "C601",
-    "kafka.{key} {path}: {why}",
+    "kafka.{key} {path}: {reason}",
     "name a PEM file that this user may read",
     end=End.CONFIGURATION,
     cause="The file of a certificate or key is missing, cannot be read, or is of another format.",
-    example={"key": "ssl_ca", "path": "/etc/ca.pem", "why": "No such file or directory"},
 )
-
-KAFKA_FILE_NOT_PEM = ErrorCode(
-    "C602",
-    "kafka.{key} {path}: not a PEM file",
-    "name a PEM file that this user may read",
-    end=End.CONFIGURATION,
-    cause="The file of a certificate or key is of another format.",
-    example={"key": "ssl_ca", "path": "/etc/ca.pem"},
-)
+KAFKA_FILE = KAFKA_FILES.because("{why}")
+KAFKA_FILE_NOT_PEM = KAFKA_FILES.because("not a PEM file", was="C602")
 
 REGISTRY_FILES = ErrorCode(
     "C190",
@@ -264,9 +185,7 @@ REGISTRY_FILES = ErrorCode(
     "name PEM files that the connector may read",
     end=End.CONFIGURATION,
     cause="They are needed for a registry with https.",
-    example={"said": "No such file or directory"},
 )
-
 SCHEMA_REFUSED = ErrorCode(
     "T410",
     "the schema registry {url} refuses the schema of {subject}: {why}",
@@ -276,19 +195,17 @@ SCHEMA_REFUSED = ErrorCode(
         "forbids, or the name of the subject has a schema of something else."
     ),
     example={
-        "url": "http://registry:8081",
         "subject": "shop.erp.orders-value",
         "why": "Schema being registered is incompatible with an earlier schema (40901)",
     },
     scope=Scope.TABLE,
 )
-
 SCHEMA_UNKNOWN = ErrorCode(
     "T411",
     "the schema registry {url} does not have the schema of {subject}, and "
     "{registry.auto_register} is false",
     "register the schema, or set {registry.auto_register} = true",
     cause="With {registry.auto_register} = false, schemas are registered by somebody else.",
-    example={"url": "http://registry:8081", "subject": "shop.erp.orders-value"},
+    example={"subject": "shop.erp.orders-value"},
     scope=Scope.TABLE,
 )

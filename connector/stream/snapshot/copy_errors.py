@@ -12,20 +12,15 @@ NOT_FOLLOWED = ErrorCode(
     cause="Only tables that the stream follows can be copied: others would miss later changes.",
     example={"pattern": "erp.*"},
 )
-
 _ACCOUNT = "TO the account of {source.user}"
-
-_SERVER = {"server": "source db1:3306"}
-
 NO_TABLE = ErrorCode(
     "R302",
     "{pattern}: {server} has no such table that the account may read",
     f"check the name, or GRANT SELECT on it {_ACCOUNT}",
     end=End.CONFIGURATION,
     cause="A server does not show tables that an account may not read.",
-    example={"pattern": "erp.orders", **_SERVER},
+    example={"pattern": "erp.orders"},
 )
-
 NONE_FOLLOWED_YET = ErrorCode(
     "R300",
     "no table is followed yet: {source.tables} matches none that the account may see",
@@ -33,7 +28,6 @@ NONE_FOLLOWED_YET = ErrorCode(
     end=End.LOGGED,
     cause="A pipeline may start before its tables are created. It copies each of them as it comes.",
 )
-
 NONE_FAILED = ErrorCode(
     "R305",
     "{pattern}: no copy of such a table has failed",
@@ -42,7 +36,6 @@ NONE_FAILED = ErrorCode(
     cause="Only the failure of a copy can be dismissed.",
     example={"pattern": "erp.*"},
 )
-
 NAME_MATCHES_NONE = ErrorCode(
     "R306",
     "{source.tables} names {pattern}, and the account sees no such table",
@@ -51,45 +44,37 @@ NAME_MATCHES_NONE = ErrorCode(
     cause="The name may be misspelt, or the table is created later: then its rows come as changes.",
     example={"pattern": "erp.ordrs"},
 )
-
-_TABLE = {"table": "erp.orders"}
-
 MAY_NOT_READ = ErrorCode(
     "R303",
     "{server}: table {table}: the account may not read it",
     f"GRANT SELECT ON {{grant}} {_ACCOUNT}",
     cause="The server refused a SELECT from the table.",
-    example={**_SERVER, **_TABLE, "grant": "`erp`.`orders`"},
+    example={"grant": "`erp`.`orders`"},
     scope=Scope.TABLE,
 )
-
 CONDITION_REFUSED = ErrorCode(
     "R304",
     "{table}: the server refuses --where: {why:what}",
     "correct it",
     cause="The server was asked for a row that meets the condition, and answered with an error.",
-    example={**_TABLE, "why": "error 3854: Cannot convert string to date"},
+    example={"why": "error 3854: Cannot convert string to date"},
     scope=Scope.TABLE,
 )
-
 COPY_NOT_FOLLOWED = ErrorCode(
     "R311",
     "copy of table {table}: it is not followed",
     "add it to {source.tables}, and restart the pipeline",
     cause="The pipeline follows other tables than the command that asked for the copy.",
-    example=_TABLE,
     scope=Scope.TABLE,
 )
-
 COPY_DENIED = ErrorCode(
     "R312",
     "{server}: table {table} cannot be copied: the account may not read it",
     f"GRANT {{rights}} ON `{{database}}`.* {_ACCOUNT}",
     cause="The server refused a SELECT or LOCK TABLES.",
-    example={**_SERVER, **_TABLE, "rights": ["SELECT"], "database": "erp"},
+    example={"rights": ["SELECT"]},
     scope=Scope.TABLE,
 )
-
 CHANGES = ErrorCode(
     "R313",
     "copy of table {table}: {why:what}",
@@ -98,34 +83,27 @@ CHANGES = ErrorCode(
         "The table was different each time that it was read. A tool may be changing it "
         "again and again."
     ),
-    example={**_TABLE, "why": "it has other columns, or another key"},
+    example={"why": "it has other columns, or another key"},
     scope=Scope.TABLE,
 )
-
 _CHANGED = "A copy reads a table as it was planned. The table has changed since."
-
 OTHER_TABLE_NOW = ErrorCode(
     "R314", "it has other columns, or another key", end=End.LOGGED, cause=_CHANGED
 )
-
 NO_KEY = ErrorCode(
     "R315",
     "copy of table {table}: without a key, consumers cannot know which row replaces which",
     "copy all of it, without --where",
     cause="Rows that meet a condition are written over those that consumers have, by their key.",
-    example=_TABLE,
     scope=Scope.TABLE,
 )
-
 SLOW = ErrorCode(
     "R316",
     "copy of table {table}: the server needs more than {seconds:g} seconds for one row",
     "raise {snapshot.statement_seconds_max}",
     end=End.RETRIED,
     cause="Each SELECT of a copy has a time limit, and the server did not even send one row.",
-    example={**_TABLE, "seconds": 30.0},
 )
-
 SLOW_CONDITION = ErrorCode(
     "R317",
     "copy of table {table}: the server needs more than {seconds:g} seconds for one row",
@@ -134,10 +112,8 @@ SLOW_CONDITION = ErrorCode(
         "Each SELECT of a copy has a time limit. Without an index, the server must look at many "
         "rows to find one that meets the condition."
     ),
-    example={**_TABLE, "seconds": 30.0},
     scope=Scope.TABLE,
 )
-
 ENDED = ErrorCode(
     "R318",
     "the copy ended, because the table was dropped or renamed meanwhile",
@@ -145,7 +121,6 @@ ENDED = ErrorCode(
     cause="The state of a copy belongs to the name of its table, and is dropped with it.",
     scope=Scope.TABLE,
 )
-
 STOPPED = ErrorCode(
     "R325",
     "the copy was stopped by a signal",
@@ -153,7 +128,6 @@ STOPPED = ErrorCode(
     cause="Consumers lack the rows that were not copied yet.",
     scope=Scope.TABLE,
 )
-
 NOT_LOCKED = ErrorCode(
     "R321",
     "table {table} could not be locked in time, because a transaction uses it",
@@ -162,9 +136,7 @@ NOT_LOCKED = ErrorCode(
         "A table without a key is read at once, as it is at one position of the log. It is "
         "locked for a moment to find this position. The copy tries again."
     ),
-    example=_TABLE,
 )
-
 LOCKED = ErrorCode(
     "R328",
     "table {table} could not be read in time: another session holds a lock on it, or a statement "
@@ -176,32 +148,18 @@ LOCKED = ErrorCode(
         "A copy waits only some seconds for a lock. It goes on with other tables, and tries again "
         "later."
     ),
-    example=_TABLE,
 )
 
-KEY_TYPE = ErrorCode(
-    "R322",
-    "copy of table {table}: rows cannot be taken back by their keys, because of column {column}",
+KEYS_UNUSABLE = ErrorCode(
+    "R308",
+    "copy of table {table}: rows cannot be taken back by their keys, because {reason}",
     "copy all of the table: `binlog-connector snapshot CONFIG {table}`",
-    cause=(
-        "A request may list keys of rows that may be gone. The key has a type, a character set or "
-        "a length for which a listed text and a stored value are not compared exactly."
-    ),
-    example={**_TABLE, "column": "price"},
     scope=Scope.TABLE,
+    cause="A request may list keys of rows that may be gone, and these must be compared exactly.",
 )
-
-MESSAGE_KEY = ErrorCode(
-    "R324",
-    "copy of table {table}: rows cannot be taken back by their keys, because "
-    "{envelope.message_keys} gives its records other keys",
-    "copy all of the table: `binlog-connector snapshot CONFIG {table}`",
-    cause=(
-        "A request may list keys of rows that may be gone. Their records have keys of other "
-        "columns, and nobody knows the values of these."
-    ),
-    example=_TABLE,
-    scope=Scope.TABLE,
+KEY_TYPE = KEYS_UNUSABLE.because("of column {column}", was="R322")
+MESSAGE_KEY = KEYS_UNUSABLE.because(
+    "{envelope.message_keys} gives its records other keys", was="R324"
 )
 
 NOT_A_KEY = ErrorCode(
@@ -213,10 +171,9 @@ NOT_A_KEY = ErrorCode(
         "records' keys, so it must be the text that the connector would write. The table may have "
         "got another key since. No row was taken back."
     ),
-    example={**_TABLE, "place": 0},
+    example={"place": 0},
     scope=Scope.TABLE,
 )
-
 THREADS_RUNNING = ErrorCode(
     "R331",
     "{running} running threads, above {snapshot.threads_running_max}",
@@ -224,7 +181,6 @@ THREADS_RUNNING = ErrorCode(
     cause="Copies pause while the source is busy with other things.",
     example={"running": 40},
 )
-
 PAUSE_WANTED = ErrorCode(
     "R332",
     "{snapshot.pause_query} returns {value:g}",
@@ -232,7 +188,6 @@ PAUSE_WANTED = ErrorCode(
     cause="Copies pause while the first column of the query is above 0.",
     example={"value": 1.0},
 )
-
 ROWS_DELETED = ErrorCode(
     "K126",
     "topic {topic}, which had the rows of table {table}, is gone or was created again",
@@ -240,23 +195,18 @@ ROWS_DELETED = ErrorCode(
     end=End.LOGGED,
     cause="Kafka has records of the table's columns, so rows of it were written, too. Somebody has "
     "deleted the topic.",
-    example={"topic": "shop.erp.orders", "table": "erp.orders"},
 )
-
 PAUSE_QUERY = ErrorCode(
     "C605",
     "{server}: {snapshot.pause_query}: its first column is not a number",
     "write a query that returns 0 while reading may go on",
     end=End.CONFIGURATION,
     cause="Copies pause while the first column of the query is above 0.",
-    example={"server": "source db1:3306"},
 )
-
 SIGNALS_NOT_FOLLOWED = ErrorCode(
     "C607",
     "signals.table names {table}, which is not followed",
     "name it in {source.tables}",
     end=End.CONFIGURATION,
     cause="The stream brings the rows of followed tables alone, and signals are such rows.",
-    example={"table": "shop.signals"},
 )

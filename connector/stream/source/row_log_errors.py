@@ -4,33 +4,25 @@ from __future__ import annotations
 
 from connector.foundation.errors.code import End, ErrorCode
 
-_HOW = {"how": "SET PERSIST binlog_format = 'ROW'"}
-
 _RECONNECT = "{how}; sessions that are open keep the old value until they reconnect"
-
 _TEXT = (
     "A statement in the log is a text. It does not say which rows it has changed, so the stream "
     "stops before it. docs/logging-rules.md explains the rules."
 )
-
 STATEMENT_FORMAT = ErrorCode(
     "S661",
     "the log has the text of each statement, because binlog_format is STATEMENT",
     _RECONNECT,
     end=End.LOGGED,
     cause=_TEXT,
-    example=_HOW,
 )
-
 MIXED_FORMAT = ErrorCode(
     "S662",
     "the log has the text of each statement that is safe, because binlog_format is MIXED",
     _RECONNECT,
     end=End.LOGGED,
     cause=f"MIXED logs rows only for statements that are unsafe. {_TEXT}",
-    example=_HOW,
 )
-
 CREATE_SELECT = ErrorCode(
     "S663",
     "CREATE TABLE … SELECT is logged as its text, because binlog_format is {value}",
@@ -39,7 +31,6 @@ CREATE_SELECT = ErrorCode(
     cause="With binlog_format ROW, the log has the table and its rows.",
     example={"value": "MIXED"},
 )
-
 TEMPORARY_TABLES = ErrorCode(
     "S664",
     "a change that reads a temporary table is logged as its text, because binlog_format is {value}",
@@ -49,13 +40,11 @@ TEMPORARY_TABLES = ErrorCode(
         "With binlog_format ROW, temporary tables are not logged, and what is read from them is in "
         "the rows of the other tables."
     ),
-    example={"value": "STATEMENT", **_HOW},
+    example={"value": "STATEMENT"},
 )
-
 _ENGINE = (
     "The engine of a table decides whether its rows can be logged, and which rows there are to log."
 )
-
 NO_ROWS = ErrorCode(
     "S665",
     "{engine} cannot log rows: the server refuses changes with error 1662, or logs their text if "
@@ -64,14 +53,12 @@ NO_ROWS = ErrorCode(
     cause=_ENGINE,
     example={"engine": "EXAMPLE"},
 )
-
 BLACKHOLE = ErrorCode(
     "S666",
     "BLACKHOLE keeps no rows: the log has those of INSERT, and UPDATE and DELETE find none",
     end=End.LOGGED,
     cause=_ENGINE,
 )
-
 MERGED = ErrorCode(
     "S667",
     "a table of {engine} is a union of others: the log has each row once, under the name that the "
@@ -84,7 +71,6 @@ MERGED = ErrorCode(
     ),
     example={"engine": "MRG_MyISAM"},
 )
-
 REMOTE = ErrorCode(
     "S668",
     "the rows of {engine} are on another server: the log has only what is changed through this one",
@@ -93,7 +79,6 @@ REMOTE = ErrorCode(
     cause=_ENGINE,
     example={"engine": "FEDERATED"},
 )
-
 EMPTIED = ErrorCode(
     "S680",
     "MEMORY is empty after a restart of the server, which a server of this version can log as the "
@@ -105,7 +90,6 @@ EMPTIED = ErrorCode(
         "A DELETE in the log is a change that was logged as a statement."
     ),
 )
-
 UNKNOWN_ENGINE = ErrorCode(
     "S669",
     "it is not known whether {engine} can log rows",
@@ -114,7 +98,6 @@ UNKNOWN_ENGINE = ErrorCode(
     cause=f"{_ENGINE} The connector knows the engines of MySQL and MariaDB, and few others.",
     example={"engine": "SPIDER"},
 )
-
 PARTIAL_JSON = ErrorCode(
     "S670",
     "an update has only the changes of a JSON document, because binlog_row_value_options is "
@@ -125,12 +108,10 @@ PARTIAL_JSON = ErrorCode(
     "lost.",
     example={"value": "NOBLOB", "how": "SET PERSIST binlog_row_image = 'FULL'"},
 )
-
 _PROGRAMS = (
     "With binlog_format ROW, the log has the rows that a trigger or an event changes, in whatever "
     "table. With STATEMENT or MIXED, it can have the text of the statement instead."
 )
-
 PROGRAMS = ErrorCode(
     "S671",
     "these write followed tables for statements on others; if a session has another binlog_format "
@@ -139,7 +120,6 @@ PROGRAMS = ErrorCode(
     end=End.LOGGED,
     cause=_PROGRAMS,
 )
-
 UNSEEN_PROGRAMS = ErrorCode(
     "S672",
     "these write followed tables for statements on databases that are not followed; if a session "
@@ -150,7 +130,6 @@ UNSEEN_PROGRAMS = ErrorCode(
     end=End.LOGGED,
     cause=f"{_PROGRAMS} MariaDB does not log which databases a statement has changed.",
 )
-
 UNKNOWN_PROGRAMS = ErrorCode(
     "S673",
     "it is not known which tables these write",
@@ -161,7 +140,6 @@ UNKNOWN_PROGRAMS = ErrorCode(
         "it runs, or a procedure whose text the account does not see."
     ),
 )
-
 OTHER_FORMAT_IN_PROGRAMS = ErrorCode(
     "S674",
     "these change how their session logs",
@@ -172,7 +150,6 @@ OTHER_FORMAT_IN_PROGRAMS = ErrorCode(
         "session. With sql_log_bin = 0, the log has nothing of its changes."
     ),
 )
-
 NO_KEY = ErrorCode(
     "S675",
     "these tables have no primary key, and no unique key without nullable columns: their rows "
@@ -184,7 +161,6 @@ NO_KEY = ErrorCode(
         "the modes journal and rows."
     ),
 )
-
 ROW_IMAGE = ErrorCode(
     "S676",
     "rows lack columns, because {name} is {value}",
@@ -197,7 +173,6 @@ ROW_IMAGE = ErrorCode(
         "how": "SET PERSIST binlog_row_image = 'FULL'",
     },
 )
-
 HIDDEN = ErrorCode(
     "S677",
     "the account does not see all {objects} of this server, so that some may be missing here",
@@ -207,22 +182,16 @@ HIDDEN = ErrorCode(
         "A server shows these only to accounts with rights on them. Only `check` needs the rights, "
         "so you may take them back after it."
     ),
-    example={
-        "objects": ("triggers", "events"),
-        "rights": ("TRIGGER", "EVENT"),
-        "account": "'cdc'@'%'",
-    },
+    example={"objects": ("triggers", "events"), "rights": ("TRIGGER", "EVENT")},
 )
-
 SESSIONS = ErrorCode(
     "S678",
     "open sessions with {name} = {value}: {count}",
     "find what sets it, and let these sessions reconnect without it",
     end=End.LOGGED,
     cause="A session can have another value than the server.",
-    example={"count": 2, "name": "binlog_format", "value": "STATEMENT"},
+    example={"name": "binlog_format", "value": "STATEMENT"},
 )
-
 NOT_SEEN = ErrorCode(
     "S679",
     "not seen: sessions of accounts with {rights} can change binlog_format for themselves, or set "
@@ -231,7 +200,6 @@ NOT_SEEN = ErrorCode(
     cause="No server shows what sessions will do, nor what they did before.",
     example={"rights": "SESSION_VARIABLES_ADMIN or SUPER"},
 )
-
 GENERATED = ErrorCode(
     "S681",
     "the records leave out generated columns, because the log of this server does not have them in "
@@ -243,7 +211,6 @@ GENERATED = ErrorCode(
         "binlog_row_image."
     ),
 )
-
 VERSIONS = ErrorCode(
     "S682",
     "these tables have versions by numbers of transactions: the log has the text of each change, "

@@ -24,18 +24,18 @@ ROOT = Path(__file__).parents[3]
 _PRODUCT = ("connector", "stream_jobs", "local_stack", "verification")
 
 
-# By name of the catalogue and of the constant.
+# By name of the catalogue and of the constant: codes, reasons, frames and clauses.
 MODULES = {
     module.__name__: {
-        name: value
-        for name, value in vars(module).items()
-        if isinstance(value, ErrorCode) and value.code
+        name: value for name, value in vars(module).items() if isinstance(value, ErrorCode)
     }
     for module in catalogue.modules()
 }
 CODES = {
     f"{module}.{name}": code for module, codes in MODULES.items() for name, code in codes.items()
 }
+# Groups of reasons; they are never raised themselves.
+GROUPS = {name for name, code in CODES.items() if not code.group and catalogue.reasons(code)}
 KINDS = {
     name: kind
     for room in (errors, log_errors, changes_errors, stack_errors, stream_jobs.errors)

@@ -6,7 +6,7 @@ import re
 from string import Formatter
 from typing import TYPE_CHECKING
 
-from connector.foundation.errors.catalogue import GROUPS
+from connector.foundation.errors.catalogue import GROUPS, codes, retired, texts
 from connector.foundation.errors.code import End, Scope
 from tests.foundation.errors.catalogue import MODULES, ROOT
 
@@ -54,23 +54,45 @@ def page() -> str:
     parts = [_HEAD]
     for letter, title in GROUPS.items():
         parts.append(f"## {letter}: {title}\n")
-        for name, codes in MODULES.items():
+        for name, known in MODULES.items():
             shown = sorted(
-                (code for code in codes.values() if code.code[0] == letter and not code.frame),
+                (
+                    code
+                    for code in known.values()
+                    if code.code.startswith(letter) and code.group is None
+                ),
                 key=lambda code: code.code,
             )
             if shown:
                 parts.append(_table(name, shown))
+    parts.append(_retired())
     return "\n".join(parts)
 
 
-def _table(module: str, codes: list[ErrorCode]) -> str:
+def _retired() -> str:
+    """Return which numbers were replaced, one line for each code."""
+    numbers: dict[str, list[str]] = {}
+    for number, code in retired().items():
+        numbers.setdefault(code.code, []).append(number)
+    parts_of_texts = " ".join(numbers.pop(""))
+    lines = [
+        "## Retired numbers\n",
+        "Older versions show these numbers. `explain` knows them, too.\n",
+        "| now | before |",
+        "|---|---|",
+        *(f"| {code} | {' '.join(numbers[code])} |" for code in codes() if code in numbers),
+        f"| parts of other texts | {parts_of_texts} |",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _table(module: str, shown: list[ErrorCode]) -> str:
     lines = [
         f"### {_title(module)}",
         "",
         "| code | text | why | what to do | end |",
         "|---|---|---|---|---|",
-        *(_line(code) for code in codes),
+        *(_line(code) for code in shown),
     ]
     return "\n".join(lines) + "\n"
 
@@ -89,7 +111,8 @@ def _line(code: ErrorCode) -> str:
     if code.end in (End.DEFINITE, End.FAILED):
         end = _SCOPES.get(code.scope, end)
     why = _SPECIAL.sub(r"\\\1", code.cause)
-    return f"| {code} | {_shown(code.what)} | {why} | {fix or waits} | {end} |"
+    text = "<br>".join(map(_shown, texts(code)))
+    return f"| {code} | {text} | {why} | {fix or waits} | {end} |"
 
 
 def _shown(text: str) -> str:

@@ -54,7 +54,7 @@ def test_a_program_that_is_not_there_is_a_mistake_of_the_configuration() -> None
 def test_a_program_that_fails_may_succeed_later_and_its_output_stays_hidden() -> None:
     error = failure(f"echo {SECRET}; echo {SECRET} >&2; exit 7")
     assert str(error) == (
-        "[C114] source.password_command: sh ended with exit code 7; call it as this user, with "
+        "[C197] source.password_command: sh ended with exit code 7; call it as this user, with "
         "this environment: what it says is not shown here, because it may be the password"
     )
     assert "exit code 137" in str(failure("kill -9 $$"))
@@ -68,7 +68,7 @@ def test_a_program_that_takes_too_long_ends_with_all_that_it_has_started(tmp_pat
     error = failure(f"(sleep 3; touch {late}) & echo {SECRET}; sleep 60", seconds=0.5)
     assert time.monotonic() - began < 20
     assert str(error) == (
-        "[C115] source.password_command: sh has not ended within 0.5 s; call it as this user, "
+        "[C197] source.password_command: sh has not ended within 0.5 s; call it as this user, "
         "with this environment; what it starts must end, too, or must not keep its output open"
     )
     time.sleep(4)
@@ -78,7 +78,7 @@ def test_a_program_that_takes_too_long_ends_with_all_that_it_has_started(tmp_pat
 @pytest.mark.parametrize("script", ["true", "echo", r"printf '\377\n'"])
 def test_output_that_is_no_text_is_no_password(script: str) -> None:
     assert str(failure(script)) == (
-        "[C116] source.password_command: sh has written no password; let it write the password to "
+        "[C197] source.password_command: sh has written no password; let it write the password to "
         "its standard output, as UTF-8"
     )
 

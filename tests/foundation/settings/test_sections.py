@@ -98,7 +98,7 @@ def test_an_unknown_key_is_named(config: Path) -> None:
         "FILE: 2 settings are wrong:\n"
         "  [C105] FILE: source.server_id is required; give it there, or set "
         "BINLOG_CONNECTOR_SOURCE__SERVER_ID\n"
-        "  [C104] FILE: unknown key source.sever_id (did you mean source.server_id?); "
+        "  [C103] FILE: unknown key source.sever_id (did you mean source.server_id?); "
         "`binlog-connector config` lists the keys"
     )
 

@@ -119,7 +119,7 @@ def test_a_process_that_dies_by_itself_ends_the_demo_with_the_end_of_its_log(
         output, _ = demo.communicate()
     assert demo.returncode == 1
     log = directory / "connector.log"
-    assert f"error: [P108] connector ended; read the end of {log}:\n" in output
+    assert f"error: [P141] connector ended; read the end of {log}:\n" in output
     assert '"message": "streaming"' in output
     assert output.endswith(f"data and logs are in {directory}\n")
     assert processes_of(directory) == []

@@ -382,7 +382,7 @@ def test_a_folder_is_answered_by_what_to_name(tmp_path: Path) -> None:
         (["--include-gtids", "5", "x"],
          shown(command_errors.NO_GTIDS, option="--include-gtids", text="5")),
         (["--exclude-gtids", "a:1", "x"],
-         ("[C353] --exclude-gtids: cannot read GTID set member 'a:1': 'a' is not a server UUID; "
+         ("[C359] --exclude-gtids: cannot read GTID set member 'a:1': 'a' is not a server UUID; "
          f"{LIKE}")),
         (["--format", "json", "--source", "http://h"],
          shown(login_errors.FORM)),

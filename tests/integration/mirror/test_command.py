@@ -78,7 +78,7 @@ def test_a_table_that_is_set_aside_is_told_and_is_no_failure(kafka: Kafka, tmp_p
     ) as command:
         line = command.line("table_quarantined")
         assert ": the header cdc.op is not c, u, d, r or t; " in line["error"]
-        assert line["code"] == "M206"
+        assert line["code"] == "M225"
         command.line("stopped")
         assert command.end() == 0
 

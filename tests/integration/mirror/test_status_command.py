@@ -187,7 +187,7 @@ def test_a_table_that_is_set_aside_has_a_reason_and_the_exit_code_is_3(
     kept = datetime.fromisoformat(found["kept_until"]) - datetime.fromisoformat(found["since"])
     assert abs(kept - timedelta(days=7)) < timedelta(minutes=10)
     assert shown.endswith(
-        f"shop.items: set aside since {found['since']}, [M209] {reason}; Kafka keeps "
+        f"shop.items: set aside since {found['since']}, [M225] {reason}; Kafka keeps "
         f"what it needs until {found['kept_until']}\n"
         f"`binlog-connector-mirror resume {job.folder / 'job.toml'} TABLE` tries a table again\n"
     )

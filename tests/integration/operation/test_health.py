@@ -133,7 +133,7 @@ def test_a_source_that_is_gone_is_told_while_the_stream_is_idle(
         status, said = asked(port, "/readyz")
         assert status == 503
         assert said.startswith("not ready\nthe source has not answered for ")
-        assert "Kafka answers\nthe stream is not open: [S702] source 127.0.0.1:" in said
+        assert "Kafka answers\nthe stream is not open: [S713] source 127.0.0.1:" in said
         assert asked(port, "/healthz")[0] == 200
         server.start()
         wait_until(lambda: asked(port, "/readyz") == (200, READY), connector.output)

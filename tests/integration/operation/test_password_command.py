@@ -64,7 +64,7 @@ def test_the_stream_goes_on_after_its_password_has_changed(
         # While the command fails, the stream waits; then it goes on.
         secret.unlink()
         end_sessions(stream, user)
-        wait_until(lambda: "C114" in connector.output(), connector.output)
+        wait_until(lambda: "C197" in connector.output(), connector.output)
         secret.write_text(SECOND)
         stream.execute("INSERT INTO t VALUES (3)")
         stream.wait_for_changes(3, connector)
@@ -94,6 +94,6 @@ def test_the_replica_asks_for_its_password_at_each_login(
     secret.write_text(SECOND)
     TargetSession(settings).close()
     secret.unlink()
-    with pytest.raises(Exception, match=r"\[C114\] replica.password_command: cat ended with exit"):
+    with pytest.raises(Exception, match=r"\[C197\] replica.password_command: cat ended with exit"):
         TargetSession(settings)
     stream.execute(f"DROP USER {user}")

@@ -180,7 +180,7 @@ def test_each_client_asks_the_command_for_the_password_anew(
     finally:
         sink.close()
     secret.unlink()
-    with pytest.raises(SinkUnavailable, match=r"\[C114\] kafka.sasl_password_command: cat ended"):
+    with pytest.raises(SinkUnavailable, match=r"\[C197\] kafka.sasl_password_command: cat ended"):
         check_limits(settings)
 
 

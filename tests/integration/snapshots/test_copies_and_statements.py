@@ -222,7 +222,7 @@ def test_a_request_that_cannot_be_done_any_more_fails_alone(stream: Stream) -> N
         assert gone == text_of(record_errors.IN_COPY, table=orders, why=why)
         assert other == text_of(copy_errors.COPY_NOT_FOLLOWED, table="other.t")
         assert (
-            '"error.message": "it has unknown keys: table", "error.code": "R114"'
+            '"error.message": "it has unknown keys: table", "error.code": "R131"'
             in connector.output()
         )
         assert connector.terminate() == 0

@@ -319,7 +319,7 @@ def test_a_position_that_was_purged(stream: Stream, mysql_server: MysqlServer) -
     found = of_both(stream)
     assert found.code == 3
     assert re.sub(r"[0-9a-f-]{36}:\d+(-\d+)?", "GTIDS", found.error) == (
-        f"[S421] source {stream.source.host}:{stream.source.port}: the server has purged "
+        f"[S424] source {stream.source.host}:{stream.source.port}: the server has purged "
         "transactions that were not read: GTIDS; if the stream goes on without them, changes "
         "are lost: give "
         "the pipeline a new name and start over, or point it at a replica that still has them; "

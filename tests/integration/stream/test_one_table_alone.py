@@ -59,8 +59,8 @@ def test_names_that_kafka_takes_for_one_set_their_table_aside(either_stream: Str
             stream.wait_for_changes(3, connector)
             assert connector.terminate() == 0
             assert aside(connector, name) == {
-                ".t$1": "T301",
-                "_eu.orders": "T306",
+                ".t$1": "T307",
+                "_eu.orders": "T307",
                 ".taken": "K119",
             }
         # A restart does not give a topic to the younger one.
@@ -74,9 +74,9 @@ def test_names_that_kafka_takes_for_one_set_their_table_aside(either_stream: Str
         done = forked_command.run("check", str(stream.config(**changed)), COLUMNS="200")
         assert done.returncode == 0, done.stdout + done.stderr
         said = re.sub(rf"\b{name}", "it", done.stdout)
-        assert "[T301] tables it.t$1 and it.t_1 would share topic it.it.t_1" in said
+        assert "[T307] tables it.t$1 and it.t_1 would share topic it.it.t_1" in said
         assert (
-            "[T306] Kafka takes topic it.it_eu.orders of table it_eu.orders for topic "
+            "[T307] Kafka takes topic it.it_eu.orders of table it_eu.orders for topic "
             "it.it.eu_orders of table it.eu_orders"
         ) in said
         stop = stream.config(**changed, quarantine__policy="stop")
@@ -101,4 +101,4 @@ def test_a_table_whose_labels_are_no_text_is_set_aside(stream: Stream) -> None:
         changes = stream.wait_for_changes(2, connector)
         assert connector.terminate() == 0
     assert [change.key for change in changes] == [{"id": 1}, {"id": 2}]
-    assert aside(connector, stream.database) == {".labels": "T212"}
+    assert aside(connector, stream.database) == {".labels": "T235"}

@@ -18,11 +18,11 @@ NUMBERED = (
     (answer_errors.NETWORK, (1152, 1158, 1159, 1160)),
     (answer_errors.SLOW_NETWORK, (1161,)),
     (answer_errors.TOO_MANY_OF_ACCOUNT, (1203,)),
-    (answer_errors.LOCK_WAIT, (1205,)),
-    (answer_errors.DEADLOCK, (1213,)),
+    (answer_errors.LOCKS, (1205,)),
+    (answer_errors.LOCKS, (1213,)),
     (answer_errors.ACCOUNT_LIMIT, (1226,)),
-    (answer_errors.QUERY_KILLED, (1317,)),
-    (answer_errors.CONNECTION_KILLED, (1927, 3169)),
+    (answer_errors.KILLED, (1317,)),
+    (answer_errors.KILLED, (1927, 3169)),
     (answer_errors.NO_CONNECTION, (2003,)),
     (answer_errors.CONNECTION_LOST, (2006, 2013)),
     (answer_errors.QUERY_TOO_LONG, (3024,)),
@@ -129,7 +129,7 @@ def test_access_denied_is_the_password_at_login_and_a_grant_after_it() -> None:
         ),
         ("bogus data in log event", answer_errors.DAMAGED),
         ("Misconfigured master - server_id was not set", answer_errors.NO_SERVER_ID),
-        ("Binary log is not open", answer_errors.LOG_OFF),
+        ("Binary log is not open", answer_errors.NO_BINARY_LOG),
         (
             (
                 "Error: connecting slave requested to start from GTID 0-1-9, which is not in the "

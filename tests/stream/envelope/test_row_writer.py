@@ -297,7 +297,7 @@ def test_a_truncated_row_names_event_table_and_column() -> None:
     schema = TableSchema.from_table_map(rows.table_map, "")
     (error,) = written(rows, by_bytes(rows, schema))
     assert error == (
-        "EventError: [L101] binlog.000001:300: cannot decode WRITE_ROWS_EVENT: table shop.t, "
+        "EventError: [L181] binlog.000001:300: cannot decode WRITE_ROWS_EVENT: table shop.t, "
         'column c"0 (LONG): need 4 bytes at offset 1, but the payload ends at 3; compare with '
         "`mysqlbinlog --start-position=300 binlog.000001`"
     )

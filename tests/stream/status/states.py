@@ -92,7 +92,7 @@ _SAID: dict[State, tuple[Level, str, str | None]] = {
     State.MIRROR_DIFFERS: (Level.CRITICAL, "shop.orders differed from the source", None),
     State.MIRROR_SET_ASIDE: (
         Level.CRITICAL,
-        "the Spark job cannot go on with shop.orders [M209]",
+        "the Spark job cannot go on with shop.orders [M225]",
         None,
     ),
     State.MIRROR_AWAY: (Level.WARNING, "the Spark job does not answer", None),

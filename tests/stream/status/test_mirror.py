@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 TOPIC = "shop.shop.t"
 NAME = "shop.<b>or\u202eders"
-ASIDE = QuarantinedTable(TOPIC, NAME, "1", "2026-11-24T18:14:48+00:00", "M209", "why", 0, 7, {})
+ASIDE = QuarantinedTable(TOPIC, NAME, "1", "2026-11-24T18:14:48+00:00", "M225", "why", 0, 7, {})
 
 
 @contextmanager
@@ -176,7 +176,7 @@ def test_tables_that_are_set_aside_need_somebody() -> None:
     assert facts.set_aside == 1
     (said,) = [one for one in conditions_of(facts) if one.state is State.MIRROR_SET_ASIDE]
     assert said.reason == (
-        f"the Spark job cannot go on with {NAME} [M209]; `binlog-connector-mirror status` says why"
+        f"the Spark job cannot go on with {NAME} [M225]; `binlog-connector-mirror status` says why"
     )
     page = html(facts_with(said, mirror=facts))
     assert "1 table set aside" in page

@@ -60,13 +60,13 @@ def test_repeats_are_one_event_and_periodic_lines_are_none(
     configure_logging(LogSettings(), events)
     log = structlog.get_logger()
     for seconds in range(5):
-        log.warning("interrupted", code="S702", retry_in_seconds=seconds)
+        log.warning("interrupted", code="S713", retry_in_seconds=seconds)
         log.info("summary", records=1)
         log.info("copying", table="shop.t")
-    log.warning("interrupted", code="S703")
+    log.warning("interrupted", code="S706")
     other, repeated = events.newest_first()
-    assert (other.code, other.times, other.last_at) == ("S703", 1, None)
-    assert (repeated.code, repeated.times) == ("S702", 5)
+    assert (other.code, other.times, other.last_at) == ("S706", 1, None)
+    assert (repeated.code, repeated.times) == ("S713", 5)
     assert repeated.details == {"retry_in_seconds": "4"}
     assert repeated.last_at is not None
     assert repeated.at <= repeated.last_at

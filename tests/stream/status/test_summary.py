@@ -63,10 +63,10 @@ def test_a_line_counts_since_the_line_before() -> None:
 
 
 def test_what_is_not_known_is_none() -> None:
-    away = Condition(State.SOURCE_AWAY, Level.WARNING, "the source has not answered", "S702")
+    away = Condition(State.SOURCE_AWAY, Level.WARNING, "the source has not answered", "S713")
     now = replace(a_minute_later(away, interruptions=2), lag=None, purge=None, position=None)
     said = summary(BEFORE, now)
-    assert (said["state"], said["code"], said["interruptions"]) == ("source-away", "S702", 2)
+    assert (said["state"], said["code"], said["interruptions"]) == ("source-away", "S713", 2)
     unknown = ("lag_seconds", "lag_bytes", "time_to_purge_seconds", "position", "gtid_set")
     assert [said[name] for name in unknown] == [None] * 5
 

@@ -28,10 +28,10 @@ def printed(facts: object) -> str:
 def test_a_person_reads_the_state_first_and_every_fact() -> None:
     facts = facts_with(
         Condition(State.QUARANTINE, Level.CRITICAL, "changes are held back"),
-        Condition(State.LAGGING, Level.WARNING, "late", "S702"),
+        Condition(State.LAGGING, Level.WARNING, "late", "S713"),
         tables=(FENCED, FAILED, COPIED),
         events=(
-            ProcessEvent(NOW, "warning", "interrupted", {"error": "gone"}, "S702", 4, NOW + 3),
+            ProcessEvent(NOW, "warning", "interrupted", {"error": "gone"}, "S713", 4, NOW + 3),
         ),
         hosts=(Host("db1:3306", in_use=True), Host("db2:3306", False, False, "purged", "S303")),
     )
@@ -39,7 +39,7 @@ def test_a_person_reads_the_state_first_and_every_fact() -> None:
     assert lines[:3] == [
         "shop  process 4711 on node1  running for 1 min  14:13:20 UTC",
         "● quarantine  changes are held back",
-        "● lagging  late [S702]",
+        "● lagging  late [S713]",
     ]
     text = "\n".join(lines)
     for expected in (
@@ -51,7 +51,7 @@ def test_a_person_reads_the_state_first_and_every_fact() -> None:
         "quarantine: 14 changes of 2 keys since 14:03:20: too large",
         "copy failed: may not be read",
         "━ 25 of about 100 rows, 15 s left",
-        "interrupted [S702] 4 times, last 14:13:23  gone",
+        "interrupted [S713] 4 times, last 14:13:23  gone",
     ):
         assert expected in text, (expected, text)
 
@@ -71,6 +71,6 @@ def test_without_figures_what_is_not_known_is_said() -> None:
     assert "unknown: the source has not answered" in text
     assert "throughput" not in text
 
-    refusing = [Host("db1:3306", in_use=False, can_continue=False, note="purged", code="S421")]
+    refusing = [Host("db1:3306", in_use=False, can_continue=False, note="purged", code="S424")]
     text = printed(shown(replace(facts, hosts=refusing)))
     assert "unknown: no server can continue the stream" in text

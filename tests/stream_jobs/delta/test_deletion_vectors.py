@@ -104,14 +104,14 @@ def test_a_damaged_file_is_an_error_at_every_byte(tmp_path: Path) -> None:
             with pytest.raises(MirrorError) as error:
                 deletion_vectors.load(storage, "t", vector)
             assert str(error.value) == (
-                f"[M511] t/{vector.path}: the deletion vector at byte 1 is not what the log says; "
+                f"[M518] t/{vector.path}: the deletion vector at byte 1 is not what the log says; "
                 "restore the file from a backup and resume the table, or let the mirror be made "
                 "again: `binlog-connector-mirror resume CONFIG TABLE --rebuild`"
             )
     path.unlink()
     with pytest.raises(MirrorError) as error:
         deletion_vectors.load(storage, "t", vector)
-    assert str(error.value).startswith(f"[M509] t/{vector.path} does not exist; restore the file")
+    assert str(error.value).startswith(f"[M518] t/{vector.path} does not exist; restore the file")
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_damaged_file_is_an_error_at_every_byte(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_not_a_vector_is_an_error(tmp_path: Path, vector: DeletionVector) -> None:
-    with pytest.raises(MirrorError, match="M511"):
+    with pytest.raises(MirrorError, match="M518"):
         deletion_vectors.load(LocalStorage(str(tmp_path)), "t", vector)
 
 

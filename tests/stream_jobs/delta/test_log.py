@@ -137,10 +137,10 @@ def test_a_missing_version_is_an_error(sample: Sample, log: Path) -> None:
     for number in range(3):
         sample.append([number])
     (log / "00000000000000000002.json").unlink()
-    assert error(sample) == f"[M504] shop/t: version 2 is missing in _delta_log{DAMAGED}"
+    assert error(sample) == f"[M518] shop/t: version 2 is missing in _delta_log{DAMAGED}"
     (log / "00000000000000000000.json").unlink()
-    assert error(sample) == f"[M504] shop/t: version 0 is missing in _delta_log{DAMAGED}"
-    with pytest.raises(MirrorError, match=r"\[M504\] shop/t: version 0 is missing"):
+    assert error(sample) == f"[M518] shop/t: version 0 is missing in _delta_log{DAMAGED}"
+    with pytest.raises(MirrorError, match=r"\[M518\] shop/t: version 0 is missing"):
         write_checkpoint(sample.table)
 
 
@@ -158,7 +158,7 @@ def test_a_missing_version_is_an_error(sample: Sample, log: Path) -> None:
 def test_a_damaged_commit_is_an_error(sample: Sample, log: Path, line: bytes, why: str) -> None:
     (log / "00000000000000000001.json").write_bytes(line)
     file = "shop/t/_delta_log/00000000000000000001.json"
-    assert error(sample) == f"[M505] {file} cannot be read: {why}{DAMAGED}"
+    assert error(sample) == f"[M518] {file} cannot be read: {why}{DAMAGED}"
 
 
 def test_a_damaged_checkpoint_is_an_error(sample: Sample, log: Path) -> None:
@@ -168,15 +168,15 @@ def test_a_damaged_checkpoint_is_an_error(sample: Sample, log: Path) -> None:
     rows = pq.read_table(log / name)
     wrong = pa.chunked_array([pa.array([{"path": "x"}] * rows.num_rows)])
     pq.write_table(rows.set_column(rows.column_names.index("add"), "add", wrong), log / name)
-    assert error(sample) == f"[M505] shop/t/_delta_log/{name} cannot be read: 'size'{DAMAGED}"
+    assert error(sample) == f"[M518] shop/t/_delta_log/{name} cannot be read: 'size'{DAMAGED}"
     (log / name).write_bytes(b"PAR1")
-    assert error(sample).startswith(f"[M505] shop/t/_delta_log/{name} cannot be read: ")
+    assert error(sample).startswith(f"[M518] shop/t/_delta_log/{name} cannot be read: ")
 
 
 def test_a_log_without_columns_or_protocol_is_an_error(sample: Sample, log: Path) -> None:
     metadata = sample.table.snapshot.metadata.action()
     write_version(log, 0, metadata)
-    expected = f"[M513] shop/t: the log has no columns or no protocol{DAMAGED}"
+    expected = f"[M518] shop/t: the log has no columns or no protocol{DAMAGED}"
     assert error(sample) == expected
     write_version(log, 0, sample.table.snapshot.features.action())
     assert error(sample) == expected

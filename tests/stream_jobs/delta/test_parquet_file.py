@@ -89,7 +89,7 @@ def test_values_that_do_not_fit_are_refused(storage: LocalStorage) -> None:
     with pytest.raises(MirrorError) as error:
         read_columns(storage, "t", file, [column])
     assert str(error.value) == (
-        f"[M510] t/{file.path} cannot be read: Integer value 1000 not in range: -128 to 127"
+        f"[M518] t/{file.path} cannot be read: Integer value 1000 not in range: -128 to 127"
         f"{DAMAGED}"
     )
 
@@ -101,12 +101,12 @@ def test_a_missing_or_damaged_file_is_named(storage: LocalStorage, tmp_path: Pat
     content = path.read_bytes()
     for size in (0, 3, 20, len(content) - 1):
         path.write_bytes(content[:size])
-        with pytest.raises(MirrorError, match=rf"^\[M510\] t/{file.path} cannot be read: "):
+        with pytest.raises(MirrorError, match=rf"^\[M518\] t/{file.path} cannot be read: "):
             read_columns(storage, "t", file, [column])
     path.unlink()
     with pytest.raises(MirrorError) as error:
         live_rows(storage, "t", file, [column])
-    assert str(error.value) == f"[M509] t/{file.path} does not exist{DAMAGED}"
+    assert str(error.value) == f"[M518] t/{file.path} does not exist{DAMAGED}"
 
 
 def test_times_as_spark_stores_them_by_default_are_read(

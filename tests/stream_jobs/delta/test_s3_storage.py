@@ -101,7 +101,7 @@ def test_a_large_object_is_read_in_parts(storage: S3Storage) -> None:
 
 @pytest.mark.parametrize("path", ["../x", "a/../b", "/a", ""])
 def test_no_key_leaves_the_prefix(path: str) -> None:
-    with pytest.raises(MirrorError, match="M501"):
+    with pytest.raises(MirrorError, match="M519"):
         S3Storage("bucket", "lake").read(path)
 
 
@@ -183,7 +183,7 @@ def test_the_owner_and_the_tables_set_aside_are_kept_in_a_bucket(storage: S3Stor
     assert caught.value.code == job_errors.TAKEN_OVER
     aside = QuarantineFiles(storage, "s3://b")
     record = QuarantinedTable(
-        "shop.a.b", "a.b", "1", "2026", "M209", "why", 1, 7, {0: 3}, frozenset({(1, 7)})
+        "shop.a.b", "a.b", "1", "2026", "M225", "why", 1, 7, {0: 3}, frozenset({(1, 7)})
     )
     request = ResumeRequest("shop.a.b", "1", frozenset({(1, 7)}), rebuild=True)
     aside.put(record)

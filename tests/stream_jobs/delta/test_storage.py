@@ -47,14 +47,14 @@ def test_no_path_leaves_the_root(storage: LocalStorage, path: str) -> None:
         with pytest.raises(MirrorError) as error:
             call(path)
         assert str(error.value) == (
-            f"[M501] the path {path!r} is not below the mirror's folder; "
+            f"[M519] the path {path!r} is not below the mirror's folder; "
             "this is an error of the job: please report it"
         )
-    with pytest.raises(MirrorError, match="M501"):
+    with pytest.raises(MirrorError, match="M519"):
         storage.write(path, b"")
-    with pytest.raises(MirrorError, match="M501"):
+    with pytest.raises(MirrorError, match="M519"):
         storage.put_if_absent(path, b"")
-    with pytest.raises(MirrorError, match="M501"):
+    with pytest.raises(MirrorError, match="M519"):
         storage.read_part(path, 0, 1)
 
 

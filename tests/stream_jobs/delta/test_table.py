@@ -133,7 +133,7 @@ def test_files_that_the_version_does_not_have_are_refused(sample: Sample, tmp_pa
         with pytest.raises(MirrorError) as error:
             sample.table.commit(change, "MERGE")
         assert str(error.value) == (
-            "[M512] shop/t: the commit names files that are not in the current version: "
+            "[M519] shop/t: the commit names files that are not in the current version: "
             f"{path}; this is an error of the job: please report it"
         )
     assert len(list(tmp_path.glob("shop/t/_delta_log/*.json"))) == 3

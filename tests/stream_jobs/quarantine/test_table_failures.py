@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from connector.foundation.errors.catalogue import codes
 from connector.foundation.errors.code import Scope
-from connector.foundation.settings import settings_errors
 from stream_jobs.cuts import cut_errors
-from stream_jobs.errors import choice_errors, delta_errors, job_errors, record_errors
+from stream_jobs.errors import choice_errors, delta_errors, job_errors
 
 ENDS_THE_JOB = (
     job_errors.SPARK_FAILED,
     job_errors.SPARK_NOT_STARTED,
     job_errors.KAFKA_FAILED,
-    settings_errors.SPARK_EXTRA,
     job_errors.SCHEMA_HELD_UP,
     job_errors.SCHEMA_RECORD,
     job_errors.PROFILE,
     job_errors.SEQUENCE_BEYOND,
     job_errors.PATH_SCHEME,
     job_errors.INDEX_FOLDER,
-    settings_errors.S3_EXTRA,
     job_errors.HDFS_SCHEME,
-    settings_errors.HDFS_EXTRA,
     delta_errors.STORAGE_FAILED,
     delta_errors.COMMIT_CONFLICT,
     delta_errors.OVERWRITES,
@@ -35,11 +31,8 @@ ENDS_THE_JOB = (
     job_errors.NOT_SET_ASIDE,
     choice_errors.CUTS_TOO_LONG,
 )
-# They only say where another error happened, or are no errors.
+# They are no errors.
 NEITHER = (
-    record_errors.RECORD_WITHOUT_SEQUENCE,
-    record_errors.RECORD,
-    record_errors.ADVISED_RECORD,
     job_errors.NO_MIRROR,
     job_errors.END_NOT_KEPT,
     choice_errors.NOT_REGISTERED,

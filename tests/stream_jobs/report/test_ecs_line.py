@@ -50,7 +50,7 @@ def test_the_level_tells_warnings_and_errors() -> None:
     assert (warning["log.level"], warning["error.code"]) == ("warning", "M105")
     assert (warning["error.message"], warning["cdc.topic"]) == ("it has no key", "p.shop.t")
     for event in ("table_quarantined", "failed"):
-        assert written(event, error="it is odd", code="M203")["log.level"] == "error"
+        assert written(event, error="it is odd", code="M225")["log.level"] == "error"
 
 
 def test_an_idle_job_says_so_once_a_minute() -> None:

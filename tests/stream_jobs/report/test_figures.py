@@ -25,7 +25,7 @@ STATE = {"version": 3, "rows": 70, "dead_rows": 5, "files": 2, "bytes": 900}
 LABELS = 'database="shop",pipeline="p",table="orders"'
 
 ASIDE = QuarantinedTable(
-    TOPIC, "shop.orders", "1", "2026-11-24T18:14:48+00:00", "M209", "why", 0, 7, {}
+    TOPIC, "shop.orders", "1", "2026-11-24T18:14:48+00:00", "M225", "why", 0, 7, {}
 )
 OLD = replace(ASIDE, topic="p.shop.old", table="shop.old")
 
@@ -167,7 +167,7 @@ def test_a_table_that_is_set_aside_lags_although_the_offsets_go_on() -> None:
     assert figures.lag_seconds("p.shop.log", 201.0) == 0
     shown = served(figures)
     assert shown['tables_set_aside{pipeline="p"}'] == "1.0"
-    assert shown['set_aside{code="M209",database="shop",pipeline="p",table="orders"}'] == "1.0"
+    assert shown['set_aside{code="M225",database="shop",pipeline="p",table="orders"}'] == "1.0"
 
 
 def test_a_running_batch_is_seen() -> None:

@@ -130,7 +130,7 @@ def test_tables_that_are_set_aside_are_told_and_those_that_go_on_again() -> None
         table="shop.orders",
         topic="p.shop.orders",
         error="it is odd; look at it",
-        code="M206",
+        code="M225",
         partition=0,
         offset=4,
     )
@@ -145,7 +145,7 @@ def test_tables_that_are_set_aside_are_told_and_those_that_go_on_again() -> None
     terminal.lines.write("table_resumed", table="shop.orders")
     assert terminal.shown() == [
         "started: the mirror of shop is in /data/mirror; set aside: a.b",
-        "shop.orders is set aside: [M206] it is odd; look at it",
+        "shop.orders is set aside: [M225] it is odd; look at it",
         "resuming         7 changes    1 table    0.50 s       14/s  lag 3.0 s  shop.orders",
         "p.shop.orders, partition 0: record 4 is left out, as asked",
         "shop.orders goes on",

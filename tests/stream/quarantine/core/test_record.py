@@ -150,7 +150,7 @@ def test_the_bytes_of_a_bad_column_are_shown() -> None:
     Run(kafka, log, "fence-key").deliver()
     ((record, event),) = quarantined(kafka)
     reason = (
-        "[T212] column text holds a value that is not text of its character set; correct it, or "
+        "[T235] column text holds a value that is not text of its character set; correct it, or "
         "exclude the table"
     )
     assert list(explain_record(record, event))[5:] == [
