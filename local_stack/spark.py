@@ -95,7 +95,7 @@ class SparkCluster:
         """Return the process ids of a worker's executors, the newest one last."""
         worker = self._processes[1 + number].pid
         found = Path(f"/proc/{worker}/task").glob("*/children")
-        children = sorted(int(pid) for each in found for pid in each.read_text().split())
+        children = sorted(int(pid) for path in found for pid in path.read_text().split())
         return [pid for pid in children if _EXECUTOR in _command_line(pid)]
 
     def is_busy(self, executor: int) -> bool:
@@ -127,7 +127,7 @@ class SparkCluster:
     def _await_workers(self) -> None:
         deadline = time.monotonic() + START_SECONDS
         while len(self._workers()) < self._count:
-            ended = next((each for each in self._processes if not each.is_running), None)
+            ended = next((process for process in self._processes if not process.is_running), None)
             if ended is not None or time.monotonic() > deadline:
                 error = self._silent() if ended is None else _ended(ended.log)
                 self.stop()

@@ -130,8 +130,8 @@ def _resume(settings: Settings, arguments: argparse.Namespace) -> int:
     )
     if not asked:
         sys.stdout.write("no table is set aside\n")
-    for each, needs_copy in asked:
-        table = visible(each)
+    for name, needs_copy in asked:
+        table = visible(name)
         lines = f"{table}: the running job tries it again within one interval, else the next run\n"
         if needs_copy:
             lines += (

@@ -170,7 +170,7 @@ class ReplicaSettings(Section):
     @model_validator(mode="after")
     def _one_password(self) -> ReplicaSettings:
         given = self.password, self.password_file, self.password_command
-        if sum(each is not None and each != [] for each in given) > 1:
+        if sum(value is not None and value != [] for value in given) > 1:
             raise UnfitValueError(settings_errors.TWO_PASSWORDS)
         return self
 

@@ -82,7 +82,7 @@ class CommitTimes:
         Between two transactions, it is the time of the one before.
         """
         starts, ends, us = (
-            np.array(each, np.int64) for each in (self._starts, self._ends, self._us)
+            np.array(numbers, np.int64) for numbers in (self._starts, self._ends, self._us)
         )
         known, found = np.zeros(len(hi), np.bool_), np.zeros(len(hi), np.int64)
         for places in (ends, starts):
@@ -97,8 +97,8 @@ class CommitTimes:
         if len(self._us) >= _TRANSACTIONS_MAX:
             half = _TRANSACTIONS_MAX // 2
             self.begin = self._ends[half - 1] + 1
-            for each in (self._starts, self._ends, self._us):
-                del each[:half]
+            for numbers in (self._starts, self._ends, self._us):
+                del numbers[:half]
         self._starts.append(_packed(self.epoch, file, position))
         self._ends.append(_packed(self.epoch, file, end - 1))
         self._us.append(us)

@@ -137,22 +137,24 @@ class ContinuousRun:
         tables = list(self._metrics.tables.values())
         # After a restart, no table is always the last one.
         random.shuffle(tables)
-        tables.sort(key=lambda each: each.tried_at or 0.0)
-        return [(each.database, each.table) for each in tables]
+        tables.sort(key=lambda table: table.tried_at or 0.0)
+        return [(table.database, table.table) for table in tables]
 
     def _tell(self, result: TableResult) -> None:
-        differences = [(each, False) for each in result.differences]
-        differences += [(each, True) for each in result.repaired]
-        for each, is_repaired in differences[:_NAMED_MAX]:
+        differences = [(difference, False) for difference in result.differences]
+        differences += [(difference, True) for difference in result.repaired]
+        for difference, is_repaired in differences[:_NAMED_MAX]:
             _log.warning(
                 "row differs",
                 table=result.name,
-                kind=each.kind,
-                key=each.to_json(with_values=False)["key"],
-                columns=sorted(each.source) if each.source and each.mirror else [],
-                **({} if each.counts is None else each.counts._asdict()),
+                kind=difference.kind,
+                key=difference.to_json(with_values=False)["key"],
+                columns=sorted(difference.source)
+                if difference.source and difference.mirror
+                else [],
+                **({} if difference.counts is None else difference.counts._asdict()),
                 repaired=is_repaired,
-                since=None if each.since is None else str(each.since),
+                since=None if difference.since is None else str(difference.since),
                 transaction=result.transaction,
             )
         for interval in result.intervals[:_NAMED_MAX]:

@@ -205,8 +205,10 @@ class ChangedKeys:
         for records in pipeline.records(*names, begin, ends):
             if any(record.op == OP_TRUNCATE for record in records):
                 raise _AllRowsError(_ROWS_GONE)
-            self._take_images("before", [each for each in records if each.op not in _ONLY_AFTER])
-            self._take_images("after", [each for each in records if each.op != OP_DELETE])
+            self._take_images(
+                "before", [record for record in records if record.op not in _ONLY_AFTER]
+            )
+            self._take_images("after", [record for record in records if record.op != OP_DELETE])
 
     def _refuse_lost(self, begin: Mapping[int, int], first: Mapping[int, int]) -> None:
         for number, offset in first.items():

@@ -120,7 +120,9 @@ class JournalSide(MirrorSide):
                     last[digest] = change
         self._met = set(last)
         current = [
-            each for each in last.values() if each.op != OP_DELETE and each.sequence > truncate
+            change
+            for change in last.values()
+            if change.op != OP_DELETE and change.sequence > truncate
         ]
         return self._rows_at(snapshot, current)
 
@@ -130,8 +132,8 @@ class JournalSide(MirrorSide):
 
     def _rows_at(self, snapshot: Snapshot, changes: Sequence[_Last]) -> pa.Table:
         places: dict[str, tuple[DataFile, list[int]]] = {}
-        for each in changes:
-            places.setdefault(each.file.path, (each.file, []))[1].append(each.position)
+        for change in changes:
+            places.setdefault(change.file.path, (change.file, []))[1].append(change.position)
         names = [*self.columns, HI, LO]
         found = [
             self._rows.read(snapshot, file, np.array(sorted(positions)), names)
@@ -194,4 +196,4 @@ def _last_of_keys(records: NDArray[np.void]) -> NDArray[np.void]:
 def _last_truncate(data: pa.Table) -> PackedSequence:
     truncates = data.filter(pc.equal(data[OP], OP_TRUNCATE))
     found = zip(truncates[HI].to_pylist(), truncates[LO].to_pylist(), strict=True)
-    return max((PackedSequence(*each) for each in found), default=_NEVER)
+    return max((PackedSequence(*pair) for pair in found), default=_NEVER)

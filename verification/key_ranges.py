@@ -204,7 +204,7 @@ class EqualRanges:
         kept = slice(0, _EQUAL_RANGES_MAX)
         names = (self._ranges.low, self._ranges.high, self._rows)
         return dict(
-            zip(("low", "high", "rows"), (each[kept].tolist() for each in names), strict=True)
+            zip(("low", "high", "rows"), (name[kept].tolist() for name in names), strict=True)
         )
 
     @property
@@ -227,8 +227,8 @@ class EqualRanges:
     def rest(self) -> KeyRanges:
         """Return the ranges with all other keys."""
         # As Python's numbers: the key before the least one is none of 64 bits.
-        low = [LEAST, *(each + 1 for each in self._ranges.high.tolist())]
-        high = [*(each - 1 for each in self._ranges.low.tolist()), GREATEST]
+        low = [LEAST, *(key + 1 for key in self._ranges.high.tolist())]
+        high = [*(key - 1 for key in self._ranges.low.tolist()), GREATEST]
         left = [both for both in zip(low, high, strict=True) if both[0] <= both[1]]
         found = np.array(left, np.int64).reshape(-1, 2)
         return KeyRanges(found[:, 0].copy(), found[:, 1].copy())

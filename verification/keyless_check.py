@@ -107,8 +107,8 @@ class ConcurrentChanges:
             own.is_complete &= bool(are_changes) and epochs == {low.epoch}
             if not own.is_complete:
                 break
-            are_open = np.array([each is not True for each in known])
-            are_unknown = np.array([each is None for each in known])
+            are_open = np.array([is_later is not True for is_later in known])
+            are_unknown = np.array([is_later is None for is_later in known])
             values = [record.value for record in records]
             for image, (its_ops, sign) in _IMAGES.items():
                 rows = row_digests(source.typed(values, image), mirror.columns)
@@ -275,7 +275,9 @@ class KeylessTableCheck:
             found = self._compare()
             if not found.unsettled:
                 result.repaired = [
-                    each for digest, each in before.items() if digest not in found.differences
+                    difference
+                    for digest, difference in before.items()
+                    if digest not in found.differences
                 ]
 
     def _compare(self) -> _CheckResult:

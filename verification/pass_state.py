@@ -97,17 +97,20 @@ class PassState:
             return
         if result.is_left_out or result.has_more or result.intervals:
             return
-        keys = [tuple((each.own_key or each.key).values()) for each in result.differences]
+        keys = [
+            tuple((difference.own_key or difference.key).values())
+            for difference in result.differences
+        ]
         if not all(keys):
             # A row without a key cannot be found again, so the table is compared again.
             return
-        repaired = [each.to_json(with_values=False) for each in result.repaired]
+        repaired = [difference.to_json(with_values=False) for difference in result.repaired]
         begun = self._begun.pop(result.name, None)
         self._finished[result.name] = {
             "of": begun[0] if begun else [],
             **{name: getattr(result, name) for name in _PLAIN},
             "different": encode_keys(keys) if keys else "",
-            "repaired": [[each["kind"], each["key"]] for each in repaired],
+            "repaired": [[difference["kind"], difference["key"]] for difference in repaired],
         }
         self.write()
 

@@ -275,7 +275,9 @@ class TableHistory(NamedTuple):
             for key, value in recovered.schemas.items()
             if key.startswith(f"{name}/")
         ]
-        schemas = [each for each in every if (each.database, each.table) == (database, table)]
+        schemas = [
+            schema for schema in every if (schema.database, schema.table) == (database, table)
+        ]
         state = recovered.snapshots.get(name)
         is_copied = state is not None and TableState.decode(state, name).phase == "complete"
         return cls(schemas, is_copied)
@@ -285,18 +287,18 @@ class TableHistory(NamedTuple):
 
         Records of older lists may be gone, so it may be later.
         """
-        schemas = sorted(self.schemas, key=lambda each: each.first, reverse=True)
+        schemas = sorted(self.schemas, key=lambda schema: schema.first, reverse=True)
         since = NEVER
-        for each in schemas:
-            if not has_same_key(each, schemas[0]):
+        for schema in schemas:
+            if not has_same_key(schema, schemas[0]):
                 return since
-            since = each.first
+            since = schema.first
         return NEVER
 
     def late_columns(self, names: list[str], begin: PackedSequence) -> list[str]:
         """Return which of the columns came after the sequence `begin`, or may have done so."""
-        schemas = sorted(self.schemas, key=lambda each: each.first)
-        before = [each for each in schemas if each.first <= begin]
-        after = [each for each in schemas if each.first > begin]
+        schemas = sorted(self.schemas, key=lambda schema: schema.first)
+        before = [schema for schema in schemas if schema.first <= begin]
+        after = [schema for schema in schemas if schema.first > begin]
         used = [*before[-1:], *after]
-        return [name for name in names if any(name not in each.by_name for each in used)]
+        return [name for name in names if any(name not in schema.by_name for schema in used)]

@@ -54,8 +54,8 @@ def copies_for(
         return [ALL_ROWS]
     found = [Repair(where) for where in _conditions(columns, keys)]
     try:
-        for each in found:
-            require_condition(each.where)
+        for repair in found:
+            require_condition(repair.where)
     except ConfigError:
         # Not every value can be written in a condition.
         return [ALL_ROWS]

@@ -142,10 +142,14 @@ class TableResult:
             "unsettled": self.unsettled,
             "has_more_differences": self.has_more,
             "error": None if self.error is None else str(self.error),
-            "wrong_intervals": [each.to_json() for each in self.intervals],
+            "wrong_intervals": [interval.to_json() for interval in self.intervals],
             "borders_not_compared_with_the_log": self.borders_note,
-            "differences": [each.to_json(with_values=with_values) for each in self.differences],
-            "repaired": [each.to_json(with_values=with_values) for each in self.repaired],
+            "differences": [
+                difference.to_json(with_values=with_values) for difference in self.differences
+            ],
+            "repaired": [
+                difference.to_json(with_values=with_values) for difference in self.repaired
+            ],
         }
 
     def lines(self, *, with_values: bool) -> Iterable[str]:
@@ -160,10 +164,10 @@ class TableResult:
             yield f"{self.name}: different: {count} of {self.rows} rows{where}"
         else:
             yield f"{self.name}: {self.verdict}: {self.rows} rows{where}"
-        for each in self.differences:
-            yield from each.lines(self.side, with_values=with_values, is_repaired=False)
-        for each in self.repaired:
-            yield from each.lines(self.side, with_values=with_values, is_repaired=True)
+        for difference in self.differences:
+            yield from difference.lines(self.side, with_values=with_values, is_repaired=False)
+        for difference in self.repaired:
+            yield from difference.lines(self.side, with_values=with_values, is_repaired=True)
         for interval in self.intervals:
             yield f"  interval {_text(interval.key)} {interval.words()}"
         yield from self._notes()

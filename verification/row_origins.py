@@ -63,7 +63,7 @@ class RowLocations:
         if number is not None:
             first = [number.number(key[0]) for key in keys.values()]
             self._near = np.array(first, np.int64)
-            self._values = sorted(number.literal(each) for each in first)
+            self._values = sorted(number.literal(value) for value in first)
         self._files: dict[str, list[tuple[int, Digest]]] = {}  # positions of keys, by path
         self._rows: dict[RowLocation, Digest] = {}
         self._versions: dict[int, dict[Digest, RowPlaces] | None] = {}
@@ -114,7 +114,7 @@ class RowLocations:
         if self._near is None:
             return True
         bounds = file.bounds(self._mirror.physical_name(self._mirror.key[0]))
-        if bounds is None or not all(isinstance(each, int) for each in bounds):
+        if bounds is None or not all(isinstance(bound, int) for bound in bounds):
             return True
         place = bisect_left(self._values, bounds[0])
         return place < len(self._values) and self._values[place] <= bounds[1]

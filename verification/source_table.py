@@ -66,7 +66,7 @@ class TypedRows:
 
         All columns, or those of `names`. Raises MirrorError for a row that a mirror cannot hold.
         """
-        columns = [each for each in self._columns if names is None or each["name"] in names]
+        columns = [column for column in self._columns if names is None or column["name"] in names]
         try:
             stored = stored_image(values, image, columns, self._schema.schema_id, self._zero_dates)
         except InvalidRecordError as error:

@@ -209,7 +209,7 @@ class TableCheck:
         if self._origins is not None and self._different:
             self._since = self._origins.of(self._different)
             found = zip(self._different, result.differences, strict=True)
-            result.differences = [self._dated(digest, each) for digest, each in found]
+            result.differences = [self._dated(digest, difference) for digest, difference in found]
         if self._limits.repairs:
             self._repair()
         result.rows_without_change = mirror.rows_without_change
@@ -254,9 +254,9 @@ class TableCheck:
             return
         keys: list[RowKey] = []
         surplus: list[tuple[Digest, RowKey, Difference]] = []
-        for (digest, key), each in zip(different.items(), result.differences, strict=True):
-            if each.kind == "surplus":
-                surplus.append((digest, key, each))
+        for (digest, key), difference in zip(different.items(), result.differences, strict=True):
+            if difference.kind == "surplus":
+                surplus.append((digest, key, difference))
             else:
                 keys.append(key)
         for repair in copies_for(self._source.key_columns, keys, self._surplus_keys(surplus)):
@@ -275,7 +275,7 @@ class TableCheck:
         """Return the keys of records whose rows only the mirror has; None if one has none."""
         if not surplus:
             return []
-        if any(each.source is not None for _, _, each in surplus):
+        if any(difference.source is not None for _, _, difference in surplus):
             # The mirror has a row twice: no key says which of them to take back.
             return None
         if not isinstance(self._mirror, MirrorSide):

@@ -260,9 +260,9 @@ class Selection:
         elif options.tables is not None:
             chosen = self._transaction.take(event, options.tables)
         types = options.types
-        for each in chosen:
-            if types is None or each.header.type_code in types or _is_payload(each):
-                yield each
+        for selected in chosen:
+            if types is None or selected.header.type_code in types or _is_payload(selected):
+                yield selected
 
     def _is_due(self, event: Event) -> bool:
         if is_artificial(event):
@@ -306,8 +306,8 @@ class Selection:
 
         def view(events: Iterator[Event]) -> Iterator[Event]:
             selection = Selection(inner)
-            for each in events:
-                yield from selection.select(each)
+            for inner_event in events:
+                yield from selection.select(inner_event)
 
         narrowed = replace(body, view=view)
         return event.with_body(narrowed) if any(True for _ in narrowed.events()) else None

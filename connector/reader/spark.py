@@ -88,7 +88,7 @@ class MysqlBinlogSource(DataSource):
         if unknown:
             raise ConfigError(reader_errors.NO_OPTION, option=unknown[0], known=("path", "tables"))
         tables = self.options.get("tables")
-        patterns = [each.strip() for each in tables.split(",")] if tables else None
+        patterns = [pattern.strip() for pattern in tables.split(",")] if tables else None
         if patterns is not None:
             TableFilter(patterns)  # raises here, not in a task
         listed = self.options.get("paths")
@@ -159,9 +159,9 @@ def _log_files(path: str) -> list[str]:
         raise ConfigError(reader_errors.NOT_A_FILE, path=path)
     if Path(path).is_dir():
         found = [
-            str(each)
-            for each in Path(path).iterdir()
-            if each.is_file() and _LOG_NAME.fullmatch(each.name)
+            str(file)
+            for file in Path(path).iterdir()
+            if file.is_file() and _LOG_NAME.fullmatch(file.name)
         ]
     else:
         found = glob.glob(path)  # noqa: PTH207 # Path.glob takes no absolute pattern

@@ -59,7 +59,9 @@ def gtid_refusal(
     if server.is_mariadb or not session.enforce_gtid_consistency:
         return None
     if facts.kind is Kind.CREATE_TABLE_SELECT:
-        atomic = server.mysql_since(8, 0, 21) and all(each.engine.commits for each in facts.written)
+        atomic = server.mysql_since(8, 0, 21) and all(
+            table.engine.commits for table in facts.written
+        )
         return None if atomic else Refusal.ER_GTID_UNSAFE_CREATE_SELECT
     if facts.kind in _TEMPORARY_TABLE_DDL and session.in_transaction:
         return _temporary_table_refusal(session, server)

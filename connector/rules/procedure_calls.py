@@ -58,15 +58,15 @@ def possible_decisions(
     if unrolled.in_order:
         found = []
         states = frozenset({state})
-        for each in statements:
-            found.append(_decisions(each.facts, states, server, frozenset()))
-            states = frozenset(after for one in states for after in _after(each, one, server))
+        for statement in statements:
+            found.append(_decisions(statement.facts, states, server, frozenset()))
+            states = frozenset(after for one in states for after in _after(statement, one, server))
         return found
     states = _reachable(statements, state, server)
     # The session keeps a parsed statement, with the reasons for which it was unsafe before.
     return [
-        _decisions(each.facts, states, server, _reasons(each, states, server))
-        for each in statements
+        _decisions(statement.facts, states, server, _reasons(statement, states, server))
+        for statement in statements
     ]
 
 

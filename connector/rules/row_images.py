@@ -67,7 +67,9 @@ def recorded_columns(
     before = _before(table, row_image)
     after = _after(table, change, row_image, given, server)
     if change is not RowEventKind.WRITE and server.leaves_out_generated:
-        generated = {each.name for each in table.columns if each.generated is not Generated.NO}
+        generated = {
+            column.name for column in table.columns if column.generated is not Generated.NO
+        }
         before, after = before - generated, after - generated
     return Images(
         None if change is RowEventKind.WRITE else before,

@@ -114,7 +114,7 @@ def _parse(text: str, tokens: list[Token]) -> ParsedStatement:
         read,
         frozenset(functions_of(tree)),
         frozenset(stored_functions(tree)),
-        frozenset(each.name.lower() for each in tree.find_all(exp.SessionParameter)),
+        frozenset(node.name.lower() for node in tree.find_all(exp.SessionParameter)),
         assigned,
         listed=listed,
         defaults=defaults,
@@ -173,10 +173,10 @@ def _known(tokens: list[Token]) -> list[Token]:
     head = word(tokens, 0)
     if head in _CHANGES or head == "SELECT":
         tokens = [
-            _token(TokenType.VAR, each.text, each)
+            _token(TokenType.VAR, token.text, token)
             if word(tokens, at) == "DEFAULT" and word(tokens, at + 1) == "("
-            else each
-            for at, each in enumerate(tokens)
+            else token
+            for at, token in enumerate(tokens)
         ]
     if head not in {"SELECT", "WITH"}:
         return tokens

@@ -144,7 +144,7 @@ def _is_ddl(tokens: Sequence[Token]) -> bool:
     if first not in _OF_OBJECTS:
         return first in _TEXTS
     objects = (word(tokens, at) for at in range(1, len(tokens)))
-    return next((each for each in objects if each in _OBJECTS), "TABLE") != "TABLE"
+    return next((word for word in objects if word in _OBJECTS), "TABLE") != "TABLE"
 
 
 def _exact(kind: Kind, all_words: tuple[str, ...]) -> Kind:
@@ -208,8 +208,8 @@ def _load(text: str, tokens: Sequence[Token]) -> KeywordStatement:
             assignments = tokens[at + 1 :]
             break
         at += 1
-    columns = [each[-1].text for each in split(listed, TokenType.COMMA) if len(each) == 1]
-    targets = [_assignment(each)[0] for each in split(assignments, TokenType.COMMA)]
+    columns = [part[-1].text for part in split(listed, TokenType.COMMA) if len(part) == 1]
+    targets = [_assignment(part)[0] for part in split(assignments, TokenType.COMMA)]
     columns += [target[-1].text for target in targets]
     parsed = ParsedStatement(
         Kind.LOAD_DATA,
@@ -221,7 +221,7 @@ def _load(text: str, tokens: Sequence[Token]) -> KeywordStatement:
     )
     if not assignments:
         return KeywordStatement(parsed)
-    values = [text_of(text, _assignment(each)[1]) for each in split(assignments, TokenType.COMMA)]
+    values = [text_of(text, _assignment(part)[1]) for part in split(assignments, TokenType.COMMA)]
     return KeywordStatement(parsed, f"SELECT ({'), ('.join(values)})")
 
 

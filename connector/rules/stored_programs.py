@@ -110,8 +110,8 @@ class _Reader:
             raise ConfigError(rules_errors.NOT_UNDERSTOOD)
 
     def _take(self, *expected: str) -> None:
-        for each in expected:
-            self._demand(self._word() == each)
+        for token in expected:
+            self._demand(self._word() == token)
             self._at += 1
 
     def _until(self, *ends: str) -> list[Token]:
@@ -217,7 +217,7 @@ class _Reader:
             self.found.append(text_of(self._body, over[1:-1]))
         else:
             # A function in the bounds would have to be split from the two points.
-            self._demand(all(each.token_type is not TokenType.L_PAREN for each in over))
+            self._demand(all(token.token_type is not TokenType.L_PAREN for token in over))
         self._take("DO")
         self._body_of_loop("FOR")
 

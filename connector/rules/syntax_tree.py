@@ -44,7 +44,7 @@ def _target(tree: Expr) -> exp.Table:
 
 def written_tables(tree: Expr) -> Iterator[TableName]:
     """Yield the tables that the statement itself changes."""
-    yield from dict.fromkeys(table_name(each) for each in _written_places(tree))
+    yield from dict.fromkeys(table_name(table) for table in _written_places(tree))
 
 
 def read_tables(tree: Expr) -> Iterator[TableName]:
@@ -52,8 +52,10 @@ def read_tables(tree: Expr) -> Iterator[TableName]:
 
     So in `UPDATE t a JOIN t b SET a.v = 1`, the second one is read.
     """
-    written = {id(each) for each in _written_places(tree)}
-    yield from dict.fromkeys(table_name(each) for each in _named(tree) if id(each) not in written)
+    written = {id(table) for table in _written_places(tree)}
+    yield from dict.fromkeys(
+        table_name(table) for table in _named(tree) if id(table) not in written
+    )
 
 
 def _written_places(tree: Expr) -> Iterator[exp.Table]:
@@ -76,7 +78,7 @@ def _targets_of_join(tree: Expr) -> list[str]:
     if isinstance(tree, exp.Update):
         named = [assigned.this.table for assigned in tree.expressions]
     else:
-        named = [each.name for each in _deleted(tree)]
+        named = [table.name for table in _deleted(tree)]
     if not named:
         raise ConfigError(rules_errors.TARGET_UNCERTAIN)
     return named
@@ -93,9 +95,9 @@ def _deleted(tree: Expr) -> list[exp.Table]:
 
 
 def _place(tree: Expr, alias: str) -> exp.Table:
-    for each in _sources(tree):
-        if each.alias_or_name.lower() == alias.lower():
-            return each
+    for table in _sources(tree):
+        if table.alias_or_name.lower() == alias.lower():
+            return table
     raise ConfigError(rules_errors.TARGET_UNCERTAIN)
 
 
@@ -110,27 +112,30 @@ def assigned_columns(tree: Expr) -> Iterator[tuple[TableName, str]]:
         for column in tree.this.expressions if isinstance(tree.this, exp.Schema) else ():
             yield name, column.name
         conflict = tree.args.get("conflict")
-        for each in conflict.expressions if conflict is not None else ():
-            yield name, each.this.name
+        for expression in conflict.expressions if conflict is not None else ():
+            yield name, expression.this.name
     elif isinstance(tree, exp.Update):
         target = _target(tree)
-        for each in tree.expressions:
+        for expression in tree.expressions:
             joined = target.args.get("joins")
-            yield _by_alias(tree, each.this.table) if joined else table_name(target), each.this.name
+            yield (
+                _by_alias(tree, expression.this.table) if joined else table_name(target),
+                expression.this.name,
+            )
 
 
 def _named(tree: Expr) -> Iterator[exp.Table]:
     """Yield each place that names a table: no common table expression, and not DUAL."""
-    inner = {each.alias_or_name.lower() for each in tree.find_all(exp.CTE)}
-    for each in _sources(tree):
-        if each.db or each.name.lower() not in inner | {_NO_TABLE}:
-            yield each
+    inner = {node.alias_or_name.lower() for node in tree.find_all(exp.CTE)}
+    for table in _sources(tree):
+        if table.db or table.name.lower() not in inner | {_NO_TABLE}:
+            yield table
 
 
 def _sources(tree: Expr) -> Iterator[exp.Table]:
     """Yield the tables with their aliases; in DELETE x FROM …, the first x can be an alias."""
-    left_out = {id(each) for each in _deleted(tree)}
-    return (each for each in tree.find_all(exp.Table) if id(each) not in left_out)
+    left_out = {id(table) for table in _deleted(tree)}
+    return (node for node in tree.find_all(exp.Table) if id(node) not in left_out)
 
 
 def table_name(table: exp.Table) -> TableName:
@@ -182,7 +187,11 @@ def default_columns(tree: Expr) -> frozenset[str]:
     """Return the columns that an UPDATE sets to DEFAULT."""
     if not isinstance(tree, exp.Update):
         return frozenset()
-    return frozenset(each.this.name for each in tree.expressions if _is_default(each.expression))
+    return frozenset(
+        expression.this.name
+        for expression in tree.expressions
+        if _is_default(expression.expression)
+    )
 
 
 def _is_default(value: Expr) -> bool:
@@ -216,7 +225,7 @@ def created_keys(tree: Expr) -> tuple[UniqueKey, ...]:
 
 def created_counter_not_first(tree: Expr) -> bool:
     """Return whether CREATE TABLE defines an AUTO_INCREMENT column with which no index begins."""
-    counter = next((each.name for each in created_columns(tree) if each.auto_increment), None)
+    counter = next((column.name for column in created_columns(tree) if column.auto_increment), None)
     if counter is None:
         return False
     first = {key.columns[0] for key in _unique_keys(tree)}
@@ -233,14 +242,14 @@ def _table_definitions(tree: Expr) -> list[Expr]:
 
 
 def _unique_keys(tree: Expr) -> Iterator[UniqueKey]:
-    for each in _table_definitions(tree):
-        if isinstance(each, exp.ColumnDef):
-            if each.find(exp.PrimaryKeyColumnConstraint) is not None:
-                yield UniqueKey("PRIMARY", (each.name,))
-            if each.find(exp.UniqueColumnConstraint) is not None:
-                yield UniqueKey(each.name, (each.name,))
+    for definition in _table_definitions(tree):
+        if isinstance(definition, exp.ColumnDef):
+            if definition.find(exp.PrimaryKeyColumnConstraint) is not None:
+                yield UniqueKey("PRIMARY", (definition.name,))
+            if definition.find(exp.UniqueColumnConstraint) is not None:
+                yield UniqueKey(definition.name, (definition.name,))
             continue
-        for part in (each, *each.find_all(exp.PrimaryKey, exp.UniqueColumnConstraint)):
+        for part in (definition, *definition.find_all(exp.PrimaryKey, exp.UniqueColumnConstraint)):
             if isinstance(part, exp.PrimaryKey):
                 yield UniqueKey("PRIMARY", tuple(_key_columns(part.expressions)))
                 break

@@ -284,7 +284,7 @@ def _of_tables(
     if (
         server.mysql_since(8, 0, 22)
         and facts.written
-        and any(each.acl_table for each in facts.read)
+        and any(table.acl_table for table in facts.read)
     ):
         yield UnsafeReason.ACL_TABLE_READ
 

@@ -124,12 +124,12 @@ class FinalCheck:
         report = self._stage.verify(*self._mirror, name, "--repair").report()
         (table,) = report["tables"]
         problems = _problems(report)
-        for each in table["repaired"]:
-            source, mirror = each["source"], each["mirror"]
+        for difference in table["repaired"]:
+            source, mirror = difference["source"], difference["mirror"]
             display.say(
-                f"binlog-connector verify --repair: {name} has a row that is {each['kind']}"
+                f"binlog-connector verify --repair: {name} has a row that is {difference['kind']}"
             )
-            self._detail("key", f"{KEY} {each['key'][KEY]}")
+            self._detail("key", f"{KEY} {difference['key'][KEY]}")
             for column in source:
                 self._detail("column", column)
                 self._detail("source", source[column])
@@ -137,7 +137,7 @@ class FinalCheck:
         expected = [
             {"key": {KEY: key}, "source": {COLUMN: str(right)}, "mirror": {COLUMN: str(wrong)}}
         ]
-        if [_facts(each) for each in table["repaired"]] != expected:
+        if [_facts(difference) for difference in table["repaired"]] != expected:
             problems.append(f"{name}: verify did not find exactly the damage of {KEY} {key}")
         if not problems:
             display.say(
@@ -181,8 +181,8 @@ def _problems(report: dict[str, Any]) -> list[str]:
                 f"{table['table']}: {table['verdict']}: {table['error'] or ''}".rstrip(": ")
             )
         lines += [
-            f"{table['table']}: {each['kind']} {each['key']}: source {each['source']}, "
-            f"mirror {each['mirror']}"
-            for each in table["differences"]
+            f"{table['table']}: {difference['kind']} {difference['key']}: "
+            f"source {difference['source']}, mirror {difference['mirror']}"
+            for difference in table["differences"]
         ]
     return lines

@@ -145,7 +145,9 @@ class JobStatus:
                 self.end_offsets = line["end_offsets"]
                 reports = line["tables"].values()
                 self.last_batch_changes = sum(report["changes"] for report in reports)
-                lags = [each["lag_seconds"] for each in reports if each["lag_seconds"] is not None]
+                lags = [
+                    report["lag_seconds"] for report in reports if report["lag_seconds"] is not None
+                ]
                 self.lags += [max(lags)] if lags else []
                 for table, report in line["tables"].items():
                     if report["source_ts_ms"] is not None:

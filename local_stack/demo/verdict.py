@@ -281,7 +281,7 @@ class Verdict:
         lines: list[str] = []
         for comparison in self.comparisons.values():
             found = [*comparison.column_problems, *map(str, comparison.differences)]
-            lines += [f"{comparison.table}: {each}" for each in found]
+            lines += [f"{comparison.table}: {problem}" for problem in found]
             untold = comparison.difference_count - len(comparison.differences)
             if untold:
                 lines.append(f"{comparison.table}: and {untold:,} more rows")

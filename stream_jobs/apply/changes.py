@@ -68,10 +68,10 @@ class Changes:
         self.schema_ids: list[str] = []
         numbers: dict[bytes, int] = {}
         partitions, offsets, digits, ops, schemas = [], [], [], [], []
-        for each, columns in sorted(pieces, key=lambda piece: piece[0]):
+        for span, columns in sorted(pieces, key=lambda piece: piece[0]):
             self.keys += columns.keys
             self.values += columns.values
-            partitions.append(np.full(len(columns.keys), each.partition, np.int32))
+            partitions.append(np.full(len(columns.keys), span.partition, np.int32))
             offsets.append(np.frombuffer(columns.offsets.getvalue(), "<i8"))
             digits.append(columns.sequences.getvalue())
             ops.append(np.frombuffer(columns.ops.getvalue(), np.uint8))

@@ -136,7 +136,7 @@ class IndexFolder:
         """Write a file under its name only as a whole: another worker may do the same."""
         second = index.keys.second
         every = [index.keys.first, second, index.hi, index.lo, index.positions]
-        arrays = [np.ascontiguousarray(each, np.int64) for each in every if each is not None]
+        arrays = [np.ascontiguousarray(column, np.int64) for column in every if column is not None]
         facts = [_MAGIC, len(index.hi), second is not None, _checksum(arrays)]
         temporary = f"{path}.{uuid.uuid4().hex}"
         with _created(temporary) as out:

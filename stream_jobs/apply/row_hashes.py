@@ -74,7 +74,7 @@ def distinct(keys: Keys) -> tuple[Keys, NDArray[np.intp]]:
 
 
 def _key_hashes(parts: Sequence[list[bytes]]) -> Keys:
-    texts = parts[0] if len(parts) == 1 else [b"".join(each) for each in zip(*parts, strict=True)]
+    texts = parts[0] if len(parts) == 1 else [b"".join(part) for part in zip(*parts, strict=True)]
     digest = xxhash.xxh3_128_digest
     halves = np.frombuffer(b"".join([digest(text) for text in texts]), "<i8").reshape(-1, 2)
     return Keys(halves[:, 0].copy(), halves[:, 1].copy())

@@ -84,7 +84,7 @@ def _objects(found: Iterable[object]) -> list[dict[str, object]]:
     """Return JSON objects, and empty ones for null; raises TypeError for other values."""
     values = list(found)
     _check(values, dict)
-    return [each if isinstance(each, dict) else {} for each in values]
+    return [value if isinstance(value, dict) else {} for value in values]
 
 
 def _check(values: Sequence[object], kind: type | None) -> None:
@@ -193,7 +193,7 @@ def _typed(value: Any, kind: pa.DataType) -> Any:
     if types.is_struct(kind) and isinstance(value, dict):
         return {field.name: _typed(value.get(field.name), field.type) for field in kind}
     if types.is_list(kind) and isinstance(value, list):
-        return [_typed(each, kind.value_type) for each in value]
+        return [_typed(item, kind.value_type) for item in value]
     if types.is_string(kind):
         return _text(value)
     if types.is_boolean(kind) and isinstance(value, bool):

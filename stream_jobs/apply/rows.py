@@ -137,7 +137,7 @@ class RowReader:
         tables, sources = [], []
         for places, parse, own in groups:
             found, source = self._read(places, image, own, parse)
-            completed = [self._completed(each, found, parse, len(places)) for each in columns]
+            completed = [self._completed(column, found, parse, len(places)) for column in columns]
             sequences = self.changes.sequences
             pair = pa.array(sequences.hi[places]), pa.array(sequences.lo[places])
             tables.append(pa.Table.from_arrays([*completed, *pair], names=names))

@@ -50,7 +50,7 @@ def apply_part(
     """Apply the records of `pieces`, or say why that is not possible yet, or at all."""
     changes = Changes(part.topic, pieces, part.skipped, part.bound)
     result = PartResult(part.topic, records=len(changes))
-    result.offsets = {each.partition: each.end for each, _ in pieces} | changes.held
+    result.offsets = {span.partition: span.end for span, _ in pieces} | changes.held
     result.held = set(changes.held)
     result.error = changes.error()
     if result.error is not None:
@@ -164,52 +164,59 @@ def _apply(
         result.dead = lookup.find(Keys(none, None), none, none, part.floor).dead
 
 
-def rewrite_file(task: Task, each: RewrittenFile) -> PartResult:
+def rewrite_file(task: Task, rewrite: RewrittenFile) -> PartResult:
     """Write the rows into a new file; a file without live rows has none.
 
     After a truncate that changes none of its rows, a file stays.
     """
-    result = PartResult(each.topic, is_applied=True)
+    result = PartResult(rewrite.topic, is_applied=True)
     try:
-        data = live_rows(task.storage, each.path, each.file, each.columns)
-        for name, column in each.added.items():
+        data = live_rows(task.storage, rewrite.path, rewrite.file, rewrite.columns)
+        for name, column in rewrite.added.items():
             place = data.column_names.index(name)
             value = literal(column, column.get("added_default")).cast(data[name].type)
             values = pa.chunked_array([pa.repeat(value, data.num_rows)])
             data = data.set_column(place, name, values)
-        if each.truncates:
-            emptied = MODES[each.mode].after_truncates(data, each.truncates)
+        if rewrite.truncates:
+            emptied = MODES[rewrite.mode].after_truncates(data, rewrite.truncates)
             if emptied is None:
                 return result
-            data, result.replaced = emptied, (each.file,)
+            data, result.replaced = emptied, (rewrite.file,)
         if data.num_rows:
             file = write_file(
                 task.storage,
-                each.path,
-                each.columns,
+                rewrite.path,
+                rewrite.columns,
                 data,
-                key=each.key,
-                partition_values=each.file.partition_values,
-                tags=each.file.tags,
+                key=rewrite.key,
+                partition_values=rewrite.file.partition_values,
+                tags=rewrite.file.tags,
             )
             result.files = (file,)
     except MirrorError as error:
         result.error = error
     except DEFECT_TYPES as error:
-        result.error = table_defect(each.topic, error)
+        result.error = table_defect(rewrite.topic, error)
     return result
 
 
-def compact_files(task: Task, each: CompactedFiles) -> PartResult:
+def compact_files(task: Task, compaction: CompactedFiles) -> PartResult:
     """Write the rows of several files into one; without live rows there is none."""
-    result = PartResult(each.topic, replaced=each.files)
+    result = PartResult(compaction.topic, replaced=compaction.files)
     try:
-        file = rewrite(task.storage, each.path, each.columns, each.files, each.key, each.clustering)
+        file = rewrite(
+            task.storage,
+            compaction.path,
+            compaction.columns,
+            compaction.files,
+            compaction.key,
+            compaction.clustering,
+        )
         result.files = () if file is None else (file,)
     except MirrorError as error:
         result.error = error
     except DEFECT_TYPES as error:
-        result.error = table_defect(each.topic, error)
+        result.error = table_defect(compaction.topic, error)
     return result
 
 
@@ -220,8 +227,8 @@ def run_task(task: Task) -> list[PartResult]:
     """Do the work of `task`. Errors are results: those of one table do not stop others."""
     return [
         *(_applied(task) if task.parts else ()),
-        *(rewrite_file(task, each) for each in task.rewritten),
-        *(compact_files(task, each) for each in task.compacted),
+        *(rewrite_file(task, file) for file in task.rewritten),
+        *(compact_files(task, files) for files in task.compacted),
     ]
 
 
@@ -239,9 +246,9 @@ def _applied(task: Task) -> list[PartResult]:
             # The connection may be in any state.
             _forget(task.kafka)
             topic = error.message.facts.get("topic")
-            for each in [topic] if isinstance(topic, str) and topic in left else list(left):
-                results.append(PartResult(each, error=error))
-                del left[each]
+            for failed in [topic] if isinstance(topic, str) and topic in left else list(left):
+                results.append(PartResult(failed, error=error))
+                del left[failed]
     return results
 
 
@@ -250,12 +257,12 @@ def _results(task: Task, parts: Sequence[TablePart]) -> Iterator[PartResult]:
     by_topic = {part.topic: part for part in parts}
     missing = {part.topic: len(part.ranges) for part in parts}
     pieces: dict[str, list[tuple[OffsetRange, RecordColumns]]] = {topic: [] for topic in by_topic}
-    ranges = [each for part in parts for each in part.ranges]
-    for each, columns in read_ranges(_client(task.kafka), ranges, task.bytes_max):
-        pieces[each.topic].append((each, columns))
-        missing[each.topic] -= 1
-        if not missing[each.topic]:
-            yield apply_part(task, by_topic[each.topic], pieces.pop(each.topic))
+    ranges = [span for part in parts for span in part.ranges]
+    for span, columns in read_ranges(_client(task.kafka), ranges, task.bytes_max):
+        pieces[span.topic].append((span, columns))
+        missing[span.topic] -= 1
+        if not missing[span.topic]:
+            yield apply_part(task, by_topic[span.topic], pieces.pop(span.topic))
 
 
 def _client(facts: BrokerConfig) -> KafkaClient:

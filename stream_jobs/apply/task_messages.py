@@ -61,7 +61,7 @@ class MirrorDescription:
 
     @cached_property
     def _packed(self) -> bytes:
-        return pickle.dumps([getattr(self, each.name) for each in fields(self)])
+        return pickle.dumps([getattr(self, field.name) for field in fields(self)])
 
 
 @lru_cache(_MIRRORS_MAX)

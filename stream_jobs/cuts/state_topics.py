@@ -126,8 +126,8 @@ class ProgressTopic:
             wanted = OffsetRange(*self._place, first, min(end, first + _PIECE))
             ((_, columns),) = read_ranges(self._client, [wanted])
             of_pipelines = dict(zip(columns.keys, columns.values, strict=True))
-            for each in filter(None, map(_moment, of_pipelines.values())):
-                found = each.bound if found is None else max(found, each.bound)
+            for moment in filter(None, map(_moment, of_pipelines.values())):
+                found = moment.bound if found is None else max(found, moment.bound)
             first = wanted.end
         return found
 

@@ -253,12 +253,12 @@ class HdfsStorage:
             if error.kind == _MISSING:
                 return
             raise
-        for each in listed:
-            name = prefix + each["pathSuffix"]
-            if each["type"] == "DIRECTORY":
-                yield from self._walk(f"{folder}/{each['pathSuffix']}", f"{name}/", start_after)
-            elif each["pathSuffix"] and name > start_after:
-                yield StoredFile(name, each["length"], each["modificationTime"])
+        for entry in listed:
+            name = prefix + entry["pathSuffix"]
+            if entry["type"] == "DIRECTORY":
+                yield from self._walk(f"{folder}/{entry['pathSuffix']}", f"{name}/", start_after)
+            elif entry["pathSuffix"] and name > start_after:
+                yield StoredFile(name, entry["length"], entry["modificationTime"])
 
     def _full(self, path: str) -> str:
         return f"{self.root}/{checked_path(path)}"

@@ -200,7 +200,7 @@ def alteration(
     kept = {column["name"].lower() for column in new.columns}
     dropped = [column["name"] for column in old.columns if column["name"].lower() not in kept]
     clauses += [
-        f"DROP COLUMN {quoted_identifier(each)}" for each in dropped if each.lower() in here
+        f"DROP COLUMN {quoted_identifier(name)}" for name in dropped if name.lower() in here
     ]
     has_other_key = existing.lower_key != [column["name"].lower() for column in new.key]
     if has_other_key:

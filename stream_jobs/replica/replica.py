@@ -199,9 +199,9 @@ class Replica:
     ) -> WriteCounts:
         """Write what the open transaction is for, and commit it."""
         writers = [TableWriter(target, step) for step in steps]
-        deleted = sum(self._guarded(each.step, each.delete) for each in writers)
+        deleted = sum(self._guarded(writer.step, writer.delete) for writer in writers)
         # Only now: a unique value may move from one row to another.
-        inserted = sum(self._guarded(each.step, each.insert) for each in writers)
+        inserted = sum(self._guarded(writer.step, writer.insert) for writer in writers)
         for step in steps:
             self._marker.mark_table(target, step.name, step.mark)
         if cut is not None:

@@ -182,14 +182,14 @@ class StateTables:
     def _read(self, target: TargetSession, row: Mapping[str, object]) -> ReplicaState:
         cut = row["cut"]
         found = ReplicaState(None if cut is None else int(str(cut)), str(row["seq"] or ""))
-        for each in target.query(
+        for entry in target.query(
             "SELECT name, path, generation, version, seq, columns_json, left_out "
             f"FROM {TABLES} WHERE replica = {text_literal(self._name)}"
         ):
-            name = str(each["name"])
-            if each["left_out"] is not None:
-                found.left_out[name] = str(each["left_out"])
-            mark = ReplicatedTable.read(each)
+            name = str(entry["name"])
+            if entry["left_out"] is not None:
+                found.left_out[name] = str(entry["left_out"])
+            mark = ReplicatedTable.read(entry)
             if mark is not None:
                 found.tables[name] = mark
         return found

@@ -171,10 +171,10 @@ def inserts(
         yield from _some(head, columns, part.filter(right), tail)
         # VALUES() in the tail is a warning, and here warnings are counted.
         alone = f"REPLACE INTO {into}" if may_exist else head
-        for each in range(part.num_rows):
-            if not right[each].as_py():
-                for statement in _some(alone, columns, part.slice(each, 1), ""):
-                    yield statement._replace(errors_of_enum=wrong[each].as_py())
+        for place in range(part.num_rows):
+            if not right[place].as_py():
+                for statement in _some(alone, columns, part.slice(place, 1), ""):
+                    yield statement._replace(errors_of_enum=wrong[place].as_py())
 
 
 def _some(

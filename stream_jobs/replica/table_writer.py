@@ -32,7 +32,7 @@ class KeySet:
 
     def __init__(self, rows: Iterable[pa.Table], key: Sequence[str]) -> None:
         """Take the columns `key` of `rows`."""
-        parts = [_numbers(each, key) for each in rows]
+        parts = [_numbers(table, key) for table in rows]
         self._numbers = np.concatenate(parts) if parts else None
 
     def has(self, rows: pa.Table, key: Sequence[str]) -> NDArray[np.bool_]:

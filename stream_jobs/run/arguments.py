@@ -96,8 +96,8 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     found, others = parser.parse_known_args(given)
     if found.command == "resume":
         # argparse takes positional arguments that follow each other alone.
-        found.tables += [each for each in others if not each.startswith("-")]
-        others = [each for each in others if each.startswith("-")]
+        found.tables += [argument for argument in others if not argument.startswith("-")]
+        others = [argument for argument in others if argument.startswith("-")]
     if others:
         parser.error(f"unrecognized arguments: {' '.join(others)}")
     if found.command == "resume":

@@ -98,10 +98,10 @@ class BatchApplier:
             self._ownership.check()
         began, aside = time.monotonic(), self.set_aside
         schemas = schema_topic(self.services.registry.prefix)
-        own = [each for each in ranges if each.topic not in {schemas, *aside}]
-        if any(each.topic == schemas for each in ranges):
+        own = [span for span in ranges if span.topic not in {schemas, *aside}]
+        if any(span.topic == schemas for span in ranges):
             self.services.registry.refresh()
-        others = aside.union(each.topic for each in own)
+        others = aside.union(span.topic for span in own)
         stated = statement_schema_ranges(self.services, self._states, others)
         taken, bound = self._cuts.begin([*own, *stated], aside)
         return self._apply(taken, bound, {}, began=began, required=own)
@@ -174,7 +174,7 @@ class BatchApplier:
         at = time.monotonic()
         kept = [kept for w in every if w.error is None and (kept := w.outcome.kept) is not None]
         clean_at = now()
-        self._cuts.record.remove_old((each.mirror.delta for each in kept), clean_at)
+        self._cuts.record.remove_old((table.mirror.delta for table in kept), clean_at)
         errors |= self._upkeep.after(kept, clean_at)
         phases["upkeep"] = time.monotonic() - at
         begun: dict[str, Mapping[int, int]] = {
@@ -189,9 +189,13 @@ class BatchApplier:
         outcomes = [work.outcome for work in every]
         return BatchReport(
             seconds=time.monotonic() - began,
-            records=sum(each.records for each in outcomes),
-            tables={each.name: report for each in outcomes if (report := each.final_report())},
-            sources={each.name: each.source for each in outcomes if each.report is not None},
+            records=sum(outcome.records for outcome in outcomes),
+            tables={
+                outcome.name: report for outcome in outcomes if (report := outcome.final_report())
+            },
+            sources={
+                outcome.name: outcome.source for outcome in outcomes if outcome.report is not None
+            },
             keyless_topics=[
                 work.topic for work in every if work.is_keyless and work.outcome.records
             ],
@@ -199,10 +203,12 @@ class BatchApplier:
             quarantined=new,
             resumed=resumed,
             skipped={
-                topic: sorted(each.skipped) for topic, each in requests.items() if each.skipped
+                topic: sorted(request.skipped)
+                for topic, request in requests.items()
+                if request.skipped
             },
             set_aside=len(self._isolation.records),
-            mirrors={place: path for each in outcomes for place, path in each.place.items()},
+            mirrors={place: path for outcome in outcomes for place, path in outcome.place.items()},
             cut=None if cut is None else cut.number,
         )
 
@@ -280,8 +286,8 @@ class BatchApplier:
     ) -> tuple[list[TableWork], dict[str, MirrorError]]:
         """Return the work of each table, and by topic the errors of those that cannot begin."""
         topics: dict[str, list[OffsetRange]] = {}
-        for each in ranges:
-            topics.setdefault(each.topic, []).append(each)
+        for span in ranges:
+            topics.setdefault(span.topic, []).append(span)
         every, failed = [], {}
         for topic, own in sorted(topics.items()):
             try:
@@ -305,7 +311,7 @@ class BatchApplier:
     def _begun(self, topic: str, ranges: Sequence[OffsetRange]) -> Mapping[int, int]:
         """Return where a table begins that has no work, because its mirror cannot be read."""
         known = self._isolation.records.get(topic)
-        starts = {each.partition: each.start for each in ranges if each.topic == topic}
+        starts = {span.partition: span.start for span in ranges if span.topic == topic}
         return starts if known is None else known.begun
 
     def _set_aside(

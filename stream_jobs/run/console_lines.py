@@ -45,8 +45,8 @@ def batch_line(fields: Mapping[str, Any], width: int) -> Text | None:
 
     The words are in columns if `width` characters are enough for them.
     """
-    tables = {name: each for name, each in fields["tables"].items() if each["changes"]}
-    changes = sum(each["changes"] for each in tables.values())
+    tables = {name: table for name, table in fields["tables"].items() if table["changes"]}
+    changes = sum(table["changes"] for table in tables.values())
     if not changes:
         return None
     seconds = fields["seconds"]
@@ -84,7 +84,7 @@ def duration(seconds: float) -> str:
 
 def _lag(tables: Mapping[str, Mapping[str, Any]]) -> Text:
     """Return the lag of the table that has most."""
-    known = [each["lag_seconds"] for each in tables.values() if each["lag_seconds"] is not None]
+    known = [table["lag_seconds"] for table in tables.values() if table["lag_seconds"] is not None]
     if not known:
         return Text("nothing applied")
     lag = max(known)
@@ -186,7 +186,7 @@ class TerminalLines(StatusLines):
 
     def _batch(self, fields: dict[str, Any]) -> Text | None:
         self._batches += 1
-        self._changes += sum(each["changes"] for each in fields["tables"].values())
+        self._changes += sum(table["changes"] for table in fields["tables"].values())
         return batch_line(fields, self._console.width - _TIME_WIDTH)
 
     def _idle(self, aside: int) -> None:

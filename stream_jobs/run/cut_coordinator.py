@@ -89,7 +89,7 @@ class CutCoordinator:
         Without a moment up to which the topics have everything, that is all. Topics that are set
         `aside` are left out.
         """
-        topics = {each.topic for each in ranges}
+        topics = {span.topic for span in ranges}
         if self._target is None:
             self._aim(topics)
         target = self._target
@@ -189,7 +189,7 @@ class CutCoordinator:
             del tables[name]
         self._target = None
         self.problem = None
-        latest = max((each for each in times if each is not None), default=None)
+        latest = max((at for at in times if at is not None), default=None)
         return self.record.add(target.delivered, tables, missing, latest)
 
     def _followed(
@@ -238,8 +238,8 @@ class CutCoordinator:
         self, ranges: Sequence[OffsetRange], target: CutTarget, aside: frozenset[str]
     ) -> list[OffsetRange]:
         """Return `ranges` up to the target, with those of other tables, if that is not too much."""
-        given = {(each.topic, each.partition): each for each in ranges}
-        topics = {each.topic for each in ranges}
+        given = {(span.topic, span.partition): span for span in ranges}
+        topics = {span.topic for span in ranges}
         wanted, count = dict(given), 0
         for topic, ends in target.ends.items():
             if topic in aside or topic in self._failed:
@@ -315,7 +315,7 @@ class CutHistory:
             delivered.flavour,
             delivered.gtid,
             delivered.position,
-            max((each for each in times if each is not None), default=None),
+            max((at for at in times if at is not None), default=None),
             now(),
             tables,
             dict(sorted(left_out.items())),

@@ -238,7 +238,7 @@ class StreamJob:
             mirror=settings.mirror.path,
             checkpoint=checkpoint_of(settings),
             trigger=settings.trigger.kind,
-            set_aside=sorted(each.table for each in applier.records_set_aside.values()),
+            set_aside=sorted(record.table for record in applier.records_set_aside.values()),
         )
         return query
 

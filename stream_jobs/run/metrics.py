@@ -178,10 +178,10 @@ class JobMetrics:
             name: self.phases.get(name, 0.0) + spent for name, spent in report.phases.items()
         }
         self.without_mirror.update(report.keyless_topics)
-        for name, each in report.tables.items():
+        for name, applied in report.tables.items():
             source = report.sources[name]
-            self.tables[source.topic] = self._known(source).after(each)
-            if each.version is not None:
+            self.tables[source.topic] = self._known(source).after(applied)
+            if applied.version is not None:
                 self.without_mirror.discard(source.topic)
         self.applied_at = time.monotonic()
 
@@ -240,7 +240,7 @@ class JobMetrics:
 
 
 def _later(one: int | None, other: int | None) -> int | None:
-    return max((each for each in (one, other) if each is not None), default=None)
+    return max((at for at in (one, other) if at is not None), default=None)
 
 
 _EVERY_SECONDS: Final = 5.0

@@ -97,8 +97,10 @@ class Quarantine:
         partitions = [(topic, number) for number in range(count)]
         first, ends = client.first_offsets(partitions), client.end_offsets(partitions)
         return [
-            OffsetRange(topic, each[1], begun.get(each[1], first[each]), ends[each])
-            for each in partitions
+            OffsetRange(
+                topic, partition[1], begun.get(partition[1], first[partition]), ends[partition]
+            )
+            for partition in partitions
         ]
 
     def refuse_lost(self, state: TopicState, ranges: Sequence[OffsetRange]) -> None:
@@ -106,17 +108,17 @@ class Quarantine:
         own = state.mirror
         if own is not None:
             begun = own.progress.offsets
-            refuse_shorter(each._replace(start=begun.get(each.partition, 0)) for each in ranges)
+            refuse_shorter(span._replace(start=begun.get(span.partition, 0)) for span in ranges)
             return
-        first = self._services.client.first_offsets((each.topic, each.partition) for each in ranges)
-        for each in ranges:
-            found = first[each.topic, each.partition]
-            if found > each.start:
+        first = self._services.client.first_offsets((span.topic, span.partition) for span in ranges)
+        for span in ranges:
+            found = first[span.topic, span.partition]
+            if found > span.start:
                 raise MirrorError(
                     record_errors.RECORDS_GONE,
-                    topic=each.topic,
-                    partition=each.partition,
-                    offset=each.start,
+                    topic=span.topic,
+                    partition=span.partition,
+                    offset=span.start,
                     first=found,
                 )
 
@@ -154,14 +156,14 @@ def _name(topic: str, known: QuarantinedTable | None) -> str:
 
 def refuse_shorter(ranges: Iterable[OffsetRange]) -> None:
     """Raise MirrorError for a range whose topic was made again, and is shorter now."""
-    for each in ranges:
-        if each.start > each.end:
+    for span in ranges:
+        if span.start > span.end:
             raise MirrorError(
                 record_errors.TOPIC_SHORTER,
-                topic=each.topic,
-                partition=each.partition,
-                offset=each.start,
-                end=each.end,
+                topic=span.topic,
+                partition=span.partition,
+                offset=span.start,
+                end=span.end,
             )
 
 

@@ -73,13 +73,13 @@ def show_status(settings: Settings, config: Path, out: TextIO, *, as_json: bool)
 
 def _exit_code(found: list[TableStatus], job: JobStatus | None) -> int:
     """Return the code of what needs somebody most."""
-    if not all(each.is_fine for each in found):
+    if not all(status.is_fine for status in found):
         return EXIT_SET_ASIDE
     if job is not None and job.is_missing:
         return EXIT_NO_JOB
     now = time.time()
     may_run = job is None or job.may_run
-    return EXIT_LATE if may_run and any(each.is_late(now) for each in found) else EXIT_FINE
+    return EXIT_LATE if may_run and any(status.is_late(now) for status in found) else EXIT_FINE
 
 
 def _console(out: TextIO) -> Console:
@@ -92,13 +92,13 @@ def _print(found: list[TableStatus], config: Path, console: Console) -> None:
         console.print("no table has arrived in Kafka yet")
         return
     console.print(_table(found))
-    for each in found:
-        if each.is_fine:
+    for status in found:
+        if status.is_fine:
             continue
-        text = Text(f"{visible(each.table)}: ", style="bold")
-        text.append(visible(_reason(each)), style="not bold")
+        text = Text(f"{visible(status.table)}: ", style="bold")
+        text.append(visible(_reason(status)), style="not bold")
         console.print(text, soft_wrap=True)
-    if not all(each.is_fine for each in found):
+    if not all(status.is_fine for status in found):
         hint = f"`binlog-connector-mirror resume {config} TABLE` tries a table again"
         console.print(hint, markup=False, soft_wrap=True)
 
@@ -131,23 +131,23 @@ def _table(found: list[TableStatus]) -> Table:
         is_number = _FIRST_NUMBER <= number < len(_TITLES)
         justify: Literal["left", "right"] = "right" if is_number else "left"
         table.add_column(title, overflow="fold", justify=justify)
-    for each in found:
-        style = "green" if each.state == CURRENT else "" if each.is_fine else "bold red"
-        if each.state == WAITING and each.is_late(now):
+    for status in found:
+        style = "green" if status.state == CURRENT else "" if status.is_fine else "bold red"
+        if status.state == WAITING and status.is_late(now):
             style = "yellow"
-        if each.state in (NO_KEY, NO_MIRROR, SKIPPED) and each.is_fine:
+        if status.state in (NO_KEY, NO_MIRROR, SKIPPED) and status.is_fine:
             style = "dim"
-        numbers = (each.version, each.rows, each.dead_rows, each.files)
+        numbers = (status.version, status.rows, status.dead_rows, status.files)
         table.add_row(
-            Text(visible(each.table)),
-            Text(each.state, style=style),
-            each.mode or "",
+            Text(visible(status.table)),
+            Text(status.state, style=style),
+            status.mode or "",
             *("" if number is None else f"{number:,}" for number in numbers),
-            "" if each.bytes is None else _size(each.bytes),
-            "" if each.waiting is None else f"{each.waiting:,}",
-            each.waiting_since or "",
-            each.last_commit or "",
-            each.last_change or "",
+            "" if status.bytes is None else _size(status.bytes),
+            "" if status.waiting is None else f"{status.waiting:,}",
+            status.waiting_since or "",
+            status.last_commit or "",
+            status.last_change or "",
         )
     return table
 

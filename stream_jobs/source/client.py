@@ -148,7 +148,9 @@ class KafkaClient:
                 )
                 for node, partitions in (await self._by_leader(wanted)).items()
             ]
-            return [each for future in sent for each in read_fetch_response(await future, gone)]
+            return [
+                response for future in sent for response in read_fetch_response(await future, gone)
+            ]
 
         found = self._until_answered(ask)
         if gone:
@@ -268,13 +270,13 @@ def read_ranges(
     yielded end earlier. Raises MirrorError if a range cannot be read.
     """
     left: dict[Partition, OffsetRange] = {}
-    for each in ranges:
-        if each.start < each.end:
-            left[each.topic, each.partition] = each
+    for span in ranges:
+        if span.start < span.end:
+            left[span.topic, span.partition] = span
         else:
-            yield each, RecordColumns()
+            yield span, RecordColumns()
     columns = {key: RecordColumns() for key in left}
-    position = {key: each.start for key, each in left.items()}
+    position = {key: span.start for key, span in left.items()}
     size = 0
     while left and (bytes_max is None or size <= bytes_max):
         room = FETCH_BYTES if bytes_max is None else bytes_max - size + 1

@@ -100,7 +100,7 @@ def _texts(values: pa.ChunkedArray, kind: str) -> list[bytes | None]:
         values = values.cast(pa.float64())
     elif types.is_date(stored) or types.is_timestamp(stored):
         values = values.cast(pa.string())
-    return [None if each is None else _text(each, kind).encode() for each in values.to_pylist()]
+    return [None if value is None else _text(value, kind).encode() for value in values.to_pylist()]
 
 
 def _text(value: Any, kind: str) -> str:

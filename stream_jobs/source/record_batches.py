@@ -196,7 +196,7 @@ def read_committed_records(fetched: FetchResponse, first: int, end: int, out: Re
     """
     data, at, next_offset = fetched.data, 0, first
     # Those that may have begun, earliest last.
-    waiting = sorted(fetched.aborted, key=lambda each: each.first_offset, reverse=True)
+    waiting = sorted(fetched.aborted, key=lambda aborted: aborted.first_offset, reverse=True)
     rolled_back: set[int] = set()
     while at + _HEADER.size <= len(data) and next_offset < end:
         (base, length, _, magic, crc, attributes, last_delta, _, _, producer, _, _, count) = (
@@ -234,7 +234,7 @@ def first_committed_time(fetched: FetchResponse, first: int) -> tuple[int, int |
     and records that were rolled back. The offset is `first` if the bytes have no whole batch.
     """
     data, at, next_offset = fetched.data, 0, first
-    waiting = sorted(fetched.aborted, key=lambda each: each.first_offset, reverse=True)
+    waiting = sorted(fetched.aborted, key=lambda aborted: aborted.first_offset, reverse=True)
     rolled_back: set[int] = set()
     while at + _HEADER.size <= len(data):
         (base, length, _, _, _, attributes, last_delta, time, _, producer, _, _, _) = (

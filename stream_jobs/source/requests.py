@@ -108,8 +108,8 @@ def read_fetch_response(answer: KafkaResponse, gone: list[Partition]) -> list[Fe
                 continue
             raise_for_code(part.error_code)
             aborted = tuple(
-                AbortedTransaction(each.producer_id, each.first_offset)
-                for each in part.aborted_transactions or ()
+                AbortedTransaction(aborted.producer_id, aborted.first_offset)
+                for aborted in part.aborted_transactions or ()
             )
             data = bytes(part.records or b"")
             found.append(FetchResponse(topic.topic, part.partition_index, data, aborted))

@@ -75,17 +75,17 @@ class TableReport:
     @classmethod
     def of(cls, results: Sequence[PartResult]) -> TableReport:
         """Sum up what tasks did; what has no mirror was skipped."""
-        times = [each.streamed_ts_ms for each in results if each.streamed_ts_ms is not None]
-        applied = sum(each.applied for each in results if each.is_applied)
-        rows = sum(each.rows if each.is_applied else each.changes for each in results)
+        times = [result.streamed_ts_ms for result in results if result.streamed_ts_ms is not None]
+        applied = sum(result.applied for result in results if result.is_applied)
+        rows = sum(result.rows if result.is_applied else result.changes for result in results)
         return cls(
-            changes=sum(each.changes for each in results),
-            upserts=sum(each.upserts for each in results),
-            deletes=sum(each.deletes for each in results),
+            changes=sum(result.changes for result in results),
+            upserts=sum(result.upserts for result in results),
+            deletes=sum(result.deletes for result in results),
             skipped=rows - applied,
             source_ts_ms=max(times, default=None),
-            changed_bytes=sum(each.changed_bytes for each in results),
-            missing=sum(each.missing for each in results),
+            changed_bytes=sum(result.changed_bytes for result in results),
+            missing=sum(result.missing for result in results),
         )
 
     def after_commits(self, table: DeltaTable) -> TableReport:
@@ -189,7 +189,7 @@ class TableResult:
     def add(self, results: Sequence[PartResult]) -> None:
         """Count what a round has applied."""
         self._finished += results
-        self.records = sum(each.records for each in self._finished)
+        self.records = sum(result.records for result in self._finished)
         if self.records:
             self.report = TableReport.of(self._finished)
 

@@ -58,7 +58,7 @@ def all_columns(
 ) -> tuple[Column, ...]:
     """Return new columns of a mirror: the source's, `more` of its mode, and the sequence."""
     own = [column_description(column) for column in schema.columns]
-    hidden = [(each.name, each.type, {"comment": each.comment}) for each in more]
+    hidden = [(column.name, column.type, {"comment": column.comment}) for column in more]
     hidden += [(name, pa.int64(), {"comment": text}) for name, text in _COMMENTS.items()]
     return new_columns([*own, *hidden], last_id)
 

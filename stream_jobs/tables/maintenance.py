@@ -64,7 +64,7 @@ class TableMaintenance:
         tasks = [
             self.template.doing(compacted=share) for share in divide_work(work, cores, _bytes_of)
         ]
-        mirrors = {each.topic: each.mirror for each in tables}
+        mirrors = {table.topic: table.mirror for table in tables}
         failed = self._compact(mirrors, tasks) if tasks else {}
         due = [table for table in tables if is_checkpoint_due(table.mirror.delta)]
         if due:
@@ -87,12 +87,12 @@ class TableMaintenance:
             for group in plan(snapshot.files.values(), limits):
                 columns = snapshot.metadata.file_columns
                 files, path = tuple(group), own.delta.path
-                each = CompactedFiles(topic, path, files, columns, key, snapshot.clustering)
-                size = _bytes_of(each)
+                compaction = CompactedFiles(topic, path, files, columns, key, snapshot.clustering)
+                size = _bytes_of(compaction)
                 if work and size > left:
                     continue
                 left -= size
-                work.append(each)
+                work.append(compaction)
         return work
 
     def _compact(
@@ -107,7 +107,7 @@ class TableMaintenance:
         return failed
 
     def _commit(self, own: MirrorTable, results: Sequence[PartResult]) -> None:
-        error = next((each.error for each in results if each.error is not None), None)
+        error = next((result.error for result in results if result.error is not None), None)
         if error is not None:
             raise error
         try:

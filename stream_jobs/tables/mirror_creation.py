@@ -45,7 +45,7 @@ def refuse_deleted_records(
 
 def refuse_rows_without_key(results: Sequence[PartResult]) -> None:
     """Raise MirrorError for the first row without a key, in a table that has one."""
-    found = [each.keyless for each in results if each.keyless is not None]
+    found = [result.keyless for result in results if result.keyless is not None]
     if found:
         raise min(found).corrupt(Message(record_errors.NO_KEY, {}))
 
@@ -124,7 +124,7 @@ class MirrorCreation:
         if target.key:
             refuse_rows_without_key(results)
         found = self._proposal
-        is_applied = all(each.is_applied for each in results)
+        is_applied = all(result.is_applied for result in results)
         if found is not None and found.schema == target and is_applied:
             return found
         columns = rules.first_columns(topic, target, used, mode)

@@ -176,7 +176,7 @@ class Progress:
                 "offsets": self.offsets,
                 "marks": self.marks,
                 "source_ts_ms": self.source_ts_ms,
-                "truncates": [[*each.sequence, each.us] for each in self.truncates],
+                "truncates": [[*truncate.sequence, truncate.us] for truncate in self.truncates],
                 "last": self.last,
             },
             separators=(",", ":"),
@@ -200,9 +200,14 @@ class Progress:
                 marks[partition] = max(highest, marks.get(partition, highest))
             times += [] if result.source_ts_ms is None else [result.source_ts_ms]
         latest = max(times, default=None)
-        last = max((each for each in (self.last, *(r.last for r in results)) if each), default=None)
+        last = max(
+            (sequence for sequence in (self.last, *(r.last for r in results)) if sequence),
+            default=None,
+        )
         lowest = min(marks.values()) if len(marks) >= self.partitions else None
-        late = [each for each in self.truncates if lowest is None or each.sequence > lowest]
+        late = [
+            truncate for truncate in self.truncates if lowest is None or truncate.sequence > lowest
+        ]
         return replace(
             self,
             offsets=offsets,

@@ -150,8 +150,8 @@ class SchemaEvolution:
         schemas = self._services.registry.require(self._state.topic, used)
         # Rows without a key are refused, or a truncate has taken them away.
         keyed = [(use.lowest, schemas[id_]) for id_, use in used.items() if schemas[id_].key]
-        keyed.sort(key=lambda each: each[0])
-        others = (lowest for lowest, each in keyed if not has_same_key(each, keyed[0][1]))
+        keyed.sort(key=lambda pair: pair[0])
+        others = (lowest for lowest, schema in keyed if not has_same_key(schema, keyed[0][1]))
         return next(others, None)
 
     def next(self, own: MirrorTable, used: Mapping[str, SchemaUse]) -> SchemaChange | None:

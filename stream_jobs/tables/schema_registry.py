@@ -101,7 +101,7 @@ class SchemaRegistry:
         if schema.schema_id in known:
             return
         if self._choices is not None:
-            older = [each for each in self.history(topic) if each.first < schema.first]
+            older = [earlier for earlier in self.history(topic) if earlier.first < schema.first]
             schema = self._choices.applied(schema, older)
         known[schema.schema_id] = schema
         if not schema.chosen.is_skipped:
@@ -152,7 +152,7 @@ class SchemaRegistry:
     def _new_values(self) -> Iterator[bytes]:
         topic = schema_topic(self.prefix)
         partitions = self._partitions()
-        unread = [each for each in partitions if each[1] not in self._read_to]
+        unread = [partition for partition in partitions if partition[1] not in self._read_to]
         for (_, number), first in self._client.first_offsets(unread).items():
             self._read_to[number] = first
         ends = self._client.end_offsets(partitions)
@@ -160,6 +160,6 @@ class SchemaRegistry:
             OffsetRange(topic, number, self._read_to[number], end)
             for (_, number), end in sorted(ends.items())
         ]
-        for each, columns in sorted(read_ranges(self._client, ranges), key=lambda piece: piece[0]):
+        for span, columns in sorted(read_ranges(self._client, ranges), key=lambda piece: piece[0]):
             yield from (value for value in columns.values if value is not None)
-            self._read_to[each.partition] = max(each.end, each.start)
+            self._read_to[span.partition] = max(span.end, span.start)

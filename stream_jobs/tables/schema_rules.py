@@ -243,8 +243,8 @@ class SchemaRules:
 
 def _refuse_unknown(lists: Iterable[TableSchema]) -> None:
     """Raise MirrorError for a column that no mirror can keep."""
-    for each in lists:
-        each.refuse_unknown()
+    for schema in lists:
+        schema.refuse_unknown()
 
 
 def merge_schema_uses(found: Sequence[Mapping[str, SchemaUse]]) -> dict[str, SchemaUse]:

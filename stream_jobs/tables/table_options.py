@@ -71,7 +71,7 @@ def with_options(
         cluster_by=_spelt(own.cluster_by, source),
     )
     made = replace(schema, columns=columns, chosen=chosen)
-    known = [*(name for each in older for name in each.chosen.source), *source]
+    known = [*(name for schema in older for name in schema.chosen.source), *source]
     problem = _problem(schema, made, own, known if is_named else [])
     return made if problem is None else replace(made, chosen=replace(chosen, problem=problem))
 
@@ -150,7 +150,7 @@ def _problem(
                 return Message(choice_errors.KEY_COLUMN, facts)
     if chosen.suspects:
         lost = min(chosen.suspects.values())
-        new = sorted(each for each, of in chosen.suspects.items() if of == lost)
+        new = sorted(name for name, of in chosen.suspects.items() if of == lost)
         gone: dict[str, object] = {"table": name, "lost": lost, "new": new}
         return Message(choice_errors.HIDDEN_COLUMN_GONE, gone)
     for setting in ("exclude_columns", "hash_columns", "mask_columns") if known else ():

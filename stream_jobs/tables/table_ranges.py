@@ -39,7 +39,7 @@ def start_offsets(
     Raises MirrorError if the topic has got partitions, and records in them.
     """
     own = state.mirror
-    begun = {partition: each.start for partition, each in batch.items()}
+    begun = {partition: span.start for partition, span in batch.items()}
     if own is None and (state.is_keyless or not services.registry.history(state.topic)):
         return begun | {p: offset for p, offset in state.cursor.items() if p in begun}
     known = {} if own is None else own.progress.offsets
@@ -90,8 +90,8 @@ class TableRanges:
         """Begin where the mirror of `state` ends, or where the batch does without a mirror."""
         self._services = services
         self._state = state
-        self.batch = {each.partition: each for each in ranges}
-        self._ends = {each.partition: each.end for each in ranges}
+        self.batch = {span.partition: span for span in ranges}
+        self._ends = {span.partition: span.end for span in ranges}
         # Records from this sequence on belong to a later cut.
         self._bound = bound
         # From this sequence on the table has another key: what is before it comes first. By
@@ -107,7 +107,7 @@ class TableRanges:
     @property
     def bound(self) -> PackedSequence | None:
         """The sequence up to which records are applied now; None: all are."""
-        bounds = [each for each in (self._bound, self._key_change) if each is not None]
+        bounds = [bound for bound in (self._bound, self._key_change) if bound is not None]
         return min(bounds, default=None)
 
     @property
@@ -119,7 +119,7 @@ class TableRanges:
     def begun(self) -> dict[int, int]:
         """By partition, the first record that is not in the mirror."""
         own = self._state.mirror
-        begun = {number: each.start for number, each in self.batch.items()}
+        begun = {number: span.start for number, span in self.batch.items()}
         return begun if own is None else dict(own.progress.offsets)
 
     @property
@@ -152,11 +152,11 @@ class TableRanges:
 
     def kept_back(self, ranges: Sequence[OffsetRange]) -> list[OffsetRange]:
         """Return the records in `ranges` that the bound keeps from the table, by partition."""
-        own = (each for each in ranges if each.topic == self._state.topic)
+        own = (span for span in ranges if span.topic == self._state.topic)
         return [
-            each._replace(start=self.starts[each.partition])
-            for each in sorted(own)
-            if each.partition in self.held and self.starts[each.partition] < each.end
+            span._replace(start=self.starts[span.partition])
+            for span in sorted(own)
+            if span.partition in self.held and self.starts[span.partition] < span.end
         ]
 
     def find_starts(self) -> None:
@@ -171,7 +171,7 @@ class TableRanges:
         """
         self._bound = bound
         self._ends = {n: max(end, ends.get(n, 0)) for n, end in self._ends.items()}
-        self._take({n: each._replace(end=self._ends[n]) for n, each in self.batch.items()})
+        self._take({n: span._replace(end=self._ends[n]) for n, span in self.batch.items()})
 
     def limit(self, count: int) -> None:
         """Take about `count` records, not all of them."""
@@ -203,7 +203,7 @@ class TableRanges:
             return False
         self._further *= 2
         self._take(taken)
-        self._ends |= {n: max(self._ends.get(n, 0), each.end) for n, each in taken.items()}
+        self._ends |= {n: max(self._ends.get(n, 0), span.end) for n, span in taken.items()}
         self.find_starts()
         return True
 
@@ -213,16 +213,16 @@ class TableRanges:
 
     def advance(self, results: Sequence[PartResult]) -> None:
         """Go on after what a round has applied."""
-        for each in results:
-            self._state.cursor |= each.offsets
-            self.starts |= each.offsets
-            for number in each.held:
+        for result in results:
+            self._state.cursor |= result.offsets
+            self.starts |= result.offsets
+            for number in result.held:
                 if self._key_change is None:
                     # The rest belongs to a later cut.
                     self.held.add(number)
                 else:
                     self._waiting[number] = self.batch[number].end
-                self.batch[number] = self.batch[number]._replace(end=each.offsets[number])
+                self.batch[number] = self.batch[number]._replace(end=result.offsets[number])
         if self._key_change is not None and not self.left():
             for number, end in self._waiting.items():
                 self.batch[number] = self.batch[number]._replace(end=end)
@@ -250,7 +250,7 @@ class TableTruncates:
     ) -> None:
         """Add those that tasks have found; the mirror, if there is one, does not know them."""
         self.floor = highest
-        self._found.update(truncate for each in results for truncate in each.truncates)
+        self._found.update(truncate for result in results for truncate in result.truncates)
         if self._mode.truncation is Truncation.CHANGES:
             self.is_changing = own is not None and not own.is_empty
         else:
@@ -263,7 +263,7 @@ class TableTruncates:
 
     def follow(self, own: MirrorTable) -> None:
         """Take over what the mirror knows, after it was loaded or has changed."""
-        floors = [each for each in (self.floor, own.progress.floor) if each is not None]
+        floors = [floor for floor in (self.floor, own.progress.floor) if floor is not None]
         self.floor = max(floors, default=None)
         self.is_changing = self.is_changing and not own.is_empty
 

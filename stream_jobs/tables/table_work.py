@@ -71,7 +71,7 @@ class Rounds:
                 phases["tasks"] += time.monotonic() - at
                 at = time.monotonic()
                 found = [(work, results.get(work.topic, [])) for work in pending]
-                done = list(pool.map(lambda each: _finished(*each), found))
+                done = list(pool.map(lambda pair: _finished(*pair), found))
                 pending = [work for work, is_done in zip(pending, done, strict=True) if not is_done]
                 phases["commit"] += time.monotonic() - at
 
@@ -92,7 +92,7 @@ class Rounds:
         tasks = [
             self._template.doing(parts=tuple(own)) for own in distribute_parts(parts, cores, whole)
         ]
-        by_size = divide_work(files, cores, lambda each: each.file.size)
+        by_size = divide_work(files, cores, lambda rewrite: rewrite.file.size)
         return tasks + [self._template.doing(rewritten=own) for own in by_size]
 
 
@@ -217,7 +217,7 @@ class TableWork:
             return False
 
     def _finish(self, results: Sequence[PartResult]) -> bool:
-        error = next((each.error for each in results if each.error is not None), None)
+        error = next((result.error for result in results if result.error is not None), None)
         if error is not None:
             self._remove_files(results)
             raise error
@@ -235,7 +235,7 @@ class TableWork:
             self._remove_files(results)
             self._truncates.add(own, truncated, results)
             return False
-        used = merge_schema_uses([each.schemas for each in results])
+        used = merge_schema_uses([result.schemas for result in results])
         key_change = self._columns.key_change(used)
         if key_change is not None:
             # What has the key before it is applied with that key.
@@ -250,7 +250,7 @@ class TableWork:
         self, own: MirrorTable, results: Sequence[PartResult], used: Mapping[str, SchemaUse]
     ) -> bool:
         """Commit the rows, or the columns that they need."""
-        is_applied = all(each.is_applied for each in results)
+        is_applied = all(result.is_applied for result in results)
         if self._truncates.is_killing and not is_applied:
             self._remove_files(results)
             self._truncates.commit_killed(own, results)
@@ -301,7 +301,7 @@ class TableWork:
     def _commit(self, own: MirrorTable, results: Sequence[PartResult]) -> bool:
         found = self._truncates
         progress = own.progress.with_truncates(found.floor, found.known(own)).after(results)
-        if any(each.applied for each in results) or progress.floor != own.progress.floor:
+        if any(result.applied for result in results) or progress.floor != own.progress.floor:
             own.commit_rows(results, progress)
         self._truncates.is_killing = False
         return self._done(results)

@@ -99,7 +99,7 @@ def distribute_parts(
     bins: list[list[TablePart]] = [[] for _ in range(tasks)]
     for part in sorted(pieces, key=_records, reverse=True):
         # A task has one part of a table.
-        free = [own for own in bins if all(each.topic != part.topic for each in own)]
+        free = [own for own in bins if all(other.topic != part.topic for other in own)]
         min(free or bins, key=_load).append(part)
     return [own for own in bins if own]
 
@@ -107,20 +107,20 @@ def distribute_parts(
 def divide_work(work: Sequence[_T], tasks: int, size: Callable[[_T], int]) -> list[tuple[_T, ...]]:
     """Return `work` in shares of about the same size, at most `tasks`, without empty ones."""
     bins: list[list[_T]] = [[] for _ in range(min(tasks, len(work)))]
-    for each in sorted(work, key=size, reverse=True):
-        min(bins, key=lambda own: sum(map(size, own))).append(each)
+    for item in sorted(work, key=size, reverse=True):
+        min(bins, key=lambda own: sum(map(size, own))).append(item)
     return [tuple(own) for own in bins if own]
 
 
 def _pieces(part: TablePart, count: int) -> list[TablePart]:
     groups: list[list[OffsetRange]] = [[] for _ in range(count)]
-    for each in sorted(part.ranges, key=_length, reverse=True):
-        min(groups, key=lambda own: sum(map(_length, own))).append(each)
+    for span in sorted(part.ranges, key=_length, reverse=True):
+        min(groups, key=lambda own: sum(map(_length, own))).append(span)
     return [replace(part, ranges=tuple(own)) for own in groups if own]
 
 
-def _length(each: OffsetRange) -> int:
-    return max(0, each.end - each.start)
+def _length(span: OffsetRange) -> int:
+    return max(0, span.end - span.start)
 
 
 def _records(part: TablePart) -> int:

@@ -93,7 +93,7 @@ class RecordedUnloggedColumns(UnloggedColumns):
     def learn(self, name: str, record: SchemaRecord) -> None:
         """Note the newest record of `database.table`."""
         found = record.get("unlogged", ())
-        self._names[name] = frozenset(each["column"]["name"] for each in found)
+        self._names[name] = frozenset(entry["column"]["name"] for entry in found)
 
     def of(self, database: str, table: str, suspects: frozenset[str]) -> frozenset[str]:
         """Return the names of these columns of a table; none if there is no record."""

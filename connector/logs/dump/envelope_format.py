@@ -233,7 +233,7 @@ def _in_file(name: str, event: Event) -> Event:
         view = body.view or iter
 
         def in_file(events: Iterator[Event]) -> Iterator[Event]:
-            return (each.in_file(name) for each in view(events))
+            return (inner.in_file(name) for inner in view(events))
 
         body = replace(body, view=in_file)
     return event.with_body(body).in_file(name)

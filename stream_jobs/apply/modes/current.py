@@ -116,10 +116,10 @@ def _rows_of(
 ) -> list[tuple[pa.Table, NDArray[np.intp]]]:
     """Return the rows of the mirror with some keys, file by file, and the places of their keys."""
     found = []
-    for each in work.lookup(indexed).live_rows(keys):
+    for lookup in work.lookup(indexed).live_rows(keys):
         storage, mirror = work.task.storage, work.mirror
-        rows = rows_at(storage, mirror.path, each.file, mirror.columns, each.positions)
-        found.append((rows, each.change))
+        rows = rows_at(storage, mirror.path, lookup.file, mirror.columns, lookup.positions)
+        found.append((rows, lookup.change))
     return found
 
 

@@ -81,13 +81,13 @@ class History(Mode):
         versions = _follow(work, rows, gone, key_of_change, known)
         begun = list(versions.opened.values())
         opened = rows.data.take(pa.array(list(versions.opened), pa.int64())).append_column(
-            FROM, timestamps(pa.array([each.us for each in begun], pa.int64()))
+            FROM, timestamps(pa.array([version.us for version in begun], pa.int64()))
         )
         ended = known.rows.take(pa.array([known.place(key) for key in versions.closed], pa.int64()))
         work.result.dead = known.dead(versions.closed)
         data = pa.concat_tables(
             [
-                _with_ends(opened, [each.end for each in begun]),
+                _with_ends(opened, [version.end for version in begun]),
                 _with_ends(ended, list(versions.closed.values())),
             ],
             promote_options="default",
@@ -105,12 +105,12 @@ class History(Mode):
         end_hi, end_lo = (data[name].fill_null(_NO_END).to_numpy() for name in (END_HI, END_LO))
         from_us, to_us = microseconds(data[FROM]), microseconds(data[TO])
         ends: list[VersionEnd | None] = [None] * data.num_rows
-        for each in reversed(truncates):
-            sequence = each.sequence
+        for truncate in reversed(truncates):
+            sequence = truncate.sequence
             at = np.full(len(hi), sequence.hi), np.full(len(lo), sequence.lo)
             were_there = is_above(*at, hi, lo) & is_above(end_hi, end_lo, *sequence)
             for place in np.flatnonzero(were_there).tolist():
-                us = later(from_us[place], each.us)
+                us = later(from_us[place], truncate.us)
                 us = min((time for time in (us, to_us[place]) if time is not None), default=None)
                 ends[place] = VersionEnd(sequence, us, "t")
         if not any(ends):
@@ -176,7 +176,9 @@ def _are_covered(work: ModeInput, places: NDArray[np.intp]) -> NDArray[np.bool_]
     if is_read or TRUNCATES in changes.held:
         return np.ones(len(places), np.bool_)
     known = [part.marks.get(TRUNCATES), changes.sequences.highest(np.flatnonzero(of_truncates))]
-    until = max((each for each in known if each is not None), default=PackedSequence(-1, -1))
+    until = max(
+        (truncate for truncate in known if truncate is not None), default=PackedSequence(-1, -1)
+    )
     covered: NDArray[np.bool_] = ~changes.sequences.are_above(until)[places]
     return covered
 

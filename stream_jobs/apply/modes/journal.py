@@ -50,7 +50,7 @@ class Journal(Mode):
         bare = work.reader.own_keys(deletes[are_bare], work.source_columns)
         data = pa.concat_tables(
             [
-                *(_described(work, each) for each in (rows, gone, bare)),
+                *(_described(work, part) for part in (rows, gone, bare)),
                 _emptied(work, live[are_truncates]),
             ],
             promote_options="default",
@@ -72,7 +72,7 @@ def _described(work: ModeInput, rows: Rows) -> pa.Table:
 def _emptied(work: ModeInput, places: NDArray[np.intp]) -> pa.Table:
     """Return the rows of truncates, which have no values."""
     found = truncates_of(work.changes, places)
-    times = pa.array([each.us for each in found], pa.int64())
+    times = pa.array([truncate.us for truncate in found], pa.int64())
     sequences = work.changes.sequences
     return pa.table(
         {

@@ -143,7 +143,7 @@ class ModeInput:
     @property
     def source_columns(self) -> list[Column]:
         """The columns of the mirror that come from the source."""
-        return [each for each in self.mirror.columns if not each.name.startswith(OWN_PREFIX)]
+        return [column for column in self.mirror.columns if not column.name.startswith(OWN_PREFIX)]
 
     def lookup(self, indexed: IndexColumns) -> Lookup:
         """Return the data files of the mirror."""
@@ -177,9 +177,9 @@ class ModeInput:
 
     def count(self, upserts: int, deletes: int, *rows: Rows) -> None:
         """Note what was applied, and when the source committed the latest of it."""
-        times = [each.source_ts_ms for each in rows if each.source_ts_ms is not None]
+        times = [part.source_ts_ms for part in rows if part.source_ts_ms is not None]
         self.result.upserts, self.result.deletes = upserts, deletes
         self.result.source_ts_ms = max(times, default=None)
-        streamed = [each.streamed_ts_ms(self.changes.ops) for each in rows]
+        streamed = [part.streamed_ts_ms(self.changes.ops) for part in rows]
         self.result.streamed_ts_ms = max((at for at in streamed if at is not None), default=None)
-        self.result.changed_bytes = sum(each.data.nbytes for each in rows)
+        self.result.changed_bytes = sum(part.data.nbytes for part in rows)

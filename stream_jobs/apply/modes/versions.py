@@ -88,7 +88,7 @@ class Versions:
         seconds, times of the beginnings of statements, and those of several servers. Then a border
         of the key is at the time of the one before it, so that no moment has two versions.
         """
-        starts = [each.sequence for each in truncates]
+        starts = [truncate.sequence for truncate in truncates]
         values = None if known is None else known.values
         # What ends the current version at the latest; its place is -1 if it is `known`.
         place: int | None = None if known is None else -1
@@ -124,7 +124,7 @@ class Versions:
 
 def later(a: int | None, b: int | None) -> int | None:
     """Return the later of two times; None is an unknown one."""
-    return max((each for each in (a, b) if each is not None), default=None)
+    return max((bound for bound in (a, b) if bound is not None), default=None)
 
 
 FROM, TO, IS_CURRENT = "_cdc_valid_from", "_cdc_valid_to", "_cdc_is_current"
@@ -152,12 +152,12 @@ class StoredVersions:
         self._place = np.full(count, -1, np.int64)
         tables = [_empty(work.mirror)]
         rows = 0
-        for number, each in enumerate(self._files):
+        for number, data_file in enumerate(self._files):
             own = np.flatnonzero(file == number)
             self._place[own] = np.arange(rows, rows + len(own))
             rows += len(own)
             storage, mirror = work.task.storage, work.mirror
-            tables.append(rows_at(storage, mirror.path, each, mirror.columns, position[own]))
+            tables.append(rows_at(storage, mirror.path, data_file, mirror.columns, position[own]))
         self.rows = pa.concat_tables(tables)
         names = [HI, LO, IS_CURRENT, END_HI, END_LO, END_OP]
         self._facts = [self.rows[name].to_pylist() for name in names]
