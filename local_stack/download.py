@@ -226,8 +226,8 @@ class _Transfer:
         self._progress(begin)
         if begin < self._artifact.size:
             begin = self._receive(begin, digest)
-        found = digest.hexdigest()
-        if found == self._artifact.sha256:
+        actual = digest.hexdigest()
+        if actual == self._artifact.sha256:
             return
         self._part.unlink()
         if begin:
@@ -236,7 +236,7 @@ class _Transfer:
         raise LocalStackError(
             download_errors.DIGEST,
             url=self._artifact.url,
-            found=found,
+            found=actual,
             wanted=self._artifact.sha256,
         )
 

@@ -65,8 +65,8 @@ def unpack_packages(
     except NotPublished:
         base = ARCHIVE
         index = _fetch_index(base, suite, cache)
-    found = find_packages(lzma.decompress(index.read_bytes()).decode("utf-8"), packages)
-    missing = [name for name in packages if name not in found]
+    by_name = find_packages(lzma.decompress(index.read_bytes()).decode("utf-8"), packages)
+    missing = [name for name in packages if name not in by_name]
     if missing:
         raise LocalStackError(
             download_errors.NO_PACKAGES,
@@ -76,7 +76,7 @@ def unpack_packages(
             variable=MIRROR_VARIABLE,
         )
     artifacts = []
-    for fields in found.values():
+    for fields in by_name.values():
         path = fields["Filename"]
         artifacts.append(
             Artifact(f"{base}/{path}", f"debian/{path}", int(fields["Size"]), fields["SHA256"])
@@ -87,13 +87,13 @@ def unpack_packages(
 
 def find_packages(index: str, names: Sequence[str]) -> dict[str, dict[str, str]]:
     """Return the fields of those packages in `names` that the text of a Packages file lists."""
-    found = {}
+    by_name = {}
     for name in names:
         match = re.search(rf"^Package: {re.escape(name)}\n(?:.+\n)*", index, re.MULTILINE)
         if match:
             lines = re.findall(r"^(\S+): (.*)$", match[0], re.MULTILINE)
-            found[name] = dict(lines)
-    return found
+            by_name[name] = dict(lines)
+    return by_name
 
 
 def mirror(environment: Mapping[str, str] = os.environ, apt: Path = APT) -> str:

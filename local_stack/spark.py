@@ -94,8 +94,8 @@ class SparkCluster:
     def executors(self, number: int) -> list[int]:
         """Return the process ids of a worker's executors, the newest one last."""
         worker = self._processes[1 + number].pid
-        found = Path(f"/proc/{worker}/task").glob("*/children")
-        children = sorted(int(pid) for path in found for pid in path.read_text().split())
+        paths = Path(f"/proc/{worker}/task").glob("*/children")
+        children = sorted(int(pid) for path in paths for pid in path.read_text().split())
         return [pid for pid in children if _EXECUTOR in _command_line(pid)]
 
     def is_busy(self, executor: int) -> bool:

@@ -124,11 +124,11 @@ class CandidateCheck:
             looked = self._look(left)
             again = {}
             for digest, key in left.items():
-                found = self._judge(looked, digest, key)
-                if found is None:
+                verdict = self._judge(looked, digest, key)
+                if verdict is None:
                     again[digest] = key
-                elif found is not EQUAL:
-                    differences[digest] = found
+                elif verdict is not EQUAL:
+                    differences[digest] = verdict
             left = again
         return CandidateResult(differences, left.keys())
 
@@ -152,10 +152,10 @@ class CandidateCheck:
         )
         wanted = np.array(list(candidates), np.int64).reshape(-1, 2)
         digests_wanted = Keys(wanted[:, 0].copy(), wanted[:, 1].copy())
-        found = mirror.rows_of(snapshot, digests_wanted, self._near(every), every)
+        mirror_rows = mirror.rows_of(snapshot, digests_wanted, self._near(every), every)
         rows_of: dict[Digest, list[tuple[pa.Table, int]]] = {}
-        for place, digest in enumerate(digest_pairs(row_digests(found, mirror.key))):
-            rows_of.setdefault(digest, []).append((found, place))
+        for place, digest in enumerate(digest_pairs(row_digests(mirror_rows, mirror.key))):
+            rows_of.setdefault(digest, []).append((mirror_rows, place))
         return _BothSides(source, rows_of, self._states(low.ends, candidates))
 
     def _near(self, keys: Sequence[RowKey]) -> NDArray[np.int64] | None:
@@ -165,7 +165,7 @@ class CandidateCheck:
 
     def _states(self, low: Mapping[int, int], wanted: Collection[Digest]) -> _States:
         """Read the states of keys from the topic, in order."""
-        found: dict[Digest, list[Digest | None]] = {}
+        of_keys: dict[Digest, list[Digest | None]] = {}
         are_rows_gone = False
         for records in self._pipeline.records(*self._names, low, self._mirror.offsets):
             images: list[list[tuple[Digest, Digest]]] = []
@@ -178,7 +178,7 @@ class CandidateCheck:
                     continue
                 key, state = before if record.op == OP_DELETE else after
                 if key in wanted:
-                    states = found.setdefault(key, [])
+                    states = of_keys.setdefault(key, [])
                     if record.op == OP_UPDATE:
                         states.append(before[1])
                     elif record.op == OP_CREATE:
@@ -186,7 +186,7 @@ class CandidateCheck:
                     elif record.op == OP_DELETE:
                         states.append(state)
                     states.append(None if record.op == OP_DELETE else state)
-        return _States(found, are_rows_gone)
+        return _States(of_keys, are_rows_gone)
 
     def _digests_of(self, data: pa.Table) -> list[tuple[Digest, Digest]]:
         key, columns = self._mirror.key, self._mirror.columns
@@ -224,11 +224,11 @@ class CandidateCheck:
         named = dict(zip(self._mirror.key, key, strict=True)) if key != UNKNOWN_KEY else own_key
         return _difference(kind, named, own_key, shown, own)
 
-    def _row(self, found: tuple[pa.Table, int] | None) -> Digest | None:
+    def _row(self, row: tuple[pa.Table, int] | None) -> Digest | None:
         """Return the digest of a row."""
-        if found is None:
+        if row is None:
             return None
-        data, place = found
+        data, place = row
         return digest_pairs(row_digests(data.slice(place, 1), self._mirror.columns))[0]
 
 

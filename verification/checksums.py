@@ -122,11 +122,11 @@ class ServerChecksums:
         None in place of sums means that the source did not answer in time: the rows have to be
         read. The futures raise the other errors of a session.
         """
-        found = []
+        futures = []
         for places in ranges.runs(_RANGES_OF_A_SELECT):
             some = ranges.take(places)
-            found.append((places, self._pool.submit(self._sums, some)))
-        return found
+            futures.append((places, self._pool.submit(self._sums, some)))
+        return futures
 
     def gathered(
         self,
@@ -139,18 +139,18 @@ class ServerChecksums:
 
         `show` gets rows, and `note` the sums of some ranges as soon as they are known.
         """
-        found, is_known = Checksums(count), np.zeros(count, np.bool_)
+        sums, is_known = Checksums(count), np.zeros(count, np.bool_)
         for places, future in begun:
             while not wait([future], _LOOK_SECONDS).done:
                 show(0)
             some = future.result()
             if some is not None:
-                found.rows[places], found.xors[places] = some.rows, some.xors
+                sums.rows[places], sums.xors[places] = some.rows, some.xors
                 is_known[places] = True
                 if note is not None:
                     note(places, some)
                 show(int(some.rows.sum()))
-        return found, is_known
+        return sums, is_known
 
     def _sums(self, ranges: KeyRanges) -> Checksums | None:
         try:

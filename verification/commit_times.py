@@ -84,14 +84,14 @@ class CommitTimes:
         starts, ends, us = (
             np.array(numbers, np.int64) for numbers in (self._starts, self._ends, self._us)
         )
-        known, found = np.zeros(len(hi), np.bool_), np.zeros(len(hi), np.int64)
+        known, times_us = np.zeros(len(hi), np.bool_), np.zeros(len(hi), np.int64)
         for places in (ends, starts):
             at = np.minimum(np.searchsorted(places, hi), max(len(places) - 1, 0))
             if len(places):
                 same = places[at] == hi
                 known |= same
-                found[same] = us[at[same]]
-        return FoundTimes(known, found)
+                times_us[same] = us[at[same]]
+        return FoundTimes(known, times_us)
 
     def _add(self, file: str, position: int, end: int, us: int) -> None:
         if len(self._us) >= _TRANSACTIONS_MAX:

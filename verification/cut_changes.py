@@ -308,14 +308,14 @@ def _place(cut: Cut) -> tuple[int, int]:
 def _last(store: CutStore, is_before: Callable[[Cut], bool]) -> Cut | None:
     """Return the last cut that `is_before`; no cut after one that is not is so, either."""
     numbers = store.numbers()
-    found = None
+    newest = None
     low, high = 0, len(numbers)
     while low < high:
         middle = (low + high) // 2
         cut = store.read(numbers[middle])
         if cut is None or is_before(cut):
             # The job has removed it meanwhile, because it is old.
-            found, low = cut or found, middle + 1
+            newest, low = cut or newest, middle + 1
         else:
             high = middle
-    return found
+    return newest

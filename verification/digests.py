@@ -36,8 +36,8 @@ def places_of(wanted: Keys, own: Keys) -> list[int]:
     """Return the places of those digests in `own` that are wanted."""
     known = set(digest_pairs(wanted))
     places = np.flatnonzero(np.isin(own.first, wanted.first))
-    found = zip(places.tolist(), digest_pairs(own.take(places)), strict=True)
-    return [place for place, digest in found if digest in known]
+    pairs = zip(places.tolist(), digest_pairs(own.take(places)), strict=True)
+    return [place for place, digest in pairs if digest in known]
 
 
 def row_digests(data: pa.Table, names: Sequence[str]) -> Keys:
@@ -149,7 +149,7 @@ class RowIndex:
             return np.zeros(len(keys.first), np.bool_)
         begin = np.searchsorted(records["first"], keys.first, "left")
         end = np.searchsorted(records["first"], keys.first, "right")
-        found = np.zeros(len(keys.first), np.intp)
+        seen = np.zeros(len(keys.first), np.intp)
         equal = np.zeros(len(keys.first), np.bool_)
         # Nearly always one record has these 64 bits.
         for step in range(int((end - begin).max(initial=0))):
@@ -159,10 +159,10 @@ class RowIndex:
             same = own["second"] == _second(keys)[places]
             hits = places[same]
             self._seen[number][at[hits]] = True
-            found[hits] += 1
+            seen[hits] += 1
             is_row = (own["row"] == rows.first[places]) & (own["rest"] == _second(rows)[places])
             equal[places[same & is_row]] = True
-        once: NDArray[np.bool_] = found == 1
+        once: NDArray[np.bool_] = seen == 1
         return equal & once
 
 

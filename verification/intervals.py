@@ -71,8 +71,8 @@ class WrongInterval:
 
     def to_json(self) -> dict[str, Any]:
         """Return the member of the report."""
-        found = {"key": dict(self.key), "from": self.begin, "to": self.end, "why": self.why}
-        return found if self.of_log is None else found | {"time_in_log": self.of_log}
+        document = {"key": dict(self.key), "from": self.begin, "to": self.end, "why": self.why}
+        return document if self.of_log is None else document | {"time_in_log": self.of_log}
 
     def words(self) -> str:
         """Return what people read, without the key."""
@@ -100,7 +100,7 @@ class Intervals:
 
     def wrong(self) -> list[WrongInterval]:
         """Return what is wrong. Raises MirrorError if the mirror cannot be read."""
-        found: list[WrongInterval] = []
+        intervals: list[WrongInterval] = []
         with TemporaryDirectory(prefix="binlog-connector-verify-") as folder:
             buckets = DigestBuckets(Path(folder), self._side.snapshot.live_rows)
             for records in self._records():
@@ -111,9 +111,9 @@ class Intervals:
                 records = records[np.lexsort([records[name] for name in names])]
                 check = self._of_history if self._is_history else self._of_journal
                 for why, places, of_log in check(records):
-                    room = self._count_max - len(found)
-                    found += self._shown(records[places[:room]], why, of_log[:room])
-        return found
+                    room = self._count_max - len(intervals)
+                    intervals += self._shown(records[places[:room]], why, of_log[:room])
+        return intervals
 
     def _of_history(
         self, records: NDArray[Any]
@@ -153,14 +153,14 @@ class Intervals:
         begin, epoch = self._times.begin, self._times.epoch
         # The first part of a sequence begins with the epoch.
         some = np.flatnonzero(are_borders & (hi >= begin) & (hi >> 52 == epoch))
-        found = self._times.times(hi[some])
-        yield NO_PLACE, some[~found.are_known], ()
+        commits = self._times.times(hi[some])
+        yield NO_PLACE, some[~commits.are_known], ()
         own = us[some]
         # Times that run backwards stay between the borders beside them.
-        raised = (own > found.us) & (own == before[some])
-        lowered = (own < found.us) & (own == after[some]) if after is not None else raised & False
-        wrong = found.are_known & (own != found.us) & ~raised & ~lowered
-        yield OTHER_TIME, some[wrong], found.us[wrong].tolist()
+        raised = (own > commits.us) & (own == before[some])
+        lowered = (own < commits.us) & (own == after[some]) if after is not None else raised & False
+        wrong = commits.are_known & (own != commits.us) & ~raised & ~lowered
+        yield OTHER_TIME, some[wrong], commits.us[wrong].tolist()
 
     def _of_journal(
         self, records: NDArray[Any]
@@ -233,8 +233,8 @@ def _are_followed(records: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _microseconds(times: pa.ChunkedArray, missing: int) -> NDArray[np.int64]:
-    found: NDArray[np.int64] = pc.fill_null(times.cast(pa.int64()), missing).to_numpy()
-    return found
+    numbers: NDArray[np.int64] = pc.fill_null(times.cast(pa.int64()), missing).to_numpy()
+    return numbers
 
 
 def _text(us: int) -> str:

@@ -135,11 +135,11 @@ class JournalSide(MirrorSide):
         for change in changes:
             places.setdefault(change.file.path, (change.file, []))[1].append(change.position)
         names = [*self.columns, HI, LO]
-        found = [
+        tables = [
             self._rows.read(snapshot, file, np.array(sorted(positions)), names)
             for file, positions in places.values()
         ]
-        return pa.concat_tables([self._no_rows(), *found])
+        return pa.concat_tables([self._no_rows(), *tables])
 
     def _slices(self, snapshot: Snapshot) -> Iterator[tuple[DataFile, NDArray[np.int64]]]:
         if self._fold.version != snapshot.version:
@@ -195,5 +195,5 @@ def _last_of_keys(records: NDArray[np.void]) -> NDArray[np.void]:
 
 def _last_truncate(data: pa.Table) -> PackedSequence:
     truncates = data.filter(pc.equal(data[OP], OP_TRUNCATE))
-    found = zip(truncates[HI].to_pylist(), truncates[LO].to_pylist(), strict=True)
-    return max((PackedSequence(*pair) for pair in found), default=_NEVER)
+    sequences = zip(truncates[HI].to_pylist(), truncates[LO].to_pylist(), strict=True)
+    return max((PackedSequence(*pair) for pair in sequences), default=_NEVER)

@@ -84,8 +84,8 @@ class KeyRanges:
         """Return for each number the place of its range; -1 if it is in none."""
         places = np.searchsorted(self.low, numbers, "right") - 1
         inside = (places >= 0) & (numbers <= self.high[places])
-        found: NDArray[np.intp] = np.where(inside, places, -1)
-        return found
+        range_numbers: NDArray[np.intp] = np.where(inside, places, -1)
+        return range_numbers
 
     def divided(self, keys: Iterable[Numbers], rows: int, rows_of_a_range: int) -> KeyRanges:
         """Return ranges with the same keys and about `rows_of_a_range` rows each.
@@ -192,9 +192,9 @@ class EqualRanges:
         return cls.of_json({"low": [], "high": [], "rows": []})
 
     @classmethod
-    def of_json(cls, found: dict[str, Any]) -> Self:
+    def of_json(cls, document: dict[str, Any]) -> Self:
         """Read what `to_json` returned; raises KeyError, TypeError or ValueError for others."""
-        low, high, rows = (np.array(found[name], np.int64) for name in ("low", "high", "rows"))
+        low, high, rows = (np.array(document[name], np.int64) for name in ("low", "high", "rows"))
         if not len(low) == len(high) == len(rows):
             raise ValueError(len(low))
         return cls(KeyRanges(low, high), rows)
@@ -230,8 +230,8 @@ class EqualRanges:
         low = [LEAST, *(key + 1 for key in self._ranges.high.tolist())]
         high = [*(key - 1 for key in self._ranges.low.tolist()), GREATEST]
         left = [both for both in zip(low, high, strict=True) if both[0] <= both[1]]
-        found = np.array(left, np.int64).reshape(-1, 2)
-        return KeyRanges(found[:, 0].copy(), found[:, 1].copy())
+        bounds = np.array(left, np.int64).reshape(-1, 2)
+        return KeyRanges(bounds[:, 0].copy(), bounds[:, 1].copy())
 
 
 @dataclass(frozen=True, slots=True)

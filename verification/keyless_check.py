@@ -267,17 +267,17 @@ class KeylessTableCheck:
         if limits.sample is not None:
             raise MirrorError(verify_errors.NO_RANGES, table=result.name)
         result.missing_columns = self._mirror.missing_columns
-        found = self._compare()
-        if found.differences and limits.repairs:
+        check = self._compare()
+        if check.differences and limits.repairs:
             settings, patience = self._pipeline.settings, limits.patience_seconds
             copy_again(settings, result.name, ALL_ROWS, patience)
-            before = found.differences
-            found = self._compare()
-            if not found.unsettled:
+            before = check.differences
+            check = self._compare()
+            if not check.unsettled:
                 result.repaired = [
                     difference
                     for digest, difference in before.items()
-                    if digest not in found.differences
+                    if digest not in check.differences
                 ]
 
     def _compare(self) -> _CheckResult:
@@ -286,15 +286,15 @@ class KeylessTableCheck:
         result.rows = result.mirror_rows = 0
         with SourceSnapshot(self._pipeline, self._source) as snapshot:
             meanwhile = self._taken(snapshot)
-            found = _CheckResult(unsettled=1)
+            check = _CheckResult(unsettled=1)
             if meanwhile.is_complete:
-                found = self._found(snapshot, meanwhile)
-        result.differences = list(found.differences.values())
-        result.unsettled = found.unsettled
-        result.has_more = found.has_more
+                check = self._found(snapshot, meanwhile)
+        result.differences = list(check.differences.values())
+        result.unsettled = check.unsettled
+        result.has_more = check.has_more
         result.version = mirror.snapshot.version
         result.transaction = mirror.last_transaction
-        return found
+        return check
 
     def _taken(self, snapshot: SourceSnapshot) -> ConcurrentChanges:
         """Take a snapshot, some times if nobody knows what it has of the table's changes."""
@@ -322,7 +322,7 @@ class KeylessTableCheck:
 
     def _found(self, snapshot: SourceSnapshot, meanwhile: ConcurrentChanges) -> _CheckResult:
         result, mirror = self._result, self._mirror
-        found = _CheckResult()
+        check = _CheckResult()
         unequal: dict[Digest, SideCounts] = {}
         with TemporaryDirectory(prefix="binlog-connector-verify-") as folder:
             tally = RowCounter(Path(folder), self._live + self._source.estimated_rows)
@@ -342,12 +342,12 @@ class KeylessTableCheck:
                     continue
                 different += digest in meanwhile.perhaps
                 if len(unequal) == self._limits.differences_max:
-                    found.has_more = True
+                    check.has_more = True
                     break
                 unequal[digest] = counts
-        found.unsettled = len(meanwhile.perhaps) - different
-        found.differences = self._named(unequal, snapshot, meanwhile)
-        return found
+        check.unsettled = len(meanwhile.perhaps) - different
+        check.differences = self._named(unequal, snapshot, meanwhile)
+        return check
 
     def _named(
         self,
@@ -357,23 +357,23 @@ class KeylessTableCheck:
     ) -> dict[Digest, Difference]:
         """Find the values of rows, wherever they are."""
         pipeline, source, mirror = self._pipeline, self._source, self._mirror
-        found: dict[Digest, Difference] = {}
+        differences: dict[Digest, Difference] = {}
         for data in chain(
             mirror.batches(mirror.snapshot),
             snapshot.rows(),
             meanwhile.rows(pipeline, source, mirror),
         ):
-            if len(found) == len(unequal):
+            if len(differences) == len(unequal):
                 break
             for place, digest in enumerate(digest_pairs(row_digests(data, mirror.columns))):
                 counts = unequal.get(digest)
-                if counts is not None and digest not in found:
+                if counts is not None and digest not in differences:
                     row = {name: data[name][place].as_py() for name in mirror.columns}
                     if counts.source > counts.mirror:
-                        found[digest] = Difference("missing", {}, row, None, counts=counts)
+                        differences[digest] = Difference("missing", {}, row, None, counts=counts)
                     else:
-                        found[digest] = Difference("surplus", {}, None, row, counts=counts)
-        return found
+                        differences[digest] = Difference("surplus", {}, None, row, counts=counts)
+        return differences
 
     def _count(self, rows: int) -> None:
         """Show that so many more rows were read, of one side."""

@@ -238,12 +238,12 @@ class MirrorSide:
         """
         del keys
         names = [*self.columns, HI, LO]
-        found = [
+        tables = [
             self._rows.read(snapshot, file, hits, names)
             for file, positions in self._slices(snapshot)
             if len(hits := self._hits(snapshot, file, positions, wanted, near))
         ]
-        return pa.concat_tables([self._no_rows(), *found])
+        return pa.concat_tables([self._no_rows(), *tables])
 
     def has_no_change(self, digest: Digest) -> bool:
         """Return whether a journal began without the row of a key that was asked for last."""

@@ -56,8 +56,8 @@ class PassState:
 
     def is_equal(self, name: str) -> bool:
         """Return whether a table was finished without a difference."""
-        found = self._finished.get(name)
-        return found is not None and not found["different"]
+        entry = self._finished.get(name)
+        return entry is not None and not entry["different"]
 
     def different(
         self, name: str, of: Sequence[str], schema: TableSchema
@@ -66,17 +66,17 @@ class PassState:
 
         None if it was not, or if something else was compared.
         """
-        found = self._finished.get(name)
-        if not found or not found["different"] or found["of"] != list(of):
+        entry = self._finished.get(name)
+        if not entry or not entry["different"] or entry["of"] != list(of):
             return None
-        return decode_keys(found["different"], schema)
+        return decode_keys(entry["different"], schema)
 
     def restore(self, result: TableResult) -> None:
         """Fill the result of a table that was finished, but for what differs."""
-        found = self._finished[result.name]
+        entry = self._finished[result.name]
         for name in _PLAIN:
-            setattr(result, name, found[name])
-        result.repaired = [Difference(kind, key, None, None) for kind, key in found["repaired"]]
+            setattr(result, name, entry[name])
+        result.repaired = [Difference(kind, key, None, None) for kind, key in entry["repaired"]]
         result.is_from_state = True
 
     def equal_ranges(self, name: str, of: Sequence[str]) -> EqualRanges:
@@ -145,13 +145,13 @@ class PassState:
 
     def _read(self) -> None:
         try:
-            found = json.loads(self._path.read_bytes())
-            if found["format"] != _FORMAT:
-                raise ValueError(found["format"])  # noqa: TRY301 - as for what is no JSON
-            of, self._finished = found["of"], found["finished"]
+            state = json.loads(self._path.read_bytes())
+            if state["format"] != _FORMAT:
+                raise ValueError(state["format"])  # noqa: TRY301 - as for what is no JSON
+            of, self._finished = state["of"], state["finished"]
             self._begun = {
                 name: (begun["of"], EqualRanges.of_json(begun))
-                for name, begun in found["begun"].items()
+                for name, begun in state["begun"].items()
             }
             others = [name for name, own in self._of.items() if of.get(name) != own]
         except FileNotFoundError:

@@ -203,10 +203,10 @@ class Pipeline:
                 TopicPartition(topic, number)
                 for number in self._consumer.partitions_for_topic(topic) or ()
             ]
-            found = ask(partitions) if partitions else {}
+            offsets = ask(partitions) if partitions else {}
         except (KafkaError, OSError) as error:
             raise self._kafka_error(error) from error
-        return {partition.partition: offset for partition, offset in found.items()}
+        return {partition.partition: offset for partition, offset in offsets.items()}
 
     def _recovered(self) -> tuple[Progress, set[tuple[str, str]]]:
         """Return the progress, and the tables of which rows are still to be copied.
@@ -250,9 +250,9 @@ def _position(progress: Progress) -> LogPosition:
 def _is_after(progress: Progress, reached: LogEnd) -> bool:
     """Return whether everything up to there was delivered."""
     known = progress.gtid_set
-    found = None if known is None else parse_gtid_set(known, progress.flavour)
+    gtid_set = None if known is None else parse_gtid_set(known, progress.flavour)
     # The position stays where it is while the server only begins new files.
-    return contains_all(found, reached.gtid_set) or _position(progress) >= reached.position
+    return contains_all(gtid_set, reached.gtid_set) or _position(progress) >= reached.position
 
 
 # Before every sequence.

@@ -52,14 +52,14 @@ def copies_for(
     """
     if surplus is None:
         return [ALL_ROWS]
-    found = [Repair(where) for where in _conditions(columns, keys)]
+    repairs = [Repair(where) for where in _conditions(columns, keys)]
     try:
-        for repair in found:
+        for repair in repairs:
             require_condition(repair.where)
     except ConfigError:
         # Not every value can be written in a condition.
         return [ALL_ROWS]
-    return [*(Repair(_NO_ROWS, some) for some in _lists(surplus)), *found]
+    return [*(Repair(_NO_ROWS, some) for some in _lists(surplus)), *repairs]
 
 
 def copy_again(settings: Settings, table: str, repair: Repair, patience_seconds: float) -> None:
@@ -106,11 +106,11 @@ def _conditions(columns: Sequence[KeyColumn], keys: Sequence[RowKey]) -> Iterato
     while start < len(keys):
         count = min(most, len(keys) - start)
         while True:
-            found = condition_of_keys(columns, keys[start : start + count], _literal)
-            if count == 1 or len(found) <= CHARACTERS_MAX:
+            condition = condition_of_keys(columns, keys[start : start + count], _literal)
+            if count == 1 or len(condition) <= CHARACTERS_MAX:
                 break
             count //= 2
-        yield found
+        yield condition
         start += count
 
 

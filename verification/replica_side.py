@@ -207,12 +207,12 @@ class ReplicaSide:
         every = self._source.conditions(self._ranges)
         conditions = every if keys is None else self._of_keys(keys)
         with self._view():
-            found = [
+            tables = [
                 rows.take(pa.array(places_of(wanted, row_digests(rows, self.key)), pa.int64()))
                 for where in conditions
                 for rows in self._rows(where)
             ]
-        return pa.concat_tables([self._form.none, *found])
+        return pa.concat_tables([self._form.none, *tables])
 
     def has_no_change(self, digest: Digest) -> bool:
         """Return False: a replica has all rows of its table."""

@@ -204,11 +204,11 @@ def exit_code(results: Iterable[TableResult]) -> int:
 
 def report(results: Iterable[TableResult], *, with_values: bool) -> dict[str, Any]:
     """Return the report in JSON."""
-    found = list(results)
+    tables = list(results)
     verdict = {EXIT_EQUAL: "equal", EXIT_NOT_FINISHED: "not finished"}
     return {
-        "verdict": verdict.get(exit_code(found), "different"),
-        "tables": [result.to_json(with_values=with_values) for result in found],
+        "verdict": verdict.get(exit_code(tables), "different"),
+        "tables": [result.to_json(with_values=with_values) for result in tables],
     }
 
 

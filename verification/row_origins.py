@@ -56,8 +56,8 @@ class RowLocations:
         self._mirror = mirror
         self._log = mirror.log
         self._listing = self._log.list()
-        found = np.array(list(keys), np.int64).reshape(-1, 2)
-        self._wanted = Keys(found[:, 0].copy(), found[:, 1].copy())
+        digests = np.array(list(keys), np.int64).reshape(-1, 2)
+        self._wanted = Keys(digests[:, 0].copy(), digests[:, 1].copy())
         self._near = None
         self._values: list[int] = []
         if number is not None:
@@ -85,15 +85,15 @@ class RowLocations:
                 self._versions[version] = self._all_places(version)
             except MirrorError:
                 self._versions[version] = None
-        found = self._versions[version]
-        return None if found is None else found.get(key, _NOWHERE)
+        cached = self._versions[version]
+        return None if cached is None else cached.get(key, _NOWHERE)
 
     def rows(self, places: RowPlaces) -> list[Digest]:
         """Return the digests of the rows at some places."""
         return sorted(self._rows[place] for place in places)
 
     def _all_places(self, version: int) -> dict[Digest, RowPlaces]:
-        found: dict[Digest, set[RowLocation]] = {}
+        locations: dict[Digest, set[RowLocation]] = {}
         for file in self._log.load_version(version, self._listing).files.values():
             if not self._may_have_rows(file):
                 continue
@@ -106,8 +106,8 @@ class RowLocations:
                 )
                 own = [(position, key) for position, key in own if position not in dead]
             for position, key in own:
-                found.setdefault(key, set()).add((file.path, position))
-        return {key: frozenset(places) for key, places in found.items()}
+                locations.setdefault(key, set()).add((file.path, position))
+        return {key: frozenset(places) for key, places in locations.items()}
 
     def _may_have_rows(self, file: DataFile) -> bool:
         """Return whether the statistics of a file do not say that it has none of the keys."""
@@ -121,16 +121,16 @@ class RowLocations:
 
     def _read(self, file: DataFile) -> list[tuple[int, Digest]]:
         mirror = self._mirror
-        found = []
+        tables = []
         for data, positions in mirror.rows_in(file, self._wanted, self._near):
             keys, rows = (
                 digest_pairs(row_digests(data, mirror.key)),
                 digest_pairs(row_digests(data, mirror.columns)),
             )
             for position, key, row in zip(positions.tolist(), keys, rows, strict=True):
-                found.append((position, key))
+                tables.append((position, key))
                 self._rows[file.path, position] = row
-        return found
+        return tables
 
 
 class TableCuts:
@@ -149,7 +149,7 @@ class TableCuts:
 
         Raises MirrorError if a cut cannot be read.
         """
-        found = None
+        earliest = None
         low, high = 0, len(self._numbers)
         while low < high:
             middle = (low + high) // 2
@@ -160,10 +160,10 @@ class TableCuts:
             if place == high or cut is None:
                 high = middle
             elif cut.tables[self._name].version >= version:
-                found, high = cut, middle
+                earliest, high = cut, middle
             else:
                 low = place + 1
-        return found
+        return earliest
 
     def _cut(self, place: int) -> Cut | None:
         """Return a cut if it has the table."""

@@ -208,8 +208,8 @@ class TableCheck:
             self._compare(iter([(list(wanted), list(wanted.values()))]))
         if self._origins is not None and self._different:
             self._since = self._origins.of(self._different)
-            found = zip(self._different, result.differences, strict=True)
-            result.differences = [self._dated(digest, difference) for digest, difference in found]
+            pairs = zip(self._different, result.differences, strict=True)
+            result.differences = [self._dated(digest, difference) for digest, difference in pairs]
         if self._limits.repairs:
             self._repair()
         result.rows_without_change = mirror.rows_without_change
@@ -269,7 +269,7 @@ class TableCheck:
             if digest not in settled.differences and digest not in settled.unsettled
         ]
         result.unsettled += len(settled.unsettled)
-        result.differences = [self._dated(*found) for found in settled.differences.items()]
+        result.differences = [self._dated(*pair) for pair in settled.differences.items()]
 
     def _surplus_keys(self, surplus: list[tuple[Digest, RowKey, Difference]]) -> list[str] | None:
         """Return the keys of records whose rows only the mirror has; None if one has none."""
@@ -288,10 +288,10 @@ class TableCheck:
         """Return a difference that says since when it is there."""
         return replace(difference, since=self._since.get(digest))
 
-    def _compare(self, found: Iterator[tuple[list[Digest], list[RowKey]]]) -> None:
-        """Settle what `found` yields, until there are too many differences."""
+    def _compare(self, pages: Iterator[tuple[list[Digest], list[RowKey]]]) -> None:
+        """Settle what `pages` yields, until there are too many differences."""
         candidates: dict[Digest, RowKey] = {}
-        for own, keys in found:
+        for own, keys in pages:
             candidates |= zip(own, keys, strict=True)
             while len(candidates) >= _CANDIDATES_MAX and not self._result.has_more:
                 some = dict(list(candidates.items())[:_CANDIDATES_MAX])

@@ -139,11 +139,11 @@ def _document(text: str | None) -> str | None:
     if text is None:
         return None
     try:
-        found = json.loads(text, parse_int=_number)
+        document = json.loads(text, parse_int=_number)
     except ValueError:
         # LONGTEXT holds any text.
         return text
-    return json.dumps(found, sort_keys=True)
+    return json.dumps(document, sort_keys=True)
 
 
 def _number(digits: str) -> int | float:

@@ -138,8 +138,8 @@ class ChecksumRuns:
                     edge += LENGTH_MAX
                 total ^= i64(read_i32_le(residues, (edge - at) << 2))
         if checksummed and at > start:
-            found: i64 = crc32(memoryview(data)[start:at])
-            if _product(found, _power_of_x(8 * (edge - at))) != total & _U32:
+            actual: i64 = crc32(memoryview(data)[start:at])
+            if _product(actual, _power_of_x(8 * (edge - at))) != total & _U32:
                 return start
         return at
 

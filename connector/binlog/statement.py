@@ -105,8 +105,12 @@ class Statement:
         """
 
         def resolved(name: TableName) -> TableName:
-            found = (name[0] or database, name[1])
-            return (found[0].lower(), found[1].lower()) if lower_case else found
+            resolved_name = (name[0] or database, name[1])
+            return (
+                (resolved_name[0].lower(), resolved_name[1].lower())
+                if lower_case
+                else resolved_name
+            )
 
         self.tables = [resolved(name) for name in self.tables]
         self.renames = [(resolved(old), resolved(new)) for old, new in self.renames]

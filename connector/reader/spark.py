@@ -93,7 +93,7 @@ class MysqlBinlogSource(DataSource):
             TableFilter(patterns)  # raises here, not in a task
         listed = self.options.get("paths")
         paths: list[str] = json.loads(listed) if listed else [self.options.get("path", "")]
-        return _Reader([found for path in paths for found in _log_files(path)], patterns)
+        return _Reader([log_file for path in paths for log_file in _log_files(path)], patterns)
 
 
 class _File(InputPartition):
@@ -158,16 +158,16 @@ def _log_files(path: str) -> list[str]:
     if "://" in path:
         raise ConfigError(reader_errors.NOT_A_FILE, path=path)
     if Path(path).is_dir():
-        found = [
+        paths = [
             str(file)
             for file in Path(path).iterdir()
             if file.is_file() and _LOG_NAME.fullmatch(file.name)
         ]
     else:
-        found = glob.glob(path)  # noqa: PTH207 # Path.glob takes no absolute pattern
-    if not found:
+        paths = glob.glob(path)  # noqa: PTH207 # Path.glob takes no absolute pattern
+    if not paths:
         raise ConfigError(reader_errors.NO_LOG, path=path)
-    return sorted(found)
+    return sorted(paths)
 
 
 class _ImageEncoder:

@@ -109,8 +109,8 @@ def _at_position(server: MysqlServer, file: str, position: int) -> StartPoint:
     file_bytes = require_position(server, file, position)
     # For a position inside an event, MySQL shows the next event; MariaDB answers with error 1220.
     events = next_events(server, file, position, 1)
-    found = int(str(events[0]["Pos"])) if events else file_bytes
-    if found != position:
+    next_position = int(str(events[0]["Pos"])) if events else file_bytes
+    if next_position != position:
         raise no_event(server.name, file, position)
     event_type = str(events[0]["Event_type"]) if events else ""
     if event_type and not (event_type in _BETWEEN_TRANSACTIONS or event_type.startswith("Gtid")):

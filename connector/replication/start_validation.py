@@ -140,10 +140,7 @@ def _is_position_known(server: MysqlServer, point: StartPoint, logs: dict[str, i
     return True
 
 
-def _reset(
-    server: MysqlServer, point: StartPoint, code: ErrorCode, **found: str | int
-) -> SourceRefused:
-    facts: dict[str, Any] = found
+def _reset(server: MysqlServer, point: StartPoint, code: ErrorCode, **facts: Any) -> SourceRefused:
     return SourceRefused(
         code,
         reset_server=server.identity.server_uuid,
@@ -169,9 +166,9 @@ def _validate_gtids(server: MysqlServer, gtids: GtidSet, *, same_files: bool) ->
 
 def _require_gtids(server: MysqlServer, point: StartPoint, logs: dict[str, int]) -> None:
     """Raise SourceRefused if a transaction without a GTID may come next."""
-    found = transaction_without_gtid(server, list(logs), point.file, point.position)
-    if found is not None:
-        file, position = found
+    transaction = transaction_without_gtid(server, list(logs), point.file, point.position)
+    if transaction is not None:
+        file, position = transaction
         raise SourceRefused(
             failover_errors.NO_GTID_NEXT, server=server.name, file=file, position=position
         )
@@ -287,16 +284,16 @@ def _lost(server: MysqlServer, gone: GtidSet | MariadbGtidSet) -> SourceRefused:
 
 
 def _lacks_mysql(server: MysqlServer, ahead: GtidSet) -> SourceRefused | SourceUnavailable:
-    found = channels(server)
-    done = [channel for channel in found if channel.is_done]
+    replica_channels = channels(server)
+    done = [channel for channel in replica_channels if channel.is_done]
     # Read again, because the channels may have committed more.
     executed = GtidSet.parse(server.global_value("gtid_executed") or "")
     for channel in done:
         if gone := (ahead - executed) - (ahead - channel.received):
             return _lost(server, gone)
-    if len(done) < len(found):
+    if len(done) < len(replica_channels):
         return _lacks(server, ahead)
-    return _lacks(server, ahead, frozenset(channel.source_uuid for channel in found))
+    return _lacks(server, ahead, frozenset(channel.source_uuid for channel in replica_channels))
 
 
 def _lacks(

@@ -56,12 +56,12 @@ def possible_decisions(
     """
     statements = unrolled.statements
     if unrolled.in_order:
-        found = []
+        decisions = []
         states = frozenset({state})
         for statement in statements:
-            found.append(_decisions(statement.facts, states, server, frozenset()))
+            decisions.append(_decisions(statement.facts, states, server, frozenset()))
             states = frozenset(after for one in states for after in _after(statement, one, server))
-        return found
+        return decisions
     states = _reachable(statements, state, server)
     # The session keeps a parsed statement, with the reasons for which it was unsafe before.
     return [

@@ -180,8 +180,8 @@ def _in_parentheses(tokens: Sequence[Token], at: int) -> Sequence[Token]:
         return []
     depth = 0
     for end in range(at, len(tokens)):
-        found = tokens[end].token_type
-        depth += (found is TokenType.L_PAREN) - (found is TokenType.R_PAREN)
+        token_type = tokens[end].token_type
+        depth += (token_type is TokenType.L_PAREN) - (token_type is TokenType.R_PAREN)
         if not depth:
             return tokens[at + 1 : end]
     raise ConfigError(rules_errors.NOT_UNDERSTOOD)

@@ -118,12 +118,12 @@ class _Reader:
         """Return the tokens up to a semicolon or one of the words, which is not in a CASE."""
         start, depth, cases = self._at, 0, 0
         while self._at < len(self._tokens):
-            found = self._type()
-            if found is TokenType.SEMICOLON:
+            token_type = self._type()
+            if token_type is TokenType.SEMICOLON:
                 break
             if not depth and not cases and self._word() in ends:
                 break
-            depth += (found is TokenType.L_PAREN) - (found is TokenType.R_PAREN)
+            depth += (token_type is TokenType.L_PAREN) - (token_type is TokenType.R_PAREN)
             cases += (self._word() == "CASE") - (self._word() == "END")
             self._at += 1
         self._demand(start < self._at)
@@ -282,16 +282,16 @@ def names_log_settings(body: str) -> bool:
 
 def program_writes(body: str) -> ProgramWrites:
     """Return what the program with this body writes and calls."""
-    found = ProgramWrites()
+    writes = ProgramWrites()
     try:
-        found.functions.update(_functions(body))
+        writes.functions.update(_functions(body))
         statements = split_program(body).statements
     except ConfigError:
-        found.unknown.append(body)
-        return found
+        writes.unknown.append(body)
+        return writes
     for statement in statements:
-        _take(statement, found)
-    return found
+        _take(statement, writes)
+    return writes
 
 
 def _functions(body: str) -> Iterator[TableName]:
@@ -303,17 +303,17 @@ def _functions(body: str) -> Iterator[TableName]:
             yield tokens[index - 2].text if dotted else "", token.text
 
 
-def _take(statement: str, found: ProgramWrites) -> None:
+def _take(statement: str, writes: ProgramWrites) -> None:
     verb = word(tokens_of(statement), 0)
     if verb in _DYNAMIC:
-        found.unknown.append("")
+        writes.unknown.append("")
     if verb not in _CHANGES:
         return
     try:
         parsed = parse(statement)
     except ConfigError:
-        found.unknown.append(statement)
+        writes.unknown.append(statement)
         return
-    found.tables.update(parsed.written)
-    found.procedures.update([parsed.called] if parsed.called is not None else [])
-    found.log_settings |= bool(parsed.settings & _LOG_SETTINGS)
+    writes.tables.update(parsed.written)
+    writes.procedures.update([parsed.called] if parsed.called is not None else [])
+    writes.log_settings |= bool(parsed.settings & _LOG_SETTINGS)

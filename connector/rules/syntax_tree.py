@@ -202,8 +202,8 @@ def _is_default(value: Expr) -> bool:
 
 def engine_of_created(tree: Expr) -> str:
     """Return the engine that CREATE TABLE names, or ""."""
-    found = tree.find(exp.EngineProperty)
-    return "" if found is None else found.this.name
+    engine = tree.find(exp.EngineProperty)
+    return "" if engine is None else engine.this.name
 
 
 def created_columns(tree: Expr) -> tuple[TableColumn, ...]:

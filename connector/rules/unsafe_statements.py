@@ -109,16 +109,16 @@ def writes_after_transactional(facts: StatementFacts, session: SessionState) -> 
 
 
 def _accesses(facts: StatementFacts) -> set[_Access]:
-    found = set()
+    accesses = set()
     for use in facts.uses:
         if use.table.log_table:
             continue
         table = use.table
         if use.writes:
-            found.add(_Access(True, table.temporary, table.engine.transactional))
+            accesses.add(_Access(True, table.temporary, table.engine.transactional))
         # The servers count a table that is written as one that is read, too.
-        found.add(_Access(False, table.temporary, table.engine.transactional))
-    return found
+        accesses.add(_Access(False, table.temporary, table.engine.transactional))
+    return accesses
 
 
 class UnsafeReason(Enum):

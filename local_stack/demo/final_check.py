@@ -102,14 +102,14 @@ class FinalCheck:
         if not problems:
             problems = self._repair()
         proof = topics.report()
-        found, expected = proof["records"]["found"], proof["records"]["expected"]
+        count, expected = proof["records"]["found"], proof["records"]["expected"]
         if proof["equal"]:
             say(
-                f"binlog-connector verify --topics: {found:,} changes in Kafka, each once and in "
+                f"binlog-connector verify --topics: {count:,} changes in Kafka, each once and in "
                 "order, although the connector was killed"
             )
         else:
-            problems.append(f"topics: {found:,} of {expected:,} changes, {proof['differences']}")
+            problems.append(f"topics: {count:,} of {expected:,} changes, {proof['differences']}")
         return problems
 
     def _repair(self) -> list[str]:

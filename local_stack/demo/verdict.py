@@ -159,11 +159,11 @@ def _compare(
 
 def _surplus_rows(source: Sequence[Row], mirror: Sequence[Row]) -> list[Difference]:
     """Return the rows that one side has more often than the other."""
-    wanted, found = Counter(source), Counter(mirror)
+    wanted, actual = Counter(source), Counter(mirror)
     differences = [
-        Difference(row, f"is in the source {wanted[row]} times, in the mirror {found[row]} times")
-        for row in wanted | found
-        if wanted[row] != found[row]
+        Difference(row, f"is in the source {wanted[row]} times, in the mirror {actual[row]} times")
+        for row in wanted | actual
+        if wanted[row] != actual[row]
     ]
     return sorted(differences, key=lambda difference: repr(difference.key))
 
@@ -178,12 +178,12 @@ def compare_rows(
         return tuple(row[index] for index in indexes)
 
     wanted = {key_of(row): row for row in source}
-    found = {key_of(row): row for row in mirror}
+    mirror_rows = {key_of(row): row for row in mirror}
     copies = Counter(map(key_of, mirror))
     differences = [
-        Difference(row_key, "is missing from the mirror") for row_key in wanted.keys() - found
+        Difference(row_key, "is missing from the mirror") for row_key in wanted.keys() - mirror_rows
     ]
-    for row_key, row in found.items():
+    for row_key, row in mirror_rows.items():
         if copies[row_key] > 1:
             differences.append(Difference(row_key, f"is in the mirror {copies[row_key]} times"))
         elif row_key not in wanted:
@@ -280,8 +280,8 @@ class Verdict:
         """All problems, one line each."""
         lines: list[str] = []
         for comparison in self.comparisons.values():
-            found = [*comparison.column_problems, *map(str, comparison.differences)]
-            lines += [f"{comparison.table}: {problem}" for problem in found]
+            lines_of_table = [*comparison.column_problems, *map(str, comparison.differences)]
+            lines += [f"{comparison.table}: {problem}" for problem in lines_of_table]
             untold = comparison.difference_count - len(comparison.differences)
             if untold:
                 lines.append(f"{comparison.table}: and {untold:,} more rows")

@@ -142,8 +142,8 @@ class Changes:
         A copy takes rows back in this way: nobody knows their other values.
         """
         keys, values = self.keys, self.values
-        found = (_is_bare(keys[place], values[place]) for place in places.tolist())
-        return np.fromiter(found, np.bool_, len(places))
+        flags = (_is_bare(keys[place], values[place]) for place in places.tolist())
+        return np.fromiter(flags, np.bool_, len(places))
 
     def last_of_keys(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return, of the records at `places`, the one with the highest sequence of each key."""
@@ -180,10 +180,10 @@ class Changes:
         self.sequences = PackedSequences(self._digits)
 
     def _among(self, records: frozenset[tuple[int, int]]) -> NDArray[np.bool_]:
-        found = np.zeros(len(self.keys), np.bool_)
+        is_among = np.zeros(len(self.keys), np.bool_)
         for partition, offset in records:
-            found |= (self.partitions == partition) & (self.offsets == offset)
-        return found
+            is_among |= (self.partitions == partition) & (self.offsets == offset)
+        return is_among
 
     def _problem(self, place: int) -> Message:
         start = place * SEQUENCE_BYTES

@@ -115,12 +115,12 @@ class IndexFolder:
     ) -> KeyIndex:
         """Return the index of a file."""
         path = self._path_of(table, file.path, indexed)
-        found = _mapped(path)
-        if found is None:
+        index = _mapped(path)
+        if index is None:
             data = read_columns(storage, table, file, indexed.columns)
-            found = KeyIndex.of_rows(data, indexed)
-            self._write(path, found)
-        return found
+            index = KeyIndex.of_rows(data, indexed)
+            self._write(path, index)
+        return index
 
     def keep(self, table: str, file: DataFile, indexed: IndexColumns, data: pa.Table) -> None:
         """Keep the index of a file that was just written with the rows `data`."""
@@ -149,7 +149,7 @@ class IndexFolder:
 
     def _remove_oldest(self) -> None:
         """Remove indexes until the folder has room; a mapped one stays usable."""
-        found = []
+        stored = []
         total = 0
         for entry in Path(self.path).glob("*/*"):
             try:
@@ -158,8 +158,8 @@ class IndexFolder:
                 continue
             size = max(_BLOCK_BYTES, stat.st_size)
             total += size
-            found.append((max(stat.st_atime, stat.st_mtime), size, entry))
-        for _, size, entry in sorted(found):
+            stored.append((max(stat.st_atime, stat.st_mtime), size, entry))
+        for _, size, entry in sorted(stored):
             if total <= self.bytes_max:
                 break
             entry.unlink(missing_ok=True)

@@ -69,8 +69,8 @@ def distinct(keys: Keys) -> tuple[Keys, NDArray[np.intp]]:
         return Keys(first, None), places
     pairs = np.empty(len(keys.first), [("first", "<i8"), ("second", "<i8")])
     pairs["first"], pairs["second"] = keys.first, keys.second
-    found, places = np.unique(pairs, return_inverse=True)
-    return Keys(found["first"].copy(), found["second"].copy()), places
+    unique, places = np.unique(pairs, return_inverse=True)
+    return Keys(unique["first"].copy(), unique["second"].copy()), places
 
 
 def _key_hashes(parts: Sequence[list[bytes]]) -> Keys:
@@ -139,8 +139,8 @@ def digests_of_rows(columns: Sequence[pa.ChunkedArray]) -> Keys:
     """Return the digests of rows; NULL equals NULL, and a zero of a FLOAT the other one."""
     rows, size = len(columns[0]), sum(column.nbytes for column in columns)
     step = -(-rows // (size // _BYTES + 1)) or 1
-    found = [_hashed(columns, start, step) for start in range(0, rows, step)]
-    halves = np.frombuffer(b"".join(found), "<i8").reshape(-1, 2)
+    hashes = [_hashed(columns, start, step) for start in range(0, rows, step)]
+    halves = np.frombuffer(b"".join(hashes), "<i8").reshape(-1, 2)
     return Keys(halves[:, 0].copy(), halves[:, 1].copy())
 
 

@@ -73,16 +73,16 @@ class RowImages(NamedTuple):
             for name in _TIMES:
                 _check([source.get(name) for source in sources], int)
             kind = pa.struct([(image, pa.struct(columns)), ("source", SOURCE)])
-            found, source = pa.array(documents, kind).flatten()
+            parsed, source = pa.array(documents, kind).flatten()
         except (ValueError, TypeError, AttributeError, OverflowError, pa.ArrowException):
             return None
-        missing, source = pa.chunked_array([found.is_null()]), pa.chunked_array([source])
-        return cls(pa.Table.from_struct_array(found).columns, missing, source)
+        missing, source = pa.chunked_array([parsed.is_null()]), pa.chunked_array([source])
+        return cls(pa.Table.from_struct_array(parsed).columns, missing, source)
 
 
-def _objects(found: Iterable[object]) -> list[dict[str, object]]:
+def _objects(items: Iterable[object]) -> list[dict[str, object]]:
     """Return JSON objects, and empty ones for null; raises TypeError for other values."""
-    values = list(found)
+    values = list(items)
     _check(values, dict)
     return [value if isinstance(value, dict) else {} for value in values]
 
@@ -119,8 +119,8 @@ def read_images(
             table = _read_each(block, schema, start, schema_id)
         tables.append(table)
     table = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
-    found = table[image]
-    return RowImages(found.flatten(), pc.is_null(found), table["source"])
+    images = table[image]
+    return RowImages(images.flatten(), pc.is_null(images), table["source"])
 
 
 def _blocks(values: Sequence[bytes]) -> Iterator[tuple[int, int]]:

@@ -97,7 +97,7 @@ class Lookup:
 
     def live_rows(self, keys: Keys) -> list[LiveRows]:
         """Return the rows with some `keys` that are not dead, file by file."""
-        found = []
+        lookups = []
         bounds = _bounds(keys)
         for file in self._files:
             if not self._may_have(file, keys, bounds):
@@ -111,8 +111,8 @@ class Lookup:
                 change, row = change[are_live], row[are_live]
             if len(row):
                 sequences = index.hi[row], index.lo[row]
-                found.append(LiveRows(file, change, index.positions[row], *sequences))
-        return found
+                lookups.append(LiveRows(file, change, index.positions[row], *sequences))
+        return lookups
 
     def _index_of(self, file: DataFile) -> KeyIndex:
         return self._index.of_file(self._storage, self._table, file, self._indexed)
@@ -133,11 +133,11 @@ class Lookup:
     def _add_dead(
         self, file: DataFile, positions: NDArray[np.int64], dead: dict[str, bytes]
     ) -> None:
-        found = BitMap(positions.astype(np.uint32))
+        dead_rows = BitMap(positions.astype(np.uint32))
         if file.deletion_vector is not None:
-            found -= deletion_vectors.load(self._storage, self._table, file.deletion_vector)
-        if found:
-            dead[file.path] = found.serialize()
+            dead_rows -= deletion_vectors.load(self._storage, self._table, file.deletion_vector)
+        if dead_rows:
+            dead[file.path] = dead_rows.serialize()
 
 
 def _bounds(keys: Keys) -> tuple[int, int] | None:

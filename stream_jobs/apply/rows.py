@@ -136,8 +136,8 @@ class RowReader:
         names = [*(column.name for column in columns), HI, LO]
         tables, sources = [], []
         for places, parse, own in groups:
-            found, source = self._read(places, image, own, parse)
-            completed = [self._completed(column, found, parse, len(places)) for column in columns]
+            parsed, source = self._read(places, image, own, parse)
+            completed = [self._completed(column, parsed, parse, len(places)) for column in columns]
             sequences = self.changes.sequences
             pair = pa.array(sequences.hi[places]), pa.array(sequences.lo[places])
             tables.append(pa.Table.from_arrays([*completed, *pair], names=names))
@@ -168,12 +168,12 @@ class RowReader:
         return dict(zip(names, stored, strict=True)), images.source
 
     def _completed(
-        self, column: Column, found: Mapping[str, pa.ChunkedArray], parse: RecordMapping, rows: int
+        self, column: Column, parsed: Mapping[str, pa.ChunkedArray], parse: RecordMapping, rows: int
     ) -> pa.ChunkedArray:
         """Return the values of a column of the mirror in rows that may not have it."""
         name, kind = column.name, self._stored(column)
-        if name in found:
-            values = found[name]
+        if name in parsed:
+            values = parsed[name]
             return values if values.type == kind else values.cast(kind)
         origin = parse.added.get(name, self.target.by_name.get(name))
         if origin is None or not self.is_filling:

@@ -111,23 +111,23 @@ def read_cut(number: int, content: bytes) -> tuple[Cut, str]:
 
     Raises ValueError, KeyError or TypeError for what `write_cut` did not return.
     """
-    found: dict[str, Any] = json.loads(content)
+    document: dict[str, Any] = json.loads(content)
     cut = Cut(
-        found["seq"],
-        found["flavour"],
-        found["gtid"],
-        found["position"],
-        found["source_time_ms"],
-        found["written_ms"],
-        _tables(found["tables"]),
-        found["left_out"],
+        document["seq"],
+        document["flavour"],
+        document["gtid"],
+        document["position"],
+        document["source_time_ms"],
+        document["written_ms"],
+        _tables(document["tables"]),
+        document["left_out"],
         number,
     )
-    return cut, str(found["base"])
+    return cut, str(document["base"])
 
 
-def _tables(found: dict[str, list[Any]]) -> dict[str, CutTable]:
-    return {name: CutTable(path, version, own) for name, (path, version, own) in found.items()}
+def _tables(tables: dict[str, list[Any]]) -> dict[str, CutTable]:
+    return {name: CutTable(path, version, own) for name, (path, version, own) in tables.items()}
 
 
 FOLDER: Final = f"{OWN_FOLDER}/cuts"
@@ -148,12 +148,12 @@ class CutStore:
 
     def written(self) -> dict[int, int]:
         """Return the numbers of all cuts, in order, and when they were written."""
-        found = {
+        document = {
             file.name.removesuffix(".json"): file.modified
             for file in self._storage.list(FOLDER)
             if file.name.endswith(".json")
         }
-        return {int(name): modified for name, modified in found.items() if name.isdecimal()}
+        return {int(name): modified for name, modified in document.items() if name.isdecimal()}
 
     def numbers(self) -> list[int]:
         """Return the numbers of all cuts, in order."""
@@ -164,10 +164,10 @@ class CutStore:
 
         Raises MirrorError for a file that is not a cut.
         """
-        found = self._read(number)
-        if found is None:
+        cut_and_base = self._read(number)
+        if cut_and_base is None:
             return None
-        cut, name = found
+        cut, name = cut_and_base
         base = self._read_base(name)
         return None if base is None else replace(cut, tables={**base.tables, **cut.tables})
 
@@ -203,10 +203,10 @@ class CutStore:
 
     def remove_bases(self, oldest: int) -> None:
         """Remove the bases that no cut from `oldest` on needs."""
-        found = self._read(oldest)
+        base = self._read(oldest)
         names = [file.name.removesuffix(".json") for file in self._storage.list(_BASES)]
         for name in names:
-            if found is not None and name < found[1]:
+            if base is not None and name < base[1]:
                 self._storage.delete(f"{_BASES}/{name}.json")
 
     def _read(self, number: int) -> tuple[Cut, str] | None:
@@ -283,13 +283,13 @@ def cut_at(
 
 def _first_with(store: CutStore, gtid: str) -> Cut | None:
     """Return the first cut with all of `gtid`: each cut has what the ones before it have."""
-    found = None
+    earliest = None
     for number in reversed(store.numbers()):
         cut = store.read(number)
         if cut is None or cut.gtid is None or not _has(cut, gtid):
             break
-        found = cut
-    return found
+        earliest = cut
+    return earliest
 
 
 def _has(cut: Cut, gtid: str) -> bool:

@@ -94,13 +94,13 @@ class CutTargetFinder:
 
         Raises MirrorError if the brokers do not answer.
         """
-        found = self._progress.newest()
-        if found is None:
+        newest = self._progress.newest()
+        if newest is None:
             self.problem = Message(cut_errors.NO_PROGRESS, {"topic": self._progress.topic})
         elif self._progress.are_several:
             self.problem = Message(cut_errors.SEVERAL, {"topic": self._progress.topic})
             return None
-        return found
+        return newest
 
     @property
     def progress_topic(self) -> str:
@@ -166,8 +166,8 @@ class CutTargetFinder:
             (topic, 0) for topic in (self._progress.topic, self._copies.topic) if counts.get(topic)
         ]
         self._looked_at = time.monotonic()
-        found = row_topics(self._prefix, counts)
-        self._topics = self._filter.without_skipped(self._client, found)
+        topics = row_topics(self._prefix, counts)
+        self._topics = self._filter.without_skipped(self._client, topics)
 
     def _is_later(
         self, delivered: DeliveredPosition, ends: Mapping[Partition, int], are_open: set[Partition]
@@ -186,7 +186,7 @@ class CutTargetFinder:
 def _by_topic(
     ends: Mapping[Partition, int], places: Iterable[Partition]
 ) -> dict[str, dict[int, int]]:
-    found: dict[str, dict[int, int]] = {}
+    nested: dict[str, dict[int, int]] = {}
     for topic, number in places:
-        found.setdefault(topic, {})[number] = ends[topic, number]
-    return found
+        nested.setdefault(topic, {})[number] = ends[topic, number]
+    return nested

@@ -35,12 +35,12 @@ def mirror_at(
     `views`, each table is also a temporary view of the session, whose name is `database.table` in
     backticks; a later call replaces these views.
     """
-    found = reader.mirror_at(path, gtid=gtid, time=time)
+    mirror = reader.mirror_at(path, gtid=gtid, time=time)
     frames = {
         name: spark.read.format("delta")
         .option("versionAsOf", own.version)
         .load(_for_spark(own.path))
-        for name, own in found.tables.items()
+        for name, own in mirror.tables.items()
     }
     if views:
         for name, frame in frames.items():

@@ -121,15 +121,15 @@ class ProgressTopic:
         """
         first = self._client.first_offsets([self._place])[self._place]
         end = self._client.end_offsets([self._place])[self._place]
-        found = None
+        bound = None
         while first < end:
             wanted = OffsetRange(*self._place, first, min(end, first + _PIECE))
             ((_, columns),) = read_ranges(self._client, [wanted])
             of_pipelines = dict(zip(columns.keys, columns.values, strict=True))
             for moment in filter(None, map(_moment, of_pipelines.values())):
-                found = moment.bound if found is None else max(found, moment.bound)
+                bound = moment.bound if bound is None else max(bound, moment.bound)
             first = wanted.end
-        return found
+        return bound
 
     def _read(self, wanted: OffsetRange) -> None:
         first = self._client.first_offsets([self._place])[self._place] if self._read_to < 0 else 0
@@ -146,10 +146,10 @@ class ProgressTopic:
         self._read_to = wanted.end
 
     def _take(self, pipeline: bytes, value: bytes) -> None:
-        found = _moment(value)
-        if found is None:
+        moment = _moment(value)
+        if moment is None:
             return
-        self._newest = found
+        self._newest = moment
         if pipeline != self._pipeline:
             if self._pipeline is not None:
                 self._replaced.add(self._pipeline)

@@ -74,8 +74,8 @@ def _bounds(values: pa.ChunkedArray) -> tuple[Any, Any]:
         # Arrow takes longer to begin than NumPy takes for a small file.
         numbers = values.to_numpy()
         return int(numbers.min()), int(numbers.max())
-    found = pc.min_max(values)
-    return _low(found["min"].as_py()), _high(found["max"].as_py())
+    bounds = pc.min_max(values)
+    return _low(bounds["min"].as_py()), _high(bounds["max"].as_py())
 
 
 def can_cluster(kind: pa.DataType) -> bool:

@@ -128,8 +128,8 @@ def _error(answer: BaseHTTPResponse) -> HdfsError:
     if answer.status == _UNAUTHORIZED:
         return LoginError("Unauthorized", answer.headers.get("WWW-Authenticate", ""))
     try:
-        found = orjson.loads(answer.data)["RemoteException"]
-        kind, message = str(found["exception"]), str(found["message"])
+        exception = orjson.loads(answer.data)["RemoteException"]
+        kind, message = str(exception["exception"]), str(exception["message"])
     except (ValueError, KeyError, TypeError):
         kind, message = f"HTTP {answer.status}", answer.reason or ""
     # A stack trace follows.

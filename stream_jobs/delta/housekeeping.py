@@ -215,7 +215,7 @@ def _removed(log: Log, listing: LogListing, snapshot: Snapshot) -> Iterator[pa.A
         if content is None:
             raise MirrorError(delta_errors.VERSION_MISSING, path=log.path, version=version)
         lines = (line for line in content.splitlines() if b'"remove"' in line)
-        actions.extend(found for line in lines if (found := orjson.loads(line).get("remove")))
+        actions.extend(remove for line in lines if (remove := orjson.loads(line).get("remove")))
     yield checkpoint.removed_rows(actions)
 
 

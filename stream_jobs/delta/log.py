@@ -44,8 +44,8 @@ class LogListing:
 
     def checkpoint_until(self, version: int) -> checkpoint.CheckpointParts | None:
         """Return the newest complete checkpoint that is not newer than `version`."""
-        found = [p for p in self.checkpoints.values() if p.complete and p.version <= version]
-        return max(found, key=lambda parts: parts.version, default=None)
+        complete = [p for p in self.checkpoints.values() if p.complete and p.version <= version]
+        return max(complete, key=lambda parts: parts.version, default=None)
 
 
 @dataclass(frozen=True, slots=True)

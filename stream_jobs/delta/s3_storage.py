@@ -49,23 +49,23 @@ class S3Storage:
     prefix: str
 
     def read(self, path: str) -> bytes | None:
-        found = self._get(path)
-        return None if found is None else found.content
+        answer = self._get(path)
+        return None if answer is None else answer.content
 
     def read_part(self, path: str, start: int, size: int) -> bytes | None:
-        found = self._get(path, Range=f"bytes={start}-{start + size - 1}")
-        return None if found is None else found.content
+        answer = self._get(path, Range=f"bytes={start}-{start + size - 1}")
+        return None if answer is None else answer.content
 
     def open(self, path: str) -> pa.NativeFile | None:
         """The end of the object is read at once: Parquet files have an index there."""
-        found = self._get(path, Range=f"bytes=-{ObjectFile.END_BYTES}")
-        if found is None:
+        answer = self._get(path, Range=f"bytes=-{ObjectFile.END_BYTES}")
+        if answer is None:
             return None
 
         def read_part(start: int, size: int) -> bytes | None:
             return self.read_part(path, start, size)
 
-        return pa.PythonFile(ObjectFile(read_part, found.size, found.content), mode="r")
+        return pa.PythonFile(ObjectFile(read_part, answer.size, answer.content), mode="r")
 
     def write(self, path: str, content: bytes | memoryview) -> None:
         key = self._key(path)
@@ -95,9 +95,9 @@ class S3Storage:
         asked = {"Bucket": self.bucket, "Prefix": base, "StartAfter": base + start_after}
         try:
             for page in _client().get_paginator("list_objects_v2").paginate(**asked):
-                for found in page.get("Contents", ()):
-                    modified = int(found["LastModified"].timestamp() * 1000)
-                    yield StoredFile(found["Key"].removeprefix(base), found["Size"], modified)
+                for entry in page.get("Contents", ()):
+                    modified = int(entry["LastModified"].timestamp() * 1000)
+                    yield StoredFile(entry["Key"].removeprefix(base), entry["Size"], modified)
         except (ClientError, BotoCoreError) as error:
             raise self._failed(folder, error) from error
 

@@ -63,7 +63,7 @@ class Snapshot:
     def has(self, files: Iterable[DataFile]) -> bool:
         """Return whether `files` are part of this version, with the same dead rows."""
         return all(
-            (found := self.files.get(file.path)) is not None and found.identity == file.identity
+            (live := self.files.get(file.path)) is not None and live.identity == file.identity
             for file in files
         )
 
@@ -149,8 +149,8 @@ class SnapshotBuilder:
 
     def _remove(self, remove: dict[str, Any]) -> None:
         """Remove a file, unless the same commit has added it with other dead rows."""
-        found = self.files.get(remove["path"])
+        live = self.files.get(remove["path"])
         vector = remove.get("deletionVector")
         removed = DeletionVector.of_json(vector).unique_id if vector else ""
-        if found is not None and found.identity == (found.path, removed):
-            del self.files[found.path]
+        if live is not None and live.identity == (live.path, removed):
+            del self.files[live.path]

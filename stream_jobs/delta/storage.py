@@ -108,12 +108,12 @@ class ObjectFile(io.RawIOBase):
         size = rest if size < 0 else min(size, rest)
         known = self._size - len(self._end)
         start = self._place - known
-        found: bytes | None = b""
+        part: bytes | None = b""
         if start >= 0:
-            found = self._end[start : start + size]
+            part = self._end[start : start + size]
         elif size:
-            found = self._read_part(self._place, size)
-        if found is None:
+            part = self._read_part(self._place, size)
+        if part is None:
             raise FileNotFoundError
-        self._place += len(found)
-        return found
+        self._place += len(part)
+        return part

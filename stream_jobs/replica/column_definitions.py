@@ -53,10 +53,10 @@ class CharacterSets:
             "SELECT CHARACTER_SET_NAME AS name, MAXLEN AS width "
             "FROM information_schema.CHARACTER_SETS"
         )
-        found = target.query("SHOW COLLATION")
+        rows = target.query("SHOW COLLATION")
         collations = {
             int(str(row["Id"])): (str(row["Collation"]), str(row["Charset"]))
-            for row in found
+            for row in rows
             if row["Id"] is not None
         }
         widths = {str(row["name"]): int(str(row["width"])) for row in sets}
@@ -240,8 +240,8 @@ class ColumnList:
     @classmethod
     def read(cls, text: str) -> Self:
         """Read what `write` returned."""
-        found = json.loads(text)
-        return cls(tuple(found["columns"]), tuple(found["ids"]))
+        document = json.loads(text)
+        return cls(tuple(document["columns"]), tuple(document["ids"]))
 
     def write(self) -> str:
         """Return the list as a text."""

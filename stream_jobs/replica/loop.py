@@ -179,14 +179,14 @@ class ReplicaMetrics(Collector):
             yield self._gauge("source_time_seconds", "When its newest commit was", at)
 
     def _gauge(self, name: str, text: str, value: float) -> Metric:
-        found = GaugeMetricFamily(f"{_PREFIX}{name}", text, labels=["pipeline"])
-        found.add_metric([self._name], value)
-        return found
+        gauge = GaugeMetricFamily(f"{_PREFIX}{name}", text, labels=["pipeline"])
+        gauge.add_metric([self._name], value)
+        return gauge
 
     def _counter(self, name: str, text: str, value: float) -> Metric:
-        found = CounterMetricFamily(f"{_PREFIX}{name}", text, labels=["pipeline"])
-        found.add_metric([self._name], value)
-        return found
+        counter = CounterMetricFamily(f"{_PREFIX}{name}", text, labels=["pipeline"])
+        counter.add_metric([self._name], value)
+        return counter
 
 
 def lag_of(step: AppliedCut) -> float | None:

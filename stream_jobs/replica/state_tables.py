@@ -125,10 +125,10 @@ class StateTables:
             raise self._taken(target)
         process = text_literal(self._process)
         target.execute(f"UPDATE {REPLICA} SET process = {process} WHERE {self._own}", "_cdc")
-        found = self._read(target, row)
+        state = self._read(target, row)
         target.execute("COMMIT", "_cdc")
         self._has_claimed = True
-        return found
+        return state
 
     def lock(self, target: TargetSession, *, with_others: bool = False) -> None:
         """Begin a transaction; `with_others` is for several of this process at a time.
@@ -181,18 +181,18 @@ class StateTables:
 
     def _read(self, target: TargetSession, row: Mapping[str, object]) -> ReplicaState:
         cut = row["cut"]
-        found = ReplicaState(None if cut is None else int(str(cut)), str(row["seq"] or ""))
+        state = ReplicaState(None if cut is None else int(str(cut)), str(row["seq"] or ""))
         for entry in target.query(
             "SELECT name, path, generation, version, seq, columns_json, left_out "
             f"FROM {TABLES} WHERE replica = {text_literal(self._name)}"
         ):
             name = str(entry["name"])
             if entry["left_out"] is not None:
-                found.left_out[name] = str(entry["left_out"])
+                state.left_out[name] = str(entry["left_out"])
             mark = ReplicatedTable.read(entry)
             if mark is not None:
-                found.tables[name] = mark
-        return found
+                state.tables[name] = mark
+        return state
 
     def _taken(self, target: TargetSession) -> MirrorError:
         return MirrorError(replica_errors.TAKEN_OVER, server=target.name, name=self._name)

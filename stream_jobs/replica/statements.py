@@ -82,8 +82,8 @@ def _bytes(values: pa.Array) -> pa.Array:
 
 
 def _mapped(values: pa.Array, form: Any) -> pa.Array:
-    found = [None if value is None else form(value) for value in values.to_pylist()]
-    return pa.array(found, pa.large_binary())
+    texts = [None if value is None else form(value) for value in values.to_pylist()]
+    return pa.array(texts, pa.large_binary())
 
 
 def _geometry(value: dict[str, Any]) -> bytes:
@@ -207,8 +207,8 @@ def _errors_of_enum(columns: Sequence[SchemaColumn], rows: pa.Table) -> pa.Chunk
             continue
         own = pc.fill_null(pc.equal(rows[column["name"]], ""), fill_value=False)
         if pc.any(own).as_py():
-            found = own.cast(pa.int64())
-            counts = found if counts is None else pc.add(counts, found)
+            numbers = own.cast(pa.int64())
+            counts = numbers if counts is None else pc.add(counts, numbers)
     return counts
 
 

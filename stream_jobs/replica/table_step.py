@@ -188,17 +188,17 @@ class TableStepPlanner:
         if mark.generation != step.mark.generation:
             # The ids of another Delta table mean nothing here.
             old = old.with_ids_of(step.columns)
-        found = alteration(step.place, old, step.columns, existing, sets)
-        if found.sql:
+        alter = alteration(step.place, old, step.columns, existing, sets)
+        if alter.sql:
             try:
-                target.execute(found.sql, step.place)
+                target.execute(alter.sql, step.place)
             except MirrorError as error:
-                if not found.has_other_key or error.message.facts["number"] not in _OTHER_ROWS:
+                if not alter.has_other_key or error.message.facts["number"] not in _OTHER_ROWS:
                     raise
                 # The rows of the old key go in any case, so that readers see none for a while.
                 target.execute(f"DELETE FROM {step.place.sql}", step.place)
-                target.execute(found.sql, step.place)
-        return _whole(step) if found.must_load else step
+                target.execute(alter.sql, step.place)
+        return _whole(step) if alter.must_load else step
 
     def _refuse_unfit(
         self, target: TargetSession, step: TableStep, existing: TargetTable, *, is_first: bool

@@ -63,10 +63,10 @@ def target_settings(replica: ReplicaSettings) -> SourceSettings:
         raise ConfigError(replica_errors.NO_URL)
     password = replica.read_password()
     try:
-        found = source_settings(replica.url.get_secret_value(), password=password)
+        settings = source_settings(replica.url.get_secret_value(), password=password)
     except ConfigError as error:
         raise ConfigError(replica_errors.WRONG_URL, why=error) from error
-    return found.model_copy(
+    return settings.model_copy(
         update={
             "read_timeout_seconds": _STATEMENT_SECONDS,
             "password_command": replica.password_command,
@@ -155,14 +155,14 @@ class TargetSession:
 
 def as_target_error(error: ConnectorError, name: str) -> ConnectorError:
     """Return the error of a source as one of the target `name`, which a URL names."""
-    found = error.in_words(Words.URL)
-    facts = {**found.message.facts}
+    target_error = error.in_words(Words.URL)
+    facts = {**target_error.message.facts}
     if "server" in facts:
         facts["server"] = name
     if facts.get("key") == "source.password_command":
         facts["key"] = "replica.password_command"
-    found.message = Message(found.message.code, facts, Words.URL)
-    return found
+    target_error.message = Message(target_error.message.code, facts, Words.URL)
+    return target_error
 
 
 # Types of the target by those of a mirror; of others, the name must be the same.
@@ -240,23 +240,23 @@ class TargetTable:
 
     def problems(self, columns: Sequence[SchemaColumn]) -> list[str]:
         """Return why the table cannot hold the rows of a mirror."""
-        found = []
+        texts = []
         if self.engine.lower() != "innodb":
-            found.append(f"its engine is {self.engine}, and transactions need InnoDB")
+            texts.append(f"its engine is {self.engine}, and transactions need InnoDB")
         keyed = sorted((column for column in columns if column["key"]), key=lambda c: c["key"])
         key = [column["name"] for column in keyed]
         if self.lower_key != [name.lower() for name in key]:
-            found.append(f"its primary key is ({', '.join(self.key)}), not ({', '.join(key)})")
+            texts.append(f"its primary key is ({', '.join(self.key)}), not ({', '.join(key)})")
         for column in columns:
             row = self.columns.get(column["name"].lower())
             if row is None:
-                found.append(f"it has no column {column['name']}")
+                texts.append(f"it has no column {column['name']}")
             elif not row["expression"] and not _holds(row, column):
-                found.append(
+                texts.append(
                     f"{column['name']}: it is {_spelled(row)}, and the mirror has "
                     f"{type_text(column)}"
                 )
-        return found
+        return texts
 
 
 def _holds(row: Mapping[str, Any], column: SchemaColumn) -> bool:

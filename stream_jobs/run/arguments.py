@@ -93,20 +93,20 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     if given and not given[0].startswith("-") and given[0] not in _COMMANDS:
         given.insert(0, "run")
     parser, commands = parsers()
-    found, others = parser.parse_known_args(given)
-    if found.command == "resume":
+    parsed_arguments, others = parser.parse_known_args(given)
+    if parsed_arguments.command == "resume":
         # argparse takes positional arguments that follow each other alone.
-        found.tables += [argument for argument in others if not argument.startswith("-")]
+        parsed_arguments.tables += [argument for argument in others if not argument.startswith("-")]
         others = [argument for argument in others if argument.startswith("-")]
     if others:
         parser.error(f"unrecognized arguments: {' '.join(others)}")
-    if found.command == "resume":
+    if parsed_arguments.command == "resume":
         resume = commands["resume"]
-        if bool(found.tables) == found.all:
+        if bool(parsed_arguments.tables) == parsed_arguments.all:
             resume.error("name the tables, or use --all")
-        if found.skip_record and len(found.tables) != 1:
+        if parsed_arguments.skip_record and len(parsed_arguments.tables) != 1:
             resume.error("--skip-record needs exactly one table")
-    return found
+    return parsed_arguments
 
 
 def parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:

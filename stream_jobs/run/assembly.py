@@ -155,7 +155,7 @@ def spark_runner(session: SparkSession) -> Runner:
     context = session.sparkContext
 
     def run(tasks: Sequence[Task]) -> list[PartResult]:
-        found = context.parallelize(tasks, len(tasks)).map(run_task).collect()
-        return [result for results in found for result in results]
+        by_task = context.parallelize(tasks, len(tasks)).map(run_task).collect()
+        return [result for results in by_task for result in results]
 
     return run

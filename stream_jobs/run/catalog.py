@@ -46,15 +46,15 @@ class Catalog:
                 continue
             name, location = ".".join(place), f"{self._base}/{path}"
             try:
-                found = self._create(place, location)
+                created = self._create(place, location)
             except (PySparkException, Py4JError) as error:
                 said = str(error).partition("\n")[0]
                 problems[name] = Message(choice_errors.NOT_REGISTERED, {"name": name, "said": said})
                 continue
-            if _is_same(found, location):
+            if _is_same(created, location):
                 self._registered.add(place)
             else:
-                facts = {"name": name, "other": found, "location": location}
+                facts = {"name": name, "other": created, "location": location}
                 problems[name] = Message(choice_errors.REGISTERED_ELSEWHERE, facts)
         return problems
 

@@ -84,8 +84,8 @@ def is_private(folder: Path) -> bool:
 def _java() -> Path | None:
     """Return the Java that Spark starts; None if there is none."""
     home = os.environ.get("JAVA_HOME")
-    found = shutil.which("java", path=f"{home}/bin" if home else None)
-    return None if found is None else Path(found).resolve()
+    java = shutil.which("java", path=f"{home}/bin" if home else None)
+    return None if java is None else Path(java).resolve()
 
 
 def _jars_of_spark() -> list[Path]:

@@ -223,11 +223,11 @@ class CutCoordinator:
 
         wanted = sorted(topics)
         with ThreadPoolExecutor(_THREADS) as pool:
-            for topic, found in zip(wanted, pool.map(opened, wanted), strict=True):
-                if isinstance(found, MirrorError):
-                    self._failed[topic] = found
-                elif found.mirror is not None:
-                    self._reached[topic] = dict(found.mirror.progress.offsets)
+            for topic, opened_mirror in zip(wanted, pool.map(opened, wanted), strict=True):
+                if isinstance(opened_mirror, MirrorError):
+                    self._failed[topic] = opened_mirror
+                elif opened_mirror.mirror is not None:
+                    self._reached[topic] = dict(opened_mirror.mirror.progress.offsets)
 
     def _has_come(self, state: TopicState, ends: Mapping[int, int]) -> bool:
         reached = self._reached.get(state.topic, {})

@@ -30,20 +30,20 @@ _GTID_CHARACTERS = 60
 def show_cuts(settings: Settings, out: TextIO, *, as_json: bool) -> None:
     """Print all cuts to `out`, the oldest first. Raises MirrorError if the storage fails."""
     path = settings.mirror.path
-    found = read_cuts(storage_of(path), path)
+    cuts = read_cuts(storage_of(path), path)
     if as_json:
-        print(json.dumps({"cuts": [_fields(cut) for cut in found]}), file=out)
+        print(json.dumps({"cuts": [_fields(cut) for cut in cuts]}), file=out)
         return
     console = Console(file=out)
     if not console.is_terminal:
         console = Console(file=out, width=_WIDTH)
-    if not found:
+    if not cuts:
         console.print("there is no cut yet")
         return
     table = Table(box=None, pad_edge=False)
     for title in _TITLES:
         table.add_column(title, overflow="fold")
-    for cut in found:
+    for cut in cuts:
         place = cut.gtid if cut.gtid is not None else cut.position
         if len(place) > _GTID_CHARACTERS:
             place = f"…{place[-_GTID_CHARACTERS:]}"

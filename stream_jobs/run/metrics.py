@@ -276,8 +276,8 @@ class TopicMonitor:
         at = time.time()
         try:
             if self._looks % _DISCOVERY_LOOKS == 0:
-                found = row_topics(self._prefix, self._client.partition_counts())
-                self._topics = self._filter.without_skipped(self._client, found)
+                topics = row_topics(self._prefix, self._client.partition_counts())
+                self._topics = self._filter.without_skipped(self._client, topics)
             self._looks += 1
             ends = self._client.end_offsets(
                 (topic, number) for topic, count in self._topics.items() for number in range(count)

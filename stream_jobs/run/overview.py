@@ -169,11 +169,11 @@ class Overview:
             return status
 
         with ThreadPoolExecutor(_THREADS) as pool:
-            found = list(pool.map(look, sorted(topics)))
+            statuses = list(pool.map(look, sorted(topics)))
         until = kept_until(self._facts, self._client, self._needed)
-        for status in found:
+        for status in statuses:
             status.kept_until = _time(until.get(status.topic))
-        return sorted(found, key=lambda status: status.table)
+        return sorted(statuses, key=lambda status: status.table)
 
     def _of(self, topic: str, record: QuarantinedTable | None, offsets: _Offsets) -> TableStatus:
         history = self._registry.history(topic)

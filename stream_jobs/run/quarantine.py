@@ -70,10 +70,10 @@ class Quarantine:
         """Return the requests that are to be tried, by topic; costs nothing without a record."""
         if not self.records:
             return {}
-        found = self._files.requests()
+        open_requests = self._files.requests()
         return {
             topic: replace(request, skipped=request.skipped | self.records[topic].skipped)
-            for topic, request in found.items()
+            for topic, request in open_requests.items()
             if topic in self.records and request.number == self.records[topic].number
         }
 
@@ -112,14 +112,14 @@ class Quarantine:
             return
         first = self._services.client.first_offsets((span.topic, span.partition) for span in ranges)
         for span in ranges:
-            found = first[span.topic, span.partition]
-            if found > span.start:
+            first_offset = first[span.topic, span.partition]
+            if first_offset > span.start:
                 raise MirrorError(
                     record_errors.RECORDS_GONE,
                     topic=span.topic,
                     partition=span.partition,
                     offset=span.start,
-                    first=found,
+                    first=first_offset,
                 )
 
     def rebuild(self, request: ResumeRequest) -> None:

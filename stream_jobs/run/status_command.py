@@ -60,26 +60,26 @@ def show_status(settings: Settings, config: Path, out: TextIO, *, as_json: bool)
     patience = min(facts.timeout_seconds, _ANSWER_SECONDS)
     client = KafkaClient(facts._replace(timeout_seconds=patience))
     try:
-        found = Overview(settings, storage, client).tables()
+        statuses = Overview(settings, storage, client).tables()
     finally:
         client.close()
     if as_json:
         described = None if newest is None or job is None else asdict(newest) | asdict(job)
-        print(json.dumps({"job": described, "tables": [asdict(one) for one in found]}), file=out)
+        print(json.dumps({"job": described, "tables": [asdict(one) for one in statuses]}), file=out)
     else:
-        _print(found, config, console)
-    return _exit_code(found, job)
+        _print(statuses, config, console)
+    return _exit_code(statuses, job)
 
 
-def _exit_code(found: list[TableStatus], job: JobStatus | None) -> int:
+def _exit_code(statuses: list[TableStatus], job: JobStatus | None) -> int:
     """Return the code of what needs somebody most."""
-    if not all(status.is_fine for status in found):
+    if not all(status.is_fine for status in statuses):
         return EXIT_SET_ASIDE
     if job is not None and job.is_missing:
         return EXIT_NO_JOB
     now = time.time()
     may_run = job is None or job.may_run
-    return EXIT_LATE if may_run and any(status.is_late(now) for status in found) else EXIT_FINE
+    return EXIT_LATE if may_run and any(status.is_late(now) for status in statuses) else EXIT_FINE
 
 
 def _console(out: TextIO) -> Console:
@@ -87,18 +87,18 @@ def _console(out: TextIO) -> Console:
     return console if console.is_terminal else Console(file=out, width=_WIDTH)
 
 
-def _print(found: list[TableStatus], config: Path, console: Console) -> None:
-    if not found:
+def _print(statuses: list[TableStatus], config: Path, console: Console) -> None:
+    if not statuses:
         console.print("no table has arrived in Kafka yet")
         return
-    console.print(_table(found))
-    for status in found:
+    console.print(_table(statuses))
+    for status in statuses:
         if status.is_fine:
             continue
         text = Text(f"{visible(status.table)}: ", style="bold")
         text.append(visible(_reason(status)), style="not bold")
         console.print(text, soft_wrap=True)
-    if not all(status.is_fine for status in found):
+    if not all(status.is_fine for status in statuses):
         hint = f"`binlog-connector-mirror resume {config} TABLE` tries a table again"
         console.print(hint, markup=False, soft_wrap=True)
 
@@ -125,13 +125,13 @@ def _job_lines(job: JobStatus) -> list[Text]:
     return lines
 
 
-def _table(found: list[TableStatus]) -> Table:
+def _table(statuses: list[TableStatus]) -> Table:
     table, now = Table(box=None, pad_edge=False), time.time()
     for number, title in enumerate((*_TITLES, *_TIMES)):
         is_number = _FIRST_NUMBER <= number < len(_TITLES)
         justify: Literal["left", "right"] = "right" if is_number else "left"
         table.add_column(title, overflow="fold", justify=justify)
-    for status in found:
+    for status in statuses:
         style = "green" if status.state == CURRENT else "" if status.is_fine else "bold red"
         if status.state == WAITING and status.is_late(now):
             style = "yellow"

@@ -62,7 +62,7 @@ def kept_until(
     gone.
     """
     kept_ms = _kept_ms(facts, {topic for topic, _ in needed})
-    found: dict[str, int] = {}
+    purge_times: dict[str, int] = {}
     for (topic, partition), offset in needed.items():
         if topic not in kept_ms:
             continue
@@ -70,8 +70,8 @@ def kept_until(
             time = newest_time(fetched.data)
             if time is not None:
                 end = time + kept_ms[topic]
-                found[topic] = min(end, found.get(topic, end))
-    return found
+                purge_times[topic] = min(end, purge_times.get(topic, end))
+    return purge_times
 
 
 def _kept_ms(facts: BrokerConfig, topics: Iterable[str]) -> dict[str, int]:
@@ -89,7 +89,7 @@ def _kept_ms(facts: BrokerConfig, topics: Iterable[str]) -> dict[str, int]:
             **dict(facts.security),
         )
         try:
-            (found,) = admin.describe_configs(asked, config_filter="all").values()
+            (responses,) = admin.describe_configs(asked, config_filter="all").values()
         finally:
             admin.close()
     except KafkaError:
@@ -98,7 +98,7 @@ def _kept_ms(facts: BrokerConfig, topics: Iterable[str]) -> dict[str, int]:
     # A topic whose settings the account may not see has none here.
     values = {
         name: int(configs[_RETENTION]["value"])
-        for name, configs in found.items()
+        for name, configs in responses.items()
         if _RETENTION in configs
     }
     return {name: value for name, value in values.items() if value >= 0}

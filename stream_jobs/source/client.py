@@ -152,7 +152,7 @@ class KafkaClient:
                 response for future in sent for response in read_fetch_response(await future, gone)
             ]
 
-        found = self._until_answered(ask)
+        responses = self._until_answered(ask)
         if gone:
             topic, number = gone[0]
             raise MirrorError(
@@ -162,7 +162,7 @@ class KafkaClient:
                 offset=wanted[gone[0]],
                 first=self.first_offsets(gone[:1])[gone[0]],
             )
-        return found
+        return responses
 
     def fetch_open(self, place: Partition, offset: int) -> list[FetchResponse]:
         """Return the first batch from `offset` on, also if its transaction has not ended."""
@@ -198,15 +198,15 @@ class KafkaClient:
         left = set(partitions)
 
         async def ask() -> dict[Partition, int]:
-            found: dict[Partition, int] = {}
+            offsets: dict[Partition, int] = {}
             for node, asked in (await self._by_leader(left)).items():
                 request = offsets_request(asked, which, committed=committed)
                 answer: KafkaResponse = await self._manager.send(request, node_id=node)
                 for topic in answer.topics:
                     for part in topic.partitions:
                         raise_for_code(part.error_code)
-                        found[topic.name, part.partition_index] = part.offset
-            return found
+                        offsets[topic.name, part.partition_index] = part.offset
+            return offsets
 
         return self._until_answered(ask) if left else {}
 

@@ -40,15 +40,15 @@ class HashMask:
     def applied(self, values: pa.ChunkedArray, kind: str) -> pa.ChunkedArray:
         """Return the texts of `values`, whose column has the type `kind` at the source."""
         start = hashlib.sha256(self.salt.encode())
-        found: list[str | None] = []
+        hashes: list[str | None] = []
         for value in _texts(values, kind):
             if value is None:
-                found.append(None)
+                hashes.append(None)
                 continue
             digest = start.copy()
             digest.update(value)
-            found.append(digest.hexdigest())
-        return pa.chunked_array([pa.array(found, pa.string())])
+            hashes.append(digest.hexdigest())
+        return pa.chunked_array([pa.array(hashes, pa.string())])
 
     @property
     def label(self) -> str:

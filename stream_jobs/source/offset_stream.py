@@ -71,10 +71,10 @@ class SerializedError(Exception):
 
 def deserialize_error(text: str, secret: str) -> ConnectorError | None:
     """Return the error that a text carries; None if it carries none."""
-    found = re.search(f"{secret}:{_PACKED}", text)
-    if found is None:
+    match = re.search(f"{secret}:{_PACKED}", text)
+    if match is None:
         return None
-    error = pickle.loads(base64.b64decode(found[1]))  # noqa: S301  # only the job knows the secret
+    error = pickle.loads(base64.b64decode(match[1]))  # noqa: S301  # only the job knows the secret
     return error if isinstance(error, ConnectorError) else None
 
 
@@ -198,8 +198,8 @@ class RangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         client = self._connected()
         if time.monotonic() - self._looked_at >= _DISCOVERY_SECONDS:
             counts = client.partition_counts()
-            found = row_topics(self._prefix, counts)
-            self._topics = self._filter.without_skipped(client, found)
+            topics = row_topics(self._prefix, counts)
+            self._topics = self._filter.without_skipped(client, topics)
             schemas = schema_topic(self._prefix)
             if schemas in counts:
                 self._topics[schemas] = counts[schemas]

@@ -100,7 +100,7 @@ def fetch_request(
 def read_fetch_response(answer: KafkaResponse, gone: list[Partition]) -> list[FetchResponse]:
     """Return the records in an answer; partitions without the wanted ones are added to `gone`."""
     raise_for_code(answer.error_code or 0)
-    found = []
+    responses = []
     for topic in answer.responses:
         for part in topic.partitions:
             if part.error_code == errors.OffsetOutOfRangeError.errno:
@@ -112,8 +112,8 @@ def read_fetch_response(answer: KafkaResponse, gone: list[Partition]) -> list[Fe
                 for aborted in part.aborted_transactions or ()
             )
             data = bytes(part.records or b"")
-            found.append(FetchResponse(topic.topic, part.partition_index, data, aborted))
-    return found
+            responses.append(FetchResponse(topic.topic, part.partition_index, data, aborted))
+    return responses
 
 
 def has_content(answer: KafkaResponse) -> bool:

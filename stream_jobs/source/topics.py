@@ -90,7 +90,7 @@ def advance_offsets(begun: Offsets, ends: Offsets) -> Offsets:
 
 def nest_offsets(offsets: Mapping[Partition, int]) -> Offsets:
     """Return offsets by partition in the form of Spark's log."""
-    found: Offsets = {}
+    nested: Offsets = {}
     for (topic, number), offset in sorted(offsets.items()):
-        found.setdefault(topic, {})[str(number)] = offset
-    return found
+        nested.setdefault(topic, {})[str(number)] = offset
+    return nested

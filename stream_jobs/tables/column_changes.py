@@ -237,8 +237,8 @@ def _place(column: SchemaColumn, target: TableSchema, retired: Sequence[Column])
     for own in reversed(retired):
         is_same = own.metadata[_RETIRED] == name
         if is_same and (own.type == kind or holds_all_values(own.type, kind)):
-            found: str = own.name
-            return found
+            own_name: str = own.name
+            return own_name
     return None
 
 

@@ -99,9 +99,9 @@ class TableMaintenance:
         self, tables: dict[str, MirrorTable], tasks: Sequence[Task]
     ) -> dict[str, MirrorError]:
         failed = {}
-        for topic, found in results_by_topic(self.run(tasks)).items():
+        for topic, results in results_by_topic(self.run(tasks)).items():
             try:
-                self._commit(tables[topic], found)
+                self._commit(tables[topic], results)
             except MirrorError as error:
                 failed[topic] = error
         return failed

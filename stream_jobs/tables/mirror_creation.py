@@ -45,9 +45,9 @@ def refuse_deleted_records(
 
 def refuse_rows_without_key(results: Sequence[PartResult]) -> None:
     """Raise MirrorError for the first row without a key, in a table that has one."""
-    found = [result.keyless for result in results if result.keyless is not None]
-    if found:
-        raise min(found).corrupt(Message(record_errors.NO_KEY, {}))
+    errors = [result.keyless for result in results if result.keyless is not None]
+    if errors:
+        raise min(errors).corrupt(Message(record_errors.NO_KEY, {}))
 
 
 def remove_files(storage: Storage, path: str, results: Sequence[PartResult]) -> None:
@@ -95,15 +95,15 @@ class MirrorCreation:
 
     def facts(self) -> MirrorDescription | None:
         """Return what tasks need to know; None if they only look at the records."""
-        found = self._proposal
-        if found is None or self._state.is_keyless:
+        proposal = self._proposal
+        if proposal is None or self._state.is_keyless:
             return None
-        schema, chosen = found.schema, found.schema.chosen
+        schema, chosen = proposal.schema, proposal.schema.chosen
         return MirrorDescription(
             path_of(schema),
             schema,
-            found.columns,
-            found.parses,
+            proposal.columns,
+            proposal.parses,
             chosen.partition_by,
             chosen.cluster_by,
         )
@@ -123,10 +123,10 @@ class MirrorCreation:
         refuse_deleted_records(self._services.base, target, results, self._batch)
         if target.key:
             refuse_rows_without_key(results)
-        found = self._proposal
+        proposal = self._proposal
         is_applied = all(result.is_applied for result in results)
-        if found is not None and found.schema == target and is_applied:
-            return found
+        if proposal is not None and proposal.schema == target and is_applied:
+            return proposal
         columns = rules.first_columns(topic, target, used, mode)
         parses = rules.parses(topic, target, used, path_of(target), columns, mode)
         self._proposal = MirrorProposal(target, since, columns, parses)

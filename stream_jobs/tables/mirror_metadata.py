@@ -149,18 +149,18 @@ class Progress:
     @classmethod
     def read(cls, text: str) -> Progress:
         """Read what `write` returned; raises ValueError, KeyError or TypeError for other text."""
-        found: dict[str, Any] = json.loads(text)
-        floor, last = found["floor"], found["last"]
+        document: dict[str, Any] = json.loads(text)
+        floor, last = document["floor"], document["last"]
         return cls(
-            found["schema"],
-            PackedSequence(*found["since"]),
-            found["partitions"],
-            found["moved"],
+            document["schema"],
+            PackedSequence(*document["since"]),
+            document["partitions"],
+            document["moved"],
             None if floor is None else PackedSequence(*floor),
-            {int(partition): offset for partition, offset in found["offsets"].items()},
-            {int(part): PackedSequence(*mark) for part, mark in found["marks"].items()},
-            found["source_ts_ms"],
-            tuple(Truncate(PackedSequence(hi, lo), us) for hi, lo, us in found["truncates"]),
+            {int(partition): offset for partition, offset in document["offsets"].items()},
+            {int(part): PackedSequence(*mark) for part, mark in document["marks"].items()},
+            document["source_ts_ms"],
+            tuple(Truncate(PackedSequence(hi, lo), us) for hi, lo, us in document["truncates"]),
             None if last is None else LastChange(PackedSequence(*last[0]), last[1]),
         )
 

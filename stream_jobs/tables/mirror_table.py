@@ -107,7 +107,7 @@ class MirrorTable:
     def facts(self, schema: TableSchema, parses: Mapping[str, RecordMapping]) -> MirrorDescription:
         """Return what a task needs to know besides the files; mostly the same object."""
         snapshot = self.delta.snapshot
-        found = MirrorDescription(
+        description = MirrorDescription(
             self.delta.path,
             schema,
             snapshot.columns,
@@ -116,8 +116,8 @@ class MirrorTable:
             snapshot.metadata.partition_columns,
             snapshot.clustering,
         )
-        if self._facts is None or found != self._facts:
-            self._facts = found
+        if self._facts is None or description != self._facts:
+            self._facts = description
         return self._facts
 
     def with_statistics(self, schema: TableSchema, mode: Mode) -> tuple[str, ...]:

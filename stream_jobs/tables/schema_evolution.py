@@ -70,7 +70,7 @@ def statement_schema_ranges(
     Topics in `others` are left out. Raises MirrorError if Kafka does not answer.
     """
     registry, client = services.registry, services.client
-    found: list[OffsetRange] = []
+    spans: list[OffsetRange] = []
     for topic in registry.topics():
         stated = registry.stated(topic)
         if stated is None or topic in others:
@@ -89,8 +89,8 @@ def statement_schema_ranges(
             number = place[1]
             start = own.progress.offsets.get(number, first[place])
             start = max(start, state.cursor.get(number, start))
-            found.append(OffsetRange(topic, number, start, min(ends[place], start + _RECORDS)))
-    return found
+            spans.append(OffsetRange(topic, number, start, min(ends[place], start + _RECORDS)))
+    return spans
 
 
 class SchemaEvolution:

@@ -247,10 +247,10 @@ def _refuse_unknown(lists: Iterable[TableSchema]) -> None:
         schema.refuse_unknown()
 
 
-def merge_schema_uses(found: Sequence[Mapping[str, SchemaUse]]) -> dict[str, SchemaUse]:
+def merge_schema_uses(of_tasks: Sequence[Mapping[str, SchemaUse]]) -> dict[str, SchemaUse]:
     """Return the uses that several tasks have found as one."""
     merged: dict[str, SchemaUse] = {}
-    for uses in found:
+    for uses in of_tasks:
         for schema_id, use in uses.items():
             own = merged.get(schema_id)
             if own is None:

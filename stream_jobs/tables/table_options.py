@@ -111,7 +111,7 @@ def _place(template: str, schema: TableSchema) -> tuple[str, str]:
     names = {"database": schema.database, "table": schema.table}
 
     def filled(part: str) -> str:
-        return _PLACEHOLDER.sub(lambda found: names[found[1]], part)
+        return _PLACEHOLDER.sub(lambda match: names[match[1]], part)
 
     return filled(database), filled(table)
 
@@ -121,11 +121,11 @@ def _suspects(
 ) -> dict[str, str]:
     """Return the columns that appeared when a hidden one went, and that are not hidden."""
     shown = [name for name in source if name not in labels]
-    found = {name: lost for name, lost in before.suspects.items() if name in shown}
+    suspects = {name: lost for name, lost in before.suspects.items() if name in shown}
     lost = [name for name in before.hidden if name not in labels]
     if lost:
-        found |= {name: lost[0] for name in shown if name not in before.source}
-    return found
+        suspects |= {name: lost[0] for name in shown if name not in before.source}
+    return suspects
 
 
 def _spelt(wanted: Sequence[str], names: Iterable[str]) -> tuple[str, ...]:

@@ -70,8 +70,8 @@ class Rounds:
                 results = results_by_topic(self._run(tasks) if tasks else ())
                 phases["tasks"] += time.monotonic() - at
                 at = time.monotonic()
-                found = [(work, results.get(work.topic, [])) for work in pending]
-                done = list(pool.map(lambda pair: _finished(*pair), found))
+                pairs = [(work, results.get(work.topic, [])) for work in pending]
+                done = list(pool.map(lambda pair: _finished(*pair), pairs))
                 pending = [work for work, is_done in zip(pending, done, strict=True) if not is_done]
                 phases["commit"] += time.monotonic() - at
 
@@ -272,8 +272,10 @@ class TableWork:
         """Create the mirror with its first rows, or find out what it looks like."""
         state, starts = self._state, self.ranges.starts
         if not used:
-            found = self._truncates
-            self._first.create_truncated(found.floor, starts, results, found.known(None))
+            own_truncates = self._truncates
+            self._first.create_truncated(
+                own_truncates.floor, starts, results, own_truncates.known(None)
+            )
             return self._done(results)
         schemas = self._services.registry.require(self.topic, used)
         newest = schemas[max(used, key=lambda schema_id: used[schema_id].highest)]
@@ -299,8 +301,8 @@ class TableWork:
         return self._commit(own, results)
 
     def _commit(self, own: MirrorTable, results: Sequence[PartResult]) -> bool:
-        found = self._truncates
-        progress = own.progress.with_truncates(found.floor, found.known(own)).after(results)
+        truncates = self._truncates
+        progress = own.progress.with_truncates(truncates.floor, truncates.known(own)).after(results)
         if any(result.applied for result in results) or progress.floor != own.progress.floor:
             own.commit_rows(results, progress)
         self._truncates.is_killing = False

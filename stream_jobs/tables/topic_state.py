@@ -129,16 +129,16 @@ class TopicStates:
             choice_errors.NAME_TWICE, table=newest.name, others=others, name=".".join(newest.place)
         )
         try:
-            found = MirrorTable.open(
+            mirror = MirrorTable.open(
                 self._storage, path_in(self._storage, newest), newest.name, self._base
             )
         except MirrorError as error:
             if others and error.code is job_errors.ANOTHER_TABLE:
                 raise twice from error
             raise
-        if others and found is None:
+        if others and mirror is None:
             raise twice
-        return found
+        return mirror
 
 
 # A bucket answers slowly, but many questions at the same time.
@@ -167,13 +167,13 @@ class MirrorOffsets:
 
         def of(topic: str) -> dict[int, int]:
             try:
-                found = states.of(topic).mirror
+                mirror = states.of(topic).mirror
             except MirrorError:
                 return {}
-            return {} if found is None else dict(found.progress.offsets)
+            return {} if mirror is None else dict(mirror.progress.offsets)
 
         with ThreadPoolExecutor(_THREADS) as pool:
-            found = list(zip(known, pool.map(of, known), strict=True))
+            pairs = list(zip(known, pool.map(of, known), strict=True))
         return nest_offsets(
-            {(topic, number): at for topic, offsets in found for number, at in offsets.items()}
+            {(topic, number): at for topic, offsets in pairs for number, at in offsets.items()}
         )

@@ -188,15 +188,15 @@ class QuarantinedRecords:
         )
 
     def _of_event(self, event: bytes) -> list[QuarantineRecord]:
-        found: list[QuarantineRecord] = []
+        records: list[QuarantineRecord] = []
         while True:
             record = self._next or next(self._records, None)
             self._next = record
             if record is None or (of := record["seq"].encode()[:EVENT_DIGITS]) > event:
-                return found
+                return records
             self._next = None
             if of == event:
-                found.append(record)
+                records.append(record)
 
     @staticmethod
     def _read(settings: Settings) -> Iterator[QuarantineRecord]:

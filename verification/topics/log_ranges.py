@@ -140,15 +140,15 @@ class LogRangeFinder:
             with suppress(SourceRefused):
                 return self._span(check_server(self._server, begun), begun, why=why)
         oldest, logs = self._epoch.oldest, self._logs
-        found = _lowest(lowest, self._epoch.number)
-        if oldest is not None and (found is None or _place(oldest) <= found):
+        lowest_of_epoch = _lowest(lowest, self._epoch.number)
+        if oldest is not None and (lowest_of_epoch is None or _place(oldest) <= lowest_of_epoch):
             if oldest.file in logs:
                 return self._span(check_server(self._server, oldest), oldest, why=why)
-        elif found is not None:
-            name = next((file for file in logs if file_number(file) == found[0]), None)
+        elif lowest_of_epoch is not None:
+            name = next((file for file in logs if file_number(file) == lowest_of_epoch[0]), None)
             base = self._newest.file.rpartition(".")[0]
             if name is not None and name.startswith(f"{base}."):
-                return self._span(self._before(name, found[1]), None, why=why)
+                return self._span(self._before(name, lowest_of_epoch[1]), None, why=why)
         return self._span(self._checked("earliest"), None, why=why)
 
     def going_on(self, lowest: bytes | None, *, follows: bool) -> LogRange:
@@ -243,7 +243,7 @@ def find_log_ranges(
     epochs in the topics. Raises SourceUnavailable or SourceRefused if the last epoch cannot be
     proven.
     """
-    found = LogRanges()
+    log_ranges = LogRanges()
     lowest_epoch = epochs[0].number if lowest is None else Sequence.parse(lowest.decode()).epoch
     newest_epoch = epochs[-1]
     epochs = _between(epochs, lowest_epoch, first, until)
@@ -255,21 +255,21 @@ def find_log_ranges(
         )
         try:
             if is_first and first is not None:
-                found.found.append(finder.starting(first.as_start))
+                log_ranges.found.append(finder.starting(first.as_start))
             elif is_first and lowest_epoch == epoch.number:
-                found.found.append(finder.oldest(lowest))
+                log_ranges.found.append(finder.oldest(lowest))
             else:
-                follows = bool(found.found) and found.found[-1].epoch == epoch.number - 1
-                found.found.append(finder.going_on(lowest, follows=follows))
+                follows = bool(log_ranges.found) and log_ranges.found[-1].epoch == epoch.number - 1
+                log_ranges.found.append(finder.going_on(lowest, follows=follows))
         except (SourceRefused, SourceUnavailable) as error:
             if is_last:
                 raise
             newest = epoch.newest
             assert newest is not None
-            found.unproven.append(
+            log_ranges.unproven.append(
                 EpochOutcome(epoch.number, newest.source, newest.server_uuid, unproven=str(error))
             )
-    return found
+    return log_ranges
 
 
 def _between(
@@ -331,34 +331,34 @@ def read_progress_history(settings: Settings, clients: KafkaClients) -> Progress
     Raises SinkUnavailable or SinkRefused, and DecodeError for a record of another version.
     """
     topic = progress_topic(settings.kafka.topic_prefix)
-    found = ProgressHistory()
+    history = ProgressHistory()
     with open_records(settings.kafka, topic, clients) as (_, records):
         for record in records:
             if record.key != settings.name.encode():
-                found.shared = True
+                history.shared = True
                 continue
             if record.value is None:
-                found.newest = None
-                found.epochs.clear()
+                history.newest = None
+                history.epochs.clear()
                 continue
             progress = Progress.decode(record.value, f"{topic}[0]@{record.offset}")
-            before = found.newest
+            before = history.newest
             if before is not None and _log_place(progress) < _log_place(before):
                 what = f"it goes back to {progress.file}:{progress.position}"
-                found.goes_back.append(
+                history.goes_back.append(
                     Example(PROGRESS, topic, 0, record.offset, progress.seq, "", what)
                 )
-            if not found.epochs or found.epochs[-1].number != progress.epoch:
-                found.epochs.append(EpochProgress(progress.epoch, before))
-            epoch = found.epochs[-1]
+            if not history.epochs or history.epochs[-1].number != progress.epoch:
+                history.epochs.append(EpochProgress(progress.epoch, before))
+            epoch = history.epochs[-1]
             if progress.begun_events or progress.begun_rows:
                 epoch.begun = epoch.begun or progress
             if progress.file:
                 epoch.oldest = epoch.oldest or progress
                 epoch.newest = progress
-            found.newest = progress
-            found.count += 1
-    return found
+            history.newest = progress
+            history.count += 1
+    return history
 
 
 def _log_place(progress: Progress) -> tuple[int, int, int]:

@@ -41,14 +41,14 @@ def difference(
         return "its key"
     if record.headers != decode_headers(headers):
         return "its headers"
-    found = record.value
-    if found is None or value is None:
+    actual = record.value
+    if actual is None or value is None:
         return ""
     end = value.rfind(_TIMES)
     is_envelope = value[:end].endswith(_OPERATION, 0, end - 1)
-    if is_envelope and found[: found.rfind(_TIMES)] == value[:end]:
+    if is_envelope and actual[: actual.rfind(_TIMES)] == value[:end]:
         return ""
-    same = _without_times(found, values) == _without_times(value, values)
+    same = _without_times(actual, values) == _without_times(value, values)
     return "" if same else "its value"
 
 
@@ -88,9 +88,9 @@ class RegistryValues(SchemaIds):
     def id_of(self, subject: str, schema_type: SchemaType, schema: str) -> int:
         """Return the id of a schema, as the registry."""
         assert self._registry is not None
-        found = self._registry.id_of(subject, schema_type, schema)
-        self._schemas[found] = json.loads(schema) if schema_type == "AVRO" else None
-        return found
+        schema_id = self._registry.id_of(subject, schema_type, schema)
+        self._schemas[schema_id] = json.loads(schema) if schema_type == "AVRO" else None
+        return schema_id
 
     def read(self, value: bytes) -> Any:
         """Return a value as objects of JSON; bytes of Avro stay bytes.
@@ -103,10 +103,10 @@ class RegistryValues(SchemaIds):
         schema = self._schemas[number]
         if schema is None:
             return read_document(value[PREFIX_BYTES:])
-        found, at = _Reader(value, schema).read(schema, PREFIX_BYTES)
+        content, at = _Reader(value, schema).read(schema, PREFIX_BYTES)
         if at != len(value):
             raise ValueError(at)
-        return found
+        return content
 
 
 class _Reader:
@@ -127,8 +127,8 @@ class _Reader:
             return read_varint(self._data, at)
         if kind in ("string", "bytes"):
             length, at = read_varint(self._data, at)
-            found = self._data[at : at + length]
-            return (found.decode() if kind == "string" else found), at + length
+            content = self._data[at : at + length]
+            return (content.decode() if kind == "string" else content), at + length
         if kind == "null":
             return None, at
         if kind == "boolean":
@@ -146,14 +146,14 @@ class _Reader:
         return values, at
 
     def _array(self, items: Any, at: int) -> tuple[list[Any], int]:
-        found: list[Any] = []
+        array: list[Any] = []
         while True:
             count, at = read_varint(self._data, at)
             if not count:
-                return found, at
+                return array, at
             for _ in range(count):
                 item, at = self.read(items, at)
-                found.append(item)
+                array.append(item)
 
 
 def _records(schema: Any, space: str) -> Iterator[tuple[str, Any]]:

@@ -76,9 +76,9 @@ def shared_topics(
     """
     events = () if outbox is None else filter(outbox.may_have, own)
     places = (name.partition(".") for name in names)
-    found = ((topics.route(place[0], place[2]), place) for place in places)
+    routes = ((topics.route(place[0], place[2]), place) for place in places)
     return frozenset(events) | {
-        route.of(place[0], place[2]) for route, place in found if route is not None
+        route.of(place[0], place[2]) for route, place in routes if route is not None
     }
 
 
@@ -86,12 +86,12 @@ def followed_topics(
     prefix: str, existing: dict[str, bool], tables: TableFilter, known: set[str]
 ) -> list[str]:
     """Return the topics of followed tables, and that of DDL; `known` as `topics_with_rows`."""
-    found = [prefix] if prefix in existing else []
+    topics = [prefix] if prefix in existing else []
     for topic in existing:
         database, _, table = topic.removeprefix(f"{prefix}.").partition(".")
         if topic in known or (table and "." not in table and tables.follows(database, table)):
-            found.append(topic)
-    return found
+            topics.append(topic)
+    return topics
 
 
 def topics_of(
@@ -127,10 +127,10 @@ def _compacted(admin: Any, names: list[str]) -> dict[str, bool]:
     asked = [ConfigResource(ConfigResourceType.TOPIC, name, {_POLICY: None}) for name in names]
     if not asked:
         return {}
-    (found,) = admin.describe_configs(asked, config_filter="all").values()
+    (responses,) = admin.describe_configs(asked, config_filter="all").values()
     # A topic whose settings the account may not see has none here. Then a record that Kafka has
     # compacted away counts as missing.
-    return {name: "compact" in str(found[name].get(_POLICY, {}).get("value")) for name in names}
+    return {name: "compact" in str(responses[name].get(_POLICY, {}).get("value")) for name in names}
 
 
 def compare_topics(
@@ -276,7 +276,7 @@ class _TopicComparison:
             epoch = EpochOutcome(span.epoch, source.address, source.identity.server_uuid, log.place)
             epoch.unproven = span.why
             outcome.epochs.append(epoch)
-            outcome.epochs.sort(key=lambda found: found.number)
+            outcome.epochs.sort(key=lambda other: other.number)
             log.read(lambda done, total: show(done, total, outcome) if show is not None else None)
             epoch.end = log.place
             epoch.transactions = log.count

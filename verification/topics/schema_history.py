@@ -92,8 +92,8 @@ class RecordedUnloggedColumns(UnloggedColumns):
 
     def learn(self, name: str, record: SchemaRecord) -> None:
         """Note the newest record of `database.table`."""
-        found = record.get("unlogged", ())
-        self._names[name] = frozenset(entry["column"]["name"] for entry in found)
+        entries = record.get("unlogged", ())
+        self._names[name] = frozenset(entry["column"]["name"] for entry in entries)
 
     def of(self, database: str, table: str, suspects: frozenset[str]) -> frozenset[str]:
         """Return the names of these columns of a table; none if there is no record."""

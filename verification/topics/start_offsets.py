@@ -111,7 +111,7 @@ def _look(
     consumer: Any, wanted: dict[TopicPartition, int], searches: dict[TopicPartition, _Search]
 ) -> dict[TopicPartition, list[Any]]:
     """Return the first records from each offset on; none if there are none before the end."""
-    found: dict[TopicPartition, list[Any]] = {partition: [] for partition in wanted}
+    first_records: dict[TopicPartition, list[Any]] = {partition: [] for partition in wanted}
     consumer.assign(list(wanted))
     for partition, offset in wanted.items():
         consumer.seek(partition, offset)
@@ -119,13 +119,15 @@ def _look(
     until = time.monotonic() + _WAIT_SECONDS
     while waiting and time.monotonic() < until:
         for partition, records in consumer.poll(timeout_ms=_POLL_MS).items():
-            found[partition] += records
+            first_records[partition] += records
         waiting = {
             partition
             for partition in waiting
-            if not _has_looked(consumer.position(partition), found[partition], searches[partition])
+            if not _has_looked(
+                consumer.position(partition), first_records[partition], searches[partition]
+            )
         }
-    return found
+    return first_records
 
 
 def _has_looked(position: int, records: list[Any], search: _Search) -> bool:

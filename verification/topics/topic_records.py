@@ -95,8 +95,8 @@ def header_of(record: Any, name: str) -> bytes | None:
     """Return a header of a record; None without one."""
     for header, value in record.headers:
         if header == name:
-            found: bytes | None = value
-            return found
+            content: bytes | None = value
+            return content
     return None
 
 
@@ -231,13 +231,13 @@ class TopicRecords:
         if not ranges:
             return
         with self._speaking():
-            found = first_offsets(
+            offsets = first_offsets(
                 self._settings, ranges, lower, self._writers.own_sequence, self._clients
             )
         # The client has fetched further; reading begins again.
         self._consumer.assign([])
         self._read = set()
-        for partition, offset in found.items():
+        for partition, offset in offsets.items():
             lane = self._by_partition[partition]
             if offset > lane.position and not lane.first:
                 lane.first = lower

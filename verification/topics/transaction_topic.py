@@ -184,7 +184,7 @@ def _time(value: bytes) -> int:
 
 def _id(key: bytes) -> str:
     try:
-        found = read_document(key)["id"]
+        identifier = read_document(key)["id"]
     except (ValueError, TypeError, KeyError):
         return ""
-    return str(found)
+    return str(identifier)

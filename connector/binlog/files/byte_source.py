@@ -76,22 +76,22 @@ class ByteSource:
         self._owned: list[io.IOBase] = []
         self._ahead = b""  # bytes that have been received,
         self._offset = 0  # up to here also read
-        found: object = None
+        source_name: object = None
         file: BinaryFile
         if isinstance(source, (str, os.PathLike)):
             self.path = Path(source)
             file = self._own(io.FileIO(self.path))
-            found = self.path.name
+            source_name = self.path.name
         elif isinstance(source, (bytes, bytearray, memoryview)):
             file = self._own(io.BytesIO(source))
         else:
             file = source
             _refuse_text(source)
-            found = getattr(source, "name", None)
+            source_name = getattr(source, "name", None)
         try:
             self._use(file)
             self.compression = _compression_of(self.head)
-            self.name = name or self._log_name(found)
+            self.name = name or self._log_name(source_name)
             if self.compression is not None:
                 self._unpack(file, self.compression)
         except BaseException:
@@ -196,10 +196,10 @@ class ByteSource:
         if (inner := _compression_of(self.head)) is not None:
             raise LogRefused(log_errors.PACKED_TWICE, self.name, inner=inner, outer=compression)
 
-    def _log_name(self, found: object) -> str:
-        if not isinstance(found, str):
+    def _log_name(self, source_name: object) -> str:
+        if not isinstance(source_name, str):
             return _UNNAMED
-        name = os.path.basename(found) or _UNNAMED  # noqa: PTH119 # of whatever a file object says
+        name = os.path.basename(source_name) or _UNNAMED  # noqa: PTH119 # of whatever a file object says
         return name if self.compression is None else name.removesuffix(_SUFFIXES[self.compression])
 
 

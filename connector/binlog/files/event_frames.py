@@ -190,9 +190,9 @@ class EventFrames(EventSource):
         received = min(needed, ahead)
         self._at += received
         self._intact_to = 0
-        found = received + self._source.skip(needed - received)
-        if found < needed:
-            raise LogTruncated(self._source.name, self.position, needed, found)
+        reached = received + self._source.skip(needed - received)
+        if reached < needed:
+            raise LogTruncated(self._source.name, self.position, needed, reached)
         self.position = position
 
     def _next_in_pieces(self) -> bytes | None:
@@ -270,10 +270,10 @@ def _check_magic(name: str, head: bytes) -> None:
         raise LogTruncated(name, 0, MAGIC_LENGTH, len(head))
     if head in _OTHER_MAGICS:
         raise LogRefused(_OTHER_MAGICS[head], name)
-    found, magic = head.hex(" "), _MAGIC.hex(" ")
+    actual, magic = head.hex(" "), _MAGIC.hex(" ")
     if head.isascii() and head.decode().isprintable():
-        raise LogRefused(log_errors.TEXT_NOT_A_LOG, name, found=found, magic=magic)
-    raise LogRefused(log_errors.NOT_A_LOG, name, found=found, magic=magic)
+        raise LogRefused(log_errors.TEXT_NOT_A_LOG, name, found=actual, magic=magic)
+    raise LogRefused(log_errors.NOT_A_LOG, name, found=actual, magic=magic)
 
 
 # Instead of a table id.

@@ -39,14 +39,14 @@ def candidates(settings: SourceSettings, latest: str = "") -> list[SourceSetting
     the first, because each change of the server begins a new epoch. If the configuration no longer
     names it, it is left out. A host without a port has `source.port`.
     """
-    found = [settings]
+    servers = [settings]
     for text in settings.failover_hosts:
         host, port = _host_and_port(text, settings.port)
         other = settings.model_copy(update={"host": host, "port": port})
-        if address_of(other) not in {address_of(known) for known in found}:
-            found.append(other)
-    found.sort(key=lambda candidate: address_of(candidate) != latest)
-    return found
+        if address_of(other) not in {address_of(known) for known in servers}:
+            servers.append(other)
+    servers.sort(key=lambda candidate: address_of(candidate) != latest)
+    return servers
 
 
 def address_of(settings: SourceSettings) -> str:

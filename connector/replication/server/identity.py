@@ -117,9 +117,9 @@ def read_cloud(server: _IdentifiedSession) -> Cloud | None:
     """
     rows = server.query(_VARIABLES, _NAMES)
     variables = {str(row["Variable_name"]): str(row["Value"]) for row in rows}
-    found = cloud_of(server.identity.version, variables)
+    cloud = cloud_of(server.identity.version, variables)
     # Only accounts with rights on the table see it.
-    return Cloud.RDS if found is None and server.query(RDS_TABLE) else found
+    return Cloud.RDS if cloud is None and server.query(RDS_TABLE) else cloud
 
 
 def cloud_of(version: str, variables: Mapping[str, str]) -> Cloud | None:

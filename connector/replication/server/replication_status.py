@@ -191,11 +191,11 @@ def channels(server: MysqlServer) -> list[Channel]:
     """
     modern = server.identity.version_number >= _REPLICA_STATUS_SINCE
     kind, name = ("REPLICA", "Source") if modern else ("SLAVE", "Master")
-    found = []
+    listed = []
     for row in server.query(f"SHOW {kind} STATUS"):
         received = row[f"{name}_Log_File"], row[f"Read_{name}_Log_Pos"]
         committed = row[f"Relay_{name}_Log_File"], row[f"Exec_{name}_Log_Pos"]
-        found.append(
+        listed.append(
             Channel(
                 source_uuid=str(row[f"{name}_UUID"] or ""),
                 received=GtidSet.parse(str(row["Retrieved_Gtid_Set"] or "")),
@@ -203,4 +203,4 @@ def channels(server: MysqlServer) -> list[Channel]:
                 is_done=bool(received[0]) and received == committed,
             )
         )
-    return found
+    return listed

@@ -123,14 +123,14 @@ def server_error(
         return SourceRefused(
             answer_errors.NO_REPLICATION, server=server_name, number=number, said=said
         )
-    if number == DUMP_FAILED and (found := _NO_GTID_NEXT.search(message)):
+    if number == DUMP_FAILED and (match := _NO_GTID_NEXT.search(message)):
         return SourceRefused(
             answer_errors.NO_GTID_NEXT,
             server=server_name,
             number=number,
             said=said,
-            file=found[1],
-            position=int(found[2]),
+            file=match[1],
+            position=int(match[2]),
         )
     code = _refusal(number, message)
     return SourceRefused(code, server=server_name, number=number, said=said)
@@ -139,9 +139,9 @@ def server_error(
 def codes_of_words(text: str) -> list[ErrorCode]:
     """Return what a server means that says `text`: by the numbers in it, and by its words."""
     numbers = [int(number) for number in re.findall(r"\b\d{4}\b", text)]
-    found = [{**_TRANSIENT, **_DEFINITE}.get(number) for number in numbers]
-    found += [code for pattern, code in _DUMP_FAILURES if re.search(pattern, text, re.IGNORECASE)]
-    return [code for code in found if code is not None]
+    codes = [{**_TRANSIENT, **_DEFINITE}.get(number) for number in numbers]
+    codes += [code for pattern, code in _DUMP_FAILURES if re.search(pattern, text, re.IGNORECASE)]
+    return [code for code in codes if code is not None]
 
 
 def _refusal(number: int, message: str) -> ErrorCode:

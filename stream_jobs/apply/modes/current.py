@@ -55,9 +55,9 @@ class Current(Mode):
         keys = keys_of([both[name] for name in names])
         floor = work.part.floor if work.part.floor_is_new else None
         hi, lo = both[HI].to_numpy(), both[LO].to_numpy()
-        found = work.lookup(indexed).find(keys, hi, lo, floor)
-        work.result.dead = found.dead
-        are_new = found.are_new[: data.num_rows]
+        lookup = work.lookup(indexed).find(keys, hi, lo, floor)
+        work.result.dead = lookup.dead
+        are_new = lookup.are_new[: data.num_rows]
         if not are_new.all():
             data = data.filter(pa.array(are_new))
         work.write(data, indexed)
@@ -85,15 +85,15 @@ def deleted_by_key(
     of_bare = numbers[data.num_rows :]
     hi[of_bare], lo[of_bare] = bare[HI].to_numpy(), bare[LO].to_numpy()
     own = numbers[: data.num_rows]
-    found = [_deleted(data, hi[own], lo[own])]
+    deleted = [_deleted(data, hi[own], lo[own])]
     alone = of_bare[~has_row[of_bare]]
     for rows, places in _rows_of(work, indexed, keys.take(alone)):
         number = alone[places]
         old = rows.select(data.column_names)
         newer = is_above(hi[number], lo[number], old[HI].to_numpy(), old[LO].to_numpy())
         kept = _deleted(old, hi[number], lo[number]).filter(pa.array(newer))
-        found.append(kept.cast(data.schema))
-    return pa.concat_tables(found)
+        deleted.append(kept.cast(data.schema))
+    return pa.concat_tables(deleted)
 
 
 def _deleted(data: pa.Table, hi: NDArray[np.int64], lo: NDArray[np.int64]) -> pa.Table:
@@ -115,12 +115,12 @@ def _rows_of(
     work: ModeInput, indexed: IndexColumns, keys: Keys
 ) -> list[tuple[pa.Table, NDArray[np.intp]]]:
     """Return the rows of the mirror with some keys, file by file, and the places of their keys."""
-    found = []
+    old_rows = []
     for lookup in work.lookup(indexed).live_rows(keys):
         storage, mirror = work.task.storage, work.mirror
         rows = rows_at(storage, mirror.path, lookup.file, mirror.columns, lookup.positions)
-        found.append((rows, lookup.change))
-    return found
+        old_rows.append((rows, lookup.change))
+    return old_rows
 
 
 class SoftDelete(Mode):
@@ -150,9 +150,9 @@ class SoftDelete(Mode):
             data = deleted_by_key(work, indexed, data, bare.data)
             hi, lo = data[HI].to_numpy(), data[LO].to_numpy()
         keys = keys_of([data[column.name] for column in indexed.key])
-        found = work.lookup(indexed).find(keys, hi, lo, None)
-        work.result.dead = found.dead
-        work.write(work.in_order(data.filter(pa.array(found.are_new))), indexed)
+        lookup = work.lookup(indexed).find(keys, hi, lo, None)
+        work.result.dead = lookup.dead
+        work.write(work.in_order(data.filter(pa.array(lookup.are_new))), indexed)
         work.count(len(upserts), len(deletes) + bare.data.num_rows, rows, gone, bare)
 
     def after_truncates(self, data: pa.Table, truncates: Sequence[Truncate]) -> pa.Table | None:

@@ -197,8 +197,8 @@ def _halves(half: NDArray[np.int64]) -> list[bytes]:
 def _can_be_last(data: pa.Table) -> NDArray[np.bool_]:
     is_last = pc.is_in(data[END_OP], pa.array(["d", "t"], pa.string()))
     can = pc.or_(data[IS_CURRENT], is_last)
-    found: NDArray[np.bool_] = can.to_numpy()
-    return found
+    may_be_last: NDArray[np.bool_] = can.to_numpy()
+    return may_be_last
 
 
 def _with_ends(data: pa.Table, ends: Sequence[VersionEnd | None]) -> pa.Table:

@@ -71,14 +71,14 @@ def _described(work: ModeInput, rows: Rows) -> pa.Table:
 
 def _emptied(work: ModeInput, places: NDArray[np.intp]) -> pa.Table:
     """Return the rows of truncates, which have no values."""
-    found = truncates_of(work.changes, places)
-    times = pa.array([truncate.us for truncate in found], pa.int64())
+    truncates = truncates_of(work.changes, places)
+    times = pa.array([truncate.us for truncate in truncates], pa.int64())
     sequences = work.changes.sequences
     return pa.table(
         {
             HI: sequences.hi[places],
             LO: sequences.lo[places],
-            OP: pa.array(["t"] * len(found), pa.string()),
+            OP: pa.array(["t"] * len(truncates), pa.string()),
             TIME: timestamps(times),
         }
     )

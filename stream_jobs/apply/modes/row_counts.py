@@ -85,19 +85,19 @@ class RowCounts(Mode):
             dead = lookup.find(Keys(none, none), none, none, floor).dead
         less = np.flatnonzero(net < 0)
         missing = -net[less]
-        for found in lookup.live_rows(keys.take(less)) if len(less) else ():
-            change, positions = found.change, found.positions
+        for file_rows in lookup.live_rows(keys.take(less)) if len(less) else ():
+            change, positions = file_rows.change, file_rows.positions
             if floor is not None:
-                stay = is_above(found.hi, found.lo, floor.hi, floor.lo - 1)
+                stay = is_above(file_rows.hi, file_rows.lo, floor.hi, floor.lo - 1)
                 change, positions = change[stay], positions[stay]
             # The first rows of each kind, as many as are to die.
             order = np.argsort(change, kind="stable")
             chosen = order[_rank(change[order]) < missing[change[order]]]
             if len(chosen):
                 own = BitMap(positions[chosen].astype(np.uint32))
-                if found.file.path in dead:
-                    own |= BitMap.deserialize(dead[found.file.path])
-                dead[found.file.path] = own.serialize()
+                if file_rows.file.path in dead:
+                    own |= BitMap.deserialize(dead[file_rows.file.path])
+                dead[file_rows.file.path] = own.serialize()
                 missing -= np.bincount(change[chosen], minlength=len(missing))
         work.result.missing = int(missing.sum())
         if missing.any() and work.part.floor is None:

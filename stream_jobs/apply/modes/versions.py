@@ -140,14 +140,14 @@ class StoredVersions:
         count = len(keys.first)
         file = np.full(count, -1, np.int64)
         hi, lo, position = (np.full(count, -1, np.int64) for _ in range(3))
-        for number, found in enumerate(work.lookup(indexed).live_rows(keys)):
-            self._files.append(found.file)
-            newer = is_above(found.hi, found.lo, hi[found.change], lo[found.change])
-            order = np.flatnonzero(newer)[np.lexsort((found.lo[newer], found.hi[newer]))]
+        for number, file_rows in enumerate(work.lookup(indexed).live_rows(keys)):
+            self._files.append(file_rows.file)
+            newer = is_above(file_rows.hi, file_rows.lo, hi[file_rows.change], lo[file_rows.change])
+            order = np.flatnonzero(newer)[np.lexsort((file_rows.lo[newer], file_rows.hi[newer]))]
             # Of a key that comes twice, the last one stays.
-            change = found.change[order]
-            file[change], position[change] = number, found.positions[order]
-            hi[change], lo[change] = found.hi[order], found.lo[order]
+            change = file_rows.change[order]
+            file[change], position[change] = number, file_rows.positions[order]
+            hi[change], lo[change] = file_rows.hi[order], file_rows.lo[order]
         self._file, self._position = file, position
         self._place = np.full(count, -1, np.int64)
         tables = [_empty(work.mirror)]
@@ -190,8 +190,8 @@ class StoredVersions:
 
 def microseconds(times: pa.ChunkedArray) -> list[int | None]:
     """Return times as microseconds since 1970."""
-    found: list[int | None] = times.cast(pa.int64()).to_pylist()
-    return found
+    numbers: list[int | None] = times.cast(pa.int64()).to_pylist()
+    return numbers
 
 
 def _empty(mirror: MirrorDescription) -> pa.Table:
