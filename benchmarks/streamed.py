@@ -22,6 +22,7 @@ from connector.replication.start_point import ServerIdentity, StartPoint
 from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.record_encoder import RecordEncoder
 from connector.stream.progress.stream_position import StreamPosition
+from connector.stream.run.delivery_parts import ChangeHandlers, DeliveryOptions, RecordOutput
 from connector.stream.run.delivery_stream import DeliveryStream
 
 if TYPE_CHECKING:
@@ -103,10 +104,11 @@ def _stream(path: Path, tables: str, receiver: Dropped) -> Counter[str]:
     delivery = DeliveryStream(
         EventDecoder(file=LOG_NAME, counted=True),
         TableFilter([tables]),
-        RecordEncoder(options, standing.order, target),
-        target,
+        RecordOutput(RecordEncoder(options, standing.order, target), target),
         standing,
         TemporaryFolder(),
+        DeliveryOptions(),
+        ChangeHandlers(),
     )
     found: Counter[str] = Counter()
     complete = False

@@ -22,6 +22,7 @@ from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.record_encoder import RecordEncoder
 from connector.stream.progress.progress_record import Progress
 from connector.stream.progress.stream_position import Instance, StreamPosition
+from connector.stream.run.delivery_parts import ChangeHandlers, DeliveryOptions, RecordOutput
 from connector.stream.run.delivery_stream import DeliveryStream
 from connector.stream.source.server_selection import choose_source
 
@@ -100,11 +101,14 @@ class CrashingStream:
                 mariadb=flavour == "mariadb",
             ),
             TableFilter(self._settings.tables),
-            RecordEncoder(EnvelopeOptions(PREFIX, flavour, "1"), standing.order, target, known),
-            target,
+            RecordOutput(
+                RecordEncoder(EnvelopeOptions(PREFIX, flavour, "1"), standing.order, target, known),
+                target,
+            ),
             standing,
             TemporaryFolder(),
-            rolled_back=frozenset(self.rolled_back),
+            DeliveryOptions(rolled_back=frozenset(self.rolled_back)),
+            ChangeHandlers(),
         )
         events = EventStream("source")
         for number, data in enumerate(self._events(source), 1):

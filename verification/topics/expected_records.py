@@ -25,6 +25,7 @@ from connector.foundation.operating_system import TemporaryFolder
 from connector.stream.changes.assembler import TransactionAssembler
 from connector.stream.changes.online_schema_change import OnlineSchemaChanges
 from connector.stream.changes.receiver import ChangeReceiver
+from connector.stream.changes.xa_transactions import EarlierGroups
 from connector.stream.envelope.metadata_topics import TransactionRecords
 from connector.stream.envelope.record_encoder import RecordEncoder
 from connector.stream.progress.stream_position import StreamPosition
@@ -228,9 +229,9 @@ class LogReader:
                 keeps_rows=settings.schema.on_cut_over == "keep",
             ),
             columns=encoder.schemas,
-            prepared=standing.prepared_xa.without_rows(),
-            reread=standing.reread(),
-            rolled_back=rolled_back,
+            earlier=EarlierGroups(
+                standing.prepared_xa.without_rows(), standing.reread(), rolled_back
+            ),
         )
 
     @property

@@ -54,7 +54,12 @@ from connector.stream.changes.statement_reader import (
     unsupported_event,
 )
 from connector.stream.changes.transaction import RowsChange, SourceTransaction
-from connector.stream.changes.xa_transactions import PreparedGroup, PreparedGroups, RedeliveryFilter
+from connector.stream.changes.xa_transactions import (
+    EarlierGroups,
+    PreparedGroup,
+    PreparedGroups,
+    RedeliveryFilter,
+)
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -65,7 +70,6 @@ if TYPE_CHECKING:
     from connector.binlog.statement import Statement
     from connector.binlog.table_filter import TableFilter
     from connector.stream.changes.row_buffer import SpoolFolder
-    from connector.stream.changes.xa_transactions import RedeliveredGroups
 
 _MICROSECONDS: Final = 1_000_000
 
@@ -88,18 +92,14 @@ class TransactionAssembler:
         lower_case_names: bool = False,
         online: OnlineSchemaChanges | None = None,
         columns: PublishedColumns | None = None,
-        prepared: list[PreparedGroup] | None = None,
-        reread: RedeliveredGroups | None = None,
-        rolled_back: frozenset[str] = frozenset(),
+        earlier: EarlierGroups | None = None,
     ) -> None:
         """Hand on changes of `tables` only, to `receiver`; rows that wait may go to `folder`.
 
         `online` is the state of online schema changes after the earlier events. `columns` are the
         columns that consumers know; without them, they know none for certain.
         With `lower_case_names` (lower_case_table_names=1) the server has names in lower case,
-        whatever the case in a statement. `prepared` are XA transactions that an earlier run left
-        and that `reread` does not read again. Rows of transactions whose ids are in `rolled_back`
-        are left out.
+        whatever the case in a statement. `earlier` are the groups of earlier runs.
         """
         self._tables = tables
         self._receiver = receiver
@@ -116,9 +116,10 @@ class TransactionAssembler:
         self._rows = GroupRows(receiver, folder)
         # ALTER TABLE in two phases (MariaDB): the statement is not in force, it only may be.
         self._without_effect = False
+        earlier_groups = EarlierGroups() if earlier is None else earlier
         # XA transactions that wait for their outcome.
-        self._prepared = PreparedGroups(prepared or [])
-        self._earlier = RedeliveryFilter(reread, rolled_back)
+        self._prepared = PreparedGroups(earlier_groups.prepared)
+        self._earlier = RedeliveryFilter(earlier_groups)
         # In a group that begins with XA START: the changed tables that are not followed.
         self._other_tables: dict[tuple[str, str], None] | None = None
         # The previous rows event, because the next one mostly has the same table.

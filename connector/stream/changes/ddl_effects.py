@@ -18,14 +18,11 @@ from connector.stream.changes.resync_rules import may_zero_dates, unsafe_clause
 from connector.stream.changes.transaction import StatementChange
 
 if TYPE_CHECKING:
-    from mypy_extensions import i64
-
-    from connector.binlog.event import Event
     from connector.binlog.sql_text import TableName
     from connector.binlog.table_filter import TableFilter
     from connector.stream.changes.column_lists import PublishedColumns
     from connector.stream.changes.online_schema_change import OnlineSchemaChanges
-    from connector.stream.changes.transaction import SourceTransaction
+    from connector.stream.changes.transaction import LoggedStatement
 
 # After this clause the rows of a table cannot be read until others are imported.
 _DISCARD_TABLE = "DISCARD TABLESPACE"
@@ -35,30 +32,27 @@ _DISCARD_PARTITION = "DISCARD PARTITION"
 
 def statement_changes(
     statement: Statement,
-    query: str,
+    logged: LoggedStatement,
     tables: TableFilter,
     online: OnlineSchemaChanges,
     columns: PublishedColumns,
     mode: int,
-    transaction: SourceTransaction,
-    number: i64,
-    event: Event,
     *,
     in_doubt: bool = False,
 ) -> list[StatementChange]:
     """Return the effects of `statement`, whose names are resolved, on `tables`.
 
-    It ran in the sql_mode `mode`; `columns` are what consumers know. `number` counts the event in
-    `transaction`. `online` is updated with the meaning of the statement for online schema changes.
+    `logged` is the same in the log. It ran in the sql_mode `mode`; `columns` are what consumers
+    know. `online` is updated with the meaning of the statement for online schema changes.
     `in_doubt` says that it may be about temporary tables.
     """
-    effects = _Effects(tables, online, columns, query, mode)
+    effects = _Effects(tables, online, columns, logged.query, mode)
     if in_doubt:
         effects.take_in_doubt(statement)
     else:
-        effects.take(statement, event.header.timestamp)
+        effects.take(statement, logged.event.header.timestamp)
     return [
-        StatementChange(transaction, number, event, kind, name[0], name[1], added, query, resync)
+        StatementChange(logged, kind, name[0], name[1], added, resync)
         for kind, name, added, resync in effects.found
     ]
 

@@ -22,6 +22,7 @@ from connector.foundation.errors.message import Message
 from connector.stream.changes import changes_errors
 from connector.stream.changes.column_lists import column_list_edits
 from connector.stream.changes.ddl_effects import statement_changes
+from connector.stream.changes.transaction import LoggedStatement
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -206,14 +207,11 @@ class StatementReader:
         is_mariadb = isinstance(transaction.gtid, MariadbGtid)
         changes = statement_changes(
             statement,
-            body.query,
+            LoggedStatement(transaction, number, event, body.query),
             self._tables,
             self._online,
             self._columns,
             UNKNOWN_MODE if mode is None else mode,
-            transaction,
-            number,
-            event,
             in_doubt=may_be_temporary(statement, event.header.flags, is_mariadb=is_mariadb),
         )
         if changes:

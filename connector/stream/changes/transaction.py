@@ -80,6 +80,22 @@ class RowsChange:
 
 
 @final
+class LoggedStatement:
+    """A statement of a transaction, as the log has it."""
+
+    __slots__ = ("event", "event_number", "query", "transaction")
+
+    def __init__(
+        self, transaction: SourceTransaction, event_number: i64, event: Event, query: str
+    ) -> None:
+        """Hold the text of `event`; `event_number` as in `RowsChange`."""
+        self.transaction = transaction
+        self.event_number: i64 = event_number
+        self.event = event
+        self.query = query
+
+
+@final
 class StatementChange:
     """DDL on a followed table."""
 
@@ -98,28 +114,25 @@ class StatementChange:
 
     def __init__(
         self,
-        transaction: SourceTransaction,
-        event_number: i64,
-        event: Event,
+        logged: LoggedStatement,
         kind: StatementKind,
         database: str,
         table: str,
         added_columns: list[AddedColumn],
-        query: str,
         resync: str = "",
     ) -> None:
-        """Change `table`, or all of `database` if it is ""; `event_number` as in `RowsChange`.
+        """Change `table`, or all of `database` if it is "".
 
         `resync` says why the rows of `table` must be copied again; "" if they need not.
         """
-        self.transaction = transaction
-        self.event_number: i64 = event_number
-        self.event = event
+        self.transaction = logged.transaction
+        self.event_number: i64 = logged.event_number
+        self.event = logged.event
         self.kind = kind
         self.database = database
         self.table = table
         self.added_columns = added_columns
-        self.query = query
+        self.query = logged.query
         self.resync = resync
         # What happens to the column list; None if that is not certain.
         self.edits: ColumnListEdits | None = None

@@ -158,15 +158,36 @@ class RedeliveredGroups:
 
 
 @final
+class EarlierGroups:
+    """The groups of earlier runs that the next run meets again."""
+
+    __slots__ = ("prepared", "reread", "rolled_back")
+
+    def __init__(
+        self,
+        prepared: list[PreparedGroup] | None = None,
+        reread: RedeliveredGroups | None = None,
+        rolled_back: frozenset[str] = frozenset(),
+    ) -> None:
+        """`prepared` are XA transactions that wait, and that `reread` does not read again.
+
+        Rows of the transactions whose ids are in `rolled_back` are left out.
+        """
+        self.prepared: list[PreparedGroup] = [] if prepared is None else prepared
+        self.reread = reread
+        self.rolled_back = rolled_back
+
+
+@final
 class RedeliveryFilter:
     """The state of one group after the other."""
 
     __slots__ = ("_reread", "_rolled_back", "delivered", "left_out")
 
-    def __init__(self, reread: RedeliveredGroups | None, rolled_back: frozenset[str]) -> None:
-        """Take the delivered changes, and the ids of the groups that were `rolled_back`."""
-        self._reread = reread
-        self._rolled_back = rolled_back
+    def __init__(self, earlier: EarlierGroups) -> None:
+        """Take the delivered changes, and the ids of the groups that were rolled back."""
+        self._reread = earlier.reread
+        self._rolled_back = earlier.rolled_back
         # For the current group: whether it was delivered, and whether its rows are only counted.
         self.delivered = False
         self.left_out = False

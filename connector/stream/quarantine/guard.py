@@ -18,7 +18,7 @@ from connector.binlog.log_errors import EventError
 from connector.binlog.statement import StatementKind
 from connector.foundation.errors import RecordTooLarge, TopicRefused, UnsupportedChange
 from connector.foundation.errors.code import Scope
-from connector.stream.changes.transaction import StatementChange
+from connector.stream.changes.transaction import LoggedStatement, StatementChange
 from connector.stream.envelope.row_encoder import RowKeys
 from connector.stream.quarantine import quarantine_errors
 from connector.stream.quarantine.fence_setter import FenceSetter, OriginOfChange
@@ -136,9 +136,8 @@ class Guard:
         if self._policy == STOP or database is None:
             raise refusal
         table = refusal.table or ALL_TABLES
-        change = StatementChange(
-            transaction, event_number, event, StatementKind.DML, database, table, [], ""
-        )
+        logged = LoggedStatement(transaction, event_number, event, "")
+        change = StatementChange(logged, StatementKind.DML, database, table, [])
         reason = fence_reason(refusal, database, table)
         self._keep_statement(change, STATEMENT, reason, now_us)
 
@@ -244,17 +243,11 @@ class Guard:
         fenced = {fence.table for fence in self._fences if fence.database == change.database}
         if not fenced:
             return False
+        logged = LoggedStatement(
+            change.transaction, change.event_number, change.event, change.query
+        )
         for table in sorted(fenced.union(self._encoder.schemas.tables(change.database))):
-            dropped = StatementChange(
-                change.transaction,
-                change.event_number,
-                change.event,
-                StatementKind.DROP_TABLE,
-                change.database,
-                table,
-                [],
-                change.query,
-            )
+            dropped = StatementChange(logged, StatementKind.DROP_TABLE, change.database, table, [])
             self.statement(dropped, now_us)
         return True
 

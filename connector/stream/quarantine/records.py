@@ -27,8 +27,17 @@ from connector.binlog.gtid import Gtid, MariadbGtid
 from connector.binlog.header import HEADER_LENGTH, PARTIAL_ROW_DATA, TABLE_MAP
 from connector.binlog.payload_reader import PayloadReader, encode_lenenc
 from connector.binlog.statement import StatementKind
-from connector.foundation.errors import DecodeError, RecordTooLarge, UnsupportedChange
-from connector.stream.changes.transaction import RowsChange, SourceTransaction, StatementChange
+from connector.foundation.errors import (
+    DecodeError,
+    RecordTooLarge,
+    UnsupportedChange,
+)
+from connector.stream.changes.transaction import (
+    LoggedStatement,
+    RowsChange,
+    SourceTransaction,
+    StatementChange,
+)
 from connector.stream.envelope.cells.values import value_encoder
 from connector.stream.envelope.schemas.table_schema import schema_column
 from connector.stream.quarantine import quarantine_errors
@@ -167,15 +176,11 @@ class ChangeReader:
         """Return the statement that empties a table; raises DecodeError."""
         log, known = self._log(record)
         opened = _decoder(record, log, known).open(_without_checksum(record, event), 0)
+        logged = LoggedStatement(
+            _transaction(record), record["event_number"], opened, record["query"]
+        )
         return StatementChange(
-            _transaction(record),
-            record["event_number"],
-            opened,
-            StatementKind.DROP_TABLE,
-            record["database"],
-            record["table"],
-            [],
-            record["query"],
+            logged, StatementKind.DROP_TABLE, record["database"], record["table"], []
         )
 
     def _log(self, record: QuarantineRecord) -> tuple[FormatDescriptionEvent, TableMapCache]:

@@ -32,6 +32,7 @@ from connector.stream.envelope.schemas.server_schemas import ServerSchemas
 from connector.stream.progress.progress_record import pending_columns
 from connector.stream.progress.stream_position import StreamPosition
 from connector.stream.quarantine.attendant import REPLAY, open_quarantine
+from connector.stream.run.delivery_parts import ChangeHandlers, DeliveryOptions, RecordOutput
 from connector.stream.run.delivery_stream import DeliveryStream
 from connector.stream.run.heartbeat import Heartbeat, HeartbeatStatement
 from connector.stream.run.logging_listener import LoggingListener
@@ -159,22 +160,19 @@ def assemble(
     delivery = DeliveryStream(
         decoder,
         tables,
-        encoder,
-        target,
+        RecordOutput(encoder, target, transactions),
         standing,
         TemporaryFolder(),
-        lower_case_names=source.lower_case_names,
-        online=OnlineSchemaChanges.of_record(
-            last.online_changes if last is not None else {},
-            keeps_rows=settings.schema.on_cut_over == "keep",
+        DeliveryOptions(
+            source.lower_case_names,
+            OnlineSchemaChanges.of_record(
+                last.online_changes if last is not None else {},
+                keeps_rows=settings.schema.on_cut_over == "keep",
+            ),
+            rolled_back,
+            settings.schema.on_rewrite,
         ),
-        rolled_back=rolled_back,
-        guard=guard,
-        transactions=transactions,
-        listener=notices,
-        on_rewrite=settings.schema.on_rewrite,
-        cascades=cascades,
-        signals=signals,
+        ChangeHandlers(guard, notices, cascades, signals),
     )
     copies = open_copies(
         settings,

@@ -29,11 +29,12 @@ from connector.foundation.errors import UnsupportedChange
 from connector.foundation.errors.code import Scope
 from connector.stream.changes import changes_errors
 from connector.stream.changes.assembler import TransactionAssembler
-from connector.stream.changes.online_schema_change import OnlineSchemaChanges
-from connector.stream.changes.receiver import ChangeReceiver, StreamListener
+from connector.stream.changes.receiver import ChangeReceiver
 from connector.stream.changes.statement_reader import unsupported_change
+from connector.stream.changes.xa_transactions import EarlierGroups
 from connector.stream.run import run_errors
-from connector.stream.run.transaction_metrics import CommitTimes
+from connector.stream.run.delivery_parts import COPY_REWRITTEN, STOP_REWRITTEN
+from connector.stream.run.transaction_metrics import CommitTimes, LargeTransactions
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -45,7 +46,8 @@ if TYPE_CHECKING:
     from connector.binlog.table_filter import TableFilter
     from connector.foundation.record_batch import BatchingTarget
     from connector.stream.changes.cascades import Cascades
-    from connector.stream.changes.receiver import TransactionEnd
+    from connector.stream.changes.online_schema_change import OnlineSchemaChanges
+    from connector.stream.changes.receiver import StreamListener, TransactionEnd
     from connector.stream.changes.row_buffer import SpoolFolder
     from connector.stream.changes.signal_table import SignalTable
     from connector.stream.changes.transaction import RowsChange, SourceTransaction, StatementChange
@@ -54,19 +56,12 @@ if TYPE_CHECKING:
     from connector.stream.progress.progress_record import Progress
     from connector.stream.progress.stream_position import Instance, StreamPosition
     from connector.stream.quarantine.guard import Guard
+    from connector.stream.run.delivery_parts import ChangeHandlers, DeliveryOptions, RecordOutput
 
-# A transaction gets a log line if it has so many records, or so many bytes of them.
-LARGE_RECORDS: Final = 100_000
-LARGE_BYTES: Final = 67_108_864
-_US: Final = 1_000_000
 # For so long a server is not asked again for columns that it has refused to show: each time is a
 # login, and other tables wait.
 _REFUSED_US: Final = 10_000_000
 
-# What to do after an ALTER TABLE that is not proven to keep the rows.
-COPY_REWRITTEN: Final = "copy"
-FENCE_REWRITTEN: Final = "fence"
-STOP_REWRITTEN: Final = "stop"
 # Other statements that need a copy bring other rows to a name.
 _REWRITING: Final = (StatementKind.ALTER_TABLE, StatementKind.INDEX)
 
@@ -79,50 +74,37 @@ class DeliveryStream(ChangeReceiver):
         self,
         decoder: EventDecoder,
         tables: TableFilter,
-        encoder: RecordEncoder,
-        target: BatchingTarget,
-        standing: StreamPosition,
+        output: RecordOutput,
+        position: StreamPosition,
         folder: SpoolFolder,
-        *,
-        lower_case_names: bool = False,
-        online: OnlineSchemaChanges | None = None,
-        rolled_back: frozenset[str] = frozenset(),
-        guard: Guard | None = None,
-        transactions: TransactionRecords | None = None,
-        listener: StreamListener | None = None,
-        on_rewrite: str = COPY_REWRITTEN,
-        cascades: Cascades | None = None,
-        signals: SignalTable | None = None,
+        options: DeliveryOptions,
+        handlers: ChangeHandlers,
     ) -> None:
-        """Deliver changes of `tables`; `encoder` writes to `target`, in the order of `standing`.
+        """Deliver changes of `tables` to `output` and `handlers`, from `position` on.
 
-        Waiting rows may go to a file in `folder`. Changes that cannot be published go to `guard`;
-        without one they are an error. `transactions` gets the transaction of the next records,
-        `listener` all other facts. `on_rewrite` says what to do if the log does not hold the rows
-        after ALTER TABLE; a fence needs a guard. `cascades` gets the changes of tables that foreign
-        keys refer to; without it, what they cascade stays unknown. `signals` gets all rows.
-        `lower_case_names`, `online` and `rolled_back` as in `TransactionAssembler`.
+        Waiting rows may go to a file in `folder`.
         """
         self._decoder = decoder
-        self._encoder = encoder
-        self._guard = guard
-        self._on_rewrite = on_rewrite
-        self._cascades = cascades
-        self._signals = signals
-        self._transactions = transactions
-        self._target = target
-        self._standing = standing
-        self._online = OnlineSchemaChanges() if online is None else online
+        self._encoder: RecordEncoder = output.encoder
+        self._target: BatchingTarget = output.target
+        self._transactions: TransactionRecords | None = output.transactions
+        self._guard: Guard | None = handlers.guard
+        self._listener: StreamListener = handlers.listener
+        self._cascades: Cascades | None = handlers.cascades
+        self._signals: SignalTable | None = handlers.signals
+        self._on_rewrite: str = options.on_rewrite
+        self._online: OnlineSchemaChanges = options.online
+        self._position = position
         self._assembler = TransactionAssembler(
             tables,
             self,
             folder,
-            lower_case_names=lower_case_names,
+            lower_case_names=options.lower_case_names,
             online=self._online,
-            columns=encoder.schemas,
-            prepared=standing.prepared_xa.without_rows(),
-            reread=standing.reread(),
-            rolled_back=rolled_back,
+            columns=self._encoder.schemas,
+            earlier=EarlierGroups(
+                position.prepared_xa.without_rows(), position.reread(), options.rolled_back
+            ),
         )
         self._now_us: i64 = 0
         # The latest transaction that has records.
@@ -133,14 +115,9 @@ class DeliveryStream(ChangeReceiver):
         self.waiting: i64 = 0
         # When the source committed those that have rows.
         self.times = CommitTimes()
-        self._listener = StreamListener() if listener is None else listener
+        self._large = LargeTransactions(self._target, self._listener)
         # By table, why the server has not shown its columns, and when it is asked again.
         self._refused: dict[tuple[str, str], tuple[UnsupportedChange, int]] = {}
-        # The transaction of the latest rows, when they began, and the counts before them.
-        self._measured: SourceTransaction | None = None
-        self._began_us: i64 = 0
-        self._records_before: i64 = 0
-        self._bytes_before: i64 = 0
 
     @property
     def in_transaction(self) -> bool:
@@ -160,7 +137,7 @@ class DeliveryStream(ChangeReceiver):
             if refused.code.scope is Scope.PROCESS:
                 return refused
             return UnsupportedChange(run_errors.ASIDE, why=refused)
-        start = self._standing.start_after(transaction)
+        start = self._position.start_after(transaction)
         if start:
             return UnsupportedChange(run_errors.CONTINUE_BY_GTID, why=refused, start=start)
         return UnsupportedChange(
@@ -194,7 +171,7 @@ class DeliveryStream(ChangeReceiver):
             event = decoder.open(data)
             type_code = event.type_code
             if type_code == FORMAT_DESCRIPTION:
-                self._standing.opened(event.file, event.header.timestamp)
+                self._position.opened(event.file, event.header.timestamp)
             elif type_code in (ROTATE, PREVIOUS_GTIDS, GTID_LIST) and not event.header.artificial:
                 self._next_file(event)
             assembler.receive(event)
@@ -205,22 +182,22 @@ class DeliveryStream(ChangeReceiver):
         """Note the end of a file, or what was before it."""
         body = event.body
         if isinstance(body, RotateEvent):
-            self._standing.ended(body.next_file)
+            self._position.ended(body.next_file)
         elif isinstance(body, PreviousGtidsEvent):
-            self._standing.opened_after(event.file, body.gtid_set)
+            self._position.opened_after(event.file, body.gtid_set)
         elif isinstance(body, MariadbGtidListEvent):
-            self._standing.opened_after(event.file, MariadbGtidSet.of(body.gtids))
+            self._position.opened_after(event.file, MariadbGtidSet.of(body.gtids))
 
     @property
     def has_news(self) -> bool:
         """Whether the next progress record differs from the last one."""
-        return self.waiting > 0 or self._standing.is_changed
+        return self.waiting > 0 or self._position.is_changed
 
     def progress(self, instance: Instance, now_ms: int) -> Progress:
         """Return the progress record for the current position, which is between transactions."""
         published = self._published
         seq = "" if published is None else str(self._encoder.sequence(published))
-        progress = self._standing.progress(
+        progress = self._position.progress(
             instance, seq, self._encoder.schemas.added_columns, now_ms
         )
         progress.online_changes = self._online.to_record()
@@ -236,8 +213,8 @@ class DeliveryStream(ChangeReceiver):
     def rows(self, change: RowsChange) -> None:
         """Encode changed rows; rows that cannot be published go to the guard, if there is one."""
         first: i64 = 0
-        if self._standing.has_begun:
-            first = self._standing.begun_rows(change.event_number)
+        if self._position.has_begun:
+            first = self._position.begun_rows(change.event_number)
             if first < 0:
                 return
         cascades = self._cascades
@@ -249,11 +226,7 @@ class DeliveryStream(ChangeReceiver):
             return
         if self._signals is not None:
             self._signals.take(change.rows)
-        if self._measured is not change.transaction:
-            self._measured = change.transaction
-            self._began_us = self._now_us
-            self._records_before = self._target.records
-            self._bytes_before = self._target.bytes
+        self._large.enter(change.transaction, self._now_us)
         if self._transactions is not None:
             table_map = change.rows.table_map
             self._transactions.enter(change.transaction, table_map.schema, table_map.table)
@@ -403,24 +376,13 @@ class DeliveryStream(ChangeReceiver):
         if self._transactions is not None:
             self._transactions.leave(transaction)
         self.committed_us = transaction.committed_us
-        if self._measured is transaction:
-            self._measure(committed)
-        self._standing.advance(committed)
+        self._large.leave(committed, self._now_us)
+        self._position.advance(committed)
         self.waiting += 1
         cascades = self._cascades
         if cascades is not None and cascades.outdated:
             cascades.learn()
             self._assembler.forget_table()
-
-    def _measure(self, committed: TransactionEnd) -> None:
-        """Report a large transaction to the listener."""
-        records: i64 = self._target.records - self._records_before
-        size: i64 = self._target.bytes - self._bytes_before
-        if records >= LARGE_RECORDS or size >= LARGE_BYTES:
-            seconds = (self._now_us - self._began_us) / _US
-            end = f"{committed.file}:{committed.next_position}"
-            self._listener.large_transaction(committed.transaction, end, records, size, seconds)
-        self._measured = None
 
     def refused(
         self,

@@ -1,4 +1,4 @@
-"""When the source committed the transactions of a batch."""
+"""Measures of source transactions: when they were committed, and which of them are large."""
 
 from __future__ import annotations
 
@@ -7,6 +7,15 @@ from typing import TYPE_CHECKING, Final, final
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
+    from connector.foundation.record_batch import BatchingTarget
+    from connector.stream.changes.receiver import StreamListener, TransactionEnd
+    from connector.stream.changes.transaction import SourceTransaction
+
+# A transaction gets a log line if it has so many records, or so many bytes of them.
+LARGE_RECORDS: Final = 100_000
+LARGE_BYTES: Final = 67_108_864
+
+_US: Final = 1_000_000
 _US_PER_MS: Final = 1000
 
 
@@ -41,3 +50,38 @@ class CommitTimes:
         self._earlier = []
         self._count = 0
         return taken
+
+
+@final
+class LargeTransactions:
+    """Reports each transaction that has many records, or large ones."""
+
+    def __init__(self, target: BatchingTarget, listener: StreamListener) -> None:
+        """Report to `listener` what `target` gets."""
+        self._target = target
+        self._listener = listener
+        # The transaction of the latest rows, when they began, and the counts before them.
+        self._transaction: SourceTransaction | None = None
+        self._began_us: i64 = 0
+        self._records_before: i64 = 0
+        self._bytes_before: i64 = 0
+
+    def enter(self, transaction: SourceTransaction, now_us: i64) -> None:
+        """Count the records that follow for `transaction`, which may have had others before."""
+        if transaction is not self._transaction:
+            self._transaction = transaction
+            self._began_us = now_us
+            self._records_before = self._target.records
+            self._bytes_before = self._target.bytes
+
+    def leave(self, end: TransactionEnd, now_us: i64) -> None:
+        """Report the transaction that ends, if it is large."""
+        if self._transaction is not end.transaction:
+            return
+        records: i64 = self._target.records - self._records_before
+        size: i64 = self._target.bytes - self._bytes_before
+        if records >= LARGE_RECORDS or size >= LARGE_BYTES:
+            seconds = (now_us - self._began_us) / _US
+            position = f"{end.file}:{end.next_position}"
+            self._listener.large_transaction(end.transaction, position, records, size, seconds)
+        self._transaction = None

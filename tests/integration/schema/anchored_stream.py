@@ -23,6 +23,7 @@ from connector.stream.progress.stream_position import Instance, StreamPosition
 from connector.stream.quarantine.fences import Fences
 from connector.stream.quarantine.guard import FENCE_TABLE, Guard
 from connector.stream.quarantine.store import QuarantineStore
+from connector.stream.run.delivery_parts import ChangeHandlers, DeliveryOptions, RecordOutput
 from connector.stream.run.delivery_stream import DeliveryStream
 from connector.stream.source.server_selection import choose_source
 from tests.integration.restarts import Batches, feed_event
@@ -116,16 +117,18 @@ class AnchoredStream:
         stream = DeliveryStream(
             decoder,
             TableFilter(self._settings.tables, self._settings.exclude_tables, heard),
-            encoder,
-            target,
+            RecordOutput(encoder, target),
             standing,
             TemporaryFolder(),
-            lower_case_names=source.lower_case_names,
-            online=OnlineSchemaChanges.of_record(
-                last.online_changes if last is not None else {}, keeps_rows=self._keeps_rows
+            DeliveryOptions(
+                source.lower_case_names,
+                OnlineSchemaChanges.of_record(
+                    last.online_changes if last is not None else {}, keeps_rows=self._keeps_rows
+                ),
             ),
-            listener=heard,
-            guard=Guard(FENCE_TABLE, encoder, fences, store) if self._is_guarded else None,
+            ChangeHandlers(
+                Guard(FENCE_TABLE, encoder, fences, store) if self._is_guarded else None, heard
+            ),
         )
         before = len(self.records)
         events = EventStream("source")

@@ -55,7 +55,7 @@ from connector.stream.changes import changes_errors
 from connector.stream.changes.changes_errors import RolledBack
 from connector.stream.changes.receiver import TransactionEnd
 from connector.stream.changes.transaction import RowsChange, StatementChange
-from connector.stream.changes.xa_transactions import PreparedGroup
+from connector.stream.changes.xa_transactions import EarlierGroups, PreparedGroup
 from tests.foundation.errors.texts import text_of
 from tests.stream.changes.received import Change, changes_of
 
@@ -213,14 +213,14 @@ def test_rows_that_were_handed_on_and_rolled_back_are_to_be_taken_back() -> None
 
 def test_a_group_that_is_known_to_be_rolled_back_is_left_out() -> None:
     group = (gtid(), query("BEGIN"), rows(), query("ROLLBACK"))
-    (end,) = receive(*group, rolled_back=frozenset({f"{SOURCE}:5"}))
+    (end,) = receive(*group, earlier=EarlierGroups(rolled_back=frozenset({f"{SOURCE}:5"})))
     assert isinstance(end, TransactionEnd)
 
 
 def test_a_group_that_was_rolled_back_on_another_server_is_read_again() -> None:
     group = (gtid(), query("BEGIN"), rows(), XidEvent(1))
     with pytest.raises(TransientError) as caught:
-        receive(*group, rolled_back=frozenset({f"{SOURCE}:5"}))
+        receive(*group, earlier=EarlierGroups(rolled_back=frozenset({f"{SOURCE}:5"})))
     assert caught.value.text == text_of(
         changes_errors.OTHER_OUTCOME, log_position="binlog.000001:1300", transaction=f"{SOURCE}:5"
     )
@@ -431,7 +431,7 @@ def test_xa_commit_of_a_table_that_was_not_followed_when_it_was_prepared_is_refu
         receive(
             gtid(),
             query(f"XA COMMIT {XA_TEXT}"),
-            prepared=[PreparedGroup(XA_TEXT, None, [("shop", "orders")])],
+            earlier=EarlierGroups([PreparedGroup(XA_TEXT, None, [("shop", "orders")])]),
         )
 
 

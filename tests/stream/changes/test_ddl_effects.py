@@ -14,7 +14,7 @@ from connector.binlog.table_filter import TableFilter, named_after
 from connector.stream.changes.column_lists import KnownColumns, PublishedColumns
 from connector.stream.changes.ddl_effects import statement_changes
 from connector.stream.changes.online_schema_change import OnlineSchemaChanges
-from connector.stream.changes.transaction import SourceTransaction
+from connector.stream.changes.transaction import LoggedStatement, SourceTransaction
 from tests.stream.changes.heard import Heard
 
 if TYPE_CHECKING:
@@ -68,14 +68,11 @@ class Source:
                 )
                 for change in statement_changes(
                     statement,
-                    query,
+                    LoggedStatement(transaction, 0, EVENT, query),
                     self.tables,
                     self.online,
                     self.columns,
                     STRICT_ALL_TABLES,
-                    transaction,
-                    0,
-                    EVENT,
                     in_doubt=may_be_temporary(statement, self.flags, is_mariadb=self.mariadb),
                 )
             ]

@@ -20,7 +20,12 @@ from connector.binlog.log_errors import EventError
 from connector.binlog.statement import StatementKind
 from connector.foundation.errors import UnsupportedChange
 from connector.stream.changes.column_defaults import AddedColumn, DefaultKind
-from connector.stream.changes.transaction import RowsChange, SourceTransaction, StatementChange
+from connector.stream.changes.transaction import (
+    LoggedStatement,
+    RowsChange,
+    SourceTransaction,
+    StatementChange,
+)
 from connector.stream.envelope import record_errors
 from connector.stream.envelope.cells.values import value_encoder
 from connector.stream.envelope.key_windows import KEYS_MAX
@@ -76,7 +81,8 @@ def event(body: RowsEvent) -> Event:
 
 def statement(kind: StatementKind, name: str, *added: AddedColumn) -> StatementChange:
     event = inserted(table(), 1).event
-    return StatementChange(TRANSACTION, 0, event, kind, "shop", name, list(added), "…")
+    logged = LoggedStatement(TRANSACTION, 0, event, "…")
+    return StatementChange(logged, kind, "shop", name, list(added))
 
 
 class Encoder:

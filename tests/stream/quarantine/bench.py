@@ -30,6 +30,7 @@ from connector.stream.quarantine.guard import Guard
 from connector.stream.quarantine.records import ChangeReader, RecordParts, quarantined_rows
 from connector.stream.quarantine.replay import Replay
 from connector.stream.quarantine.store import QuarantineStore
+from connector.stream.run.delivery_parts import ChangeHandlers, DeliveryOptions, RecordOutput
 from connector.stream.run.delivery_stream import DeliveryStream
 from connector.stream.sink import attempts, kafka_errors
 from tests.binlog.log_bytes import FORMAT_DESCRIPTION, event, tlv
@@ -250,14 +251,11 @@ class Run:
         self.stream = DeliveryStream(
             decoder,
             TableFilter(("*.*",)),
-            encoder,
-            target,
+            RecordOutput(encoder, target, transactions),
             standing,
             TemporaryFolder(),
-            guard=self.guard,
-            transactions=transactions,
-            listener=self.heard,
-            on_rewrite=on_rewrite,
+            DeliveryOptions(on_rewrite=on_rewrite),
+            ChangeHandlers(self.guard, self.heard),
         )
         self.encoder, self._standing, self._target = encoder, standing, target
         self._received = EventStream("server")

@@ -29,6 +29,7 @@ from connector.stream.envelope.record_encoder import RecordEncoder
 from connector.stream.envelope.schemas.table_schema import schema_topic
 from connector.stream.progress.stream_position import Instance, StreamPosition
 from connector.stream.run import run_errors
+from connector.stream.run.delivery_parts import ChangeHandlers, DeliveryOptions, RecordOutput
 from connector.stream.run.delivery_stream import DeliveryStream
 from tests.golden.golden import GoldenLog, logs
 from tests.logs.dump.written import lines_of
@@ -91,10 +92,11 @@ class Delivery:
         self.stream = DeliveryStream(
             EventDecoder(file=log.log_name, mariadb=mariadb),
             TableFilter(tables or ("*.*",)),
-            RecordEncoder(options, standing.order, self.target),
-            self.target,
+            RecordOutput(RecordEncoder(options, standing.order, self.target), self.target),
             standing,
             TemporaryFolder(),
+            DeliveryOptions(),
+            ChangeHandlers(),
         )
         self._log = log
 
