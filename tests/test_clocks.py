@@ -36,7 +36,6 @@ REASONS: Final = {
     "connector/stream/metrics/source_watch.py read_source_log": SHOWN,
     "connector/stream/metrics/otlp.py Spans.delivered": SHOWN,
     "connector/stream/metrics/otlp.py _MetricExport._export": SHOWN,
-    "connector/stream/quarantine/attendant.py QuarantineAttendant.lift": WRITTEN,
     "connector/stream/quarantine/attendant.py QuarantineAttendant.request": WRITTEN,
     "connector/stream/quarantine/attendant.py QuarantineAttendant.step": WRITTEN,
     "connector/stream/run/commits.py PendingCommit.count": SHOWN,
@@ -60,6 +59,7 @@ REASONS: Final = {
     "connector/stream/snapshot/copy_output.py CopyOutput.put_chunk": WRITTEN,
     "connector/stream/snapshot/copy_output.py CopyOutput.put_rows_gone": KEPT,
     "connector/stream/snapshot/copy_output.py CopyOutput.put_taken_back": WRITTEN,
+    "connector/stream/snapshot/copy_output.py CopyOutput.replace_rows": WRITTEN,
     # The server's own clock, where its log ends.
     "connector/replication/start_setting.py _latest": "the source's time before its log",
     "connector/replication/log_search.py find_time": "compared with the log, by the source",

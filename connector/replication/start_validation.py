@@ -183,22 +183,7 @@ def _validate_mariadb_gtids(
     same_files: bool,
 ) -> MariadbGtidSet:
     """Return the GTIDs without those of domains that the server has deleted."""
-    first = next(iter(logs))
-    purged = mariadb_point(server, first, FIRST_POSITION).gtid_set
-    assert isinstance(purged, MariadbGtidSet)
-    if not purged <= gtids:
-        if not gtids:
-            raise SourceRefused(
-                failover_errors.PURGED_ALL_MARIADB,
-                server=server.name,
-                purged=shortened_gtids(purged),
-            )
-        raise SourceRefused(
-            failover_errors.PURGED_MARIADB,
-            server=server.name,
-            purged=shortened_gtids(purged),
-            read=shortened_gtids(gtids),
-        )
+    _require_unpurged(server, gtids, next(iter(logs)))
     # A replica that was made from a backup logs what comes after the backup. It logs what it
     # receives before gtid_slave_pos counts it, so that is read first.
     received = _gtids(server, "gtid_slave_pos")
@@ -226,27 +211,44 @@ def _validate_mariadb_gtids(
             raise _diverged(server, gtid, max(later, key=lambda last: last.sequence))
         else:
             ahead.add(gtid)
-    if ahead:
-        unknown = not any(gtid.domain_id in domains for gtid in ahead)
-        if kept and unknown and not replicates(server):
-            raise SourceRefused(
-                failover_errors.DOMAINS_GONE,
-                server=server.name,
-                gtids=shortened_gtids(ahead),
-                start=f"gtid:{kept}",
-            )
-        if any(gtid.server_id == server.identity.server_id for gtid in ahead):
-            raise _lacks_its_own(server, ahead, same_files=same_files)
-        gone = MariadbGtidSet.of(
-            gtid
-            for gtid in ahead
-            if any(
-                last.domain_id == gtid.domain_id and last.sequence >= gtid.sequence
-                for last in received
-            )
+    if not ahead:
+        return kept
+    unknown = not any(gtid.domain_id in domains for gtid in ahead)
+    if kept and unknown and not replicates(server):
+        raise SourceRefused(
+            failover_errors.DOMAINS_GONE,
+            server=server.name,
+            gtids=shortened_gtids(ahead),
+            start=f"gtid:{kept}",
         )
-        raise _lost(server, gone) if gone else _lacks(server, ahead)
-    return kept
+    if any(gtid.server_id == server.identity.server_id for gtid in ahead):
+        raise _lacks_its_own(server, ahead, same_files=same_files)
+    gone = MariadbGtidSet.of(
+        gtid
+        for gtid in ahead
+        if any(
+            last.domain_id == gtid.domain_id and last.sequence >= gtid.sequence for last in received
+        )
+    )
+    raise _lost(server, gone) if gone else _lacks(server, ahead)
+
+
+def _require_unpurged(server: MysqlServer, gtids: MariadbGtidSet, first_file: str) -> None:
+    """Raise SourceRefused if the server has purged transactions that are not in `gtids`."""
+    purged = mariadb_point(server, first_file, FIRST_POSITION).gtid_set
+    assert isinstance(purged, MariadbGtidSet)
+    if purged <= gtids:
+        return
+    if not gtids:
+        raise SourceRefused(
+            failover_errors.PURGED_ALL_MARIADB, server=server.name, purged=shortened_gtids(purged)
+        )
+    raise SourceRefused(
+        failover_errors.PURGED_MARIADB,
+        server=server.name,
+        purged=shortened_gtids(purged),
+        read=shortened_gtids(gtids),
+    )
 
 
 def _gtids(server: MysqlServer, variable: str) -> list[MariadbGtid]:

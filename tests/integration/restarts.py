@@ -20,6 +20,7 @@ from connector.replication.protocol.event_stream import EventStream
 from connector.stream.changes.changes_errors import RolledBack
 from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.record_encoder import RecordEncoder
+from connector.stream.envelope.schemas.schema_records import SchemaState
 from connector.stream.progress.progress_record import Progress
 from connector.stream.progress.stream_position import Instance, StreamPosition
 from connector.stream.run.delivery_parts import ChangeHandlers, DeliveryOptions, RecordOutput
@@ -102,7 +103,12 @@ class CrashingStream:
             ),
             TableFilter(self._settings.tables),
             RecordOutput(
-                RecordEncoder(EnvelopeOptions(PREFIX, flavour, "1"), standing.order, target, known),
+                RecordEncoder(
+                    EnvelopeOptions(PREFIX, flavour, "1"),
+                    standing.order,
+                    target,
+                    SchemaState(known),
+                ),
                 target,
             ),
             standing,

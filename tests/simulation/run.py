@@ -23,7 +23,7 @@ from connector.stream.progress.progress_record import (
     start_point,
 )
 from connector.stream.progress.stream_position import Instance
-from connector.stream.run.peers import Peers
+from connector.stream.run.peers import Peers, RunContext
 from connector.stream.run.pipeline import Pipeline
 from connector.stream.run.supervisor import supervise
 from connector.stream.sink.kafka_sink import KafkaSink
@@ -185,7 +185,7 @@ def run_once(
     world = simulation.world
     process = Process(world, 0, lambda _: None)
     peers = replace(simulation.peers(process), copying=copying)
-    pipeline = Pipeline(SETTINGS, Instance("instance", "host", 1), figures, peers=peers)
+    pipeline = Pipeline(RunContext(SETTINGS, Instance("instance", "host", 1), figures, peers))
     try:
         with suppress(ConnectorError):
             pipeline.run(process.stop)

@@ -39,7 +39,7 @@ class Doubted(ScriptedServer):
     def dump(self, point: StartPoint) -> Iterator[bytes]:
         for number, data in enumerate(super().dump(point)):
             if number == self.doubted_at:
-                self.figures.doubt = SourceUnavailable(
+                self.figures.control.doubt = SourceUnavailable(
                     progress_errors.FILE_SHRANK,
                     server="source db1:3306",
                     file="binlog.000001",

@@ -92,7 +92,7 @@ class ExpectedRecords(ChangeReceiver):
             self._transactions.enter(change.transaction, table_map.schema, table_map.table)
         if not table_map.named:
             self._comparison.missing.unnamed.add(topic)
-            completed = self._schemas.anchored.completed(change)
+            completed = self._schemas.server_schemas.completed(change)
             if completed is None:
                 self._comparison.missing.leave_out(topic, UNNAMED, change.rows.count())
                 return
@@ -111,7 +111,7 @@ class ExpectedRecords(ChangeReceiver):
         """Expect the text of a statement."""
         self._enter(changes[0].transaction, changes[0].event_number)
         for change in changes:
-            self._schemas.anchored.forget(change.database, change.table)
+            self._schemas.server_schemas.forget(change.database, change.table)
         self._encoder.ddl(changes, 0)
 
     def statement(self, change: StatementChange) -> None:
@@ -209,9 +209,8 @@ class LogReader:
         if settings.delivery.transaction_records:
             target = transactions = TransactionRecords(prefix, target)
         options = record_options(settings, flavour, comparison.values)
-        encoder = RecordEncoder(options, standing.order, target)
+        encoder = RecordEncoder(options, standing.order, target, unlogged=schemas.unlogged)
         schemas.tell(encoder.schemas)
-        encoder.tables.unlogged = schemas.unlogged
         self._expected = ExpectedRecords(
             encoder, comparison, schemas, standing, transactions, span.delivered
         )

@@ -44,7 +44,7 @@ class SchemaHistory(DefinitionSource):
         self._columns: dict[str, list[SchemaColumn]] = {}
         self.unlogged = RecordedUnloggedColumns()
         self._written: SchemaRecords | None = None
-        self.anchored = ServerSchemas(self, pipeline, StreamListener(), mariadb=mariadb)
+        self.server_schemas = ServerSchemas(self, pipeline, StreamListener(), mariadb=mariadb)
 
     @property
     def names(self) -> set[str]:

@@ -70,6 +70,15 @@ class ForeignKeySource:
         return ForeignKeySnapshot(ForeignKeys(), 0, 0, logged=True)
 
 
+def hidden_children(snapshot: ForeignKeySnapshot, tables: TableFilter) -> list[TableName]:
+    """Return the followed `tables` whose rows the server changes without a trace in its log."""
+    if snapshot.logged:
+        return []
+    keys = snapshot.keys
+    children = {table for parent in keys.parents for table in keys.reached(parent)}
+    return sorted(table for table in children if tables.follows(*table))
+
+
 @final
 class Cascades:
     """What the changes of one stream cascade to followed tables."""
@@ -101,11 +110,7 @@ class Cascades:
     @property
     def hidden_children(self) -> list[TableName]:
         """The followed tables whose rows the server changes without a trace in its log."""
-        keys = self._learned.keys
-        if self._learned.logged:
-            return []
-        reached = {table for parent in keys.parents for table in keys.reached(parent)}
-        return sorted(table for table in reached if self._tables.follows(*table))
+        return hidden_children(self._learned, self._tables)
 
     def learn(self) -> None:
         """Read the keys again. Raises the errors of the source."""

@@ -23,23 +23,21 @@ from connector.stream.envelope.event_encoder import HALVES, US_PER_MS, EventEnco
 from connector.stream.envelope.key_windows import KeyWindows
 from connector.stream.envelope.metadata_topics import write_ddl
 from connector.stream.envelope.row_images import FilterGate
-from connector.stream.envelope.schemas.schema_records import SchemaRecords
+from connector.stream.envelope.schemas.schema_records import SchemaRecords, SchemaState
 from connector.stream.envelope.schemas.table_schema import TableSchema, every_column
 from connector.stream.envelope.table_registry import TableRegistry, with_event_position
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mypy_extensions import i64
 
     from connector.binlog.event import Event
     from connector.binlog.events.rows import RowsEvent
     from connector.binlog.events.rows_header import RowsKind
     from connector.foundation.kafka_records import RecordTarget
-    from connector.stream.changes.column_defaults import AddedColumn
+    from connector.stream.changes.receiver import StreamListener
     from connector.stream.changes.transaction import RowsChange, SourceTransaction, StatementChange
     from connector.stream.envelope.options import EnvelopeOptions
-    from connector.stream.envelope.schemas.server_schemas import ServerSchemas
+    from connector.stream.envelope.schemas.server_schemas import ServerSchemas, UnloggedColumns
     from connector.stream.envelope.table_registry import PublishedTable, TableParts
     from connector.stream.progress.sequences import GapSequence, TransactionOrder
 
@@ -58,16 +56,16 @@ class RecordEncoder:
         options: EnvelopeOptions,
         order: TransactionOrder,
         target: RecordTarget,
-        schemas: Mapping[str, bytes] | None = None,
-        added_columns: dict[str, list[AddedColumn]] | None = None,
-        current_schemas: dict[str, str] | None = None,
-        stated_schemas: dict[str, str] | None = None,
+        earlier: SchemaState | None = None,
+        *,
+        server_schemas: ServerSchemas | None = None,
+        unlogged: UnloggedColumns | None = None,
+        listener: StreamListener | None = None,
     ) -> None:
-        """Continue after the schema records `schemas` have been written.
+        """Give records to `target`, and continue after the column lists of `earlier` runs.
 
-        `target` takes the records. `added_columns` are columns of tables without rows since their
-        ALTER TABLE, `current_schemas` column lists that are not those of the newest records,
-        `stated_schemas` those that statements gave to tables without rows since.
+        `server_schemas` are those of tables that the log does not describe; without them, it
+        describes all. `unlogged` and `listener` as in `TableRegistry`.
         """
         self.options = options
         self._order = order
@@ -86,19 +84,15 @@ class RecordEncoder:
         self.schemas = SchemaRecords(
             options.prefix,
             target,
-            schemas or {},
-            added_columns,
-            current_schemas,
-            stated_schemas,
+            SchemaState() if earlier is None else earlier,
             EXACT if options.debezium is None else DEBEZIUM,
         )
         # Tables whose rows show that they must be copied again: database, table, reason.
         self.doubts: list[tuple[str, str, str]] = []
         self.watch = KeyWindows()
-        self.tables = TableRegistry(options, self.watch)
+        self.tables = TableRegistry(options, self.watch, unlogged, listener)
         self.tables.claim(self.schemas.published())
-        # Tables that the log does not describe; None if it describes all.
-        self.anchored: ServerSchemas | None = None
+        self.server_schemas = server_schemas
         self._transaction: SourceTransaction | None = None
         self._start: tuple[int, int, int] = (0, 0, 0)
         # For the current event: the number of rows that have been written.
@@ -375,8 +369,8 @@ class RecordEncoder:
             # Not all statements that change a column list are distinguished.
             watched.changes += 1
         sequence = Sequence(*start, event_number, 0)
-        anchored = self.anchored
-        anchor = "" if anchored is None else anchored.take_anchor(table.schema.name)
+        server_schemas = self.server_schemas
+        anchor = "" if server_schemas is None else server_schemas.take_anchor(table.schema.name)
         self.schemas.write(
             table.schema, sequence, transaction.committed_us // US_PER_MS, takes_up, anchor
         )

@@ -175,8 +175,17 @@ _TABLES_MAX: Final = 10_000
 class TableRegistry:
     """The tables of one stream that have had rows."""
 
-    def __init__(self, options: EnvelopeOptions, watch: KeyWindows) -> None:
-        """Tell `watch` which tables have rows."""
+    def __init__(
+        self,
+        options: EnvelopeOptions,
+        watch: KeyWindows,
+        unlogged: UnloggedColumns | None = None,
+        listener: StreamListener | None = None,
+    ) -> None:
+        """Tell `watch` which tables have rows, and `listener` of updates of outbox tables.
+
+        Records leave out the `unlogged` columns of the log; without them, they have all.
+        """
         self._options = options
         self._claims = TopicClaims(options.topics)
         # Only new ones are added, so any thread may look one up.
@@ -187,10 +196,8 @@ class TableRegistry:
         self._last: PublishedTable | None = None  # the table of the last event
         # The column lists of rows that are kept back: a server may have to be asked for one.
         self._kept: dict[int, tuple[TableMapEvent, str]] = {}
-        # Columns of the log that records leave out; None if they have all.
-        self.unlogged: UnloggedColumns | None = None
-        # Hears of updates of outbox tables.
-        self.listener = StreamListener()
+        self.unlogged = unlogged
+        self._listener = StreamListener() if listener is None else listener
 
     def of(self, table_map: TableMapEvent, event: Event) -> PublishedTable:
         """Return the table for the rows in `event`, always the same one for the same table map.
@@ -238,7 +245,7 @@ class TableRegistry:
         form = self._options.outbox
         if form is None or not form.takes(schema.database, schema.table):
             return None
-        return OutboxEvents(self._options, schema, self.names, self.listener)
+        return OutboxEvents(self._options, schema, self.names, self._listener)
 
     def parts(
         self, database: str, table: str, schema_id: str, schema: TableSchema | None

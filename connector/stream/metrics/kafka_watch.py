@@ -111,7 +111,7 @@ class KafkaWatch:
         """Look whether each topic in use is the one that it was."""
         if time.monotonic() < self._look_at:
             return
-        names = self._figures.topics()
+        names = self._figures.control.topics()
         self._look_at = time.monotonic() + max(_TOPICS_SECONDS, len(names) / _TOPICS_PER_SECOND)
         missing = set()
         for found in admin.describe_topics([*names]) if names else ():
@@ -126,7 +126,7 @@ class KafkaWatch:
                 is_lost = self._ids.setdefault(name, topic_id) != topic_id
             if is_lost:
                 self._ids.pop(name, None)
-                self._figures.lose_topic(name, self._lost(name))
+                self._figures.control.lose_topic(name, self._lost(name))
         if missing - self._missing:
             # Look once more before the usual time.
             self._look_at = 0.0

@@ -16,11 +16,12 @@ import structlog
 
 from connector.foundation.errors import fields
 from connector.foundation.metrics import Histogram
+from connector.stream.metrics.control import Control
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
-    from connector.foundation.errors import ConnectorError, SourceRefused, SourceUnavailable
+    from connector.foundation.errors import ConnectorError, SourceRefused
     from connector.stream.progress.progress_record import Progress
 
 
@@ -87,8 +88,6 @@ class PeerState:
         return f"{self.name} has not answered for {self.away_seconds:.0f} s: {self._error}"
 
 
-# An idle stream gets three heartbeats in this time.
-SILENT_SECONDS = 4.0
 _MS = 1000
 # Buckets of the time from a commit at the source to the commit in Kafka.
 _LATENCIES = Histogram.of(
@@ -179,7 +178,7 @@ class PipelineMetrics:
     watched: bool = False  # whether a server publishes them
     started_at: float = 0.0  # seconds since the epoch
     streaming: bool = False  # whether a run is open
-    paused: bool = False  # whether somebody wants the stream to wait
+    control: Control = field(default_factory=Control)
     source: PeerState = field(default_factory=lambda: PeerState("the source"))
     kafka: PeerState = field(default_factory=lambda: PeerState("Kafka"))
     # When the main loop last turned, on the monotonic clock, and how long a turn may take.
@@ -189,10 +188,6 @@ class PipelineMetrics:
     interrupted_by: ConnectorError | None = None
     # Servers that refused to go on, by HOST:PORT.
     refused: Mapping[str, SourceRefused] = field(default_factory=dict)
-    # When the stream and the watch last heard of the source, on the monotonic clock.
-    heard_at: float = 0.0
-    watched_at: float = 0.0
-    silent: bool = False  # whether the stream receives nothing although it should
     records: int = 0
     transactions: int = 0
     bytes: int = 0
@@ -201,8 +196,6 @@ class PipelineMetrics:
     latencies: Histogram = _LATENCIES
     standing: CommittedPosition | None = None
     lag: Lag | None = None
-    # A sign that the source's log is not the one that was read; None without one.
-    doubt: SourceUnavailable | None = None
     # By "database.table"; tables are only added.
     tables: dict[str, TableMetrics] = field(default_factory=dict)
     # Running copies by "database.table", the errors of failed ones, and the numbers of fenced keys
@@ -212,12 +205,6 @@ class PipelineMetrics:
     fences: Callable[[], int] = field(default=int)
     fenced_tables: Callable[[], Mapping[str, FencedTable]] = field(default=dict)
     batches: BatchListener | None = None
-    # The topics that the pipeline uses; those of them that were deleted or created again, until the
-    # next run has dealt with it; and what interrupts the current run for that.
-    topics: Callable[[], Sequence[str]] = field(default=tuple)
-    lost_topics: set[str] = field(default_factory=set)
-    lost_topic: ConnectorError | None = None
-    interrupt: Callable[[ConnectorError], None] = field(default=lambda _: None)
     # For how many seconds rows that foreign keys have changed wait for their copies to begin, by
     # "database.table".
     cascaded_tables: Callable[[], Mapping[str, float]] = field(default=dict)
@@ -246,31 +233,24 @@ class PipelineMetrics:
 
     def hear(self) -> None:
         """Note that the stream received something."""
-        self.heard_at = time.monotonic()
-        self.silent = False
+        self.control.hear()
         self.source.answer()
 
     def miss(self, error: ConnectorError) -> None:
         """Note that the stream received nothing in time."""
-        self.silent = True
+        self.control.silent = True
         self.lose(self.source, error)
 
     def source_answered(self) -> None:
         """Note that the source answered in another session than the stream's."""
-        self.watched_at = time.monotonic()
-        if not (self.streaming and self.silent):
+        self.control.watch()
+        if not (self.streaming and self.control.silent):
             self.source.answer()
 
     def source_unanswered(self, error: ConnectorError) -> None:
         """Note that another session got no answer; what the stream knows has priority."""
-        if not self.streaming or time.monotonic() - self.heard_at > SILENT_SECONDS:
+        if not self.streaming or self.control.is_overdue:
             self.lose(self.source, error)
-
-    def lose_topic(self, topic: str, error: ConnectorError) -> None:
-        """Note that a topic in use was deleted, and end the run with `error`."""
-        self.lost_topics.add(topic)
-        self.lost_topic = error
-        self.interrupt(error)
 
     def watch_kafka_by(self, open_watch: Callable[[], Watch]) -> None:
         """Let `open_watch` open the watch of `kafka`, once for all runs."""
@@ -284,8 +264,7 @@ class PipelineMetrics:
         Kafka is away.
         """
         self._close_watch()
-        # It was about the server as it was; the new run has checked it.
-        self.doubt = None
+        self.control.trust()
         self._watch = open_watch()
 
     def close(self) -> None:

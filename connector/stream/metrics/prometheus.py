@@ -72,7 +72,9 @@ class MetricsCollector(Collector):
             "1 while the stream is open, and source and Kafka answer",
             float(figures.connected),
         )
-        yield self._gauge("paused", "1 while somebody lets the stream wait", float(figures.paused))
+        yield self._gauge(
+            "paused", "1 while somebody lets the stream wait", float(figures.control.paused)
+        )
         yield self._gauge("source_up", "1 while the source answers", float(figures.source.up))
         yield self._gauge("kafka_up", "1 while Kafka answers", float(figures.kafka.up))
         yield self._gauge("fences", "Keys and tables that are held back", figures.fences())
@@ -166,7 +168,7 @@ def healthz(figures: PipelineMetrics) -> tuple[bool, str]:
 def readyz(figures: PipelineMetrics) -> tuple[bool, str]:
     """Return whether the stream is open and both peers answer, and the reason."""
     lines = [figures.source.words(), figures.kafka.words()]
-    if figures.paused:
+    if figures.control.paused:
         lines.append("the stream is paused, because somebody asked for it")
     elif figures.streaming:
         lines.append("the stream is open")

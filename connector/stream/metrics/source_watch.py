@@ -254,7 +254,7 @@ class SourceWatch:
             return
         if self._first is None or self._first.server_uuid != log.server_uuid:
             self._first = log
-        self._figures.doubt = self._figures.doubt or self._doubt(log)
+        self._figures.control.suspect(self._doubt(log))
         self._looked_at, self._committed = log, standing.progress
         since = self._caught_up_at
         if not (standing.committed_us or since):

@@ -135,21 +135,10 @@ class StreamPosition:
         # The file that the end of the one before it names, and whether that is the current one.
         self._next_file = ""
         self._is_next_file = False
-        same_server = last is None or last.server_uuid == identity.server_uuid
-        self.order = (
-            TransactionOrder(epoch=first_epoch)
-            if last is None
-            else TransactionOrder(
-                epoch=last.epoch, file=last.file, position=last.position, same_server=same_server
-            )
-        )
-
-        self._between = GapCounter(
-            self.order,
-            self._file,
-            self._position,
-            last.between if last is not None and same_server else 0,
-        )
+        same_server = last is not None and last.server_uuid == identity.server_uuid
+        self.order = _order_after(last, first_epoch, same_server=same_server)
+        between = last.between if last is not None and same_server else 0
+        self._between = GapCounter(self.order, self._file, self._position, between)
 
     @property
     def file(self) -> str:
@@ -303,6 +292,14 @@ class StreamPosition:
             begun_rows=int(self._begun_rows),
             source_time_us=int(self._time_us),
         )
+
+
+def _order_after(last: Progress | None, first_epoch: int, *, same_server: bool) -> TransactionOrder:
+    if last is None:
+        return TransactionOrder(epoch=first_epoch)
+    return TransactionOrder(
+        epoch=last.epoch, file=last.file, position=last.position, same_server=same_server
+    )
 
 
 def _without_deleted(missing: MariadbGtidSet, before: GtidSet | MariadbGtidSet) -> MariadbGtidSet:

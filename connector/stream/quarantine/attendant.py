@@ -1,7 +1,6 @@
 """The attendant of the quarantine: it writes the counts of fences, and replays on request.
 
-`open_quarantine` builds it and the guards from the settings and the fences that earlier runs
-committed.
+`open_quarantine` builds it and the guards from the settings and the fences.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from connector.stream.commands.requests import arguments_of, table_name
 from connector.stream.envelope.event_encoder import US_PER_MS
 from connector.stream.quarantine import quarantine_errors
 from connector.stream.quarantine.copy_guard import CopyGuard
-from connector.stream.quarantine.fences import Fences
 from connector.stream.quarantine.guard import STOP, Guard
 from connector.stream.quarantine.replay import Replay
 from connector.stream.quarantine.store import QuarantineStore
@@ -29,11 +27,9 @@ if TYPE_CHECKING:
     from connector.binlog.decoder import EventDecoder
     from connector.foundation.operating_system import Clock
     from connector.foundation.settings.sections import KafkaSettings, Settings
-    from connector.stream.changes.receiver import StreamListener
-    from connector.stream.envelope.options import EnvelopeOptions
     from connector.stream.envelope.record_encoder import RecordEncoder
     from connector.stream.progress.stream_position import StreamPosition
-    from connector.stream.quarantine.fences import Fence
+    from connector.stream.quarantine.fences import Fence, Fences
     from connector.stream.sink.clients import KafkaClients
     from connector.stream.sink.kafka_sink import KafkaSink
 
@@ -128,15 +124,6 @@ class QuarantineAttendant:
         # The position after the request, in case that this is committed next.
         self._fences.flush(self._clock.time_ns() // _NS_PER_US // US_PER_MS)
 
-    def lift(self, database: str, table: str) -> None:
-        """Lift the fences of a table whose rows are all copied again."""
-        now_ms = self._clock.time_ns() // _NS_PER_US // US_PER_MS
-        lifted = self._fences.lift(database, table, now_ms)
-        # Together with the copy that follows, in case that this is committed next.
-        self._fences.flush(now_ms)
-        if lifted:
-            self._log.info("fences are lifted: the table is copied", table=f"{database}.{table}")
-
     def step(self) -> None:
         """Write counts of fences, and the next piece of a replay."""
         now_us = self._clock.time_ns() // _NS_PER_US
@@ -177,21 +164,18 @@ class QuarantineAttendant:
 
 def open_quarantine(
     settings: Settings,
-    recovered: Mapping[str, bytes],
-    options: EnvelopeOptions,
+    fences: Fences,
     encoder: RecordEncoder,
     decoder: EventDecoder,
     standing: StreamPosition,
     sink: KafkaSink,
     clock: Clock,
-    listener: StreamListener,
 ) -> tuple[Guard | None, CopyGuard, QuarantineAttendant]:
-    """Return the guard of changes, that of copied rows, and the keeper.
+    """Return the guard of changes, that of copied rows, and the keeper of `fences`.
 
-    There is no guard if no setting asks for fences, and no fence exists. `listener` gets new
-    fences. Raises DecodeError for a fence of another version.
+    There is no guard if no setting asks for fences, and no fence exists.
     """
-    fences = Fences(options.prefix, settings.name, sink.target, recovered, listener)
+    options = encoder.options
     keeper = QuarantineAttendant(
         settings.kafka, settings.name, fences, encoder, standing, sink.clients, clock
     )

@@ -52,6 +52,14 @@ class CopyGuard:
             raise TableFenced(quarantine_errors.KEY_CHANGED_IN_COPY, table=schema.name)
         return set(fenced.keys)
 
+    def lift(self, database: str, table: str, now_us: int) -> bool:
+        """Lift the fences of a table whose rows are all copied again; return whether it had any."""
+        now_ms = now_us // US_PER_MS
+        lifted = self._fences.lift(database, table, now_ms)
+        # Together with the copy that follows, in case that this is committed next.
+        self._fences.flush(now_ms)
+        return lifted
+
     def keep(
         self,
         schema: TableSchema,

@@ -16,7 +16,7 @@ from connector.binlog.decoder import EventDecoder
 from connector.binlog.table_filter import TableFilter
 from connector.foundation.errors import line
 from connector.foundation.operating_system import TemporaryFolder
-from connector.stream.changes.cascades import CascadedRows, Cascades
+from connector.stream.changes.cascades import CascadedRows, Cascades, hidden_children
 from connector.stream.changes.online_schema_change import OnlineSchemaChanges
 from connector.stream.commands.requests import RequestAttendant
 from connector.stream.commands.signals import (
@@ -28,15 +28,22 @@ from connector.stream.commands.signals import (
 )
 from connector.stream.envelope.metadata_topics import TransactionRecords
 from connector.stream.envelope.record_encoder import RecordEncoder
+from connector.stream.envelope.schemas.schema_records import SchemaState
 from connector.stream.envelope.schemas.server_schemas import ServerSchemas
 from connector.stream.progress.progress_record import pending_columns
 from connector.stream.progress.stream_position import StreamPosition
 from connector.stream.quarantine.attendant import REPLAY, open_quarantine
+from connector.stream.quarantine.fences import Fences
 from connector.stream.run.delivery_parts import ChangeHandlers, DeliveryOptions, RecordOutput
 from connector.stream.run.delivery_stream import DeliveryStream
 from connector.stream.run.heartbeat import Heartbeat, HeartbeatStatement
 from connector.stream.run.logging_listener import LoggingListener
-from connector.stream.snapshot.copy_backlog import CascadeCopies, CopyQueue, LostTopics
+from connector.stream.snapshot.copy_backlog import (
+    CascadeCopies,
+    CopyBacklog,
+    CopyQueue,
+    LostTopics,
+)
 from connector.stream.snapshot.copy_commands import (
     DISMISSAL,
     SnapshotSignals,
@@ -46,7 +53,6 @@ from connector.stream.snapshot.copy_commands import (
 )
 from connector.stream.snapshot.copy_output import CopyOutput
 from connector.stream.snapshot.copy_recovery import open_copies
-from connector.stream.snapshot.notifications import NotificationWriter
 from connector.stream.source.foreign_keys import hidden_cascades
 from connector.stream.source.record_options import record_options, require_same_profile
 
@@ -55,13 +61,13 @@ if TYPE_CHECKING:
 
     from connector.foundation.kafka_records import RecordTarget
     from connector.foundation.operating_system import Clock
+    from connector.foundation.record_batch import BatchingTarget
     from connector.foundation.settings.sections import Settings
     from connector.stream.changes.signal_table import SignalTable
-    from connector.stream.envelope.debezium.registry_schemas import SchemaIds
-    from connector.stream.envelope.options import EnvelopeOptions
     from connector.stream.progress.progress_record import Progress
+    from connector.stream.progress.sequences import TransactionOrder
     from connector.stream.quarantine.attendant import QuarantineAttendant
-    from connector.stream.run.peers import Peers
+    from connector.stream.run.peers import Peers, RunContext
     from connector.stream.sink.kafka_sink import KafkaSink
     from connector.stream.sink.recovery import RecoveredState
     from connector.stream.snapshot.copies import Copies
@@ -81,15 +87,15 @@ def open_cascades(
     for database, table in rows.tables:
         if not tables.follows(database, table):
             rows.forget(database, table)
-    cascades = Cascades(tables, source.foreign_keys(), rows)
-    hidden = cascades.hidden_children
-    if hidden:
-        problem = hidden_cascades(hidden, copies=copies)
+    keys = source.foreign_keys()
+    cascades = Cascades(tables, keys, rows) if copies else None
+    children = (
+        hidden_children(keys.learn([]), tables) if cascades is None else cascades.hidden_children
+    )
+    if children:
+        problem = hidden_cascades(children, copies=copies)
         structlog.get_logger().warning(**line(problem.code, **problem.facts))
-    if copies:
-        return rows, cascades
-    tables.parents = frozenset()
-    return rows, None
+    return rows, cascades
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,85 +118,117 @@ class PipelineParts:
 
 
 def assemble(
-    settings: Settings,
+    context: RunContext,
     recovered: RecoveredState,
     source: CheckedSource,
     sink: KafkaSink,
-    peers: Peers,
     rolled_back: frozenset[str],
-    schema_ids: SchemaIds | None,
     lost: frozenset[str] = frozenset(),
 ) -> PipelineParts:
     """Return the parts that continue after `recovered`, read from `source` and write to `sink`.
 
-    `rolled_back` as in `TransactionAssembler`, `schema_ids` as in `record_options`, `lost` are
-    topics that were deleted or created again since the last run of this process. The first
-    commit includes what is written here. Raises TransientError or DefiniteError; then nothing stays
-    open.
+    The rows of transactions whose ids are in `rolled_back` are left out. `lost` are topics that
+    were deleted or created again since the last run of this process. The first commit includes what
+    is written here. Raises TransientError or DefiniteError; then nothing stays open.
     """
+    settings, peers = context.settings, context.peers
     require_same_profile(settings, recovered.schemas)
     last, target, clock = recovered.progress, sink.target, peers.clock
-    identity, point = source.identity, source.point
-    mariadb = identity.flavour == "mariadb"
-    standing = StreamPosition(
-        identity, point, last, source=source.address, first_epoch=recovered.first_epoch
-    )
-    options = record_options(settings, identity.flavour, schema_ids)
-    transactions = None
-    if settings.delivery.transaction_records:
-        transactions = TransactionRecords(settings.kafka.topic_prefix, target)
-    wanted = CopyQueue()
-    notices = LoggingListener(wanted)
-    encoder = _record_encoder(options, standing, transactions or target, recovered)
-    encoder.anchored = _anchored_tables(settings, recovered, source, notices)
-    encoder.tables.unlogged = source.unlogged_columns()
-    encoder.tables.listener = notices
-    tables = TableFilter(
-        settings.source.tables,
-        settings.source.exclude_tables,
-        notices,
-        ignores_case=source.ignores_case,
-    )
+    position = _stream_position(source, recovered)
+    queue = CopyQueue()
+    listener = LoggingListener(queue)
+    output = _record_output(context, recovered, source, target, position.order, listener)
+    encoder = output.encoder
+    tables = _table_filter(settings, source, listener)
     signals = signal_rows(settings, tables)
     cascaded, cascades = open_cascades(settings, source, tables, last)
-    decoder = EventDecoder(file=point.file, position=point.position, mariadb=mariadb)
+    decoder = _decoder(source)
+    fences = Fences(encoder.options.prefix, settings.name, target, recovered.fences, listener)
     guard, copied_rows, quarantine = open_quarantine(
-        settings, recovered.fences, options, encoder, decoder, standing, sink, clock, notices
+        settings, fences, encoder, decoder, position, sink, clock
     )
     delivery = DeliveryStream(
         decoder,
         tables,
-        RecordOutput(encoder, target, transactions),
-        standing,
+        output,
+        position,
         TemporaryFolder(),
-        DeliveryOptions(
-            source.lower_case_names,
-            OnlineSchemaChanges.of_record(
-                last.online_changes if last is not None else {},
-                keeps_rows=settings.schema.on_cut_over == "keep",
-            ),
-            rolled_back,
-            settings.schema.on_rewrite,
-        ),
-        ChangeHandlers(guard, notices, cascades, signals),
+        _delivery_options(settings, source, last, rolled_back),
+        ChangeHandlers(guard, listener, cascades, signals),
     )
     copies = open_copies(
         settings,
         source,
         recovered.snapshots,
         tables,
-        CopyOutput(settings.name, options, encoder, target, copied_rows, standing, decoder, clock),
+        CopyOutput(settings, encoder, target, copied_rows, position, decoder, clock),
         peers.copying,
-        quarantine.lift,
-        wanted,
-        CascadeCopies(cascaded, settings.schema.cascade_seconds, quarantine.fences),
-        NotificationWriter(settings, target, clock),
-        LostTopics(options, recovered.schemas, sink.has_topic, lost),
+        CopyBacklog(
+            queue,
+            CascadeCopies(cascaded, settings.schema.cascade_seconds, quarantine.fences),
+            LostTopics(encoder.options, recovered.schemas, sink.has_topic, lost),
+        ),
     )
     attendants: list[Attendant] = [quarantine, copies, *_heartbeat(settings, source, target, clock)]
-    attendants += _listeners(settings, peers, standing, tables, quarantine, copies, signals)
+    attendants += _listeners(settings, peers, position, tables, quarantine, copies, signals)
     names = encoder.tables.names
     return PipelineParts(delivery, quarantine, copies, cascaded, names, tuple(attendants))
+
+
+def _stream_position(source: CheckedSource, recovered: RecoveredState) -> StreamPosition:
+    return StreamPosition(
+        source.identity,
+        source.point,
+        recovered.progress,
+        source=source.address,
+        first_epoch=recovered.first_epoch,
+    )
+
+
+def _record_output(
+    context: RunContext,
+    recovered: RecoveredState,
+    source: CheckedSource,
+    target: BatchingTarget,
+    order: TransactionOrder,
+    listener: LoggingListener,
+) -> RecordOutput:
+    settings = context.settings
+    transactions = None
+    if settings.delivery.transaction_records:
+        transactions = TransactionRecords(settings.kafka.topic_prefix, target)
+    encoder = RecordEncoder(
+        record_options(settings, source.identity.flavour, context.schema_ids),
+        order,
+        transactions or target,
+        _schema_state(recovered),
+        server_schemas=_server_schemas(settings, recovered, source, listener),
+        unlogged=source.unlogged_columns(),
+        listener=listener,
+    )
+    return RecordOutput(encoder, target, transactions)
+
+
+def _table_filter(
+    settings: Settings, source: CheckedSource, listener: LoggingListener
+) -> TableFilter:
+    include, exclude = settings.source.tables, settings.source.exclude_tables
+    return TableFilter(include, exclude, listener, ignores_case=source.ignores_case)
+
+
+def _decoder(source: CheckedSource) -> EventDecoder:
+    mariadb = source.identity.flavour == "mariadb"
+    return EventDecoder(file=source.point.file, position=source.point.position, mariadb=mariadb)
+
+
+def _delivery_options(
+    settings: Settings, source: CheckedSource, last: Progress | None, rolled_back: frozenset[str]
+) -> DeliveryOptions:
+    online = OnlineSchemaChanges.of_record(
+        last.online_changes if last is not None else {},
+        keeps_rows=settings.schema.on_cut_over == "keep",
+    )
+    return DeliveryOptions(source.lower_case_names, online, rolled_back, settings.schema.on_rewrite)
 
 
 def _heartbeat(
@@ -206,7 +244,7 @@ def _heartbeat(
 def _listeners(
     settings: Settings,
     peers: Peers,
-    standing: StreamPosition,
+    position: StreamPosition,
     tables: TableFilter,
     quarantine: QuarantineAttendant,
     copies: Copies,
@@ -218,16 +256,16 @@ def _listeners(
     if signals is not None:
         attendants.append(TableSignals(signals, handlers))
     if settings.signals.file is not None:
-        file = SignalFile(settings.signals.file, standing.signals_file)
-        attendants.append(FileSignals(file, standing, handlers))
+        file = SignalFile(settings.signals.file, position.signals_file)
+        attendants.append(FileSignals(file, position, handlers))
     topic = settings.signals.kafka_topic
     if topic is not None:
-        listener = SignalListener(settings.kafka, topic, standing.signals_offset)
-        attendants.append(TopicSignals(listener, standing, handlers))
+        topic_listener = SignalListener(settings.kafka, topic, position.signals_offset)
+        attendants.append(TopicSignals(topic_listener, position, handlers))
     # The last: it opens a connection, and no later step can fail.
     commands = RequestAttendant(
-        peers.listen(settings.kafka, settings.name, standing.commands_offset),
-        standing,
+        peers.listen(settings.kafka, settings.name, position.commands_offset),
+        position,
         {
             "snapshot": partial(request_copy, copies, tables),
             DISMISSAL: partial(request_dismissal, copies),
@@ -237,31 +275,25 @@ def _listeners(
     return [*attendants, commands]
 
 
-def _record_encoder(
-    options: EnvelopeOptions,
-    standing: StreamPosition,
-    target: RecordTarget,
-    recovered: RecoveredState,
-) -> RecordEncoder:
+def _schema_state(recovered: RecoveredState) -> SchemaState:
     last = recovered.progress
-    awaited = pending_columns(last) if last is not None else {}
-    current = last.current_schemas if last is not None else {}
-    # Without progress, statements may have changed the tables since the records were written.
-    names = [key.rpartition("/")[0] for key in recovered.schemas]
-    stated = last.stated_schemas if last is not None else dict.fromkeys(names, "")
-    return RecordEncoder(
-        options, standing.order, target, recovered.schemas, awaited, current, stated
+    if last is None:
+        # Statements may have changed the tables since the records were written.
+        names = [key.rpartition("/")[0] for key in recovered.schemas]
+        return SchemaState(recovered.schemas, stated=dict.fromkeys(names, ""))
+    return SchemaState(
+        recovered.schemas, pending_columns(last), last.current_schemas, last.stated_schemas
     )
 
 
-def _anchored_tables(
-    settings: Settings, recovered: RecoveredState, source: CheckedSource, notices: LoggingListener
+def _server_schemas(
+    settings: Settings, recovered: RecoveredState, source: CheckedSource, listener: LoggingListener
 ) -> ServerSchemas:
     last = recovered.progress
     return ServerSchemas(
         source.definitions(),
         settings.name,
-        notices,
+        listener,
         mariadb=source.identity.flavour == "mariadb",
         schemas=recovered.schemas if last is not None else {},
         changed=last.changed_tables if last is not None else (),

@@ -203,9 +203,9 @@ class DeliveryStream(ChangeReceiver):
         progress.online_changes = self._online.to_record()
         progress.current_schemas = dict(self._encoder.schemas.current)
         progress.stated_schemas = dict(self._encoder.schemas.stated)
-        anchored = self._encoder.anchored
-        if anchored is not None:
-            progress.changed_tables = sorted(anchored.changed)
+        schemas = self._encoder.server_schemas
+        if schemas is not None:
+            progress.changed_tables = sorted(schemas.changed)
         if self._cascades is not None:
             progress.cascaded_rows = self._cascades.rows.to_record()
         return progress
@@ -254,17 +254,17 @@ class DeliveryStream(ChangeReceiver):
 
     def ddl(self, changes: list[StatementChange]) -> None:
         """Deliver the text of a statement."""
-        anchored = self._encoder.anchored
-        if anchored is not None:
+        schemas = self._encoder.server_schemas
+        if schemas is not None:
             for change in changes:
-                anchored.forget(change.database, change.table)
+                schemas.forget(change.database, change.table)
                 self._refused.pop((change.database, change.table), None)
         self._encoder.ddl(changes, self._now_us)
 
     def _has_names(self, change: RowsChange) -> bool:
         """Get the column names that the log lacks; False if the server lacks them too."""
-        anchored = self._encoder.anchored
-        if anchored is None:
+        schemas = self._encoder.server_schemas
+        if schemas is None:
             # The encoder decides what to do then.
             return True
         table_map = change.rows.table_map
@@ -274,7 +274,7 @@ class DeliveryStream(ChangeReceiver):
             self._keep_unnamed(change, refused[0])
             return False
         try:
-            completed = anchored.completed(change)
+            completed = schemas.completed(change)
         except UnsupportedChange as error:
             self._refused[table] = error, self._now_us + _REFUSED_US
             self._keep_unnamed(change, error)
@@ -287,16 +287,16 @@ class DeliveryStream(ChangeReceiver):
     def _has_values(self, change: RowsChange) -> bool:
         """Return whether the rows are published; False if their table is copied instead."""
         encoder = self._encoder
-        anchored = encoder.anchored
-        if anchored is None:
+        schemas = encoder.server_schemas
+        if schemas is None:
             return True
-        if anchored.has_lost and anchored.is_lost(change):
+        if schemas.has_lost and schemas.is_lost(change):
             return False
         unlogged = encoder.tables.unlogged
         if change.rows.kind is INSERT or unlogged is None or not unlogged.leaves_out_generated:
             return True
         try:
-            return not encoder.lacks_values(change) or not anchored.lose(change)
+            return not encoder.lacks_values(change) or not schemas.lose(change)
         except UnsupportedChange as error:
             self._keep_unnamed(change, error)
             return False

@@ -16,8 +16,8 @@ from connector.foundation.errors import ConnectorError, SinkUnavailable, SourceU
 from connector.foundation.operating_system import CLOCK, Clock
 from connector.replication import answer_errors
 from connector.stream.commands.requests import RequestListener
+from connector.stream.metrics.control import SILENT_SECONDS
 from connector.stream.metrics.kafka_watch import KafkaWatch
-from connector.stream.metrics.pipeline_metrics import SILENT_SECONDS
 from connector.stream.metrics.source_watch import SourceWatch
 from connector.stream.run import run_errors
 from connector.stream.sink.checks import check_limits
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from connector.foundation.errors import SourceRefused
     from connector.foundation.settings.sections import KafkaSettings, Settings, SourceSettings
     from connector.stream.commands.listener import Listener
+    from connector.stream.envelope.debezium.registry_schemas import SchemaIds
     from connector.stream.metrics.pipeline_metrics import PipelineMetrics, Watch
     from connector.stream.progress.progress_record import Progress
     from connector.stream.progress.stream_position import Instance
@@ -55,6 +56,18 @@ class Peers:
     clock: Clock = CLOCK
     copying: CopyPeers = COPY_PEERS
     listen: Callable[[KafkaSettings, str, int], Listener] = RequestListener
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """What the runs of one process share."""
+
+    settings: Settings
+    instance: Instance
+    metrics: PipelineMetrics
+    peers: Peers
+    # Of the schema registry, if the format of the records needs one.
+    schema_ids: SchemaIds | None = None
 
 
 def _open_sink(settings: Settings, instance: Instance) -> KafkaSink:
@@ -84,7 +97,7 @@ def check_silence(silent_seconds: float, figures: PipelineMetrics, address: str)
     """
     if silent_seconds <= SILENT_SECONDS:
         return
-    if figures.watched_at > figures.heard_at + SILENT_SECONDS:
+    if figures.control.is_dead:
         raise SourceUnavailable(run_errors.DEAD, address=address, seconds=silent_seconds)
     figures.miss(SourceUnavailable(run_errors.QUIET, address=address, seconds=silent_seconds))
 

@@ -18,6 +18,7 @@ TCP makes the source wait.
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, NoReturn
@@ -41,17 +42,14 @@ from connector.replication import answer_errors
 from connector.stream.run import run_errors
 from connector.stream.run.assembly import assemble
 from connector.stream.run.commits import CommitSchedule, PendingCommit
-from connector.stream.run.peers import PEERS, Peers, check_silence, raise_if_superseded
+from connector.stream.run.peers import check_silence, raise_if_superseded
 from connector.stream.status.status_collector import fenced_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from connector.foundation.operating_system import StopSignals
-    from connector.foundation.settings.sections import Settings
-    from connector.stream.envelope.debezium.registry_schemas import SchemaIds
-    from connector.stream.metrics.pipeline_metrics import PipelineMetrics
-    from connector.stream.progress.stream_position import Instance
+    from connector.stream.run.peers import RunContext
 
 # A current source transaction may end within this time after a stop was requested.
 _DRAIN_SECONDS = 10.0
@@ -65,23 +63,19 @@ class Pipeline:
 
     def __init__(
         self,
-        settings: Settings,
-        instance: Instance,
-        figures: PipelineMetrics,
+        context: RunContext,
         single_transactions: int = 0,
         rolled_back: frozenset[str] = frozenset(),
-        peers: Peers = PEERS,
         refusals: Mapping[str, SourceRefused] | None = None,
-        schema_ids: SchemaIds | None = None,
     ) -> None:
         """Fence older instances, check the source, and continue at the committed progress.
 
-        Counts go to `figures`. The first `single_transactions` source transactions are committed
-        one by one. The rows of transactions in `rolled_back` (by id) are left out, because they
-        were delivered before they were rolled back. Servers in `refusals` (by HOST:PORT) are not
-        read. Formats of a schema registry need `schema_ids`. Raises TransientError or
-        DefiniteError.
+        The first `single_transactions` source transactions are committed one by one. The rows of
+        transactions in `rolled_back` (by id) are left out, because they were delivered before they
+        were rolled back. Servers in `refusals` (by HOST:PORT) are not read. Raises TransientError
+        or DefiniteError.
         """
+        settings, peers, figures = context.settings, context.peers, context.metrics
         self._log = structlog.get_logger()
         self._clock = clock = peers.clock
         self._batch_bytes_max = settings.delivery.batch_bytes_max
@@ -91,19 +85,19 @@ class Pipeline:
         self._batch_started = clock.monotonic()
         self._committing: PendingCommit | None = None
         self._transaction_seconds_max = settings.kafka.transaction_timeout_seconds
-        self._instance = instance
+        self._instance = context.instance
         self._figures = figures
+        self._control = figures.control
         self._single_transactions = single_transactions
-        self._schema_ids = schema_ids
         with ExitStack() as opened:
-            self._sink = peers.open_sink(settings, instance)
+            self._sink = peers.open_sink(settings, self._instance)
             opened.callback(self._sink.close)
             figures.watch_kafka_by(partial(peers.watch_kafka, settings.kafka, figures))
             try:
-                self._open(settings, peers, rolled_back, refusals or {}, opened)
+                self._open(context, rolled_back, refusals or {}, opened)
             except ConnectorError as error:
                 self._sink.abandon()
-                raise_if_superseded(error, self._sink, instance, figures)
+                raise_if_superseded(error, self._sink, self._instance, figures)
                 raise
             # What to close, the last opened first.
             self._opened = opened.pop_all()
@@ -153,7 +147,7 @@ class Pipeline:
         delivery = self._delivery
         drain_until: float | None = None
         while True:
-            if stop.requested or self._figures.paused:
+            if stop.requested or self._control.paused:
                 stop.tell()
                 drain_until = drain_until or self._clock.monotonic() + _DRAIN_SECONDS
                 if not delivery.in_transaction or self._clock.monotonic() > drain_until:
@@ -195,9 +189,9 @@ class Pipeline:
         """Deliver what was received, let the attendants write, and commit or wait for more."""
         delivery = self._delivery
         self._figures.turn()
-        if self._figures.lost_topic is not None:
-            raise self._figures.lost_topic
-        doubt = self._figures.doubt
+        if self._control.lost_topic is not None:
+            raise self._control.lost_topic
+        doubt = self._control.doubt
         if doubt is not None:
             self._commit_complete()
             raise doubt
@@ -210,7 +204,7 @@ class Pipeline:
             self._batch_started = now
         batch_bytes_max = self._batch_bytes_max
         # At the end of a transaction: received bytes mostly end inside of one.
-        is_ending = stop.requested or self._figures.paused
+        is_ending = stop.requested or self._control.paused
         if is_ending or self._single_transactions or now >= self._overdue or self._wants_turn:
             batch_bytes_max = 0
         try:
@@ -260,26 +254,22 @@ class Pipeline:
 
     def _open(
         self,
-        settings: Settings,
-        peers: Peers,
+        context: RunContext,
         rolled_back: frozenset[str],
         refusals: Mapping[str, SourceRefused],
         opened: ExitStack,
     ) -> None:
         self._figures.turn()
         recovered = self._sink.recover(claimed=self._instance.claimed)
-        figures = self._figures
-        figures.lost_topic = None
-        figures.topics, figures.interrupt = lambda: self._sink.used_topics, self._sink.interrupt
-        lost = frozenset(figures.lost_topics)
-        figures.turn()
+        lost = self._control.begin(lambda: self._sink.used_topics, self._sink.interrupt)
+        self._figures.turn()
+        peers, settings = context.peers, context.settings
         source = peers.choose_source(settings.source, recovered.progress, refusals)
         self._address = source.address
         if source.ignores_case:
             settings = in_lower_case(settings)
-        parts = assemble(
-            settings, recovered, source, self._sink, peers, rolled_back, self._schema_ids, lost
-        )
+        context = replace(context, settings=settings)
+        parts = assemble(context, recovered, source, self._sink, rolled_back, lost)
         opened.callback(parts.close)
         self._delivery, self._copies = parts.delivery, parts.copies
         self._attendants, self._names = parts.attendants, parts.names
@@ -293,7 +283,7 @@ class Pipeline:
         self._commit()
         self._settle()
         self._instance.claimed = True
-        figures.lost_topics -= lost
+        self._control.restore_topics(lost)
         try:
             self._stream = source.open_stream(settings.name)
         except SourceRefused as error:

@@ -58,7 +58,7 @@ from connector.stream.metrics.pipeline_metrics import PipelineMetrics
 from connector.stream.progress.stream_position import Instance
 from connector.stream.run import run_errors
 from connector.stream.run.monitoring import otlp_export, systemd_notifications
-from connector.stream.run.peers import PEERS, Peers
+from connector.stream.run.peers import PEERS, Peers, RunContext
 from connector.stream.run.pipeline import Pipeline
 from connector.stream.run.retry_state import RetryState
 from connector.stream.sink import kafka_errors
@@ -95,27 +95,14 @@ def supervise(
     The status page shows `events`, the lines of the log. Raises DefiniteError, or TransientError
     after `retry.attempts_max` attempts.
     """
-    instance = Instance(id=uuid.uuid4().hex, host=socket.gethostname(), pid=os.getpid())
-    figures = PipelineMetrics(settings.name, started_at=time.time())
-    figures.turn_seconds_max = _TURN_SECONDS + max(
-        settings.kafka.transaction_timeout_seconds, settings.retry.max_seconds
-    )
-
+    context = _run_context(settings, peers)
+    instance, figures = context.instance, context.metrics
     refusals = _Refusals(settings.source, figures)
     following = RetryState()
-    # For all runs: a schema whose id is known needs no registry.
-    schema_ids = open_registry(settings)
 
     def open_pipeline() -> Pipeline:
         return Pipeline(
-            settings,
-            instance,
-            figures,
-            following.single_transactions,
-            following.rolled_back,
-            peers,
-            refusals.standing(),
-            schema_ids,
+            context, following.single_transactions, following.rolled_back, refusals.standing()
         )
 
     opening = partial(refusals.passed_over, open_pipeline)
@@ -141,15 +128,11 @@ def supervise(
                 following.leave_out_rows(error.transaction_id)
             except TransientError as error:
                 _follow(error, following, pipeline, settings)
-                pause = runs.pause_after(error)
-                _interrupted(figures, error, pause)
-                stop.sleep(pause)
+                stop.sleep(runs.interrupt(error))
             except DefiniteError as error:
                 if runs.outlasts(error):
                     following.start_over()
-                    pause = runs.pause_after(error)
-                    _interrupted(figures, error, pause)
-                    stop.sleep(pause)
+                    stop.sleep(runs.interrupt(error))
                 elif isinstance(error, SourceRefused):
                     refusals.add(error)
                     following.start_over()
@@ -161,10 +144,20 @@ def supervise(
         _tell_end(figures)
 
 
+def _run_context(settings: Settings, peers: Peers) -> RunContext:
+    instance = Instance(id=uuid.uuid4().hex, host=socket.gethostname(), pid=os.getpid())
+    turn_seconds = max(settings.kafka.transaction_timeout_seconds, settings.retry.max_seconds)
+    figures = PipelineMetrics(
+        settings.name, started_at=time.time(), turn_seconds_max=_TURN_SECONDS + turn_seconds
+    )
+    # For all runs: a schema whose id is known needs no registry.
+    return RunContext(settings, instance, figures, peers, open_registry(settings))
+
+
 def _wait_for_resume(figures: PipelineMetrics, stop: StopSignals) -> None:
     """Wait while the stream is paused; no connection to Kafka or for the stream is open then."""
     was_paused = False
-    while figures.paused and not stop.requested:
+    while figures.control.paused and not stop.requested:
         if not was_paused:
             was_paused = True
             structlog.get_logger().info("paused", position=_position(figures))
@@ -260,11 +253,16 @@ class _Runs:
             seconds_max = min(seconds_max, _START_SECONDS_MAX)
         return now - self._refused_since < seconds_max
 
-    def pause_after(self, error: ConnectorError) -> float:
-        """Return how many seconds to wait after a run that `error` ended.
+    def interrupt(self, error: ConnectorError) -> float:
+        """Report `error`, which ended a run; return how many seconds to wait.
 
         Raises `error` after the last attempt.
         """
+        pause_seconds = self._pause_after(error)
+        _interrupted(self.figures, error, pause_seconds)
+        return pause_seconds
+
+    def _pause_after(self, error: ConnectorError) -> float:
         settings = self.settings
         seconds = self._clock.monotonic() - self._began
         if self.figures.commits > self._commits or seconds > settings.max_seconds:

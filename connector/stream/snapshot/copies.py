@@ -7,10 +7,18 @@ from typing import TYPE_CHECKING
 import structlog
 
 from connector.binlog.statement import StatementKind
-from connector.foundation.errors import DefiniteError, SourceRefused, fields
+from connector.foundation.errors import (
+    DefiniteError,
+    RecordTooLarge,
+    SourceRefused,
+    TopicRefused,
+    UnsupportedChange,
+    fields,
+)
 from connector.foundation.errors.code import Scope
 from connector.stream.quarantine.copy_guard import TableFenced
 from connector.stream.snapshot import copy_errors
+from connector.stream.snapshot.copy_events import CopyEnd, CopyFailure, CopyProgress, CopyStart
 from connector.stream.snapshot.copy_scheduler import CopyScheduler
 from connector.stream.snapshot.notifications import FAILED, SKIPPED, SnapshotNotifications
 from connector.stream.snapshot.table_copy import TableCopy
@@ -20,11 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from connector.foundation.errors import ConnectorError
-    from connector.foundation.settings.sections import SnapshotSettings
+    from connector.foundation.settings.sections import Settings
     from connector.stream.metrics.pipeline_metrics import SnapshotMetrics
-    from connector.stream.snapshot.copy_backlog import CascadeCopies, CopyQueue
+    from connector.stream.snapshot.copy_backlog import CopyBacklog
+    from connector.stream.snapshot.copy_events import CopyEvent
     from connector.stream.snapshot.copy_output import CopyOutput
-    from connector.stream.snapshot.notifications import NotificationWriter
     from connector.stream.snapshot.reader_jobs import ChunkRead
     from connector.stream.snapshot.reader_pool import ReaderPool
 
@@ -42,44 +50,26 @@ class Copies:
         self,
         output: CopyOutput,
         open_readers: Callable[[], ReaderPool],
-        lift_fences: Callable[[str, str], None],
-        wanted: CopyQueue,
-        cascaded: CascadeCopies,
-        notifications: NotificationWriter,
-        settings: SnapshotSettings,
+        backlog: CopyBacklog,
+        settings: Settings,
         states: Iterable[TableState],
-        *,
-        keeps_new_tables: bool,
-        goes_on_without: bool,
     ) -> None:
-        """Continue `states`; `lift_fences` is called with a table whose rows are all copied again.
+        """Continue `states`; `backlog` has the tables that are to be copied besides.
 
-        `wanted` has the tables that the stream wants copied again, `cascaded` those with rows that
-        foreign keys have changed. `notifications` tell how the copies go. With `keeps_new_tables`,
-        a table that the stream sees created needs no copy, and its state says so. With
-        `goes_on_without`, a table whose rows have no form in the envelope fails alone.
+        If a pipeline starts with a snapshot, a table that the stream sees created needs no copy,
+        and its state says so. With quarantine, a table whose rows have no form in the envelope
+        fails alone.
         """
         self._log = structlog.get_logger()
         self._output = output
-        self._lift_fences = lift_fences
-        self._wanted = wanted
-        self._cascaded = cascaded
-        self._settings = settings
-        self._keeps_new_tables = keeps_new_tables
-        self._goes_on_without = goes_on_without
+        self._queue = backlog.queue
+        self._cascades = backlog.cascades
+        self._settings = settings.snapshot
+        self._keeps_new_tables = settings.source.start == "snapshot"
+        self._goes_on_without = settings.quarantine.policy != "stop"
         self._states = {state.key_part: state for state in states}
-        self.told = SnapshotNotifications(notifications, self._states)
-        self._copying = CopyScheduler(
-            output,
-            open_readers,
-            settings,
-            self._take_back,
-            self._begin,
-            self._go_on,
-            self._complete,
-            self._fail,
-            self._end_without_table,
-        )
+        self.notifications = SnapshotNotifications(output.notifications, self._states)
+        self._copying = CopyScheduler(output, open_readers, settings.snapshot)
         self._copying.copies += [
             self._copy(state) for state in self._states.values() if state.under_way
         ]
@@ -115,7 +105,7 @@ class Copies:
         Their copies have not begun. Any thread may ask.
         """
         now = self._output.seconds
-        waiting = self._cascaded.waiting()
+        waiting = self._cascades.waiting()
         return {f"{database}.{table}": now - since for (database, table), since in waiting.items()}
 
     def failed(self) -> Mapping[str, str]:
@@ -126,37 +116,22 @@ class Copies:
             if state.phase == "failed"
         }
 
-    def copy(
-        self,
-        database: str,
-        table: str,
-        reason: str,
-        *,
-        request: int = NO_REQUEST,
-        where: str = "",
-        keys: Sequence[str] = (),
-        snapshot: str | None = None,
-        surrogate_key: str = "",
-        together: str = "",
-    ) -> None:
-        """Copy a table from the beginning; consumers drop the rows that they have of it.
+    def copy(self, fresh: TableState) -> None:
+        """Copy the table of a new state from the beginning; consumers drop their rows of it.
 
         If a user asked for the copy, they drop them when the table was found. With `where`, only
         rows that meet it are copied, over those of the consumers; then they drop the rows with
-        `keys` that the table does not have. The copy belongs to `snapshot`, an id of `told`; with
-        None, it is one of its own. The rows are read in the order of `surrogate_key`, if there is
-        one, else in that of the key; those of tables with the same text `together` are read at one
-        position, where the stream waits.
+        `keys` that the table does not have. The copy belongs to the `snapshot` of the state, an id
+        of `notifications`; without, it is one of its own. The rows are read in the order of
+        `surrogate_key`, if there is one, else in that of the key; those of tables with the same
+        text `together` are read at one position, where the stream waits.
         """
-        if snapshot is None:
-            snapshot = self.told.start([(database, table)], initial=False)
-        fresh = TableState(
-            database, table, reason=reason, request=request, where=where, keys=list(keys)
-        )
-        fresh.snapshot, fresh.surrogate_key = snapshot, surrogate_key
-        fresh.together = together
+        if not fresh.snapshot:
+            tables = [(fresh.database, fresh.table)]
+            fresh.snapshot = self.notifications.start(tables, initial=False)
+        is_request = fresh.request != NO_REQUEST
         known = self._states.get(fresh.key_part)
-        if request == NO_REQUEST:
+        if not is_request:
             # The rows of consumers are taken back at once.
             fresh.before = "failed"
         elif known is not None:
@@ -165,30 +140,30 @@ class Copies:
             self._end(known)
             if known.under_way:
                 # The user of that request still waits.
-                fresh.request = max(request, known.request)
-                self.told.end(known, SKIPPED)
+                fresh.request = max(fresh.request, known.request)
+                self.notifications.end(known, SKIPPED)
         self._states[fresh.key_part] = fresh
         copy = self._copy(fresh)
         # The user of an earlier request asked for a copy that had not begun either.
-        copy.takes_back = request != NO_REQUEST and not where
+        copy.takes_back = is_request and not fresh.where
         self._copying.copies.append(copy)
-        if not where and not copy.takes_back:
-            self._take_back(fresh)
+        if not fresh.where and not copy.takes_back:
+            self._output.replace_rows(fresh.database, fresh.table)
         self._output.put_state(fresh)
-        self._log.info("a table is to be copied", table=fresh.name, reason=reason)
+        self._log.info("a table is to be copied", table=fresh.name, reason=fresh.reason)
 
     def copy_all(self, tables: Sequence[tuple[str, str]], reason: str) -> None:
         """Copy tables as one snapshot."""
-        snapshot = self.told.start(tables, initial=reason == AT_START)
+        snapshot = self.notifications.start(tables, initial=reason == AT_START)
         for database, table in tables:
-            self.copy(database, table, reason, snapshot=snapshot)
-        self.told.settle()
+            self.copy(TableState(database, table, reason=reason, snapshot=snapshot))
+        self.notifications.settle()
 
     def refuse(self, state: TableState, error: ConnectorError, status: str) -> None:
         """Write that `error` ended a copy before it began; `status` is what is told."""
         self._log.error("a copy failed", table=state.name, **fields(error))
         self._output.put_state(state)
-        self.told.end(state, status)
+        self.notifications.end(state, status)
         known = self._states.get(state.key_part)
         if known is None:
             self._output.forget_state(state)
@@ -204,7 +179,7 @@ class Copies:
         ]
         for copy in stopped:
             self._end_failed(copy, SourceRefused(copy_errors.STOPPED))
-        self.told.abort([copy.state for copy in stopped], some=bool(tables))
+        self.notifications.abort([copy.state for copy in stopped], some=bool(tables))
 
     def dismiss(self, database: str, table: str) -> None:
         """Let a failed copy count as complete: somebody knows that consumers lack its rows."""
@@ -220,13 +195,13 @@ class Copies:
         if paused != self._copying.paused:
             self._copying.paused = paused
             self._log.info("copying pauses" if paused else "copying goes on")
-            self.told.pause(paused=paused)
+            self.notifications.pause(paused=paused)
 
     def forget(self, state: TableState) -> None:
         """Drop the state of a table, and its copy."""
         self._end(state)
         if state.under_way:
-            self.told.end(state, SKIPPED)
+            self.notifications.end(state, SKIPPED)
         self._states.pop(state.key_part, None)
         self._output.forget_state(state)
 
@@ -234,14 +209,16 @@ class Copies:
         """Handle what the stream did to tables, then copy."""
         self._take_statements()
         self._take_published()
-        for database, table, reason in self._wanted.take():
-            self.copy(database, table, reason)
-        if not self._cascaded.idle:
+        for database, table, reason in self._queue.take():
+            self.copy(TableState(database, table, reason=reason))
+        if not self._cascades.idle:
             copying = _tables(self._copying.copies)
-            for database, table, where in self._cascaded.due(self._output.seconds, copying):
-                self.copy(database, table, "foreign keys have changed rows", where=where)
-        self._copying.step()
-        self.told.settle()
+            for database, table, where in self._cascades.due(self._output.seconds, copying):
+                reason = "foreign keys have changed rows"
+                self.copy(TableState(database, table, reason=reason, where=where))
+        for event in self._copying.step():
+            self._handle(event)
+        self.notifications.settle()
         if self._output.seconds - self._last_report >= _REPORT_SECONDS:
             self._report()
 
@@ -249,26 +226,38 @@ class Copies:
         """Drop the chunks that were read, and close the connections."""
         self._copying.stop_reading()
 
-    def _take_back(self, state: TableState) -> None:
-        """Write that all earlier rows of a table are gone, because all of it is copied again."""
-        self._output.put_rows_gone(state.database, state.table)
-        self._lift_fences(state.database, state.table)
+    def _handle(self, event: CopyEvent) -> None:
+        """Do what an event in the turn of the scheduler asks for."""
+        copy = event.copy
+        if isinstance(event, CopyStart):
+            self._begin(copy.state)
+        elif isinstance(event, CopyProgress):
+            try:
+                self._go_on(copy, event.chunk)
+            except (UnsupportedChange, RecordTooLarge, TopicRefused) as error:
+                self._fail(copy, error)
+        elif isinstance(event, CopyEnd):
+            self._complete(copy)
+        elif isinstance(event, CopyFailure):
+            self._fail(copy, event.error)
+        else:
+            self._end_without_table(copy)
 
     def _begin(self, state: TableState) -> None:
         """Drop the wish for rows that foreign keys changed before the copy of all rows began."""
-        self.told.begin(state)
+        self.notifications.begin(state)
         table = state.database, state.table
         others = [copy for copy in self._copying.copies if copy.state is not state]
         if state.where or table in _tables(others):
             return
-        if self._cascaded.met(table):
+        if self._cascades.met(table):
             # Consumers have got rows from the stream that are gone since.
             self._output.put_rows_gone(state.database, state.table)
 
     def _go_on(self, copy: TableCopy, read: ChunkRead) -> None:
         """Tell that a chunk of a table was written."""
-        if self.told.wanted:
-            self.told.go_on(copy.state, copy.told_keys(read))
+        if self.notifications.wanted:
+            self.notifications.go_on(copy.state, copy.told_keys(read))
 
     def _copy(self, state: TableState) -> TableCopy:
         return TableCopy(state, self._output.watch.table(state.name), self._settings)
@@ -313,7 +302,8 @@ class Copies:
         if self._keeps_new_tables:
             for database, table in sorted(published):
                 if self.state(database, table) is None:
-                    self.copy(database, table, "rows of it came, but it was not to be seen")
+                    reason = "rows of it came, but it was not to be seen"
+                    self.copy(TableState(database, table, reason=reason))
         published.clear()
 
     def _keep_new(self, database: str, table: str) -> None:
@@ -338,12 +328,12 @@ class Copies:
                 **fields(error),
             )
             self.forget(state)
-            self._cascaded.want_all(state.database, state.table)
+            self._cascades.want_all(state.database, state.table)
             return
         if not isinstance(error, DefiniteError) or not (kept_back or asked_for):
             raise error
         self._end_failed(copy, error)
-        self.told.end(state, FAILED)
+        self.notifications.end(state, FAILED)
 
     def _end_without_table(self, copy: TableCopy) -> None:
         """End a copy whose name holds no table, and no statement in the log has dropped one."""
@@ -380,11 +370,11 @@ class Copies:
     def _complete(self, copy: TableCopy) -> None:
         state = copy.state
         self._end(state)
-        self._cascaded.note_cost((state.database, state.table), copy.cost_seconds)
+        self._cascades.note_cost((state.database, state.table), copy.cost_seconds)
         state.phase = "complete"
         state.ended_at_ms = self._output.now_ms
         state.ranges = []
-        self.told.end(state)
+        self.notifications.end(state)
         self._log.info(
             "copied",
             table=state.name,

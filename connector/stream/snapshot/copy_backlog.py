@@ -17,6 +17,7 @@ a copy of all rows waits and has not read any, it brings the changed rows too.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from connector.stream.changes.foreign_keys import WHOLE
@@ -178,3 +179,12 @@ class LostTopics:
         exists = self._has_topic(topic)
         has_filters = options.debezium is not None and options.debezium.filters is not None
         return topic if topic in self._lost or not (exists or has_filters) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class CopyBacklog:
+    """The tables that are to be copied although nobody asks."""
+
+    queue: CopyQueue
+    cascades: CascadeCopies
+    lost_topics: LostTopics

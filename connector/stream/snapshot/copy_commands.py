@@ -110,7 +110,7 @@ def start_copies(
     """
     asked = f"{noun} {offset}"
     tables_of = [table for each in orders for table in each.tables]
-    snapshot = copies.told.start(tables_of, id_, initial=together)
+    snapshot = copies.notifications.start(tables_of, id_, initial=together)
     group = uuid.uuid4().hex if together else ""
     for order in orders:
         refused = order.refusal()
@@ -123,21 +123,23 @@ def start_copies(
                 failed, status = ConfigError(record_errors.IN_COPY, table=name, why=refused), FAILED
             else:
                 copies.copy(
-                    database,
-                    table,
-                    asked,
-                    request=offset,
-                    where=where,
-                    keys=order.keys,
-                    snapshot=snapshot,
-                    surrogate_key=order.surrogate_key,
-                    together=group,
+                    TableState(
+                        database,
+                        table,
+                        reason=asked,
+                        request=offset,
+                        where=where,
+                        keys=list(order.keys),
+                        snapshot=snapshot,
+                        surrogate_key=order.surrogate_key,
+                        together=group,
+                    )
                 )
                 continue
             state = TableState(database, table, "failed", asked, offset, where, error=str(failed))
             state.snapshot, state.together = snapshot, group
             copies.refuse(state, failed, status)
-    copies.told.settle()
+    copies.notifications.settle()
 
 
 def table_names(listed: object) -> list[tuple[str, str]]:

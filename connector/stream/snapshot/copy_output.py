@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import structlog
+
 from connector.binlog.gtid import GtidSet
 from connector.binlog.header import file_number
 from connector.foundation.contract import Sequence
@@ -12,6 +14,7 @@ from connector.foundation.kafka_records import NO_HEADERS
 from connector.stream.envelope.copies.chunk import publish_events
 from connector.stream.envelope.copies.chunk_frame import COPIED, CopyPosition
 from connector.stream.envelope.copies.deletes import put_deletes, put_truncate
+from connector.stream.snapshot.notifications import NotificationWriter
 from connector.stream.snapshot.table_state import snapshot_topic
 from connector.stream.snapshot.watermark import DeliveredPosition, LogPosition
 
@@ -22,8 +25,8 @@ if TYPE_CHECKING:
     from connector.binlog.decoder import EventDecoder
     from connector.foundation.kafka_records import RecordTarget
     from connector.foundation.operating_system import Clock
+    from connector.foundation.settings.sections import Settings
     from connector.stream.envelope.copies.chunk import Chunk
-    from connector.stream.envelope.options import EnvelopeOptions
     from connector.stream.envelope.record_encoder import RecordEncoder
     from connector.stream.envelope.schemas.table_schema import TableSchema
     from connector.stream.progress.sequences import GapSequence
@@ -44,8 +47,7 @@ class CopyOutput:
 
     def __init__(
         self,
-        pipeline: str,
-        options: EnvelopeOptions,
+        settings: Settings,
         encoder: RecordEncoder,
         target: RecordTarget,
         copied_rows: CopyGuard,
@@ -55,9 +57,10 @@ class CopyOutput:
     ) -> None:
         """Write to `target`, at the current position of the stream."""
         self.watch = encoder.watch
-        self.debezium = options.debezium
-        self._pipeline = pipeline
-        self._options = options
+        self.debezium = encoder.options.debezium
+        self.notifications = NotificationWriter(settings, target, clock)
+        self._pipeline = settings.name
+        self._options = encoder.options
         self._encoder = encoder
         self._target = target
         self._copied_rows = copied_rows
@@ -164,8 +167,9 @@ class CopyOutput:
         With a `schema`, write it in any case, after the schema.
         """
         first = self._standing.between(1)
+        now_us = self.now_us
         if schema is not None:
-            self._announce(schema, first, self.now_us)
+            self._announce(schema, first, now_us)
         schema_id = self._encoder.schemas.newest_id(f"{database}.{table}")
         if not schema_id:
             return
@@ -176,11 +180,19 @@ class CopyOutput:
             database,
             table,
             schema_id,
-            self._standing.file,
-            first,
-            self._standing.time_us,
-            self.now_us,
+            self._read_at(first, now_us),
+            now_us,
         )
+
+    def replace_rows(self, database: str, table: str) -> None:
+        """Write that all earlier rows of a table are gone, because all of it is copied again.
+
+        Its fences are lifted.
+        """
+        self.put_rows_gone(database, table)
+        if self._copied_rows.lift(database, table, self.now_us):
+            name = f"{database}.{table}"
+            structlog.get_logger().info("fences are lifted: the table is copied", table=name)
 
     def put_state(self, state: TableState) -> None:
         """Write the state of a copy."""

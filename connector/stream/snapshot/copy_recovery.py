@@ -22,13 +22,11 @@ if TYPE_CHECKING:
     from connector.foundation.settings.sections import Settings, SnapshotSettings, SourceSettings
     from connector.replication.start_point import ServerIdentity
     from connector.stream.envelope.debezium.profile import DebeziumProfile
-    from connector.stream.snapshot.copy_backlog import CascadeCopies, CopyQueue, LostTopics
+    from connector.stream.snapshot.copy_backlog import CopyBacklog, LostTopics
     from connector.stream.snapshot.copy_output import CopyOutput
-    from connector.stream.snapshot.notifications import NotificationWriter
     from connector.stream.source.server_selection import CheckedSource
 
 _START = "snapshot"
-_STOP = "stop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,25 +49,43 @@ def open_copies(
     tables: TableFilter,
     output: CopyOutput,
     peers: CopyPeers,
-    lift_fences: Callable[[str, str], None],
-    wanted: CopyQueue,
-    cascaded: CascadeCopies,
-    notifications: NotificationWriter,
-    topics: LostTopics,
+    backlog: CopyBacklog,
 ) -> Copies:
     """Return the copies of a pipeline, which continue after `recovered` on `source`.
 
-    `lift_fences` is called with a table whose rows are all copied again; `wanted` has the tables
-    that the stream wants copied again, `cascaded` those with rows that foreign keys have changed.
-    `notifications` tell how the copies go.
-
     With `source.start = "snapshot"`, tables without a state are copied, too, and in any case those
-    whose rows are gone from their `topics`. The records that this function writes are part of the
-    first commit. Raises SourceUnavailable or SourceRefused,
-    DecodeError for states of another version, and the errors of writing.
+    whose rows are gone from their topics. The records that this function writes are part of the
+    first commit. Raises SourceUnavailable or SourceRefused, DecodeError for states of another
+    version, and the errors of writing.
     """
-    log = structlog.get_logger()
-    states = copy_states(settings, recovered)
+    states = _followed_states(copy_states(settings, recovered), tables, output)
+    copies = Copies(
+        output,
+        lambda: peers.read(source.settings, settings.snapshot, source.identity, output.debezium),
+        backlog,
+        settings,
+        states,
+    )
+    begins = settings.source.start == _START
+    names: list[tuple[str, str]] = []
+    if begins or backlog.lost_topics.any_lost(tables):
+        with peers.select(source.settings) as session:
+            names = followed_tables(session, tables)
+    if begins:
+        _warn_of_unmatched(settings, tables, names)
+    fresh = [name for name in names if begins and copies.state(*name) is None]
+    _copy_lost(copies, backlog.lost_topics, [name for name in names if name not in fresh])
+    if fresh:
+        copies.copy_all(fresh, AT_START)
+    else:
+        copies.notifications.skip()
+    return copies
+
+
+def _followed_states(
+    states: list[TableState], tables: TableFilter, output: CopyOutput
+) -> list[TableState]:
+    """Return the states of copies that go on or count, and forget the others."""
     over = [
         state
         for state in states
@@ -81,36 +97,21 @@ def open_copies(
     kept = [state for state in states if state not in over]
     for state in kept:
         if state.phase == "failed":
-            log.error("the copy of a table has failed", table=state.name, error=state.error)
-    copies = Copies(
-        output,
-        lambda: peers.read(source.settings, settings.snapshot, source.identity, output.debezium),
-        lift_fences,
-        wanted,
-        cascaded,
-        notifications,
-        settings.snapshot,
-        kept,
-        keeps_new_tables=settings.source.start == _START,
-        goes_on_without=settings.quarantine.policy != _STOP,
-    )
-    begins = settings.source.start == _START
-    found: list[tuple[str, str]] = []
-    if begins or topics.any_lost(tables):
-        with peers.select(source.settings) as session:
-            found = followed_tables(session, tables)
-    if begins and not found:
+            structlog.get_logger().error(
+                "the copy of a table has failed", table=state.name, error=state.error
+            )
+    return kept
+
+
+def _warn_of_unmatched(
+    settings: Settings, tables: TableFilter, names: list[tuple[str, str]]
+) -> None:
+    log = structlog.get_logger()
+    if not names:
         log.warning(**line(copy_errors.NONE_FOLLOWED_YET), tables=settings.source.tables)
-    elif begins:
-        for pattern in tables.unmatched_names(found):
-            log.warning(**line(copy_errors.NAME_MATCHES_NONE, pattern=pattern))
-    fresh = [name for name in found if begins and copies.state(*name) is None]
-    _copy_lost(copies, topics, [name for name in found if name not in fresh])
-    if fresh:
-        copies.copy_all(fresh, AT_START)
-    else:
-        copies.told.skip()
-    return copies
+        return
+    for pattern in tables.unmatched_names(names):
+        log.warning(**line(copy_errors.NAME_MATCHES_NONE, pattern=pattern))
 
 
 def _copy_lost(copies: Copies, topics: LostTopics, tables: Iterable[tuple[str, str]]) -> None:
@@ -120,7 +121,7 @@ def _copy_lost(copies: Copies, topics: LostTopics, tables: Iterable[tuple[str, s
         if topic:
             facts = {"topic": topic, "table": ".".join(name)}
             structlog.get_logger().warning(**line(copy_errors.ROWS_DELETED, **facts))
-            copies.copy(*name, "its topic was deleted")
+            copies.copy(TableState(*name, reason="its topic was deleted"))
 
 
 def copy_states(settings: Settings, recovered: Mapping[str, bytes]) -> list[TableState]:

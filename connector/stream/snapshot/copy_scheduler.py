@@ -21,6 +21,13 @@ from connector.foundation.errors import (
 )
 from connector.stream.envelope.key_windows import KEYS_MAX
 from connector.stream.snapshot import copy_errors
+from connector.stream.snapshot.copy_events import (
+    CopyEnd,
+    CopyFailure,
+    CopyProgress,
+    CopyStart,
+    TableAbsence,
+)
 from connector.stream.snapshot.keyset import listed_keys
 from connector.stream.snapshot.reader_jobs import (
     ChunkJob,
@@ -41,15 +48,15 @@ from connector.stream.snapshot.table_copy import TablePass
 from connector.stream.snapshot.table_state import NO_REQUEST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from connector.foundation.errors import ConnectorError
     from connector.foundation.settings.sections import SnapshotSettings
+    from connector.stream.snapshot.copy_events import CopyEvent
     from connector.stream.snapshot.copy_output import CopyOutput
     from connector.stream.snapshot.reader_jobs import Result
     from connector.stream.snapshot.reader_pool import ReaderPool
     from connector.stream.snapshot.table_copy import TableCopy
-    from connector.stream.snapshot.table_state import TableState
     from connector.stream.snapshot.watermark import LogPosition
 
 # How many times in a row a table may differ from what the log says.
@@ -64,20 +71,8 @@ class CopyScheduler:
         output: CopyOutput,
         open_readers: Callable[[], ReaderPool],
         settings: SnapshotSettings,
-        take_back: Callable[[TableState], None],
-        begins: Callable[[TableState], None],
-        goes_on: Callable[[TableCopy, ChunkRead], None],
-        completed: Callable[[TableCopy], None],
-        failed: Callable[[TableCopy, Exception], None],
-        without_table: Callable[[TableCopy], None],
     ) -> None:
-        """Write to `output`; `completed` and `failed` are called to end a copy.
-
-        `without_table` ends a copy that no user asked for, if no table has its name.
-
-        `take_back` is called before the rows of a copy that replaces all earlier rows, `begins`
-        before a copy reads the first of its rows, `goes_on` when a chunk with rows was written.
-        """
+        """Write to `output` what the readers read; they are opened for the first job."""
         self.copies: list[TableCopy] = []
         # Whether readers get no more jobs.
         self.paused = False
@@ -85,12 +80,6 @@ class CopyScheduler:
         self._output = output
         self._open_readers = open_readers
         self._settings = settings
-        self._take_back = take_back
-        self._begins = begins
-        self._goes_on = goes_on
-        self._completed = completed
-        self._failed = failed
-        self._without_table = without_table
         self._readers: ReaderPool | None = None
         self._read: list[ChunkRead | KeysRead] = []
         self._unread = 0
@@ -113,15 +102,19 @@ class CopyScheduler:
         """Whether the stream must stop at its current position."""
         return self._pass is not None and self._pass.holds_stream
 
-    def step(self) -> None:
-        """Write the chunks that may be written, and ask for more."""
+    def step(self) -> Iterator[CopyEvent]:
+        """Write the chunks that may be written, and ask for more; yield what happens to copies.
+
+        Whoever takes an event handles it before the next one: a copy that ends or fails is no
+        longer among `copies` then.
+        """
         if not self.copies:
             self.stop_reading()
             return
-        self._take_results()
-        self._write()
-        self._step_pass()
-        self._ask()
+        yield from self._take_results()
+        yield from self._write()
+        yield from self._step_pass()
+        yield from self._ask()
 
     def drop(self, copy: TableCopy) -> None:
         """Drop the chunks of a copy that are being read or not yet written.
@@ -149,7 +142,7 @@ class CopyScheduler:
         self._unread = 0
         self._pass = None
 
-    def _take_results(self) -> None:
+    def _take_results(self) -> Iterator[CopyEvent]:
         readers = self._readers
         if readers is None:
             return
@@ -165,23 +158,23 @@ class CopyScheduler:
                 if isinstance(result, (ChunkRead, KeysRead, PassOpened)):
                     for each in self._together(copy):
                         each.go_on()
-                self._take(copy, result)
+                yield from self._take(copy, result)
             elif isinstance(result, (PassReady, PassChunk)):
                 readers.go_on()
 
-    def _take(self, copy: TableCopy, result: Result) -> None:
+    def _take(self, copy: TableCopy, result: Result) -> Iterator[CopyEvent]:
         if isinstance(result, ChunkRead):
             copy.read(result)
             self._read.append(result)
         elif isinstance(result, KeysRead):
             self._read.append(result)
         elif isinstance(result, TablePlan):
-            self._take_plan(copy, result)
+            yield from self._take_plan(copy, result)
         elif isinstance(result, TableChanged):
-            self._take_change(copy, result)
+            yield from self._take_change(copy, result)
         elif isinstance(result, JobFailure):
-            for each in self._together(copy) if isinstance(result.job, PassJob) else [copy]:
-                self._failed(each, result.error)
+            for failed in self._together(copy) if isinstance(result.job, PassJob) else [copy]:
+                yield CopyFailure(failed, result.error)
         elif isinstance(result, TableBusy):
             self._put_off(copy, result.error)
         elif self._pass is not None and copy in self._pass.copies:
@@ -201,30 +194,30 @@ class CopyScheduler:
                 retry_in_seconds=round(each.put_off(error, self._output.seconds)),
             )
 
-    def _take_plan(self, copy: TableCopy, planned: TablePlan) -> None:
+    def _take_plan(self, copy: TableCopy, planned: TablePlan) -> Iterator[CopyEvent]:
         state = copy.state
         if state.where and not planned.table.key_columns:
-            self._failed(copy, SourceRefused(copy_errors.NO_KEY, table=state.name))
+            yield CopyFailure(copy, SourceRefused(copy_errors.NO_KEY, table=state.name))
             return
         try:
             if state.keys:
                 copy.listed = listed_keys(planned.table, state.keys, self._output.debezium)
         except SourceRefused as error:
-            self._failed(copy, error)
+            yield CopyFailure(copy, error)
             return
         if copy.takes_back:
             copy.takes_back = False
             try:
-                self._take_back(state)
+                self._output.replace_rows(state.database, state.table)
             except UnsupportedChange as error:
-                self._failed(copy, error)
+                yield CopyFailure(copy, error)
                 return
         key = [column.declared for column in planned.table.order_columns] if planned.ranges else []
         if state.phase != "copying" or not key or state.key != key:
             if state.rows and not state.where:
                 # The written rows have other keys, or were read in another order of them.
                 self._output.put_rows_gone(state.database, state.table)
-            self._begins(state)
+            yield CopyStart(copy)
             state.phase = "copying"
             state.key = key
             state.ranges = planned.ranges
@@ -235,7 +228,7 @@ class CopyScheduler:
         copy.plan(planned)
         self._output.put_state(state)
 
-    def _take_change(self, copy: TableCopy, changed: TableChanged) -> None:
+    def _take_change(self, copy: TableCopy, changed: TableChanged) -> Iterator[CopyEvent]:
         self.drop(copy)
         copy.changed += 1
         if changed.is_gone:
@@ -243,9 +236,9 @@ class CopyScheduler:
             copy.is_absent = changed.is_absent
         elif copy.changed > _CHANGES_MAX:
             changes = SourceRefused(copy_errors.CHANGES, table=copy.state.name, why=changed.error)
-            self._failed(copy, changes)
+            yield CopyFailure(copy, changes)
 
-    def _write(self) -> None:
+    def _write(self) -> Iterator[CopyEvent]:
         """Write the chunks that the stream has caught up with, in its share of the time."""
         output = self._output
         position = output.position
@@ -265,10 +258,15 @@ class CopyScheduler:
             try:
                 self._put(copy, result)
             except (UnsupportedChange, RecordTooLarge, TopicRefused) as error:
-                self._failed(copy, error)
+                yield CopyFailure(copy, error)
                 continue
+            if isinstance(result, ChunkRead) and result.chunk.count:
+                yield CopyProgress(copy, result)
+                if copy not in self.copies:
+                    # Its notification could not be written.
+                    continue
             if copy.is_over:
-                self._completed(copy)
+                yield CopyEnd(copy)
             output.put_state(copy.state)
         ended = output.seconds
         self._not_before = ended + (ended - started)
@@ -286,8 +284,6 @@ class CopyScheduler:
             rows, kept_back = output.put_chunk(result.chunk, touched, result.read_us)
             copy.written(result, rows, kept_back, output.seconds)
             copy.cost_seconds += result.seconds + output.seconds - started
-            if result.chunk.count:
-                self._goes_on(copy, result)
             return
         keys = dict.fromkeys(key.record_key for key in result.job.keys)
         gone = [key for key in keys if key not in result.found and key not in touched]
@@ -295,7 +291,7 @@ class CopyScheduler:
         copy.taken_back(result)
         self._log.info("rows were taken back", table=copy.state.name, rows=rows, keys=len(keys))
 
-    def _step_pass(self) -> None:
+    def _step_pass(self) -> Iterator[CopyEvent]:
         table_pass = self._pass
         if table_pass is None:
             return
@@ -303,7 +299,7 @@ class CopyScheduler:
             outcome = table_pass.step()
         except (UnsupportedChange, RecordTooLarge, TopicRefused) as error:
             for copy in table_pass.copies:
-                self._failed(copy, error)
+                yield CopyFailure(copy, error)
             return
         if outcome == "in vain":
             self.drop(table_pass.copies[0])
@@ -311,10 +307,10 @@ class CopyScheduler:
             self._pass = None
             for copy in table_pass.copies:
                 copy.cost_seconds += self._output.seconds - table_pass.opened_at
-                self._completed(copy)
+                yield CopyEnd(copy)
                 self._output.put_state(copy.state)
 
-    def _ask(self) -> None:
+    def _ask(self) -> Iterator[CopyEvent]:
         """Give the readers their next jobs."""
         if self.paused:
             return
@@ -329,7 +325,7 @@ class CopyScheduler:
             if copy.gone_at is not None:
                 if position is None or position < copy.gone_at:
                     continue
-                self._look_again(copy)
+                yield from self._look_again(copy)
             elif planned is None:
                 if not copy.is_asked:
                     copy.is_asked = True
@@ -349,21 +345,20 @@ class CopyScheduler:
             elif position is not None and position >= planned.end:
                 # Before that position, a window would collect the keys of everything that the
                 # stream has to catch up with.
-                # catch up with.
                 self._ask_for_rows(copy, readers)
 
-    def _look_again(self, copy: TableCopy) -> None:
+    def _look_again(self, copy: TableCopy) -> Iterator[CopyEvent]:
         """Go on after the log up to the moment at which the server showed no such table."""
         if copy.watched.changes != copy.asked_at:
             # It was dropped and created again since.
             copy.gone_at = None
         elif copy.is_absent and copy.state.request == NO_REQUEST:
-            self._without_table(copy)
+            yield TableAbsence(copy)
         else:
             # No statement has dropped it: it exists, but the account does not see it, or somebody
             # asked for what is no table.
             assert copy.gone_error is not None
-            self._failed(copy, copy.gone_error)
+            yield CopyFailure(copy, copy.gone_error)
 
     def _together(self, copy: TableCopy) -> list[TableCopy]:
         """Return the copies that are made at one position with this one, which is among them."""

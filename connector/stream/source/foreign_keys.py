@@ -21,10 +21,9 @@ from connector.replication.server.identity import other_server_error
 from connector.replication.server.replication_status import status_query
 from connector.replication.server.server_error_numbers import LOCK_WAIT_TIMEOUT
 from connector.stream.changes.cascades import (
-    CascadedRows,
-    Cascades,
     ForeignKeySnapshot,
     ForeignKeySource,
+    hidden_children,
 )
 from connector.stream.changes.foreign_keys import CASCADE, ForeignKey, ForeignKeys
 from connector.stream.source import setup_errors
@@ -206,7 +205,7 @@ def cascade_gaps(
 
     `copies` says whether the pipeline copies them. Raises SourceUnavailable or SourceRefused.
     """
-    hidden = Cascades(tables, _CurrentForeignKeys(server), CascadedRows()).hidden_children
+    hidden = hidden_children(_CurrentForeignKeys(server).learn([]), tables)
     if hidden:
         yield RowLoggingGap("R-log-row-format", hidden_cascades(hidden, copies=copies))
 

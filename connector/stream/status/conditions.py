@@ -81,7 +81,7 @@ def _away(peer: PeerState, state: State) -> Condition:
 
 def _stream(figures: PipelineMetrics) -> Iterator[Condition]:
     error = figures.interrupted_by
-    if figures.paused:
+    if figures.control.paused:
         yield Condition(
             State.PAUSED,
             Level.WARNING,

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from connector.foundation.http_server import PostRequest
     from connector.foundation.settings.sections import Settings
+    from connector.stream.metrics.control import Control
     from connector.stream.metrics.pipeline_metrics import PipelineMetrics
     from connector.stream.progress.stream_position import Instance
     from connector.stream.status.pipeline_status import PipelineStatus
@@ -51,10 +52,10 @@ _LOGIN = ("WWW-Authenticate", "Bearer")
 class Actions:
     """Answers posts to the paths of actions; any thread may call it."""
 
-    def __init__(self, settings: Settings, figures: PipelineMetrics) -> None:
+    def __init__(self, settings: Settings, control: Control) -> None:
         """Read the token; raises ConfigError if that fails."""
         self._settings = settings
-        self._figures = figures
+        self._control = control
         self._token = settings.metrics.read_token()
         self._slowed = Lock()
 
@@ -151,12 +152,12 @@ class Actions:
 
     def _pause(self, arguments: Mapping[str, str]) -> str:
         del arguments
-        self._figures.paused = True
+        self._control.pause()
         return "the stream will pause after the current transaction"
 
     def _resume(self, arguments: Mapping[str, str]) -> str:
         del arguments
-        self._figures.paused = False
+        self._control.resume()
         return "the stream goes on"
 
 
@@ -196,7 +197,7 @@ def _listening(
     if settings.metrics.listen is None:
         yield
         return
-    actions = Actions(settings, figures)
+    actions = Actions(settings, figures.control)
     page = _Kept(live.facts, partial(_page, acting=actions.allowed), _PAGE_SECONDS)
     pages = {"/": page.get, STATUS_PATH: _Kept(live.facts, _json, _JSON_SECONDS).get}
     by_path = {path: _shown_at_once(act, page) for path, act in actions.by_path().items()}

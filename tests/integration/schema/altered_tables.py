@@ -18,6 +18,7 @@ from connector.stream.changes.online_schema_change import OnlineSchemaChanges
 from connector.stream.changes.receiver import ChangeReceiver, TransactionEnd
 from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.record_encoder import RecordEncoder
+from connector.stream.envelope.schemas.schema_records import SchemaState
 from connector.stream.progress.sequences import TransactionOrder
 from local_stack import connect
 from tests.binlog.source_log import SourceLog
@@ -147,10 +148,7 @@ class AlteredTable:
             EnvelopeOptions("p", "mysql", "1"),
             TransactionOrder(),
             target,
-            self._schemas,
-            self._added,
-            self._current,
-            self._stated,
+            SchemaState(self._schemas, self._added, self._current, self._stated),
         )
         receiver = _Receiver(encoder)
         assembler = TransactionAssembler(

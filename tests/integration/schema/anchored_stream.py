@@ -17,6 +17,7 @@ from connector.replication.protocol.event_stream import EventStream
 from connector.stream.changes.online_schema_change import OnlineSchemaChanges
 from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.record_encoder import RecordEncoder
+from connector.stream.envelope.schemas.schema_records import SchemaState
 from connector.stream.envelope.schemas.server_schemas import ServerSchemas
 from connector.stream.progress.progress_record import Progress, pending_columns
 from connector.stream.progress.stream_position import Instance, StreamPosition
@@ -90,25 +91,27 @@ class AnchoredStream:
                 assert record.value is not None
                 schemas.pop(record.key.decode(), None)
                 schemas[record.key.decode()] = record.value
+        heard = Heard()
         encoder = RecordEncoder(
             EnvelopeOptions(PREFIX, flavour, "1"),
             standing.order,
             target,
-            schemas,
-            pending_columns(last) if last is not None else {},
-            last.current_schemas if last is not None else {},
-            last.stated_schemas if last is not None else {},
+            SchemaState(
+                schemas,
+                pending_columns(last) if last is not None else {},
+                last.current_schemas if last is not None else {},
+                last.stated_schemas if last is not None else {},
+            ),
+            server_schemas=ServerSchemas(
+                source.definitions(),
+                name,
+                heard,
+                mariadb=flavour == "mariadb",
+                schemas=schemas,
+                changed=last.changed_tables if last is not None else (),
+            ),
+            unlogged=source.unlogged_columns(),
         )
-        heard = Heard()
-        encoder.anchored = ServerSchemas(
-            source.definitions(),
-            name,
-            heard,
-            mariadb=flavour == "mariadb",
-            schemas=schemas,
-            changed=last.changed_tables if last is not None else (),
-        )
-        encoder.tables.unlogged = source.unlogged_columns()
         decoder = EventDecoder(
             file=source.point.file, position=source.point.position, mariadb=flavour == "mariadb"
         )

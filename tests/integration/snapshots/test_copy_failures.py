@@ -121,17 +121,7 @@ def test_a_table_that_may_be_read_but_not_locked(source: Source, table: str) -> 
 def test_a_table_that_changes_again_and_again() -> None:
     failed: list[str] = []
     making: Any = CopyScheduler
-    copying = making(
-        None,
-        None,
-        SnapshotSettings(),
-        take_back=None,
-        begins=None,
-        goes_on=None,
-        completed=None,
-        failed=lambda _, error: failed.append(error.text),
-        without_table=None,
-    )
+    copying = making(None, None, SnapshotSettings())
     state = TableState("shop", "t")
     copy = TableCopy(state, TableWindows(), SnapshotSettings())
     changed = TableChanged(
@@ -142,7 +132,7 @@ def test_a_table_that_changes_again_and_again() -> None:
     )
     for _ in range(6):
         assert failed == []
-        copying._take_change(copy, changed)
+        failed += [event.error.text for event in copying._take_change(copy, changed)]
     assert failed == [
         text_of(copy_errors.CHANGES, table="shop.t", why="it has other columns, or another key")
     ]

@@ -171,8 +171,7 @@ class Heard(StreamListener):
 def encoder_of(**form: Any) -> tuple[RecordEncoder, Collected, Heard]:
     target, heard = Collected(), Heard()
     chosen = options(id="id", key="id", payload="id", route_by="id", topic="t-{value}", **form)
-    encoder = RecordEncoder(chosen, TransactionOrder(), target)
-    encoder.tables.listener = heard
+    encoder = RecordEncoder(chosen, TransactionOrder(), target, listener=heard)
     return encoder, target, heard
 
 

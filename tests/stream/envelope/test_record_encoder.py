@@ -32,6 +32,7 @@ from connector.stream.envelope.key_windows import KEYS_MAX
 from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.record_encoder import RecordEncoder, _refuse_rows
 from connector.stream.envelope.row_encoder import RowKeys
+from connector.stream.envelope.schemas.schema_records import SchemaState
 from connector.stream.envelope.schemas.table_schema import TableSchema
 from connector.stream.envelope.table_registry import with_event_position
 from connector.stream.progress.sequences import TransactionOrder
@@ -94,7 +95,9 @@ class Encoder:
         for key in schema_keys:
             database, table = key.partition("/")[0].split(".")
             schemas[key] = json.dumps({"database": database, "table": table}).encode()
-        self.encoder = RecordEncoder(OPTIONS, TransactionOrder(), self._target, schemas)
+        self.encoder = RecordEncoder(
+            OPTIONS, TransactionOrder(), self._target, SchemaState(schemas)
+        )
 
     def rows(self, change: RowsChange) -> list[Record]:
         self.encoder.rows(change, NOW_US)

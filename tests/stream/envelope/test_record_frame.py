@@ -23,6 +23,7 @@ from connector.stream.envelope.schemas.column_rules import (
     ColumnRule,
     ColumnRules,
 )
+from connector.stream.envelope.schemas.schema_records import SchemaState
 from connector.stream.progress.sequences import GapSequence, TransactionOrder
 from tests.stream.envelope.collected import Collected
 from tests.stream.envelope.copies.test_select_rows import KEYED, NOW_US, READ_AT, row
@@ -46,7 +47,7 @@ def options(form: Mapping[str, Any], **others: Any) -> EnvelopeOptions:
 
 def encoder_of(chosen: EnvelopeOptions, schemas: Mapping[str, bytes] | None = None) -> Any:
     target = Collected()
-    return RecordEncoder(chosen, TransactionOrder(), target, schemas), target
+    return RecordEncoder(chosen, TransactionOrder(), target, SchemaState(schemas)), target
 
 
 def payload(value: bytes | None) -> Any:

@@ -16,6 +16,7 @@ from connector.stream.envelope.copies.select_rows import SelectRowWriter
 from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.envelope.options import EnvelopeOptions, Route, TopicClaims, Topics
 from connector.stream.envelope.record_encoder import RecordEncoder
+from connector.stream.envelope.schemas.schema_records import SchemaState
 from connector.stream.progress.sequences import TransactionOrder
 from tests.foundation.errors.texts import text_of
 from tests.stream.envelope.collected import Collected
@@ -162,7 +163,7 @@ def test_a_table_keeps_its_topic_after_a_restart() -> None:
     first.rows(inserted(table("t_1"), 7), NOW_US)
     written = {(each.key or b"").decode(): each.value or b"" for each in target.release()}
     schemas = {key: value for key, value in written.items() if key.startswith("shop.t_1/")}
-    again = RecordEncoder(options(), TransactionOrder(), Collected(), schemas)
+    again = RecordEncoder(options(), TransactionOrder(), Collected(), SchemaState(schemas))
     with pytest.raises(UnsupportedChange) as caught:
         again.rows(inserted(table("t$1"), 7), NOW_US)
     assert caught.value.code is record_errors.TOPIC_SHARED

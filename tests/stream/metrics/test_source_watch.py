@@ -45,7 +45,8 @@ def watch(settings: SourceSettings, figures: PipelineMetrics) -> Iterator[Source
 
 
 def doubt_of(figures: PipelineMetrics) -> str:
-    return "" if figures.doubt is None else figures.doubt.text
+    doubt = figures.control.doubt
+    return "" if doubt is None else doubt.text
 
 
 def test_a_log_that_ends_before_its_end(

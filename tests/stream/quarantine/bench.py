@@ -22,6 +22,7 @@ from connector.replication.start_point import ServerIdentity, StartPoint
 from connector.stream.envelope.metadata_topics import TransactionRecords
 from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.record_encoder import RecordEncoder
+from connector.stream.envelope.schemas.schema_records import SchemaState
 from connector.stream.progress.progress_record import pending_columns
 from connector.stream.progress.stream_position import Instance, StreamPosition
 from connector.stream.quarantine.copy_guard import CopyGuard
@@ -234,10 +235,12 @@ class Run:
             options,
             standing.order,
             transactions or target,
-            schemas,
-            added,
-            {} if last is None else last.current_schemas,
-            {} if last is None else last.stated_schemas,
+            SchemaState(
+                schemas,
+                added,
+                {} if last is None else last.current_schemas,
+                {} if last is None else last.stated_schemas,
+            ),
         )
         # As after a restart, the server sends the format first.
         decoder = EventDecoder(file=FILE)

@@ -50,7 +50,7 @@ def acting(token: str | None) -> Iterator[tuple[str, PipelineMetrics]]:
         }
     )
     figures, address = PipelineMetrics("shop"), f"127.0.0.1:{free_port()}"
-    actions = Actions(settings, figures)
+    actions = Actions(settings, figures.control)
     with prometheus.serving(figures, address, {}, actions.by_path()):
         yield address, figures
 
@@ -78,7 +78,7 @@ def test_the_token_is_missed_before_a_body_is_refused(
         for bearer in (None, "", "wrong"):
             assert post(address, body, content_type, bearer) == (401, "this is not the token\n")
         assert post(address, body, content_type, TOKEN)[0] == status
-        assert not figures.paused
+        assert not figures.control.paused
 
 
 @pytest.mark.parametrize("odd", ODD)
@@ -88,7 +88,7 @@ def test_without_a_configured_token_no_body_is_looked_at(
     body, content_type, _ = ODD[odd]
     with acting(None) as (address, figures):
         assert post(address, body, content_type, TOKEN)[0] == 403
-        assert not figures.paused
+        assert not figures.control.paused
 
 
 def test_the_token_is_taken_from_the_header_or_from_the_form() -> None:
@@ -97,10 +97,10 @@ def test_the_token_is_taken_from_the_header_or_from_the_form() -> None:
             202,
             "the stream will pause after the current transaction\n",
         )
-        assert figures.paused
-        figures.paused = False
+        assert figures.control.paused
+        figures.control.paused = False
         assert post(address, f"token={TOKEN}".encode(), FORM, None)[0] == 303
-        assert figures.paused
+        assert figures.control.paused
 
 
 def test_wrong_tokens_are_slowed_and_come_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +125,7 @@ def test_wrong_tokens_are_slowed_and_come_one_by_one(monkeypatch: pytest.MonkeyP
         ended.set()
         first.join()
     assert found == [401]
-    assert figures.paused
+    assert figures.control.paused
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def without_source(figures: PipelineMetrics) -> None:
 
 
 def waiting(figures: PipelineMetrics) -> None:
-    figures.paused = True
+    figures.control.paused = True
     figures.streaming = False
 
 

@@ -50,6 +50,41 @@ class RefusedRow:
 
 
 @final
+class _Values:
+    """The values of the records of one chunk, up to the form that its profile asks for."""
+
+    def __init__(
+        self,
+        options: EnvelopeOptions,
+        form: RecordFrame,
+        schema: TableSchema,
+        read_at: CopyPosition,
+        now_us: i64,
+    ) -> None:
+        self._options = options
+        self._form = form
+        self._schema = schema
+        self._read_at = read_at
+        self._now_us: i64 = now_us
+        self._head, self._end = copied_parts(options, form, schema, read_at, _READ, now_us)
+        is_flat = options.debezium is not None and options.debezium.is_flat
+        # A row without an envelope is taken out of one, without its last brace.
+        self._skipped: i64 = len(NO_BEFORE) if is_flat else 0
+        self._dropped: i64 = 1 if is_flat else 0
+
+    def of(self, data: bytes, start: i64, end: i64, mark: str) -> bytes:
+        """Return the value of the row in `data[start:end]`, whose source says `mark`."""
+        row = data[start + self._skipped : end - self._dropped]
+        if mark == COPIED:
+            head = self._head
+            return head + row + self._end if head else row + self._end
+        before, after = copied_parts(
+            self._options, self._form, self._schema, self._read_at, _READ, self._now_us, mark
+        )
+        return before + row + after
+
+
+@final
 class Chunk:
     """The rows of one SELECT.
 
@@ -99,11 +134,7 @@ class Chunk:
         schema = self.schema
         topic = options.topics.of(schema.database, schema.table)
         form = RecordFrame(options, schema)
-        is_flat = options.debezium is not None and options.debezium.is_flat
-        # A row without an envelope is taken out of one, without its last brace.
-        head, end_of_value = copied_parts(options, form, schema, read_at, _READ, now_us)
-        skipped: i64 = len(NO_BEFORE) if is_flat else 0
-        dropped: i64 = 1 if is_flat else 0
+        values = _Values(options, form, schema, read_at, now_us)
         headers = CopiedHeaders(read_at, schema, options)
         timestamp_ms: i64 = read_at.read_us // _US_PER_MS
         some_touched = len(touched) > 0
@@ -129,15 +160,10 @@ class Chunk:
             number += 1
             if some_touched and row_key in touched:
                 continue
-            value = data[start + skipped : value_end - dropped]
             mark = COPIED
             if is_marked:
                 mark = read_at.mark(is_first=number == 1, is_last=at == size)
-            if mark == COPIED:
-                value = head + value + end_of_value if head else value + end_of_value
-            else:
-                before, after = copied_parts(options, form, schema, read_at, _READ, now_us, mark)
-                value = before + value + after
+            value = values.of(data, start, value_end, mark)
             row_headers = headers.encode(_READ, row)
             try:
                 target.take(topic, form.key(key), form.value(value), row_headers, timestamp_ms)

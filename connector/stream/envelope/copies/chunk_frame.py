@@ -63,7 +63,7 @@ class CopyPosition:
         return first if last == COPIED or (first == _FIRST and last != _LAST) else last
 
 
-_ROWS_PER_EVENT: Final = 10**SEQ_ROW_DIGITS
+ROWS_PER_EVENT: Final = 10**SEQ_ROW_DIGITS
 
 
 @final
@@ -93,7 +93,7 @@ class CopiedHeaders:
 
     def _row(self, number: i64) -> i64:
         """Return the number of a row in its event, and begin the event."""
-        event: i64 = number // _ROWS_PER_EVENT
+        event: i64 = number // ROWS_PER_EVENT
         if event != self._event:
             self._event = event
             read_at = self._read_at
@@ -105,7 +105,7 @@ class CopiedHeaders:
                 self._table,
                 self._transaction_id,
             )
-        return number - event * _ROWS_PER_EVENT
+        return number - event * ROWS_PER_EVENT
 
 
 def copied_parts(

@@ -20,7 +20,12 @@ from typing import TYPE_CHECKING, Final, final
 from librt.strings import BytesWriter
 
 from connector.foundation.contract import OP_DELETE, OP_TRUNCATE
-from connector.stream.envelope.copies.chunk_frame import CopiedHeaders, copied_parts
+from connector.stream.envelope.copies.chunk_frame import (
+    COPIED,
+    ROWS_PER_EVENT,
+    CopiedHeaders,
+    copied_parts,
+)
 from connector.stream.envelope.record_frame import BEFORE, RecordFrame
 from connector.stream.envelope.record_headers import RecordHeaders, TableHeaders
 from connector.stream.envelope.source_block import SourceBlock, SourceTable
@@ -34,7 +39,6 @@ if TYPE_CHECKING:
     from connector.stream.envelope.copies.chunk_frame import CopyPosition
     from connector.stream.envelope.options import EnvelopeOptions
     from connector.stream.envelope.schemas.table_schema import TableSchema
-    from connector.stream.progress.sequences import GapSequence
 
 
 _TRUNCATE: Final = ord(OP_TRUNCATE)
@@ -47,30 +51,29 @@ def put_truncate(
     database: str,
     table: str,
     schema_id: str,
-    file: str,
-    sequence: GapSequence,
-    time_us: int,
+    read_at: CopyPosition,
     now_us: int,
 ) -> None:
-    """Give `target` the record with `sequence`, in log file `file`.
+    """Give `target` the record that all rows of a table are gone, the first one at `read_at`.
 
-    The source was at its position at `time_us`. `schema_id` is that of the column list written
-    last. In the profile `debezium` there is no such record. Raises the target's errors.
+    `schema_id` is that of the column list written last. In the profile `debezium` there is no such
+    record. Raises the target's errors.
     """
     if options.debezium is not None:
         return
-    position = sequence.position + 1
+    file, position = read_at.file, read_at.position
     source = SourceBlock(options)
-    source.begin_copy(file, position, time_us, SourceTable(database, table, "true"), now_us)
+    source_table = SourceTable(database, table, COPIED)
+    source.begin_copy(file, position, read_at.time_us, source_table, now_us)
     out = BytesWriter()
     out.write(b'{"before":null,"after":null')
     source.put(out, _TRUNCATE, 0)
     headers = RecordHeaders()
     headers.begin(
-        sequence.epoch,
-        sequence.file,
-        sequence.position,
-        sequence.event,
+        read_at.epoch,
+        read_at.file_number,
+        position - 1,
+        read_at.first_row // ROWS_PER_EVENT,
         TableHeaders(schema_id),
         f"{file}:{position}".encode(),
     )
@@ -78,7 +81,7 @@ def put_truncate(
         options.topics.of(database, table),
         None,
         out.getvalue(),
-        headers.encode(_TRUNCATE, sequence.row),
+        headers.encode(_TRUNCATE, read_at.first_row % ROWS_PER_EVENT),
         # Kafka keeps the record from now on.
         now_us // _US_PER_MS,
     )

@@ -49,6 +49,28 @@ _NO_TABLE: Final = "none"
 
 
 @final
+class SchemaState:
+    """What earlier runs left of the column lists of one stream."""
+
+    def __init__(
+        self,
+        records: Mapping[str, bytes] | None = None,
+        added_columns: dict[str, list[AddedColumn]] | None = None,
+        current: dict[str, str] | None = None,
+        stated: dict[str, str] | None = None,
+    ) -> None:
+        """Hold the schema records that were written, by key in their order.
+
+        `added_columns` are columns, by `database.table`, of tables without rows since their ALTER
+        TABLE. `current` and `stated` are those of `SchemaRecords`.
+        """
+        self.records: Mapping[str, bytes] = {} if records is None else records
+        self.added_columns = dict(added_columns or {})
+        self.current = dict(current or {})
+        self.stated = dict(stated or {})
+
+
+@final
 class SchemaRecords(PublishedColumns):
     """Writes each column list once, and again with columns that were added to its table."""
 
@@ -56,31 +78,26 @@ class SchemaRecords(PublishedColumns):
         self,
         prefix: str,
         target: RecordTarget,
-        records: Mapping[str, bytes],
-        added_columns: dict[str, list[AddedColumn]] | None,
-        current: dict[str, str] | None = None,
-        stated: dict[str, str] | None = None,
+        earlier: SchemaState,
         profile: str = EXACT,
     ) -> None:
-        """Continue after `records`, by key in their order, have been written to `target`.
+        """Continue after `earlier` runs, whose records have been written to `target`.
 
-        `added_columns` are columns, by `database.table`, of tables without rows since their ALTER
-        TABLE. `current` and `stated` are what an earlier run left in the attributes of these names.
         `profile` is that of the rows' values.
         """
         self._profile = profile
         self._topic = schema_topic(prefix)
         self._target = target
-        self.added_columns = dict(added_columns or {})
+        self.added_columns = earlier.added_columns
         # The ids and records of each table's column lists, the newest last.
         self._ids: dict[str, dict[str, bytes]] = {}
-        for key, value in records.items():
+        for key, value in earlier.records.items():
             self.learn(key, value)
         # The ids of current column lists, of tables whose newest record has another one.
-        self.current = dict(current or {})
+        self.current = earlier.current
         # The ids of stated column lists, of tables that a statement has changed since their latest
         # row; "" if the text of a statement did not determine the list.
-        self.stated = dict(stated or {})
+        self.stated = earlier.stated
         # Tables that a statement has changed since their latest row.
         self.altered: dict[str, None] = {}
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from connector.foundation.contract import Sequence
 from connector.stream.changes.column_defaults import AddedColumn, DefaultKind
-from connector.stream.envelope.schemas.schema_records import SchemaRecords
+from connector.stream.envelope.schemas.schema_records import SchemaRecords, SchemaState
 from connector.stream.envelope.schemas.table_schema import TableSchema
 from tests.stream.envelope.collected import Collected
 
@@ -31,7 +31,7 @@ class Known:
     def __init__(self) -> None:
         self._target = Collected()
         self._written: dict[str, bytes] = {}
-        self.records = SchemaRecords("p", self._target, {}, None)
+        self.records = SchemaRecords("p", self._target, SchemaState())
 
     def write(self, *names: str) -> None:
         self.records.write(schema(*names), SEQUENCE, 0)
@@ -43,7 +43,7 @@ class Known:
             self._written[record.key.decode()] = record.value
         before = self.records
         self.records = SchemaRecords(
-            "p", self._target, self._written, before.added_columns, before.current
+            "p", self._target, SchemaState(self._written, before.added_columns, before.current)
         )
 
     def names(self) -> list[str] | None:

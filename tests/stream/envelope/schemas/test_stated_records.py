@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from connector.foundation.contract import Sequence
 from connector.stream.changes.column_lists import ColumnAddition, ColumnListEdits
-from connector.stream.envelope.schemas.schema_records import SchemaRecords
+from connector.stream.envelope.schemas.schema_records import SchemaRecords, SchemaState
 from connector.stream.envelope.schemas.table_schema import TableSchema
 from tests.stream.envelope.collected import Collected
 
@@ -43,7 +43,7 @@ class Stream:
         self._target = Collected()
         self._written: dict[str, bytes] = {}
         self._position = 0
-        self.records = SchemaRecords("p", self._target, {}, None)
+        self.records = SchemaRecords("p", self._target, SchemaState())
 
     def row(self, *names: str) -> list[Written]:
         schema = TableSchema.of_columns(self._database, "t", tuple(map(column, names)))
@@ -73,10 +73,7 @@ class Stream:
         self.records = SchemaRecords(
             "p",
             self._target,
-            self._written,
-            before.added_columns,
-            dict(before.current),
-            dict(before.stated),
+            SchemaState(self._written, before.added_columns, before.current, before.stated),
         )
         return found
 

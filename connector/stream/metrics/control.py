@@ -1,0 +1,95 @@
+"""What other threads ask of the stream: to wait, or to end because a peer is not what it was.
+
+The status page pauses and resumes the stream. The watch of the source doubts that its log is the
+one that was read, or tells whether it answers while the stream hears nothing. The watch of Kafka
+finds that a topic in use was deleted. The stream looks between two transactions.
+
+Every attribute is one value that is replaced, or a set of which each change is one step, so none of
+them needs a lock.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from connector.foundation.errors import ConnectorError, SourceUnavailable
+
+# An idle stream gets three heartbeats in this time.
+SILENT_SECONDS = 4.0
+
+
+@dataclass(slots=True)
+class Control:
+    """The requests to one process; they outlive a run of the pipeline."""
+
+    paused: bool = False  # whether somebody wants the stream to wait
+    # A sign that the source's log is not the one that was read; None without one.
+    doubt: SourceUnavailable | None = None
+    # When the stream and the watch last heard of the source, on the monotonic clock.
+    heard_at: float = 0.0
+    watched_at: float = 0.0
+    silent: bool = False  # whether the stream receives nothing although it should
+    # The topics that the pipeline uses; those of them that were deleted or created again, until the
+    # next run has dealt with it; and what interrupts the current run for that.
+    topics: Callable[[], Sequence[str]] = field(default=tuple)
+    lost_topics: set[str] = field(default_factory=set)
+    lost_topic: ConnectorError | None = None
+    interrupt: Callable[[ConnectorError], None] = field(default=lambda _: None)
+
+    def pause(self) -> None:
+        """Let the stream wait after its transaction, until `resume`."""
+        self.paused = True
+
+    def resume(self) -> None:
+        """Let the stream go on."""
+        self.paused = False
+
+    def suspect(self, doubt: SourceUnavailable | None) -> None:
+        """End the run with the first doubt about the source's log; None is no doubt."""
+        self.doubt = self.doubt or doubt
+
+    def trust(self) -> None:
+        """Drop a doubt: a new run has checked the server."""
+        self.doubt = None
+
+    def hear(self) -> None:
+        """Note that the stream received something."""
+        self.heard_at = time.monotonic()
+        self.silent = False
+
+    def watch(self) -> None:
+        """Note that the source answered in another session than the stream's."""
+        self.watched_at = time.monotonic()
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether the stream has received nothing for longer than heartbeats allow."""
+        return time.monotonic() - self.heard_at > SILENT_SECONDS
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether the source answers in other sessions, and the stream has heard nothing since."""
+        return self.watched_at > self.heard_at + SILENT_SECONDS
+
+    def begin(
+        self, topics: Callable[[], Sequence[str]], interrupt: Callable[[ConnectorError], None]
+    ) -> frozenset[str]:
+        """Begin a run that uses `topics` and can be interrupted; return the lost topics so far."""
+        self.lost_topic = None
+        self.topics, self.interrupt = topics, interrupt
+        return frozenset(self.lost_topics)
+
+    def lose_topic(self, topic: str, error: ConnectorError) -> None:
+        """Note that a topic in use was deleted, and end the run with `error`."""
+        self.lost_topics.add(topic)
+        self.lost_topic = error
+        self.interrupt(error)
+
+    def restore_topics(self, topics: frozenset[str]) -> None:
+        """Note that the run has dealt with lost topics."""
+        self.lost_topics.difference_update(topics)
