@@ -98,14 +98,14 @@ def _stream(path: Path, tables: str, receiver: Dropped) -> Counter[str]:
     frames = EventFrames(source)
     target = BatchingTarget(receiver, BATCH_BYTES, OPEN_BYTES, RECORD_BYTES)
     point = StartPoint("mysql", GtidSet(), LOG_NAME, frames.position)
-    standing = StreamPosition(ServerIdentity("mysql", "9.7.4", (9, 7, 4), "", 1, gtid=True), point)
+    position = StreamPosition(ServerIdentity("mysql", "9.7.4", (9, 7, 4), "", 1, gtid=True), point)
     # The programs beside which this is measured write no tombstones.
     options = EnvelopeOptions(PREFIX, "mysql", VERSION, tombstones=False)
     delivery = DeliveryStream(
         EventDecoder(file=LOG_NAME, counted=True),
         TableFilter([tables]),
-        RecordOutput(RecordEncoder(options, standing.order, target), target),
-        standing,
+        RecordOutput(RecordEncoder(options, position.order, target), target),
+        position,
         TemporaryFolder(),
         DeliveryOptions(),
         ChangeHandlers(),

@@ -86,7 +86,7 @@ class CrashingStream:
     def _run(self) -> None:
         last = self.progress
         source = choose_source(self._settings, last)
-        standing = StreamPosition(source.identity, source.point, last, source=source.address)
+        position = StreamPosition(source.identity, source.point, last, source=source.address)
         flavour = source.identity.flavour
         batches = Batches()
         target = BatchingTarget(batches, 4096, 16384, 1 << 24)
@@ -105,13 +105,13 @@ class CrashingStream:
             RecordOutput(
                 RecordEncoder(
                     EnvelopeOptions(PREFIX, flavour, "1"),
-                    standing.order,
+                    position.order,
                     target,
                     SchemaState(known),
                 ),
                 target,
             ),
-            standing,
+            position,
             TemporaryFolder(),
             DeliveryOptions(rolled_back=frozenset(self.rolled_back)),
             ChangeHandlers(),

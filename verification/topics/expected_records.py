@@ -57,11 +57,11 @@ class ExpectedRecords(ChangeReceiver):
         encoder: RecordEncoder,
         comparison: Comparison,
         schemas: SchemaHistory,
-        standing: StreamPosition,
+        position: StreamPosition,
         transactions: TransactionRecords | None,
         delivered: Place,
     ) -> None:
-        """Encode with `encoder`, which writes to `comparison`, in the order of `standing`.
+        """Encode with `encoder`, which writes to `comparison`, in the order of `position`.
 
         `schemas` are the schema records of the topics. The encoder writes by way of `transactions`,
         if there is one. Nothing after `delivered` is expected.
@@ -70,7 +70,7 @@ class ExpectedRecords(ChangeReceiver):
         self._encoder = encoder
         self._comparison = comparison
         self._schemas = schemas
-        self._standing = standing
+        self._position = position
         self._transactions = transactions
         self._delivered = delivered
         self._last = file_number(delivered.file), delivered.position
@@ -81,8 +81,8 @@ class ExpectedRecords(ChangeReceiver):
     def rows(self, change: RowsChange) -> None:
         """Expect the records of rows."""
         first: i64 = 0
-        if self._standing.has_begun:
-            first = self._standing.begun_rows(change.event_number)
+        if self._position.has_begun:
+            first = self._position.begun_rows(change.event_number)
             if first < 0:
                 return
         self._enter(change.transaction, change.event_number)
@@ -137,7 +137,7 @@ class ExpectedRecords(ChangeReceiver):
         self._encoder.doubts.clear()
         if self._transactions is not None:
             self._transactions.leave(committed.transaction)
-        self._standing.advance(committed)
+        self._position.advance(committed)
         self._comparison.leave(self.end)
         self._current = None
         self.count += 1
@@ -160,9 +160,9 @@ class ExpectedRecords(ChangeReceiver):
     @property
     def end(self) -> Sequence:
         """The lowest sequence of a record between the last transaction and the next one."""
-        standing = self._standing
-        number = file_number(standing.file) if standing.file else 0
-        return Sequence(standing.order.epoch, number, standing.position - 1, 0, 0)
+        position = self._position
+        number = file_number(position.file) if position.file else 0
+        return Sequence(position.order.epoch, number, position.position - 1, 0, 0)
 
     def _enter(self, transaction: SourceTransaction, event_number: int) -> None:
         sequence = self._encoder.sequence(transaction, event_number)
@@ -201,7 +201,7 @@ class LogReader:
         self._comparison = comparison
         source, last, prefix = span.source, span.last, settings.kafka.topic_prefix
         flavour = source.identity.flavour
-        self._standing = standing = StreamPosition(
+        self._position = position = StreamPosition(
             source.identity, source.point, last, source=source.address, first_epoch=span.epoch
         )
         target: RecordTarget = comparison
@@ -209,10 +209,10 @@ class LogReader:
         if settings.delivery.transaction_records:
             target = transactions = TransactionRecords(prefix, target)
         options = record_options(settings, flavour, comparison.values)
-        encoder = RecordEncoder(options, standing.order, target, unlogged=schemas.unlogged)
+        encoder = RecordEncoder(options, position.order, target, unlogged=schemas.unlogged)
         schemas.tell(encoder.schemas)
         self._expected = ExpectedRecords(
-            encoder, comparison, schemas, standing, transactions, span.delivered
+            encoder, comparison, schemas, position, transactions, span.delivered
         )
         point = source.point
         self._decoder = EventDecoder(
@@ -229,7 +229,7 @@ class LogReader:
             ),
             columns=encoder.schemas,
             earlier=EarlierGroups(
-                standing.prepared_xa.without_rows(), standing.reread(), rolled_back
+                position.prepared_xa.without_rows(), position.reread(), rolled_back
             ),
         )
 
@@ -241,9 +241,9 @@ class LogReader:
     @property
     def place(self) -> Place:
         """The end of what was read."""
-        standing = self._standing
-        gtids = None if standing.gtid_set is None else str(standing.gtid_set)
-        return Place(standing.file, standing.position, gtids)
+        position = self._position
+        gtids = None if position.gtid_set is None else str(position.gtid_set)
+        return Place(position.file, position.position, gtids)
 
     def read(self, show: Callable[[int, int], None]) -> None:
         """Read to the end of the range; tell `show` the bytes that were read, and all bytes.
@@ -253,10 +253,10 @@ class LogReader:
         """
         if self._span.follows:
             self._comparison.go_on(self._expected.end)
-        elif self._standing.file:
+        elif self._position.file:
             self._comparison.begin(self._expected.end)
         try:
-            if not self._span.until.reached(self._standing):
+            if not self._span.until.reached(self._position):
                 self._read(show)
         finally:
             self._assembler.close()
@@ -264,9 +264,9 @@ class LogReader:
         self._comparison.end(Sequence(end.epoch, end.file, end.position + 1, 0, 0))
 
     def _read(self, show: Callable[[int, int], None]) -> None:
-        standing, expected, span = self._standing, self._expected, self._span
+        position, expected, span = self._position, self._expected, self._span
         all_bytes = self._bytes_to(span.delivered.file, span.delivered.position)
-        first = self._bytes_to(standing.file, standing.position)
+        first = self._bytes_to(position.file, position.position)
         count = 0
         shown = time.monotonic()
         with span.source.open_stream("binlog-verify", stop_at_end=True) as stream:
@@ -281,17 +281,17 @@ class LogReader:
                 if expected.count == count:
                     continue
                 count = expected.count
-                if span.until.reached(standing):
+                if span.until.reached(position):
                     return
                 if time.monotonic() - shown > _SHOW_SECONDS:
                     shown = time.monotonic()
-                    read = self._bytes_to(standing.file, standing.position)
+                    read = self._bytes_to(position.file, position.position)
                     show(read - first, all_bytes - first)
 
     def _ended(self) -> Exception:
         """Return the error for a log that ends before the range does."""
-        standing, delivered = self._standing, self._span.delivered
-        if standing.file and (file_number(standing.file), standing.position) >= (
+        position, delivered = self._position, self._span.delivered
+        if position.file and (file_number(position.file), position.position) >= (
             file_number(delivered.file),
             delivered.position,
         ):
@@ -304,7 +304,7 @@ class LogReader:
         return DefiniteError(
             verify_errors.LOG_ENDS,
             source=self._span.source.address,
-            found=f"{standing.file}:{standing.position}",
+            found=f"{position.file}:{position.position}",
             file=delivered.file,
             position=delivered.position,
         )

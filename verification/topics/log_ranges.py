@@ -61,13 +61,13 @@ class RangeEnd:
         """The `source.start` of a stream that begins here."""
         return f"gtid:{self.text}" if self.position is None else f"position:{self.text}"
 
-    def reached(self, standing: StreamPosition) -> bool:
+    def reached(self, position: StreamPosition) -> bool:
         """Return whether a stream has come to this end."""
-        if self.position is not None and standing.file:
-            number = file_number(standing.file)
-            if (number, standing.position) >= self.position:
+        if self.position is not None and position.file:
+            number = file_number(position.file)
+            if (number, position.position) >= self.position:
                 return True
-        return contains_all(standing.gtid_set, self.gtid_set)
+        return contains_all(position.gtid_set, self.gtid_set)
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,14 +208,14 @@ class ColumnDefinition:
     @property
     def labels(self) -> list[str] | None:
         """The labels of ENUM and SET; None if one is not plain ASCII."""
-        found: list[str] = []
+        words: list[str] = []
         for token in self.arguments:
             text = token.text[1:-1]
             plain = token.kind == "string" and token.text[0] in "'\""
             if not plain or not text.isascii() or "\\" in text or token.text[0] in text:
                 return None
-            found.append(text)
-        return found
+            words.append(text)
+        return words
 
 
 def read_definition(tokens: list[Token]) -> ColumnDefinition | None:

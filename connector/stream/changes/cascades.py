@@ -181,9 +181,9 @@ class Cascades:
                     self._add(keys.after_delete(parent))
 
     def _add(self, terms: dict[TableName, set[str]]) -> None:
-        for table, found in terms.items():
+        for table, conditions in terms.items():
             if self._tables.follows(*table):
-                self.rows.add(table, found)
+                self.rows.add(table, conditions)
 
     def _update(self, rows: RowsEvent) -> None:
         keys = self._learned.keys

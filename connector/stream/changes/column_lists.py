@@ -152,16 +152,16 @@ class ColumnListEdits:
             if at < 0 or edited[at]["key"]:
                 return None
             del edited[at]
-        for each in self.added:
-            if _index(edited, each.column["name"]) >= 0 or (each.is_text and not has_text):
+        for added in self.added:
+            if _index(edited, added.column["name"]) >= 0 or (added.is_text and not has_text):
                 return None
             at = len(edited)
-            if each.moves:
-                before = _index(edited, each.after) if each.after else -1
-                if each.after and before < 0:
+            if added.moves:
+                before = _index(edited, added.after) if added.after else -1
+                if added.after and before < 0:
                     return None
                 at = before + 1
-            edited.insert(at, each.column)
+            edited.insert(at, added.column)
         return edited
 
 

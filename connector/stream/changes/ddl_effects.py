@@ -103,7 +103,9 @@ class _Effects:
             kind = StatementKind.DROP_TABLE
         elif kind is StatementKind.INDEX:
             what = f"{statement.verb} INDEX"
-        known = [each for each in self.found if each[3] or each[0] is StatementKind.ALTER_TABLE]
+        known = [
+            effect for effect in self.found if effect[3] or effect[0] is StatementKind.ALTER_TABLE
+        ]
         self.found = []
         names = {name for _, name, _, _ in known}
         for name in dict.fromkeys(statement.tables):

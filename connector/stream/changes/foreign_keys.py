@@ -200,7 +200,7 @@ def new_values(rows: RowsEvent, indexes: dict[int, str]) -> list[dict[str, str]]
     after_indexes = plan.indexes(rows.after_columns_present)
     chosen = frozenset(indexes)
     image = rows.images()
-    found: list[dict[str, str]] = []
+    combinations: list[dict[str, str]] = []
     while image.offset < image.end:
         before = _empty(len(plan.readers), before_indexes)
         after = _empty(len(plan.readers), after_indexes)
@@ -214,11 +214,11 @@ def new_values(rows: RowsEvent, indexes: dict[int, str]) -> list[dict[str, str]]
             if value is not ABSENT and value != before[index]:
                 exact = rows.table_map.columns[index].real_type not in _COMPARED_OTHERWISE
                 values[name] = _literal(value) if exact or value is None else UNKNOWN
-        if values and values not in found:
-            found.append(values)
-            if len(found) > _VALUES_MAX:
+        if values and values not in combinations:
+            combinations.append(values)
+            if len(combinations) > _VALUES_MAX:
                 return [dict.fromkeys(indexes.values(), UNKNOWN)]
-    return found
+    return combinations
 
 
 def _empty(count: int, indexes: list[int]) -> list[Value]:

@@ -302,16 +302,16 @@ class RowBuffer:
         A name that is set again, in any letter case, means only the later savepoint. Outside of
         ASCII, the server's collation decides which names are equal.
         """
-        found: i64 = _NONE
+        place: i64 = _NONE
         for index, savepoint in enumerate(self._savepoints):
             if not savepoint.name.isascii():
                 return False
             if savepoint.name.lower() == name.lower():
-                found = index
-        if found == _NONE:
+                place = index
+        if place == _NONE:
             return False
-        meant = self._savepoints[found]
-        del self._savepoints[found + 1 :]
+        meant = self._savepoints[place]
+        del self._savepoints[place + 1 :]
         del self._memory[meant.in_memory :]
         self.memory_bytes = 0
         for change in self._memory:

@@ -61,13 +61,13 @@ class RecordAttendant(ABC):
         """Take up the new records."""
         while True:
             try:
-                offset, found = self._listener.requests.get_nowait()
+                offset, request = self._listener.requests.get_nowait()
             except Empty:
                 return
-            self._take(offset, found)
+            self._take(offset, request)
 
     @abstractmethod
-    def _take(self, offset: int, found: dict[str, Any]) -> None:
+    def _take(self, offset: int, request: dict[str, Any]) -> None:
         """Take up one record; what it does is committed together with its offset."""
 
     def close(self) -> None:

@@ -193,25 +193,25 @@ class RequestAttendant(RecordAttendant):
     """An attendant that passes requests to their handlers."""
 
     def __init__(
-        self, listener: Listener, standing: StreamPosition, handlers: Mapping[str, Handler]
+        self, listener: Listener, position: StreamPosition, handlers: Mapping[str, Handler]
     ) -> None:
         """Take requests from `listener`; `handlers` are called with the offset and the request.
 
         The effect of a handler is committed together with the request's offset.
         """
         super().__init__(listener)
-        self._standing = standing
+        self._position = position
         self._handlers = handlers
 
-    def _take(self, offset: int, found: dict[str, Any]) -> None:
-        command = found[COMMAND]
+    def _take(self, offset: int, request: dict[str, Any]) -> None:
+        command = request[COMMAND]
         log = structlog.get_logger().bind(
-            command=short_text(command), offset=offset, asked_by=asked_by(found)
+            command=short_text(command), offset=offset, asked_by=asked_by(request)
         )
         handler = self._handlers.get(command)
         if handler is None:
             handle(log, "a request", RequestRefused(request_errors.UNKNOWN_COMMAND))
         else:
-            handle(log, "a request", partial(handler, offset, found))
-        self._standing.commands_offset = offset + 1
-        self._standing.is_changed = True
+            handle(log, "a request", partial(handler, offset, request))
+        self._position.commands_offset = offset + 1
+        self._position.is_changed = True

@@ -106,17 +106,17 @@ def _parsed(data: bytes) -> object:
     return parsed
 
 
-def _data(found: object) -> dict[str, Any]:
-    if found is None:
+def _data(data: object) -> dict[str, Any]:
+    if data is None:
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(data, dict):
         raise RequestRefused(request_errors.NO_SIGNAL)
-    return found
+    return data
 
 
-def _id(found: object) -> str:
+def _id(value: object) -> str:
     """Return an id as text that can be stored."""
-    text = str(found) if isinstance(found, (str, int)) else ""
+    text = str(value) if isinstance(value, (str, int)) else ""
     return text.encode("utf-8", "replace").decode()[:_ID_CHARACTERS_MAX]
 
 
@@ -139,22 +139,22 @@ class TopicSignals(RecordAttendant):
     """An attendant that passes signals to their handlers."""
 
     def __init__(
-        self, listener: Listener, standing: StreamPosition, handlers: Mapping[str, SignalHandler]
+        self, listener: Listener, position: StreamPosition, handlers: Mapping[str, SignalHandler]
     ) -> None:
         """Take signals from `listener`; `handlers` are called with each signal.
 
         The effect of a handler is committed together with the signal's offset.
         """
         super().__init__(listener)
-        self._standing = standing
+        self._position = position
         self._handlers = handlers
 
-    def _take(self, offset: int, found: dict[str, Any]) -> None:
+    def _take(self, offset: int, fields: dict[str, Any]) -> None:
         # The end of the topic is told without a signal.
-        if found:
-            Signal(**found, offset=offset).do(self._handlers)
-        self._standing.signals_offset = offset + 1
-        self._standing.is_changed = True
+        if fields:
+            Signal(**fields, offset=offset).do(self._handlers)
+        self._position.signals_offset = offset + 1
+        self._position.is_changed = True
 
 
 class TableSignals:
@@ -243,12 +243,12 @@ class SignalFile:
         """Offer a taken file; if there is none, take the file."""
         prefix = f"{self._path.name}."
         with os.scandir(self._path.parent) as entries:
-            found = sorted(
+            names = sorted(
                 entry.name
                 for entry in entries
                 if entry.name.startswith(prefix) and entry.name.endswith(_SUFFIX)
             )
-        for name in found:
+        for name in names:
             taken = self._path.with_name(name)
             token = name.removeprefix(prefix).removesuffix(_SUFFIX)
             if token != self._done:
@@ -259,7 +259,7 @@ class SignalFile:
                 self._removed.clear()
                 self._done = token
             taken.unlink()
-        if not found and self._path.is_file() and self._path.stat().st_size:
+        if not names and self._path.is_file() and self._path.stat().st_size:
             # It is read at the next look: a program that has opened it before has written by then.
             self._path.rename(self._path.with_name(f"{prefix}{uuid.uuid4().hex}{_SUFFIX}"))
 
@@ -277,11 +277,11 @@ class FileSignals:
     """An attendant that passes the signals of a file to their handlers."""
 
     def __init__(
-        self, file: SignalFile, standing: StreamPosition, handlers: Mapping[str, SignalHandler]
+        self, file: SignalFile, position: StreamPosition, handlers: Mapping[str, SignalHandler]
     ) -> None:
         """Take signals from `file`; the effect of a handler is committed with the file's token."""
         self._file = file
-        self._standing = standing
+        self._position = position
         self._handlers = handlers
         self._waits = False
 
@@ -297,7 +297,7 @@ class FileSignals:
 
     def step(self) -> None:
         """Pass new signals to their handlers; remove a file whose signals are committed."""
-        if self._waits and not self._standing.is_changed:
+        if self._waits and not self._position.is_changed:
             # A progress record was written since. Had it failed, the run would have ended.
             self._waits = False
             self._file.remove()
@@ -313,8 +313,8 @@ class FileSignals:
                 structlog.get_logger().error("a signal is refused", **fields(error))
                 continue
             signal.do(self._handlers)
-        self._standing.signals_file = token
-        self._standing.is_changed = True
+        self._position.signals_file = token
+        self._position.is_changed = True
         self._waits = True
 
     def close(self) -> None:

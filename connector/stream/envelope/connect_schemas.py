@@ -87,7 +87,9 @@ def flat_schema(
     fields = _column_fields(schema, form)
     if form.tells_deletes:
         fields.append(field("__deleted", "string", optional=True))
-    known = {each["field"]: each for each in _source(options.connector)["fields"]}
+    known = {
+        source_field["field"]: source_field for source_field in _source(options.connector)["fields"]
+    }
     for name in form.flat_fields:
         if name in OF_ENVELOPE:
             kind = "string" if name == "op" else "int64"

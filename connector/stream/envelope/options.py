@@ -157,7 +157,7 @@ class OutboxOptions:
 
     def takes(self, database: str, table: str) -> bool:
         """Return whether a table is an outbox."""
-        parts = (each.partition(".") for each in self.tables)
+        parts = (pattern.partition(".") for pattern in self.tables)
         return any(
             fnmatchcase(database, first) and fnmatchcase(table, last) for first, _, last in parts
         )

@@ -97,10 +97,10 @@ def _schema(name: str, value: Any) -> ConnectSchema | None:
         return None
     if isinstance(value, dict):
         fields = []
-        for key, each in value.items():
-            found = _schema(f"{name}.{key}" if name else key, each)
-            if found is not None:
-                fields.append({**found, "field": key})
+        for key, item in value.items():
+            field = _schema(f"{name}.{key}" if name else key, item)
+            if field is not None:
+                fields.append({**field, "field": key})
         return _struct(fields, name)
     if isinstance(value, list):
         if not value:
@@ -146,14 +146,14 @@ def _merged(name: str, values: list[dict[str, Any]]) -> ConnectSchema:
     fields: dict[str, ConnectSchema] = {}
     schemas = []
     for value in values:
-        found = _schema(name, value)
-        assert found is not None
-        schemas.append(found)
-        for each in found["fields"]:
-            fields.setdefault(each["field"], each)
+        item_schema = _schema(name, value)
+        assert item_schema is not None
+        schemas.append(item_schema)
+        for field in item_schema["fields"]:
+            fields.setdefault(field["field"], field)
     struct = _struct(list(fields.values()), name)
     # Of several schemas, Debezium makes one that is not optional.
-    return {**struct, "optional": all(found == schemas[0] for found in schemas)}
+    return {**struct, "optional": all(item_schema == schemas[0] for item_schema in schemas)}
 
 
 def _payload_json(schema: ConnectSchema, value: Any) -> str:
@@ -165,8 +165,8 @@ def _payload_json(schema: ConnectSchema, value: Any) -> str:
         return "null"
     if kind == "struct" and isinstance(value, dict):
         members = (
-            f"{_string_json(each['field'])}:{_payload_json(each, value.get(each['field']))}"
-            for each in schema["fields"]
+            f"{_string_json(field['field'])}:{_payload_json(field, value.get(field['field']))}"
+            for field in schema["fields"]
         )
         return f"{{{','.join(members)}}}"
     if kind == "array" and isinstance(value, list):
@@ -260,11 +260,11 @@ class OutboxEvents:
     def _value(self, cells: dict[str, Any]) -> bytes | None:
         form, payload = self._form, cells[self._payload.name]
         if form.expands_payload and isinstance(payload, str) and not self._payload.is_bytes:
-            found = expand_payload(payload, form.payload)
-            if found is not None:
+            expanded = expand_payload(payload, form.payload)
+            if expanded is not None:
                 if form.value_format != _WITH_SCHEMA:
-                    return found.text.encode()
-                return payload_head(found.schema) + found.text.encode() + b"}"
+                    return expanded.text.encode()
+                return payload_head(expanded.schema) + expanded.text.encode() + b"}"
         return _written(cells, self._payload, form.value_format, self._value_head)
 
     def updated(self) -> None:

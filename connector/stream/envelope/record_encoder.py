@@ -339,7 +339,7 @@ class RecordEncoder:
                 database,
                 table,
                 tuple(every_column(record)),
-                frozenset(each["column"]["name"] for each in record.get("unlogged", ())),
+                frozenset(column["column"]["name"] for column in record.get("unlogged", ())),
                 record.get("kinds", {}),
                 self.options.columns,
             )

@@ -98,9 +98,9 @@ def _writer(
 ) -> CellWriter:
     if debezium is None:
         return _exact_writer(column, reader)
-    found = debezium_writer(column, reader, debezium, point=point)
-    if found is not None:
-        return found
+    writer = debezium_writer(column, reader, debezium, point=point)
+    if writer is not None:
+        return writer
     written = _exact_writer(column, reader)
     return EscapedWriter(written) if column["type"] in TEXTS else written
 
@@ -238,19 +238,19 @@ class RowWriter(RowImages):
         nulls = image.take(self._nulls_length)
         index: i64 = 0
         try:
-            for each in self._every:
+            for column in self._every:
                 bits: i64 = data[nulls + (index >> 3)]
                 is_null = bool(bits >> (index & 7) & 1)
-                if isinstance(each, _Member):
-                    each.start = len(out) + 1
-                    out.write(each.name)
+                if isinstance(column, _Member):
+                    column.start = len(out) + 1
+                    out.write(column.name)
                     if is_null:
-                        out.write(each.null)
+                        out.write(column.null)
                     else:
-                        each.writer.put(image, out)
-                    each.end = len(out)
+                        column.writer.put(image, out)
+                    column.end = len(out)
                 elif not is_null:
-                    each.skip(image)
+                    column.skip(image)
                 index += 1
         except DecodeError as error:
             raise column_error(self._table_map.columns[index], index, error) from error

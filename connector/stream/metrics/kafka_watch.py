@@ -114,15 +114,15 @@ class KafkaWatch:
         names = self._figures.control.topics()
         self._look_at = time.monotonic() + max(_TOPICS_SECONDS, len(names) / _TOPICS_PER_SECOND)
         missing = set()
-        for found in admin.describe_topics([*names]) if names else ():
-            name = found["name"]
-            if found["error_code"] == UnknownTopicOrPartitionError.errno:
+        for description in admin.describe_topics([*names]) if names else ():
+            name = description["name"]
+            if description["error_code"] == UnknownTopicOrPartitionError.errno:
                 missing.add(name)
                 is_lost = name in self._missing
-            elif found["error_code"]:
+            elif description["error_code"]:
                 continue
             else:
-                topic_id = found.get("topic_id")
+                topic_id = description.get("topic_id")
                 is_lost = self._ids.setdefault(name, topic_id) != topic_id
             if is_lost:
                 self._ids.pop(name, None)
@@ -135,9 +135,9 @@ class KafkaWatch:
     def _lost(self, topic: str) -> ConnectorError:
         """Return what the loss of a topic means for the stream."""
         prefix, servers = self._settings.topic_prefix, servers_of(self._settings)
-        standing = self._figures.standing
-        if topic == control_topic(prefix, _POSITION) and standing is not None:
-            progress = standing.progress
+        committed = self._figures.position
+        if topic == control_topic(prefix, _POSITION) and committed is not None:
+            progress = committed.progress
             position = f"{progress.file}:{progress.position}"
             if progress.gtid_set is not None:
                 position = f"{position}, GTIDs {progress.gtid_set}"

@@ -194,7 +194,7 @@ class PipelineMetrics:
     commits: int = 0
     interruptions: int = 0
     latencies: Histogram = _LATENCIES
-    standing: CommittedPosition | None = None
+    position: CommittedPosition | None = None
     lag: Lag | None = None
     # By "database.table"; tables are only added.
     tables: dict[str, TableMetrics] = field(default_factory=dict)
@@ -283,7 +283,7 @@ class PipelineMetrics:
         self, progress: Progress, committed_us: int, records: int, transactions: int, size: int
     ) -> None:
         """Count a commit, and note its position."""
-        self.standing = CommittedPosition(progress, committed_us)
+        self.position = CommittedPosition(progress, committed_us)
         self.commits += 1
         self.records += records
         self.transactions += transactions

@@ -83,16 +83,16 @@ class MetricsCollector(Collector):
             "Tables with rows that foreign keys changed, until their copies begin",
             len(figures.cascaded_tables()),
         )
-        yield from self._standing()
+        yield from self._position()
         yield from self._lag()
         yield from self._copies()
         yield from self._of_tables()
 
-    def _standing(self) -> Iterator[Metric]:
-        standing = self._figures.standing
-        if standing is None:
+    def _position(self) -> Iterator[Metric]:
+        position = self._figures.position
+        if position is None:
             return
-        progress = standing.progress
+        progress = position.progress
         yield self._gauge("epoch", "Epoch of the order of changes", progress.epoch)
         yield self._gauge(
             "position", "Position in the source's log file", progress.position, file=progress.file
@@ -102,11 +102,11 @@ class MetricsCollector(Collector):
             "Since the last commit to Kafka",
             max(0.0, time.time() - progress.committed_at_ms / 1000),
         )
-        if standing.committed_us:
+        if position.committed_us:
             yield self._gauge(
                 "last_transaction_timestamp_seconds",
                 "When the source committed the last transaction that was delivered",
-                standing.committed_us / _US,
+                position.committed_us / _US,
             )
 
     def _lag(self) -> Iterator[Metric]:
@@ -129,7 +129,7 @@ class MetricsCollector(Collector):
 
     def _of_tables(self) -> Iterator[Metric]:
         failed, held = self._figures.failed_copies(), self._figures.fenced_tables()
-        counts = {name: each.rows for name, each in held.items()}
+        counts = {name: fence.rows for name, fence in held.items()}
         yield self._by_table("failed_copies", "1 for a failed copy", dict.fromkeys(failed, 1))
         yield self._by_table("quarantine_changes", "Changes that quarantine holds", counts)
 

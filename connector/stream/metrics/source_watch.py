@@ -105,14 +105,14 @@ def read_source_log(server: MysqlServer) -> SourceLog:
 
 
 def lag_of(
-    log: SourceLog, standing: CommittedPosition, caught_up_at: float, bytes_per_second: float
+    log: SourceLog, position: CommittedPosition, caught_up_at: float, bytes_per_second: float
 ) -> Lag | None:
-    """Return the lag of `standing` to `log`; None if `standing` belongs to another server.
+    """Return the lag of `position` to `log`; None if `position` belongs to another server.
 
     `caught_up_at` is when the stream last had everything, on the server's clock. The log grows by
     `bytes_per_second`.
     """
-    progress = standing.progress
+    progress = position.progress
     if progress.server_uuid != log.server_uuid:
         return None
     behind = _bytes_behind(log, progress.file, progress.position)
@@ -122,7 +122,7 @@ def lag_of(
         if transactions is not None
         else behind is not None and behind <= _HEAD_BYTES
     )
-    committed_at = standing.committed_us / _US
+    committed_at = position.committed_us / _US
     late = max(_LATE_SECONDS_MIN, log.now - max(committed_at, caught_up_at))
     seconds = 0.0 if has_everything else late
     if transactions == 0:
@@ -207,7 +207,7 @@ class SourceWatch:
         self._looked_at: SourceLog | None = None
         self._committed: Progress | None = None
         # Since when the end is the same, on the server's clock, or when that was last reported.
-        self._standing: CommittedPosition | None = None
+        self._position: CommittedPosition | None = None
         self._still_since = 0.0
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="source-watch", daemon=True)
@@ -249,18 +249,18 @@ class SourceWatch:
 
     def look(self, log: SourceLog) -> None:
         """Ask the source for its log, and update the figures."""
-        standing = self._figures.standing
-        if standing is None or self._closed.is_set():
+        position = self._figures.position
+        if position is None or self._closed.is_set():
             return
         if self._first is None or self._first.server_uuid != log.server_uuid:
             self._first = log
         self._figures.control.suspect(self._doubt(log))
-        self._looked_at, self._committed = log, standing.progress
+        self._looked_at, self._committed = log, position.progress
         since = self._caught_up_at
-        if not (standing.committed_us or since):
+        if not (position.committed_us or since):
             # Before the first transaction, the lag counts from the first look.
             since = self._first.now
-        now = lag_of(log, standing, since, self._bytes_per_second(log))
+        now = lag_of(log, position, since, self._bytes_per_second(log))
         if now is not None and now.seconds == 0:
             self._caught_up_at = log.now
         if now is not None and now.bytes is not None:
@@ -272,7 +272,7 @@ class SourceWatch:
             self._figures.lag = None
         elif now is not None:
             self._warn(log, now)
-            self._tell_of_standstill(log, now, standing)
+            self._report_standstill(log, now, position)
 
     def _doubt(self, log: SourceLog) -> SourceUnavailable | None:
         """Return a sign that the logs were reset, else None; the next run checks it.
@@ -324,10 +324,10 @@ class SourceWatch:
             )
         self._warned = near
 
-    def _tell_of_standstill(self, log: SourceLog, now: Lag, standing: CommittedPosition) -> None:
+    def _report_standstill(self, log: SourceLog, now: Lag, position: CommittedPosition) -> None:
         """Report, once a minute, that nothing is committed although the source has more."""
-        if now.seconds == 0 or standing is not self._standing:
-            self._standing, self._still_since = standing, log.now
+        if now.seconds == 0 or position is not self._position:
+            self._position, self._still_since = position, log.now
         elif log.now - self._still_since >= _STILL_SECONDS:
             self._still_since = log.now
             if self._figures.kafka.lost:

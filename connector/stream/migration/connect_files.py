@@ -75,12 +75,12 @@ def read_connector(path: Path) -> ConnectorFile:
         raise ConfigError(
             migration_errors.NOT_A_CONNECTOR, path=path, why="half a character"
         ) from error
-    found = properties.get("connector.class", "")
-    if found.rpartition(".")[2] in ("MySqlConnector", "MariaDbConnector"):
-        properties["connector.class"] = MARIADB if "Maria" in found else MYSQL
+    connector = properties.get("connector.class", "")
+    if connector.rpartition(".")[2] in ("MySqlConnector", "MariaDbConnector"):
+        properties["connector.class"] = MARIADB if "Maria" in connector else MYSQL
     else:
         raise ConfigError(
-            migration_errors.OTHER_CONNECTOR, path=path, found=found or "without a value"
+            migration_errors.OTHER_CONNECTOR, path=path, found=connector or "without a value"
         )
     name = document.get("name") or properties.get("name") or ""
     file = ConnectorFile(path, str(name), properties)
@@ -126,8 +126,8 @@ def read_worker(path: Path) -> dict[str, str]:
         if _GOES_ON.search(part):
             whole += part[:-1]
             continue
-        if found := _LINE.match(whole + part):
-            properties[_plain(found[1])] = _plain(found[2]).strip()
+        if match := _LINE.match(whole + part):
+            properties[_plain(match[1])] = _plain(match[2]).strip()
         whole = ""
     return properties
 
@@ -140,8 +140,8 @@ def with_worker(connector: ConnectorFile, worker: dict[str, str]) -> ConnectorFi
         if f"{side}.converter" not in connector.properties:
             added |= {name: worker[name] for name in worker if name.startswith(f"{side}.converter")}
     for name, value in worker.items():
-        if found := _PRODUCER.fullmatch(name):
-            added[f"producer.override.{found[1]}"] = value
+        if match := _PRODUCER.fullmatch(name):
+            added[f"producer.override.{match[1]}"] = value
     return replace(connector, properties=added | connector.properties)
 
 

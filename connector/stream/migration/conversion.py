@@ -55,8 +55,8 @@ def convert_source(draft: Draft, *, secrets: bool) -> None:
     draft.number("connect.timeout.ms", "source.connect_timeout_seconds", _MS)
     default = "disable" if draft.connector.is_mariadb else "preferred"
     mode = draft.pop("database.ssl.mode") or default
-    found = draft.one_of("database.ssl.mode", mode, _SSL)
-    draft.take("database.ssl.mode", "source.tls.mode", found, mode)
+    tls_mode = draft.one_of("database.ssl.mode", mode, _SSL)
+    draft.take("database.ssl.mode", "source.tls.mode", tls_mode, mode)
     if draft.left.get(_KEY_OF_SERVER, "").lower() == "true":
         draft.flag(_KEY_OF_SERVER, "source.tls.get_server_public_key")
 
@@ -102,7 +102,7 @@ _NAMING: Final = (
     "io.debezium.schema.SchemaTopicNamingStrategy",
     "io.debezium.schema.DefaultTopicNamingStrategy",
 )
-_COMPRESSION: Final = {each: each for each in ("lz4", "zstd", "gzip", "none")}
+_COMPRESSION: Final = {codec: codec for codec in ("lz4", "zstd", "gzip", "none")}
 
 
 def convert_kafka(draft: Draft, bootstrap_servers: str, *, secrets: bool) -> None:
@@ -146,7 +146,7 @@ def _convert_topics(draft: Draft) -> None:
 def _convert_login(draft: Draft, *, secrets: bool) -> None:
     """Take over how a client of the connector, or a producer of its worker, logs in."""
     client = next(
-        (each for each in _CLIENTS if f"{each}security.protocol" in draft.left), _CLIENTS[0]
+        (prefix for prefix in _CLIENTS if f"{prefix}security.protocol" in draft.left), _CLIENTS[0]
     )
     protocol = draft.pop(f"{client}security.protocol")
     if protocol is None and _WORKER in draft.connector.properties:
@@ -159,7 +159,7 @@ def _convert_login(draft: Draft, *, secrets: bool) -> None:
         )
         return
     draft.take(f"{client}security.protocol", "kafka.security_protocol", protocol.upper(), protocol)
-    for name in [each for each in draft.left if each.startswith(f"{client}ssl.")]:
+    for name in [name for name in draft.left if name.startswith(f"{client}ssl.")]:
         draft.no_counterpart(name, "kafka.ssl_ca, ssl_certificate and ssl_key take PEM files")
     if not protocol.upper().startswith("SASL"):
         return

@@ -58,11 +58,11 @@ class Draft:
 
         Raises ConfigError for a reference that only Connect can look up.
         """
-        for each in (name, *older):
-            value = self.left.pop(each, None)
+        for alias in (name, *older):
+            value = self.left.pop(alias, None)
             if value is not None and REFERENCE.search(value):
                 raise ConfigError(
-                    migration_errors.REFERENCE, path=self.connector.path, name=each, value=value
+                    migration_errors.REFERENCE, path=self.connector.path, name=alias, value=value
                 )
             if value:
                 return value
@@ -191,10 +191,10 @@ def _shown(name: str, value: str) -> str:
 
 def _toml(value: object) -> str:
     if isinstance(value, dict):
-        members = ", ".join(f"{key} = {_toml(each)}" for key, each in value.items())
+        members = ", ".join(f"{key} = {_toml(item)}" for key, item in value.items())
         return f"{{ {members} }}"
     if isinstance(value, list | tuple):
-        return _listed([_toml(each) for each in value])
+        return _listed([_toml(item) for item in value])
     # TOML has the escapes of JSON, and wants one for DEL.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 

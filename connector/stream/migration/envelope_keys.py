@@ -47,11 +47,11 @@ _OTHER_IDS: Final = (
 
 def convert_registry(draft: Draft, side: str, converter: str) -> bool:
     """Convert a converter of keys or values; return whether it has a counterpart."""
-    found = FORMATS.get(converter.rpartition(".")[2])
-    if found is None:
+    form = FORMATS.get(converter.rpartition(".")[2])
+    if form is None:
         return False
     prefix = f"{side}.converter."
-    draft.take(f"{side}.converter", f"envelope.{side}_format", found, converter)
+    draft.take(f"{side}.converter", f"envelope.{side}_format", form, converter)
     _convert_url(draft, prefix)
     _convert_login(draft, prefix)
     _convert_subjects(draft, prefix, side)
@@ -117,14 +117,14 @@ def _convert_subjects(draft: Draft, prefix: str, side: str) -> None:
     strategy = draft.pop(name)
     if strategy is None:
         return
-    found = _STRATEGIES.get(strategy.rpartition(".")[2])
+    subject_strategy = _STRATEGIES.get(strategy.rpartition(".")[2])
     other = draft.value("registry.subject_strategy")
-    if found is None or other not in (None, found):
+    if subject_strategy is None or other not in (None, subject_strategy):
         draft.no_counterpart(
             name, "subjects of keys and values are named by one of three strategies"
         )
         return
-    draft.take(name, "registry.subject_strategy", found, strategy)
+    draft.take(name, "registry.subject_strategy", subject_strategy, strategy)
 
 
 EVENT_ROUTER: Final = "EventRouter"
@@ -202,15 +202,15 @@ def _tables(draft: Draft, own: dict[str, str]) -> list[str] | None:
     if kind != "TopicNameMatches" or own.get("negate", "false") != "false":
         return None
     try:
-        found = [each.split(".", 1) for each in patterns(expression, _TOPIC_PARTS)]
+        names = [pattern.split(".", 1) for pattern in patterns(expression, _TOPIC_PARTS)]
     except NoPattern:
         return None
-    if any(first not in (draft.connector.prefix, "*") for first, _ in found):
+    if any(first not in (draft.connector.prefix, "*") for first, _ in names):
         return None
     for left in ("predicates", f"{start}type", f"{start}pattern"):
         draft.left.pop(left, None)
     own.pop("negate", None)
-    return list(dict.fromkeys(rest for _, rest in found))
+    return list(dict.fromkeys(rest for _, rest in names))
 
 
 def _convert_headers(draft: Draft, prefix: str, own: dict[str, str]) -> None:
@@ -219,13 +219,13 @@ def _convert_headers(draft: Draft, prefix: str, own: dict[str, str]) -> None:
     if text is None:
         return
     headers = []
-    for each in split_list(text):
-        column, _, rest = each.partition(":")
+    for item in split_list(text):
+        column, _, rest = item.partition(":")
         place, _, alias = rest.partition(":")
         if place == "header":
             headers.append(f"{column}:{alias}" if alias else column)
         else:
-            draft.no_counterpart(f"{prefix}{option}", f"{each}: events have only headers")
+            draft.no_counterpart(f"{prefix}{option}", f"{item}: events have only headers")
     draft.take(f"{prefix}{option}", f"{_KEY}headers", headers, text)
 
 
@@ -233,13 +233,13 @@ def _convert_formats(draft: Draft) -> None:
     for side in ("key", "value"):
         name = f"{side}.converter"
         converter = draft.connector.properties.get(name, "")
-        found = "json"
+        form = "json"
         if converter.endswith(PLAIN_CONVERTERS):
-            found = "plain"
+            form = "plain"
         elif converter == JSON_CONVERTER:
             has_schema = draft.connector.properties.get(f"{name}.schemas.enable", "true")
-            found = "json_with_schema" if has_schema.lower() == "true" else "json"
-        draft.set(f"{_KEY}{side}_format", found, f"{name} = {converter or '(of the worker)'}")
+            form = "json_with_schema" if has_schema.lower() == "true" else "json"
+        draft.set(f"{_KEY}{side}_format", form, f"{name} = {converter or '(of the worker)'}")
 
 
 def _same(*values: str) -> dict[str, str]:
@@ -292,9 +292,13 @@ def convert_records(draft: Draft) -> None:
         draft.mapped(name, f"envelope.{key}", values)
     skipped = draft.pop("skipped.operations")
     if skipped is not None:
-        listed = [each.lower() for each in split_list(skipped) if each.lower() != "none"]
-        found = [draft.one_of("skipped.operations", each, _OPERATIONS) for each in listed]
-        draft.take("skipped.operations", "envelope.skipped_operations", found, skipped)
+        listed = [
+            operation.lower() for operation in split_list(skipped) if operation.lower() != "none"
+        ]
+        operations = [
+            draft.one_of("skipped.operations", operation, _OPERATIONS) for operation in listed
+        ]
+        draft.take("skipped.operations", "envelope.skipped_operations", operations, skipped)
     for side in ("key", "value"):
         _convert_converter(draft, side)
     _convert_transformations(draft)
@@ -309,8 +313,8 @@ def _convert_converter(draft: Draft, side: str) -> None:
     if converter == JSON_CONVERTER:
         # Its own default.
         has_schema = (schemas or "true").lower() == "true"
-        found = "json_with_schema" if has_schema else "json"
-        draft.take(name, key, found, f"{converter}, {name}.schemas.enable = {schemas or 'true'}")
+        form = "json_with_schema" if has_schema else "json"
+        draft.take(name, key, form, f"{converter}, {name}.schemas.enable = {schemas or 'true'}")
     elif side == "value" and converter.endswith(".CloudEventsConverter"):
         draft.take(name, key, "cloudevents", converter)
         option = f"{name}.json.schemas.enable"
@@ -329,9 +333,9 @@ def _convert_transformations(draft: Draft) -> None:
         prefix = f"transforms.{name}."
         kind = draft.left.pop(f"{prefix}type", "")
         own = {
-            each.removeprefix(prefix): draft.left.pop(each)
-            for each in list(draft.left)
-            if each.startswith(prefix)
+            name.removeprefix(prefix): draft.left.pop(name)
+            for name in list(draft.left)
+            if name.startswith(prefix)
         }
         short = kind.rpartition(".")[2].partition("$")[0]
         if short == _UNWRAP:
@@ -356,14 +360,14 @@ def _convert_unwrap(draft: Draft, prefix: str, own: dict[str, str]) -> None:
     elif old != (None, None):
         name = f"{prefix}delete.handling.mode"
         said = (old[0] or "true").lower(), (old[1] or "drop").lower()
-        known = {", ".join(each): found for each, found in _OLD_DELETES.items()}
-        found = draft.one_of(f"{prefix}drop.tombstones, {name}", ", ".join(said), known)
-        draft.take(f"{prefix}drop.tombstones, {name}", "envelope.flat_deletes", found, str(said))
+        known = {", ".join(old_value): choice for old_value, choice in _OLD_DELETES.items()}
+        choice = draft.one_of(f"{prefix}drop.tombstones, {name}", ", ".join(said), known)
+        draft.take(f"{prefix}drop.tombstones, {name}", "envelope.flat_deletes", choice, str(said))
     fields = own.pop("add.fields", None)
     if fields is not None:
         name = f"{prefix}add.fields"
         known = {field.lower(): field for field in FLAT_FIELDS}
-        found_fields = [draft.one_of(name, each, known) for each in split_list(fields)]
+        found_fields = [draft.one_of(name, field, known) for field in split_list(fields)]
         draft.take(name, "envelope.flat_fields", found_fields, fields)
     for option, value in own.items():
         if option not in _UNWRAP_DEFAULTS or _UNWRAP_DEFAULTS[option] not in ("", value):

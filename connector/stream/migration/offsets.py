@@ -54,20 +54,20 @@ def file_offset(path: Path, connector: ConnectorFile) -> ClientPosition:
     except UnicodeDecodeError as error:
         # A standalone worker keeps a serialized object of Java.
         raise _wrong(offsets, "it is not text; ask the REST interface of the worker") from error
-    found: Any = None
+    offset: Any = None
     if text.startswith("{"):
         entries = _parsed(offsets, text).get("offsets")
         for entry in entries if isinstance(entries, list) else ():
             if isinstance(entry, dict) and entry.get("partition") == {"server": connector.prefix}:
-                found = entry.get("offset")
+                offset = entry.get("offset")
     else:
         for line in text.splitlines():
             key, tab, value = line.partition("\t")
             if not tab:
                 raise _wrong(offsets, "a line is KEY, tab, VALUE")
             if is_key_of(connector, key):
-                found = _parsed(offsets, value)
-    return read_position(offsets, connector, found)
+                offset = _parsed(offsets, value)
+    return read_position(offsets, connector, offset)
 
 
 def is_key_of(connector: ConnectorFile, key: str | bytes | None) -> bool:

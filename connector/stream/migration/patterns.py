@@ -65,35 +65,35 @@ def patterns(expression: str, parts: int) -> list[str]:
 
     Raises Inexpressible if no patterns match exactly the same names.
     """
-    found: dict[str, None] = {}
+    patterns: dict[str, None] = {}
     reader = _Reader(expression.removeprefix("^").removesuffix("$"))
     for tokens in _alternatives(reader):
         for divided in _divided(tokens, parts):
-            found[".".join(divided)] = None
-            if len(found) > _PATTERNS_MAX:
+            patterns[".".join(divided)] = None
+            if len(patterns) > _PATTERNS_MAX:
                 raise NoPattern(_TOO_MANY)
     if reader.at < len(reader.text):
         raise NoPattern(reader.text[reader.at :])
-    if not found:
+    if not patterns:
         raise NoPattern(_NO_NAME)
-    return list(found)
+    return list(patterns)
 
 
 def _alternatives(reader: _Reader) -> list[list[str]]:
     """Return the tokens of each alternative up to the end of a group."""
-    found: list[list[str]] = []
+    alternatives: list[list[str]] = []
     current: list[list[str]] = [[]]
     while reader.peek() not in ("", ")"):
         if reader.peek() == "|":
             reader.take()
-            found += current
+            alternatives += current
             current = [[]]
             continue
         piece = _repeated(reader, _piece(reader))
         current = [before + after for before, after in product(current, piece)]
         if len(current) > _PATTERNS_MAX:
             raise NoPattern(_TOO_MANY)
-    return found + current
+    return alternatives + current
 
 
 def _piece(reader: _Reader) -> list[list[str]]:
@@ -121,11 +121,11 @@ def _piece(reader: _Reader) -> list[list[str]]:
 
 
 def _class(reader: _Reader, rest: str) -> str:
-    found = re.match(r"\[(\^?)([^\[\]\\&^]+)\]", rest)
-    if found is None:
+    match = re.match(r"\[(\^?)([^\[\]\\&^]+)\]", rest)
+    if match is None:
         raise NoPattern(rest)
-    reader.at += found.end() - 1
-    return f"[{'!' if found[1] else ''}{found[2]}]"
+    reader.at += match.end() - 1
+    return f"[{'!' if match[1] else ''}{match[2]}]"
 
 
 def _escaped(character: str, rest: str) -> str:
@@ -142,11 +142,11 @@ def _escaped(character: str, rest: str) -> str:
 def _repeated(reader: _Reader, piece: list[list[str]]) -> list[list[str]]:
     """Return the alternatives of a piece with what follows it: `*`, `+`, `?` or `{n}`."""
     rest = reader.text[reader.at :]
-    if found := re.match(r"\{(\d+)\}", rest):
-        reader.take(found.end())
-        count = int(found[1])
+    if match := re.match(r"\{(\d+)\}", rest):
+        reader.take(match.end())
+        count = int(match[1])
         if count > _REPEATED_MAX or len(piece) > 1:
-            raise NoPattern(found[0])
+            raise NoPattern(match[0])
         return [piece[0] * count]
     mark = reader.peek()
     if mark not in ("*", "+", "?"):
@@ -183,7 +183,7 @@ def _divided(tokens: list[str], parts: int) -> Iterator[list[str]]:
 
 
 def _joined(tokens: list[str]) -> str:
-    return re.sub(r"\*+", "*", "".join("?" if each == "." else each for each in tokens))
+    return re.sub(r"\*+", "*", "".join("?" if part == "." else part for part in tokens))
 
 
 _TABLE: Final = 2  # parts of a name
@@ -230,26 +230,26 @@ def _convert_tables(draft: Draft) -> None:
 
 def _of_databases(draft: Draft, tables: list[str], databases: list[str]) -> list[str]:
     """Return the patterns of tables within databases: Debezium wants both to match."""
-    found: dict[str, None] = {}
+    patterns: dict[str, None] = {}
     for pattern in tables:
         database, _, table = pattern.partition(".")
         for other in databases:
             if database == other or (fnmatchcase(database, other) and not _is_open(database)):
-                found[pattern] = None
+                patterns[pattern] = None
             elif not _is_open(other):
                 if fnmatchcase(other, database):
-                    found[f"{other}.{table}"] = None
+                    patterns[f"{other}.{table}"] = None
             elif other == "*":
-                found[pattern] = None
+                patterns[pattern] = None
             elif database == "*":
-                found[f"{other}.{table}"] = None
+                patterns[f"{other}.{table}"] = None
             elif _is_open(database):
                 why = f"together with {other!r} of database.include.list"
                 raise _refused(draft, "table.include.list", pattern, why)
-    if not found:
+    if not patterns:
         why = "no database of database.include.list has such a table"
         raise _refused(draft, "table.include.list", ",".join(tables), why)
-    return list(found)
+    return list(patterns)
 
 
 def _is_open(pattern: str) -> bool:
@@ -261,9 +261,9 @@ def _convert_columns(draft: Draft) -> None:
         ("column.include.list", "column.whitelist", "source.columns"),
         ("column.exclude.list", "column.blacklist", "source.exclude_columns"),
     ):
-        found = _list(draft, _COLUMN, name, old)
-        if found is not None:
-            draft.set(key, found, *_said(draft, name))
+        columns = _list(draft, _COLUMN, name, old)
+        if columns is not None:
+            draft.set(key, columns, *_said(draft, name))
     if draft.value("source.columns") is not None:
         draft.say("source.columns", "here, tables that no pattern names have all columns")
 
@@ -271,23 +271,23 @@ def _convert_columns(draft: Draft) -> None:
 def _convert_masks(draft: Draft) -> None:
     masks: list[dict[str, object]] = []
     for name in list(draft.left):
-        found = _MASK.fullmatch(name)
-        if found is None or found["chars"] == "length":
+        match = _MASK.fullmatch(name)
+        if match is None or match["chars"] == "length":
             continue
         columns = _list(draft, _COLUMN, name)
         if columns is None:
             continue
         mask: dict[str, object] = {"columns": columns}
-        if found["hash"]:
-            mask |= {"hash": found["hash"].upper(), "salt": found["salt"]}
-            if not found["v2"]:
+        if match["hash"]:
+            mask |= {"hash": match["hash"].upper(), "salt": match["salt"]}
+            if not match["v2"]:
                 mask["version"] = 1
         else:
-            kind = "chars" if found["chars"] else "truncate"
-            mask[kind] = int(found[kind])
+            kind = "chars" if match["chars"] else "truncate"
+            mask[kind] = int(match[kind])
         masks.append(mask)
         draft.say("source.masks", f"{name} = {draft.connector.properties[name]}")
-        if found["hash"]:
+        if match["hash"]:
             draft.say("source.masks", "let nobody read the salt who may not know the values")
     if masks:
         draft.set("source.masks", masks)
@@ -312,9 +312,9 @@ def _convert_source_types(draft: Draft) -> None:
         ("column.propagate.source.type", "envelope.source_types"),
         ("datatype.propagate.source.type", "envelope.source_types_by_type"),
     ):
-        found = _list(draft, _COLUMN, name)
-        if found is not None:
-            draft.set(key, found, *_said(draft, name))
+        columns = _list(draft, _COLUMN, name)
+        if columns is not None:
+            draft.set(key, columns, *_said(draft, name))
 
 
 def _list(draft: Draft, parts: int, *names: str) -> list[str] | None:
@@ -322,10 +322,10 @@ def _list(draft: Draft, parts: int, *names: str) -> list[str] | None:
     text = draft.pop(*names)
     if text is None:
         return None
-    found: dict[str, None] = {}
+    patterns: dict[str, None] = {}
     for expression in split_list(text):
-        found |= dict.fromkeys(_patterns(draft, names[0], expression, parts))
-    return list(found)
+        patterns |= dict.fromkeys(_patterns(draft, names[0], expression, parts))
+    return list(patterns)
 
 
 def _patterns(draft: Draft, name: str, expression: str, parts: int) -> list[str]:

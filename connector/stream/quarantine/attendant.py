@@ -52,7 +52,7 @@ class QuarantineAttendant:
         pipeline: str,
         fences: Fences,
         encoder: RecordEncoder,
-        standing: StreamPosition,
+        position: StreamPosition,
         clients: KafkaClients,
         clock: Clock,
     ) -> None:
@@ -61,7 +61,7 @@ class QuarantineAttendant:
         self._pipeline = pipeline
         self._fences = fences
         self._encoder = encoder
-        self._standing = standing
+        self._position = position
         self._clients = clients
         self._clock = clock
         self._replay: Replay | None = None
@@ -156,7 +156,7 @@ class QuarantineAttendant:
             wanted,
             self._fences,
             self._encoder,
-            self._standing,
+            self._position,
             QuarantineLog(self._settings, min(fence.since_ms for fence in wanted), self._clients),
             self._clock.monotonic,
         )
@@ -167,7 +167,7 @@ def open_quarantine(
     fences: Fences,
     encoder: RecordEncoder,
     decoder: EventDecoder,
-    standing: StreamPosition,
+    position: StreamPosition,
     sink: KafkaSink,
     clock: Clock,
 ) -> tuple[Guard | None, CopyGuard, QuarantineAttendant]:
@@ -177,7 +177,7 @@ def open_quarantine(
     """
     options = encoder.options
     keeper = QuarantineAttendant(
-        settings.kafka, settings.name, fences, encoder, standing, sink.clients, clock
+        settings.kafka, settings.name, fences, encoder, position, sink.clients, clock
     )
     policy = settings.quarantine.policy
     topic = control_topic(options.prefix, QUARANTINE_TOPIC_SUFFIX)

@@ -126,13 +126,13 @@ class Fences:
 
     def all(self) -> list[Fence]:
         """Return all fences; any thread may ask."""
-        found: list[Fence] = []
+        fences: list[Fence] = []
         for table in list(self._tables.values()):
-            found += list(table.keys.values())
+            fences += list(table.keys.values())
             whole = table.whole
             if whole is not None:
-                found.append(whole)
-        return found
+                fences.append(whole)
+        return fences
 
     def of(self, database: str, table: str) -> TableFences | None:
         """Return the fences of a table; None if it has none."""

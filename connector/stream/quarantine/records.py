@@ -141,10 +141,10 @@ class RecordParts:
             if part["part"] < part["parts"]:
                 return None
             del self._parts[key]
-            if [each["part"] for each in parts] != list(range(1, part["parts"] + 1)):
+            if [item["part"] for item in parts] != list(range(1, part["parts"] + 1)):
                 # The first parts were read before, or retention has deleted them.
                 return None
-            return parts[0], b"".join(b64decode(each["event"]) for each in parts)
+            return parts[0], b"".join(b64decode(item["event"]) for item in parts)
         except (ValueError, KeyError, TypeError) as error:
             raise DecodeError(quarantine_errors.QUARANTINE, why=repr(error)) from error
 

@@ -63,7 +63,7 @@ class Replay:
         fences: list[Fence],
         all_fences: Fences,
         encoder: RecordEncoder,
-        standing: StreamPosition,
+        position: StreamPosition,
         log: QuarantineReader,
         monotonic: Callable[[], float],
     ) -> None:
@@ -73,7 +73,7 @@ class Replay:
         self._key = f"{pipeline}/{fences[0].name}".encode()
         self._fences = all_fences
         self._encoder = encoder
-        self._standing = standing
+        self._position = position
         self._log = log
         self._changes = ChangeReader()
         self._monotonic = monotonic
@@ -117,7 +117,9 @@ class Replay:
         self._log.close()
 
     def _is_set(self, fence: Fence) -> bool:
-        return any(fence is each for each in self._fences.of(self._database, self._table) or ())
+        return any(
+            current is fence for current in self._fences.of(self._database, self._table) or ()
+        )
 
     def _write(self, record: QuarantineRecord, event: bytes, now_us: int) -> None:
         if record["kind"] not in (ROWS, *_UNREADABLE):
@@ -134,7 +136,9 @@ class Replay:
         try:
             change = self._changes.rows(record, event)
             count = change.rows.count()
-            wanted = {each["row"]: each for each in quarantined_rows(record, count)}
+            wanted = {
+                quarantined["row"]: quarantined for quarantined in quarantined_rows(record, count)
+            }
             number = -1
             for row in change.rows.split():
                 number += 1
@@ -142,7 +146,7 @@ class Replay:
                 fences = [] if kept is None else self._pending(record, kept)
                 if not fences:
                     continue
-                sequence = self._standing.between(HALVES)
+                sequence = self._position.between(HALVES)
                 try:
                     self._encoder.repeat(change, row, number, sequence, now_us)
                 except (UnsupportedChange, EventError, RecordTooLarge) as error:
@@ -170,7 +174,7 @@ class Replay:
             return
         try:
             change = self._changes.gone(record, event)
-            self._encoder.repeat_gone(change, self._standing.between(HALVES), now_us)
+            self._encoder.repeat_gone(change, self._position.between(HALVES), now_us)
         except (UnsupportedChange, DecodeError) as error:
             self._fail(fences, fence_reason(error, self._database, self._table))
             return
@@ -191,15 +195,15 @@ class Replay:
 
     def _concerned(self, record: QuarantineRecord) -> list[Fence]:
         """Return the fences that keep back rows of a record."""
-        found: dict[int, Fence] = {}
+        fences: dict[int, Fence] = {}
         for kept in record["rows"]:
             for fence in self._pending(record, kept):
-                found[id(fence)] = fence
+                fences[id(fence)] = fence
         if record["rest"] is not None:
             end: QuarantinedRow = {"row": 10**_ROW_DIGITS // HALVES - 1, "keys": [], "error": None}
             for fence in self._pending(record, end):
-                found[id(fence)] = fence
-        return list(found.values())
+                fences[id(fence)] = fence
+        return list(fences.values())
 
     def _pending(self, record: QuarantineRecord, kept: QuarantinedRow) -> list[Fence]:
         """Return the fences that keep back a row, if all of them are being replayed."""
@@ -208,7 +212,7 @@ class Replay:
             return []
         sequence = _sequence(record, kept["row"])
         if kept["keys"]:
-            found = [
+            fences = [
                 fence
                 for key in kept["keys"]
                 if (fence := fenced.keys.get(key.encode())) is not None
@@ -217,11 +221,11 @@ class Replay:
             ]
         else:
             whole = fenced.whole
-            found = []
+            fences = []
             if whole is not None and whole.since_seq <= sequence and whole.replayed_seq < sequence:
-                found = [whole]
-        waiting = [fence for fence in found if id(fence) in self._left]
-        if len(waiting) < len(found) and waiting:
+                fences = [whole]
+        waiting = [fence for fence in fences if id(fence) in self._left]
+        if len(waiting) < len(fences) and waiting:
             # It must not overtake what the other fences keep back.
             self._fail(waiting, str(UnsupportedChange(quarantine_errors.REPLAY_OTHER_KEY)))
             return []

@@ -77,11 +77,11 @@ class QuarantineLog:
         try:
             self._consumer = clients.open_consumer(**consumer_settings(settings))
             self._consumer.assign([self._partition])
-            found = self._consumer.offsets_for_times({self._partition: since_ms})[self._partition]
-            if found is None:
+            offset = self._consumer.offsets_for_times({self._partition: since_ms})[self._partition]
+            if offset is None:
                 self._consumer.seek_to_end(self._partition)
             else:
-                self._consumer.seek(self._partition, found.offset)
+                self._consumer.seek(self._partition, offset.offset)
         except (KafkaError, OSError) as error:
             self.close()
             raise self._failure(error) from error

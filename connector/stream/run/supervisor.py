@@ -102,7 +102,7 @@ def supervise(
 
     def open_pipeline() -> Pipeline:
         return Pipeline(
-            context, following.single_transactions, following.rolled_back, refusals.standing()
+            context, following.single_transactions, following.rolled_back, refusals.current()
         )
 
     opening = partial(refusals.passed_over, open_pipeline)
@@ -180,7 +180,7 @@ class _Refusals:
         self._by_address: dict[str, SourceRefused] = {}
         self._delivered = 0  # transactions when the last one was added
 
-    def standing(self) -> Mapping[str, SourceRefused]:
+    def current(self) -> Mapping[str, SourceRefused]:
         """Return the refusals by the HOST:PORT of their server."""
         if self._figures.transactions > self._delivered:
             self._by_address.clear()
@@ -199,7 +199,7 @@ class _Refusals:
         """Skip the server that `error` came from; raises `error` if no other server is left."""
         if not (self._are_several and error.address):
             raise error
-        self.standing()
+        self.current()
         self._delivered = self._figures.transactions
         self._by_address[error.address] = error
         self._figures.refused = dict(self._by_address)
@@ -319,13 +319,13 @@ def _follow(
 
 
 def _position(figures: PipelineMetrics) -> str | None:
-    standing = figures.standing
-    return None if standing is None else f"{standing.progress.file}:{standing.progress.position}"
+    position = figures.position
+    return None if position is None else f"{position.progress.file}:{position.progress.position}"
 
 
 def _tell_end(figures: PipelineMetrics) -> None:
-    standing = figures.standing
-    progress = None if standing is None else standing.progress
+    position = figures.position
+    progress = None if position is None else position.progress
     structlog.get_logger().info(
         "stopped",
         position=_position(figures),

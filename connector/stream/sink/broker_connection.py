@@ -96,9 +96,9 @@ class TransactionRequests:
         """Return the request that writes a complete record batch to each partition."""
         topics: list[bytes] = []
         by_topic = _by_topic(sorted(batches, key=itemgetter(0, 1)))
-        for topic, each in by_topic:
-            topics += _text(topic), _count(len(each))
-            for _, partition, data in each:
+        for topic, rows in by_topic:
+            topics += _text(topic), _count(len(rows))
+            for _, partition, data in rows:
                 topics += _NUMBER.pack(partition), _count(len(data)), data, _NO_TAGS
             topics.append(_NO_TAGS)
         body = [self._produce_head, _count(len(by_topic)), *topics, _NO_TAGS]
@@ -235,15 +235,15 @@ def _request(kind: int, number: int, body: Sequence[bytes]) -> bytes:
 def _partitions(partitions: tuple[PartitionId, ...]) -> bytes:
     """Return the topics of a request that adds partitions, and the end of the request."""
     topics = []
-    for topic, each in _by_topic(sorted(partitions)):
-        ids = b"".join(_NUMBER.pack(partition) for _, partition in each)
-        topics.append(_text(topic) + _count(len(each)) + ids + _NO_TAGS)
+    for topic, rows in _by_topic(sorted(partitions)):
+        ids = b"".join(_NUMBER.pack(partition) for _, partition in rows)
+        topics.append(_text(topic) + _count(len(rows)) + ids + _NO_TAGS)
     return _count(len(topics)) + b"".join(topics) + _NO_TAGS
 
 
 def _by_topic(rows: Iterable[_Row]) -> list[tuple[str, list[_Row]]]:
     """Return sorted rows by their first field, the topic."""
-    return [(str(topic), list(each)) for topic, each in groupby(rows, key=itemgetter(0))]
+    return [(str(topic), list(group)) for topic, group in groupby(rows, key=itemgetter(0))]
 
 
 def _text(text: str) -> bytes:

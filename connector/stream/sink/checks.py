@@ -189,22 +189,22 @@ def _check_sizes(admin: Any, settings: KafkaSettings, brokers: list[str]) -> Non
 def _smaller_topics(admin: Any, settings: KafkaSettings) -> list[str]:
     """Return the prefix's topics that take smaller records, with their limit in bytes."""
     topics = topics_of_prefix(admin, settings.topic_prefix)
-    found = topic_limits(admin, topics)
-    if len(found) < len(topics):
+    limits = topic_limits(admin, topics)
+    if len(limits) < len(topics):
         message = "the user may not see the limits of topics"
         raise ClusterAuthorizationFailedError(message)
-    return smaller_topics(found, settings.record_bytes_max)
+    return smaller_topics(limits, settings.record_bytes_max)
 
 
 def _smallest(admin: Any, brokers: list[str], setting: str) -> int:
     """Return the smallest value of a setting of brokers."""
     asked = [ConfigResource(ConfigResourceType.BROKER, name, {setting: None}) for name in brokers]
-    (found,) = admin.describe_configs(asked, config_filter="all").values()
-    if any(setting not in found[name] for name in brokers):
+    (configs,) = admin.describe_configs(asked, config_filter="all").values()
+    if any(setting not in configs[name] for name in brokers):
         # The client drops the error of a broker, which then has no settings at all.
         message = f"the user may not see {setting}"
         raise ClusterAuthorizationFailedError(message)
-    return min(int(found[name][setting]["value"]) for name in brokers)
+    return min(int(configs[name][setting]["value"]) for name in brokers)
 
 
 # After the last record of a partition come the marks of transactions, mostly one.
@@ -231,32 +231,32 @@ def newest_keys(
     A topic without a key among the last records of its partitions has none here. Open transactions
     are not waited for. Raises SinkUnavailable or SinkRefused.
     """
-    found: list[NewestKey] = []
+    newest: list[NewestKey] = []
     doing = attempts.reading(*topics)
     try:
         consumer = clients.open_consumer(**consumer_settings(settings))
         try:
             for topic in sorted(consumer.topics().intersection(topics))[:topics_max]:
                 doing = attempts.reading(topic)
-                found += _newest(consumer, topic)
+                newest += _newest(consumer, topic)
         finally:
             consumer.close()
     except (KafkaError, OSError) as error:
         raise connector_error(settings, doing, error) from error
-    return found
+    return newest
 
 
 def _newest(consumer: Any, topic: str) -> Iterator[NewestKey]:
     """Yield the newest key of a topic, if there is one."""
     partitions = [
-        TopicPartition(topic, each) for each in consumer.partitions_for_topic(topic) or ()
+        TopicPartition(topic, partition) for partition in consumer.partitions_for_topic(topic) or ()
     ]
     begins, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
     keyed = [
         record
-        for each in partitions
-        for record in TopicLog(consumer, each, begins[each], ends[each]).read(
-            max(begins[each], ends[each] - _TAIL_OFFSETS), ends[each]
+        for partition in partitions
+        for record in TopicLog(consumer, partition, begins[partition], ends[partition]).read(
+            max(begins[partition], ends[partition] - _TAIL_OFFSETS), ends[partition]
         )
         if record.key is not None
     ]

@@ -236,8 +236,12 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
         stream = self._stream
         if stream is None or stream.failure is None:
             return False
-        left = [each for each in (self._ending, self._open) if each is not None]
-        left = [each for each in left if each.reached is not TransactionStage.ENDED]
+        left = [
+            transaction for transaction in (self._ending, self._open) if transaction is not None
+        ]
+        left = [
+            transaction for transaction in left if transaction.reached is not TransactionStage.ENDED
+        ]
         ending = self._ending
         self._stream = self._ending = self._open = None
         if not isinstance(stream.failure, (OSError, KafkaError)):

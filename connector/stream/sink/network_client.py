@@ -56,8 +56,12 @@ def listener_problem(host: str, port: int, config: Mapping[str, Any]) -> Message
     protocol = config["security_protocol"]
     try:
         if protocol.endswith("SSL"):
-            found = _by_tls(host, port, config)
-            return found if isinstance(found, Message) else _compared(found, config, tls=True)
+            server_hello = _by_tls(host, port, config)
+            return (
+                server_hello
+                if isinstance(server_hello, Message)
+                else _compared(server_hello, config, tls=True)
+            )
         answer = _asked_plainly(host, port)
         mechanisms = _mechanisms(answer)
         if mechanisms is not None:
@@ -175,13 +179,13 @@ def _mechanisms(answer: bytes) -> list[str] | None:
         return None
     if error == _NO_LOGIN_HERE:
         return []
-    found = []
+    texts = []
     at = _ANSWER_HEAD.size
     for _ in range(count):
         end = at + 2 + int.from_bytes(answer[at : at + 2])
-        found.append(answer[at + 2 : end].decode(errors="replace"))
+        texts.append(answer[at + 2 : end].decode(errors="replace"))
         at = end
-    return found
+    return texts
 
 
 def _unresolved(error: socket.gaierror) -> Message:
@@ -302,7 +306,7 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # the li
 
     def _reason(self) -> BrokersUnreachable | None:
         """Return why no address accepts the connection; None if that is unknown."""
-        found: dict[str, Message] = {}
+        obstacles: dict[str, Message] = {}
         for broker in self.cluster.bootstrap_brokers():
             if isinstance(self._failures.get(broker.node_id), errors.SaslAuthenticationFailedError):
                 obstacle: Message | None = Message(connection_errors.LOGIN_REFUSED, {})
@@ -310,15 +314,15 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # the li
                 obstacle = listener_problem(broker.host, broker.port, self.config)
             if obstacle is None:
                 return None
-            found[f"{broker.host}:{broker.port}"] = obstacle
-        different = {obstacle.text: obstacle for obstacle in found.values()}
+            obstacles[f"{broker.host}:{broker.port}"] = obstacle
+        different = {obstacle.text: obstacle for obstacle in obstacles.values()}
         definite = all(obstacle.code.end is not End.RETRIED for obstacle in different.values())
         if len(different) == 1:
             return BrokersUnreachable(next(iter(different.values())), definite=definite)
         # The client shuffles them.
         problems = [
             Message(connection_errors.AT_ADDRESS, {"address": address, "why": obstacle})
-            for address, obstacle in sorted(found.items(), key=itemgetter(0))
+            for address, obstacle in sorted(obstacles.items(), key=itemgetter(0))
         ]
         return BrokersUnreachable(
             Message(connection_errors.SEVERAL, {"problems": problems}), definite=definite

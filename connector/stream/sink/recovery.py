@@ -51,8 +51,8 @@ class TopicLog:
     def offset_at(self, time_ms: int) -> int:
         """Return the first offset that is not older than a time; the end if all are."""
         wanted = {self.partition: max(time_ms, 0)}
-        found = self.consumer.offsets_for_times(wanted)[self.partition]
-        return self.end if found is None else max(self.begin, int(found.offset))
+        offset = self.consumer.offsets_for_times(wanted)[self.partition]
+        return self.end if offset is None else max(self.begin, int(offset.offset))
 
     def follow(self, patience_seconds: float) -> Iterator[Any]:
         """Yield committed records after the end as they arrive, until the timeout."""
@@ -172,8 +172,8 @@ def recover(
         control_topic(prefix, SNAPSHOT_TOPIC_SUFFIX),
         control_topic(prefix, FENCES_TOPIC_SUFFIX),
     )
-    found = [topic for topic in topics if topic not in missing]
-    with opened_logs(settings, found, clients, to_the_last=to_the_last) as logs:
+    existing = [topic for topic in topics if topic not in missing]
+    with opened_logs(settings, existing, clients, to_the_last=to_the_last) as logs:
         own, others = _last_progress(logs[progress], name) if progress in logs else (None, [])
         return RecoveredState(
             own,

@@ -79,9 +79,9 @@ class SchemaRegistry(SchemaIds):
             body["schemaType"] = schema_type
         url, status, answer = self._ask(path, json.dumps(body).encode())
         facts = answer if isinstance(answer, dict) else {}
-        found = facts.get("id")
-        if status == HTTPStatus.OK and isinstance(found, int) and 0 <= found < 2**31:
-            return found
+        schema_id = facts.get("id")
+        if status == HTTPStatus.OK and isinstance(schema_id, int) and 0 <= schema_id < 2**31:
+            return schema_id
         if status in _REFUSED:
             why = _reason(status, answer)
             raise UnsupportedChange(
@@ -166,6 +166,6 @@ def _refusal(url: str, status: int, answer: Any) -> SinkRefused | SinkUnavailabl
 def open_registry(settings: Settings) -> SchemaRegistry | None:
     """Return the registry, if records have a format that needs one; raises ConfigError."""
     formats = settings.envelope.key_format, settings.envelope.value_format
-    if not any(each in REGISTERED for each in formats):
+    if not any(name in REGISTERED for name in formats):
         return None
     return SchemaRegistry(settings.registry)

@@ -148,10 +148,10 @@ def topic_limits(admin: Any, topics: list[str]) -> dict[str, TopicLimit]:
         return {}
     wanted = dict.fromkeys((_SIZE, _COMPRESSION))
     asked = [ConfigResource(ConfigResourceType.TOPIC, topic, wanted) for topic in topics]
-    (found,) = admin.describe_configs(asked, config_filter="all").values()
+    (configs,) = admin.describe_configs(asked, config_filter="all").values()
     return {
         topic: TopicLimit(int(values[_SIZE]["value"]), values[_COMPRESSION]["value"])
-        for topic, values in found.items()
+        for topic, values in configs.items()
         # The client drops the error of a topic, which then has no settings at all.
         if _SIZE in values and _COMPRESSION in values
     }

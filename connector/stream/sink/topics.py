@@ -237,8 +237,8 @@ class TopicCreator:
         if not self._known:
             names: list[str] = admin.list_topics()
             return names
-        found = admin.describe_topics([*topics])
-        return [topic["name"] for topic in found if not topic["error_code"]]
+        descriptions = admin.describe_topics([*topics])
+        return [topic["name"] for topic in descriptions if not topic["error_code"]]
 
     def _description(self, topic: str) -> dict[str, Any]:
         settings = self._settings
@@ -291,6 +291,6 @@ def _require_describable(admin: Any, topics: Sequence[str]) -> None:
     The right to create a topic does not include this one, and writing needs it. The broker looks at
     the right before it looks for the topic.
     """
-    for found in admin.describe_topics([*topics]):
-        if found["error_code"] == TopicAuthorizationFailedError.errno:
-            raise TopicAuthorizationFailedError(found["name"])
+    for description in admin.describe_topics([*topics]):
+        if description["error_code"] == TopicAuthorizationFailedError.errno:
+            raise TopicAuthorizationFailedError(description["name"])

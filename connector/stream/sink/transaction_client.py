@@ -157,7 +157,7 @@ class TransactionClient:
             self._unacknowledged[partition] += records.count
             by_leader.setdefault(leader, []).append(records)
         for leader, batches in by_leader.items():
-            whole = [(each.topic, each.partition, each.buffer()) for each in batches]
+            whole = [(batch.topic, batch.partition, batch.buffer()) for batch in batches]
             leader.send(self._requests.produce(leader.next_number(), whole))
         return by_leader
 
@@ -166,7 +166,7 @@ class TransactionClient:
         results: dict[PartitionId, tuple[int, int]] = {}
         for leader in written:
             results |= produce_results(leader.receive())
-        batches = [records for each in written.values() for records in each]
+        batches = [records for leader_batches in written.values() for records in leader_batches]
         for records in batches:
             result = results.get((records.topic, records.partition))
             _require_success(None if result is None else result[0])

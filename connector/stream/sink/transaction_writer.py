@@ -166,8 +166,8 @@ class TransactionWriter:
     def _write(self, transaction: TransactionInFlight, records: EncodedBatch) -> None:
         batches = self._gathered(records)
         if not transaction.commits:
-            for each in batches:
-                self._in_flight.discard(each)
+            for batch in batches:
+                self._in_flight.discard(batch)
             return
         if transaction.reached is TransactionStage.NOTHING:
             self._link.connect()

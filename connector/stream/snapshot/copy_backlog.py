@@ -68,7 +68,7 @@ class CascadeCopies:
             if self._pause_seconds:
                 pause = max(self._pause_seconds, min(cost * _PAUSE_FACTOR, _PAUSE_SECONDS_MAX))
                 self._not_before[table] = seconds + pause
-        found: list[tuple[str, str, str]] = []
+        due: list[tuple[str, str, str]] = []
         tables = self._rows.tables
         self._since = {table: self._since.get(table, seconds) for table in tables}
         for table in tables:
@@ -79,8 +79,8 @@ class CascadeCopies:
                 # A replay writes older states of the fenced rows, and no copy after it.
                 where = WHOLE
             self._begun[table] = 0.0
-            found.append((*table, where))
-        return found
+            due.append((*table, where))
+        return due
 
     def note_cost(self, table: TableName, seconds: float) -> None:
         """Note in how many seconds the copy of a table has read and written."""

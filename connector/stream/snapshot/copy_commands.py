@@ -109,7 +109,7 @@ def start_copies(
     With `together`, the stream waits while all tables are copied at one position.
     """
     asked = f"{noun} {offset}"
-    tables_of = [table for each in orders for table in each.tables]
+    tables_of = [table for command in orders for table in command.tables]
     snapshot = copies.notifications.start(tables_of, id_, initial=together)
     group = uuid.uuid4().hex if together else ""
     for order in orders:
@@ -157,7 +157,7 @@ def _keys(listed: object) -> list[str]:
     Only the table says later whether a text is a key.
     """
     if isinstance(listed, list) and len(listed) <= KEYS_MAX:
-        texts = [each for each in listed if isinstance(each, str)]
+        texts = [key for key in listed if isinstance(key, str)]
         is_short = sum(map(len, texts)) <= KEYS_CHARACTERS_MAX
         if len(texts) == len(listed) and is_short and not _SURROGATE.search("".join(texts)):
             return texts
@@ -314,16 +314,16 @@ def _name(text: object) -> tuple[str, str]:
 
 def _conditions(listed: object) -> dict[tuple[str, str], tuple[str, str]]:
     """Return the filters and the surrogate keys of a signal by their tables."""
-    found: dict[tuple[str, str], tuple[str, str]] = {}
+    conditions: dict[tuple[str, str], tuple[str, str]] = {}
     if not isinstance(listed, list):
         raise RequestRefused(request_errors.ADDITIONAL_CONDITIONS)
-    for each in listed:
-        if not isinstance(each, dict) or not isinstance(each.get("filter"), str):
+    for condition in listed:
+        if not isinstance(condition, dict) or not isinstance(condition.get("filter"), str):
             raise RequestRefused(request_errors.ADDITIONAL_CONDITIONS)
-        arguments_of(each, "data-collection", "filter", _SURROGATE_KEY)
-        table = _name(each.get("data-collection"))
-        found[table] = (each["filter"], _column(each.get(_SURROGATE_KEY)))
-    return found
+        arguments_of(condition, "data-collection", "filter", _SURROGATE_KEY)
+        table = _name(condition.get("data-collection"))
+        conditions[table] = (condition["filter"], _column(condition.get(_SURROGATE_KEY)))
+    return conditions
 
 
 def _column(name: object) -> str:

@@ -51,7 +51,7 @@ class CopyOutput:
         encoder: RecordEncoder,
         target: RecordTarget,
         copied_rows: CopyGuard,
-        standing: StreamPosition,
+        position: StreamPosition,
         decoder: EventDecoder,
         clock: Clock,
     ) -> None:
@@ -64,7 +64,7 @@ class CopyOutput:
         self._encoder = encoder
         self._target = target
         self._copied_rows = copied_rows
-        self._standing = standing
+        self._position = position
         self._decoder = decoder
         self._clock = clock
         self._numbers: dict[str, int] = {}
@@ -101,12 +101,12 @@ class CopyOutput:
     @property
     def transaction_end(self) -> LogPosition | None:
         """The end of the last transaction; None if it is not known."""
-        return self._log_position(self._standing.file, self._standing.position)
+        return self._log_position(self._position.file, self._position.position)
 
     @property
     def delivered(self) -> DeliveredPosition:
         """The stream's position and GTIDs, up to which everything was delivered."""
-        gtids = self._standing.gtid_set
+        gtids = self._position.gtid_set
         return DeliveredPosition(str(gtids) if isinstance(gtids, GtidSet) else None, self.position)
 
     def put_chunk(
@@ -131,7 +131,7 @@ class CopyOutput:
         events = self._encoder.tables.outbox_events(schema)
         if events is None:
             self._target.require_topic(topic)
-        first = self._standing.between(chunk.count)
+        first = self._position.between(chunk.count)
         self._announce(schema, first, read_us)
         read_at = replace(self._read_at(first, read_us), first=marks[0], last=marks[1])
         now_us = self.now_us
@@ -155,7 +155,7 @@ class CopyOutput:
         gone = [key for key in keys if key not in fenced]
         if gone:
             self._encoder.tables.topic(schema.database, schema.table)
-            first = self._standing.between(len(gone))
+            first = self._position.between(len(gone))
             self._announce(schema, first, read_us)
             read_at = self._read_at(first, read_us)
             put_deletes(self._target, self._options, schema, gone, read_at, self.now_us)
@@ -166,7 +166,7 @@ class CopyOutput:
 
         With a `schema`, write it in any case, after the schema.
         """
-        first = self._standing.between(1)
+        first = self._position.between(1)
         now_us = self.now_us
         if schema is not None:
             self._announce(schema, first, now_us)
@@ -208,15 +208,15 @@ class CopyOutput:
         self._target.take(topic, key, value, NO_HEADERS, self.now_ms)
 
     def _read_at(self, first: GapSequence, read_us: int) -> CopyPosition:
-        standing = self._standing
+        position = self._position
         return CopyPosition(
             first.epoch,
-            standing.file,
+            position.file,
             first.file,
             first.position + 1,
             first.number,
             read_us,
-            standing.time_us,
+            position.time_us,
         )
 
     def _announce(self, schema: TableSchema, first: GapSequence, time_us: int) -> None:

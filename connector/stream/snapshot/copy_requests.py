@@ -91,7 +91,7 @@ class StateWatch:
 
         Raises SinkUnavailable or SinkRefused, and DecodeError for states of another version.
         """
-        found = []
+        states = []
         try:
             polled = self._consumer.poll(timeout_ms=_POLL_MS)
         except (KafkaError, OSError) as error:
@@ -103,15 +103,15 @@ class StateWatch:
                     continue
                 if record.value is None:
                     if key not in self._failed:
-                        found += asked.forgotten(key.removeprefix(self._prefix))
+                        states += asked.forgotten(key.removeprefix(self._prefix))
                     continue
                 state = TableState.decode(record.value, f"{self._topic}@{record.offset}")
                 name = (state.database, state.table)
                 if name in asked.tables and state.where == asked.where:
-                    found.append(state)
+                    states.append(state)
                     if state.phase == "failed" and state.request >= asked.offset:
                         self._failed.add(key)
-        return [state for state in found if state.request >= asked.offset]
+        return [state for state in states if state.request >= asked.offset]
 
     def close(self) -> None:
         """Close the consumer."""
@@ -138,19 +138,19 @@ def request_copies(
     and the errors of connecting.
     """
     with open_session(settings) as session:
-        found = matching_tables(session, settings, patterns)
-        for database, table in found:
+        names = matching_tables(session, settings, patterns)
+        for database, table in names:
             _require_readable(session, database, table, where)
     offset = write_command(
         settings.kafka,
         settings.name,
         "snapshot",
-        tables=[list(name) for name in found],
+        tables=[list(name) for name in names],
         where=where,
         # A pipeline of an earlier version does not know them.
         **({"keys": list(keys)} if keys else {}),
     )
-    return CopyRequest(offset, found, where)
+    return CopyRequest(offset, names, where)
 
 
 def require_condition(where: str) -> None:
@@ -187,7 +187,7 @@ def matching_tables(
     ignores_case = names_ignore_case(session)
     tables = TableFilter(source.tables, source.exclude_tables, ignores_case=ignores_case)
     followed = followed_tables(session, tables)
-    found: dict[tuple[str, str], None] = {}
+    names: dict[tuple[str, str], None] = {}
     for pattern in patterns:
         wanted = TableFilter([pattern], ignores_case=ignores_case)
         matching = [name for name in followed if wanted.follows(*name)]
@@ -195,14 +195,14 @@ def matching_tables(
             if any(wanted.follows(*name) for name in followed_tables(session, wanted)):
                 raise ConfigError(copy_errors.NOT_FOLLOWED, pattern=pattern)
             raise ConfigError(copy_errors.NO_TABLE, pattern=pattern, server=session.name)
-        found |= dict.fromkeys(matching)
-    return list(found)
+        names |= dict.fromkeys(matching)
+    return list(names)
 
 
 def names_ignore_case(session: SelectSession) -> bool:
     """Return whether the server takes names of tables for the same that differ in case."""
-    (found,) = session.query("SELECT @@lower_case_table_names AS value")
-    return found["value"] in ("1", "2")
+    (row,) = session.query("SELECT @@lower_case_table_names AS value")
+    return row["value"] in ("1", "2")
 
 
 def _require_readable(session: SelectSession, database: str, table: str, where: str) -> None:
@@ -264,12 +264,12 @@ def ask_to_dismiss(
     Raises ConfigError for a pattern that matches none, else as `copy_has_failed`.
     """
     failed = failed_copies(settings, pipeline)
-    found: dict[tuple[str, str], None] = {}
+    names: dict[tuple[str, str], None] = {}
     for pattern in patterns:
         wanted = TableFilter([pattern])
         matching = [name for name in failed if wanted.follows(*name)]
         if not matching:
             raise ConfigError(copy_errors.NONE_FAILED, pattern=pattern)
-        found |= dict.fromkeys(matching)
-    write_command(settings, pipeline, DISMISSAL, tables=[list(name) for name in found])
-    return list(found)
+        names |= dict.fromkeys(matching)
+    write_command(settings, pipeline, DISMISSAL, tables=[list(name) for name in names])
+    return list(names)

@@ -126,12 +126,12 @@ class CopyScheduler:
             dropped = self._pass.copies
             self._pass.give_up()
             self._pass = None
-        numbers = {each.number for each in dropped}
+        numbers = {other.number for other in dropped}
         self._read = [result for result in self._read if result.job.copy not in numbers]
-        for each in dropped:
+        for other in dropped:
             if self._readers is not None:
-                self._readers.cancel(each.number)
-            each.drop()
+                self._readers.cancel(other.number)
+            other.drop()
 
     def stop_reading(self) -> None:
         """Give up what was read, and end the connections."""
@@ -156,8 +156,8 @@ class CopyScheduler:
             copy = next((copy for copy in self.copies if copy.number == result.job.copy), None)
             if copy is not None:
                 if isinstance(result, (ChunkRead, KeysRead, PassOpened)):
-                    for each in self._together(copy):
-                        each.go_on()
+                    for other in self._together(copy):
+                        other.go_on()
                 yield from self._take(copy, result)
             elif isinstance(result, (PassReady, PassChunk)):
                 readers.go_on()
@@ -186,12 +186,12 @@ class CopyScheduler:
         if self._pass is not None and copy in self._pass.copies:
             together = self._pass.copies
         self.drop(copy)
-        for each in together:
+        for other in together:
             self._log.warning(
                 "a table cannot be read now; trying again",
-                table=each.state.name,
+                table=other.state.name,
                 **fields(error),
-                retry_in_seconds=round(each.put_off(error, self._output.seconds)),
+                retry_in_seconds=round(other.put_off(error, self._output.seconds)),
             )
 
     def _take_plan(self, copy: TableCopy, planned: TablePlan) -> Iterator[CopyEvent]:
@@ -364,16 +364,18 @@ class CopyScheduler:
         """Return the copies that are made at one position with this one, which is among them."""
         name = copy.state.together
         return [
-            each for each in self.copies if each is copy or (name and each.state.together == name)
+            other
+            for other in self.copies
+            if other is copy or (name and other.state.together == name)
         ]
 
     def _worked_on(self) -> list[TableCopy]:
         """Return the first copies that need not wait, and those made together with them."""
-        found: dict[int, TableCopy] = {}
+        copies: dict[int, TableCopy] = {}
         ready = [copy for copy in self.copies if copy.not_before <= self._output.seconds]
         for copy in ready[: self._settings.connections + 1]:
-            found |= {each.number: each for each in self._together(copy) if each in ready}
-        return list(found.values())
+            copies |= {other.number: other for other in self._together(copy) if other in ready}
+        return list(copies.values())
 
     def _ask_for_rows(self, copy: TableCopy, readers: ReaderPool) -> None:
         if copy.watched.key_count > KEYS_MAX:
@@ -381,7 +383,7 @@ class CopyScheduler:
         elif not copy.state.ranges:
             position, copies = self._output.position, self._together(copy)
             are_planned = position is not None and all(
-                each.planned is not None and position >= each.planned.end for each in copies
+                other.planned is not None and position >= other.planned.end for other in copies
             )
             if are_planned and self._pass is None:
                 bytes_max = self._settings.chunk_bytes_max

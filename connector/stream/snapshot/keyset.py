@@ -124,7 +124,7 @@ def listed_keys(
     _require_listable(table)
     if debezium is not None and has_message_key(table.schema, debezium):
         raise SourceRefused(copy_errors.MESSAGE_KEY, table=table.name)
-    found = []
+    listed = []
     for place, text in enumerate(texts):
         try:
             cells = _cells(table, text)
@@ -133,8 +133,8 @@ def listed_keys(
             record_key = _record_key(table, cells, debezium)
         except (ValueError, TypeError, RecursionError, UnsupportedChange) as error:
             raise SourceRefused(copy_errors.NOT_A_KEY, table=table.name, place=place) from error
-        found.append(ListedKey(record_key, _condition(table, cells)))
-    return found
+        listed.append(ListedKey(record_key, _condition(table, cells)))
+    return listed
 
 
 def _require_listable(table: SelectedTable) -> None:
@@ -145,7 +145,7 @@ def _require_listable(table: SelectedTable) -> None:
         if column["type"] not in _CELLS or (is_text and column.get("charset") not in _CODECS):
             raise SourceRefused(copy_errors.KEY_TYPE, table=table.name, column=column["name"])
     if not can_be_paged(table):
-        prefixed = next(each for each in table.key_columns if not each.ordered)
+        prefixed = next(key_column for key_column in table.key_columns if not key_column.ordered)
         raise SourceRefused(copy_errors.KEY_TYPE, table=table.name, column=prefixed.name)
 
 
@@ -242,7 +242,7 @@ def _decimal(value: Any, column: SchemaColumn) -> bytes:
 def _characters(value: Any, column: SchemaColumn) -> bytes:
     text = _text_of(value)
     charset = column.get("charset", "")
-    _require(charset != "utf8mb3" or all(each <= _UTF8MB3_MAX for each in text))
+    _require(charset != "utf8mb3" or all(character <= _UTF8MB3_MAX for character in text))
     return text.encode(_CODECS[charset])
 
 
@@ -278,12 +278,12 @@ def _timestamp(value: Any, column: SchemaColumn) -> bytes:
 
 def _time(value: Any, column: SchemaColumn) -> bytes:
     text = _text_of(value)
-    found = _TIME.match(text)
-    if found is None:
+    match = _TIME.match(text)
+    if match is None:
         raise ValueError
-    _require(int(found[1]) <= _HOURS_MAX)
+    _require(int(match[1]) <= _HOURS_MAX)
     _require(not text.startswith("-") or text.strip("-0:."))
-    _require(_has_fraction(text[found.end() :], column))
+    _require(_has_fraction(text[match.end() :], column))
     return text.encode()
 
 

@@ -114,7 +114,9 @@ class SnapshotNotifications:
 
     def skip(self) -> None:
         """Tell that no initial snapshot begins, unless one goes on."""
-        goes_on = any(each.under_way and each.reason == AT_START for each in self._states.values())
+        goes_on = any(
+            state.under_way and state.reason == AT_START for state in self._states.values()
+        )
         if self.wanted and not goes_on:
             self._tell("", INITIAL, "SKIPPED", {})
 
@@ -188,9 +190,9 @@ class SnapshotNotifications:
         """Return the tables of a snapshot; of an incremental one, those that have not ended."""
         all_count = _aggregate(state) is INITIAL
         names = dict.fromkeys(
-            each.name
-            for each in self._states.values()
-            if each.snapshot == state.snapshot and (all_count or each.under_way or each is state)
+            other.name
+            for other in self._states.values()
+            if other.snapshot == state.snapshot and (all_count or other.under_way or other is state)
         )
         return {"data_collections": ",".join(names)}
 

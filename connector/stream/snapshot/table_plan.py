@@ -73,10 +73,10 @@ def followed_tables(session: SelectSession, tables: TableFilter) -> list[tuple[s
         f"'{name}'" for name in sorted(SYSTEM_DATABASES) if not tables.may_follow_database(name)
     )
     where = f"table_schema NOT IN ({system})" if system else "TRUE"
-    found = [
+    names = [
         (row["db"] or "", row["name"] or "") for row in session.query(_TABLES.format(where=where))
     ]
-    return [name for name in found if tables.follows(*name)]
+    return [name for name in names if tables.follows(*name)]
 
 
 def plan(session: SelectSession, job: PlanJob, settings: SnapshotSettings) -> TablePlan:
@@ -127,7 +127,7 @@ def where_of(table: SelectedTable, text: str, *, is_own: bool = False) -> str:
     """
     schema = table.schema
     columns = [column["name"] for column in schema.columns]
-    hidden = [each["column"]["name"] for each in schema.unlogged]
+    hidden = [unlogged["column"]["name"] for unlogged in schema.unlogged]
     if is_own:
         columns, hidden = columns + hidden, []
     else:

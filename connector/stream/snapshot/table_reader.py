@@ -258,9 +258,9 @@ class TableReader:
         answer = self._in_time(session, job, partial(self._found, session, job))
         if answer is None:
             raise _too_slow(job.table.name, "", self._settings.statement_seconds_max)
-        found, end = answer
+        record_keys, end = answer
         changed = self._changed(session, job)
-        return KeysRead(job, found, end, read_us) if changed is None else changed
+        return KeysRead(job, record_keys, end, read_us) if changed is None else changed
 
     def _in_time(
         self, session: SelectSession, job: ChunkJob | KeysJob, select: Callable[[str], _Read]
@@ -281,10 +281,10 @@ class TableReader:
         before, hint = self._limits(session)
         sql = select_rows(job.table, (), where, hint)
         writer = job.table.writer(self._debezium)
-        found: set[bytes] = set()
+        record_keys: set[bytes] = set()
         for chunk, _ in session.read_chunks(f"{before}{sql}{lock}", writer, job.bytes_max):
-            found |= chunk.keys()
-        return found
+            record_keys |= chunk.keys()
+        return record_keys
 
     def _select(
         self,

@@ -160,7 +160,7 @@ class ConditionPrinter:
         if isinstance(node, exp.In):
             _require(node, "this", "expressions")
             self.parentheses += 1
-            listed = ", ".join(self._text(each, _EXPR) for each in node.expressions)
+            listed = ", ".join(self._text(expression, _EXPR) for expression in node.expressions)
             return f"({self._text(node.this, _BIT_EXPR)} IN ({listed}))"
         if isinstance(node, exp.Between):
             value, low, high = _parts(node, "this", "low", "high")
@@ -233,7 +233,7 @@ def _named(name: str, columns: Sequence[str]) -> str | None:
     """Return the column with a name, or with one that differs only in case."""
     if name in columns:
         return name
-    return next((each for each in columns if each.lower() == name.lower()), None)
+    return next((column for column in columns if column.lower() == name.lower()), None)
 
 
 def _level(node: exp.Expr) -> int:

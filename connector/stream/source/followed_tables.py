@@ -88,7 +88,7 @@ def check_columns(
         if followed.follows(*place) and chosen.hides(*place):
             tables.setdefault(place, []).append(_column(row))
     for pattern in chosen.patterns:
-        found = sum(
+        count = sum(
             pattern.matches(column["name"])
             for place, columns in tables.items()
             if pattern.names_table(*place)
@@ -96,7 +96,7 @@ def check_columns(
         )
         facts = {"pattern": pattern.text}
         problem = Message(setup_errors.NO_COLUMN, facts)
-        yield Finding(pattern.text, f"{found} columns", "a column", found > 0, problem, severity)
+        yield Finding(pattern.text, f"{count} columns", "a column", count > 0, problem, severity)
     for place, columns in tables.items():
         try:
             chosen.of(*place, columns)

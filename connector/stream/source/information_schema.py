@@ -49,13 +49,13 @@ def unordered_columns(
     """
     if session.identity.flavour != "mariadb":
         return frozenset()
-    found = [row for row in columns if row["type"] == "char" and row["name"] in indexed]
+    text_columns = [row for row in columns if row["type"] == "char" and row["name"] in indexed]
     unpadded = {
         collation
-        for charset, collation in {(row["charset"], row["collation"]) for row in found}
+        for charset, collation in {(row["charset"], row["collation"]) for row in text_columns}
         if not _pads(session, charset or "", collation or "")
     }
-    return frozenset(row["name"] for row in found if row["collation"] in unpadded)
+    return frozenset(row["name"] for row in text_columns if row["collation"] in unpadded)
 
 
 def _pads(session: SelectSession, charset: str, collation: str) -> bool:
@@ -281,8 +281,8 @@ def _key(columns: list[Row], indexes: list[Row]) -> dict[str, int]:
     keys: dict[str | None, list[str]] = {}
     for part in indexes:
         keys.setdefault(part["Key_name"], []).append(part["Column_name"] or "")
-    found = (names for names in keys.values() if set(names) == keyed)
-    return {name: number for number, name in enumerate(next(found, []), start=1)}
+    keys_of_all = (names for names in keys.values() if set(names) == keyed)
+    return {name: number for number, name in enumerate(next(keys_of_all, []), start=1)}
 
 
 _FULL_NAMES = """
@@ -302,8 +302,8 @@ def _collation_ids(session: SelectSession, columns: list[Row]) -> dict[str, int]
     if session.identity.flavour == "mariadb" and session.query(_FULL_NAMES):
         # From 10.10 on, a collation of several character sets has one name and several numbers.
         table, column = "collation_character_set_applicability", "full_collation_name"
-    found = session.query(
+    rows = session.query(
         f"SELECT {column} AS name, id AS id FROM information_schema.{table} "  # noqa: S608 - names of our own
         f"WHERE {column} IN ({listed})"
     )
-    return {row["name"] or "": int(row["id"] or 0) for row in found}
+    return {row["name"] or "": int(row["id"] or 0) for row in rows}

@@ -68,7 +68,7 @@ def column_choice(settings: SourceSettings) -> ColumnRules | None:
     return ColumnRules(
         _column_patterns(settings.columns),
         _column_patterns(settings.exclude_columns),
-        [_column_rule(each) for each in settings.masks],
+        [_column_rule(mask) for mask in settings.masks],
     )
 
 

@@ -95,7 +95,7 @@ class FilterBinding:
         while isinstance(node, kind):
             nodes.append(node.args["expression"])
             node = node.args["this"]
-        return [self.truth(each) for each in (node, *reversed(nodes))]
+        return [self.truth(expression) for expression in (node, *reversed(nodes))]
 
     def _is(self, node: exp.Is) -> Term:
         if isinstance(node.expression, exp.Null):
@@ -104,8 +104,8 @@ class FilterBinding:
 
     def _comparison(self, node: exp.Expr) -> Term:
         if isinstance(node, exp.In):
-            found = self._sides([node.this, *node.expressions])
-            return filter_terms.In(found[0], found[1:])
+            operands = self._sides([node.this, *node.expressions])
+            return filter_terms.In(operands[0], operands[1:])
         if isinstance(node, exp.Between):
             value, low, high = node.this, node.args["low"], node.args["high"]
             lowest = self._sides([value, low], ordered=True)
@@ -128,11 +128,11 @@ class FilterBinding:
         """Return operands that are compared with the first one; all have one kind then."""
         operands = [self._operand(node) for node in nodes]
         first = next((kind for _, kind in operands if kind in (DATE, MOMENT)), operands[0][1])
-        found: list[Term] = []
+        sides: list[Term] = []
         for node, (term, kind) in zip(nodes, operands, strict=True):
             bare = _bare(node)
             if first in (DATE, MOMENT) and isinstance(bare, exp.Literal) and bare.is_string:
-                found.append(filter_terms.Constant(self._moment(bare.name, first)))
+                sides.append(filter_terms.Constant(self._moment(bare.name, first)))
                 continue
             if OTHER in (kind, first):
                 other = node if kind == OTHER else nodes[0]
@@ -144,8 +144,8 @@ class FilterBinding:
                 self._refuse(table_errors.KINDS, one=one, other=other_one)
             if ordered and kind == TEXT:
                 self._refuse(table_errors.ORDER, what=self._described(node))
-            found.append(term)
-        return found
+            sides.append(term)
+        return sides
 
     def _like(self, node: exp.Expr) -> Term:
         escape = ""
@@ -242,24 +242,24 @@ class ConditionFilters(RowFilters):
     def __init__(self, settings: Sequence[FilterSettings]) -> None:
         """Read the conditions; raises ConfigError for one that cannot be evaluated here."""
         self._conditions: list[tuple[str, str, exp.Expr]] = []
-        for each in settings:
-            database, _, table = each.tables.partition(".")
+        for setting in settings:
+            database, _, table = setting.tables.partition(".")
             try:
-                tree = Condition.parse(each.where).tree
+                tree = Condition.parse(setting.where).tree
                 _require_evaluable(tree)
             except ConfigError as error:
-                raise ConfigError(table_errors.FILTER, tables=each.tables, why=error) from error
+                raise ConfigError(table_errors.FILTER, tables=setting.tables, why=error) from error
             self._conditions.append((database, table, tree))
 
     def of(self, table: FilteredTable) -> RowFilter | None:
         """Return the filter of a column list; raises UnsupportedChange as `RowFilters.of`."""
         binding = FilterBinding(table)
-        found = [
+        terms = [
             binding.truth(tree)
             for database, name, tree in self._conditions
             if fnmatchcase(table.database, database) and fnmatchcase(table.name, name)
         ]
-        return RowFilter(table, binding.indexes, filter_terms.every(found)) if found else None
+        return RowFilter(table, binding.indexes, filter_terms.every(terms)) if terms else None
 
 
 def _require_evaluable(tree: exp.Expr) -> None:

@@ -85,14 +85,14 @@ def generated_gaps(
     """Yield the followed tables with columns that records leave out, each with these columns."""
     if not version.leaves_out_generated:
         return
-    found: dict[tuple[str, str], list[dict[str, object]]] = {}
+    parts: dict[tuple[str, str], list[dict[str, object]]] = {}
     for row in server.query(_GENERATED):
         key = str(row["db"]), str(row["name"])
-        found.setdefault(key, []).append({"name": row["part"], "computed_as": row["computed_as"]})
+        parts.setdefault(key, []).append({"name": row["part"], "computed_as": row["computed_as"]})
     places = tuple(
         (f"{table.database}.{table.name}", f"without {_listed(sorted(columns))}")
         for table in followed
-        if (columns := unlogged_columns(server.identity, found.get(table[:2], ())))
+        if (columns := unlogged_columns(server.identity, parts.get(table[:2], ())))
     )
     if places:
         yield RowLoggingGap("row images", Message(row_log_errors.GENERATED, {}), places)
@@ -130,14 +130,16 @@ def image_gaps(
         if key in tables:
             column = str(row["part"]), str(row["type"]).lower(), bool(row["keyed"])
             columns.setdefault(key, []).append(column)
-    lacking = {key: _lacking(found, RowImage(value), version) for key, found in columns.items()}
+    lacking = {
+        key: _lacking(described, RowImage(value), version) for key, described in columns.items()
+    }
     places = tuple((".".join(key), text) for key, text in lacking.items() if text)
     yield RowLoggingGap(rule, problem, places)
     if server.variable("binlog_row_value_options") == "PARTIAL_JSON":
         documents = tuple(
             (".".join(key), "")
-            for key, found in columns.items()
-            if any(kind == "json" for _, kind, _ in found)
+            for key, described in columns.items()
+            if any(kind == "json" for _, kind, _ in described)
         )
         partial = Message(row_log_errors.PARTIAL_JSON, {"value": value, "how": how})
         yield RowLoggingGap("row images: partial JSON", partial, documents)

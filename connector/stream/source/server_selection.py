@@ -138,22 +138,22 @@ def choose_source(
             problems.append(refusal)
             continue
         try:
-            found = check_server(candidate, last, show)
+            source = check_server(candidate, last, show)
         except (SourceUnavailable, SourceRefused) as error:
             problems.append(error)
             continue
         for problem in problems:
             log.warning("passed over a source", **fields(problem))
-        if last is not None and last.server_uuid != found.identity.server_uuid:
+        if last is not None and last.server_uuid != source.identity.server_uuid:
             log.warning(
                 "another server goes on with the stream",
-                source=found.address,
-                server_uuid=found.identity.server_uuid,
+                source=source.address,
+                server_uuid=source.identity.server_uuid,
                 server_uuid_before=last.server_uuid,
                 source_before=last.source or None,
                 epoch=last.epoch + 1,
             )
-        return found
+        return source
     raise _none_fits(problems)
 
 

@@ -68,12 +68,14 @@ class StatementTables:
         """Return the procedure that a CALL names. Raises ConfigError if it cannot be called so."""
         database, name = parsed.called or ("", "")
         shown = f"{database or default}.{name}"
-        found = self._programs.procedure(database or default, name)
-        if found is None:
+        procedure = self._programs.procedure(database or default, name)
+        if procedure is None:
             raise ConfigError(rules_errors.NO_PROCEDURE, server=self._session.name, procedure=shown)
-        if found.parameters != parsed.arguments:
-            raise ConfigError(rules_errors.ARGUMENTS, procedure=shown, expected=found.parameters)
-        return found
+        if procedure.parameters != parsed.arguments:
+            raise ConfigError(
+                rules_errors.ARGUMENTS, procedure=shown, expected=procedure.parameters
+            )
+        return procedure
 
     def _facts(self, parsed: ParsedStatement, database: str, depth: int) -> StatementFacts:
         uses, inner = self._of_tables(parsed, database, depth)
@@ -152,12 +154,12 @@ class StatementTables:
             # Servers lock each table of a join as one that an INSERT writes.
             joined = written.read
         reads = parsed.kind in (Kind.UPDATE, Kind.DELETE)
-        for each in (*written.tables, *joined):
-            uses.append(TableUse(self._table(each, ""), writes=True, reads=reads))
-            inner += self._triggers(parsed, each, depth)
-            inner += self._by_keys(parsed, each)
+        for table in (*written.tables, *joined):
+            uses.append(TableUse(self._table(table, ""), writes=True, reads=reads))
+            inner += self._triggers(parsed, table, depth)
+            inner += self._by_keys(parsed, table)
         if not joined:
-            uses += [TableUse(self._table(each, ""), reads=True) for each in written.read]
+            uses += [TableUse(self._table(name, ""), reads=True) for name in written.read]
         changed = {use.table.name for use in uses if use.writes}
         for view in written.views:
             for facts in self._program(view, depth):
@@ -247,22 +249,22 @@ def unrolled(text: str, tables: StatementTables) -> UnrolledCall:
 def _called(
     parsed: ParsedStatement, tables: StatementTables, database: str, depth: int
 ) -> UnrolledCall:
-    found: list[UnrolledStatement] = []
+    statements: list[UnrolledStatement] = []
     if parsed.functions or parsed.stored:
         # A function of an argument is logged for itself if it changes rows.
         arguments = tables.facts(replace(parsed, kind=Kind.SELECT), database)
         if arguments.written:
-            found.append(UnrolledStatement("the arguments of the CALL", arguments))
+            statements.append(UnrolledStatement("the arguments of the CALL", arguments))
     procedure = tables.procedure(parsed, database)
     program = parsed_program(procedure, depth)
     in_order = program.in_order
     for text, statement in program.statements:
         if statement.kind is Kind.CALL:
             inner = _called(statement, tables, procedure.database, depth + 1)
-            found += inner.statements
+            statements += inner.statements
             in_order &= inner.in_order
             continue
         facts = tables.facts(statement, procedure.database)
         if facts.kind is not Kind.SELECT or facts.written:
-            found.append(UnrolledStatement(text, facts))
-    return UnrolledCall(tuple(found), in_order, called=True)
+            statements.append(UnrolledStatement(text, facts))
+    return UnrolledCall(tuple(statements), in_order, called=True)

@@ -75,7 +75,7 @@ def routines_about_logging(server: MysqlServer) -> list[Program]:
 def routines(server: MysqlServer, names: Iterable[TableName]) -> list[Program]:
     """Return the stored routines with these names, and maybe others. Raises as above."""
     wanted = sorted(names)
-    found: list[Program] = []
+    programs: list[Program] = []
     for begin in range(0, len(wanted), _NAMES_PER_QUERY):
         some = wanted[begin : begin + _NAMES_PER_QUERY]
         databases = sorted({database for database, _ in some})
@@ -83,8 +83,8 @@ def routines(server: MysqlServer, names: Iterable[TableName]) -> list[Program]:
         query = _OF_NAMES.format(
             databases=", ".join(["%s"] * len(databases)), names=", ".join(["%s"] * len(own))
         )
-        found += _programs(server, query, [*databases, *own])
-    return found
+        programs += _programs(server, query, [*databases, *own])
+    return programs
 
 
 def _programs(server: MysqlServer, query: str, values: Iterable[str] = ()) -> list[Program]:
@@ -112,7 +112,7 @@ def program_gaps(
 
     `databases` have followed tables. Raises SourceUnavailable or SourceRefused.
     """
-    found: dict[str, list[tuple[str, str]]] = {}
+    gaps: dict[str, list[tuple[str, str]]] = {}
     programs = triggers_and_events(server)
     others = [program for program in programs if _is_elsewhere(program, tables)]
     lower_case = server.variable("lower_case_table_names") == "1"
@@ -129,19 +129,19 @@ def program_gaps(
                 and not tables.may_follow_database(program.database)
             ):
                 code = row_log_errors.UNSEEN_PROGRAMS
-            found.setdefault(code.code, []).append(
+            gaps.setdefault(code.code, []).append(
                 (_shown(program), f"writes {', '.join(followed)}")
             )
         elif any(_may_write(statement, databases) for statement in writes.unknown):
             code = row_log_errors.UNKNOWN_PROGRAMS
-            found.setdefault(code.code, []).append((_shown(program), ""))
+            gaps.setdefault(code.code, []).append((_shown(program), ""))
     for code in (
         row_log_errors.PROGRAMS,
         row_log_errors.UNSEEN_PROGRAMS,
         row_log_errors.UNKNOWN_PROGRAMS,
     ):
-        if code.code in found:
-            yield RowLoggingGap(_TEXT, Message(code, {}), tuple(sorted(found[code.code])))
+        if code.code in gaps:
+            yield RowLoggingGap(_TEXT, Message(code, {}), tuple(sorted(gaps[code.code])))
     setting = sorted(
         (_shown(program), "")
         for program in (*programs, *routines_about_logging(server))
@@ -174,18 +174,18 @@ def _writes(program: Program) -> ProgramWrites:
     """Return what a program writes and calls; names have the database of the program."""
     if program.body is None or len(program.body) > _BODY_MAX:
         return ProgramWrites(unknown=[""])
-    found = program_writes(program.body)
+    writes = program_writes(program.body)
 
     def resolved(names: Iterable[TableName]) -> set[TableName]:
         return {(database or program.database, name) for database, name in names}
 
     return ProgramWrites(
-        resolved(found.tables),
-        resolved(found.procedures),
-        resolved(found.functions),
-        log_settings=found.log_settings,
+        resolved(writes.tables),
+        resolved(writes.procedures),
+        resolved(writes.functions),
+        log_settings=writes.log_settings,
         # Names without a database are in that of the program.
-        unknown=[f"{program.database} {text}" if text else "" for text in found.unknown],
+        unknown=[f"{program.database} {text}" if text else "" for text in writes.unknown],
     )
 
 

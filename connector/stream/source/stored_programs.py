@@ -87,8 +87,8 @@ class StoredPrograms:
         )
         for row in rows:
             ((counted,),) = [
-                tuple(each.values())
-                for each in self._session.query(
+                tuple(answer.values())
+                for answer in self._session.query(
                     "SELECT COUNT(*) AS n FROM information_schema.parameters "  # noqa: S608 - quoted
                     f"WHERE specific_schema = {sql_text(database)} "
                     f"AND specific_name = {sql_text(row['unique_name'] or '')} "
@@ -188,10 +188,10 @@ class UpdatableViews:
             wanted.setdefault(table, []).append(inner)
         if not wanted and len(text.tables) > 1:
             raise refused
-        below = [self.of(each, wanted.get(each, [])) for each in wanted or text.tables]
-        others = [each for each in text.tables if each not in (wanted or text.tables)]
+        below = [self.of(name, wanted.get(name, [])) for name in wanted or text.tables]
+        others = [name for name in text.tables if name not in (wanted or text.tables)]
         return ViewTables(
-            tuple(dict.fromkeys(table for each in below for table in each.tables)),
-            (*others, *(table for each in below for table in each.read)),
-            (view, *(found for each in below for found in each.views)),
+            tuple(dict.fromkeys(table for nested in below for table in nested.tables)),
+            (*others, *(table for nested in below for table in nested.read)),
+            (view, *(inner_view for nested in below for inner_view in nested.views)),
         )

@@ -222,10 +222,10 @@ class ServerUnloggedColumns(UnloggedColumns):
         with SelectSession(self._settings) as session:
             if session.identity.server_uuid != self._identity.server_uuid:
                 raise other_server_error(session.name)
-            found = session.query(
+            rows = session.query(
                 "SELECT column_name AS name, generation_expression AS computed_as "  # noqa: S608 - quoted
                 f"FROM information_schema.columns WHERE table_schema = {sql_text(database)} "
                 f"AND table_name = {sql_text(table)}"
             )
-        shown = {row["name"] for row in found}
-        return unlogged_columns(self._identity, found) | (suspects - shown)
+        shown = {row["name"] for row in rows}
+        return unlogged_columns(self._identity, rows) | (suspects - shown)

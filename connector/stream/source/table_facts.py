@@ -46,19 +46,19 @@ class TableFacts:
     def table(self, database: str, table: str) -> Table:
         """Return the table. Raises ConfigError if it is not there, or its engine is not known."""
         where = f"table_schema = {sql_text(database)} AND table_name = {sql_text(table)}"
-        found = self._session.query(
+        rows = self._session.query(
             f"SELECT engine AS engine FROM information_schema.tables WHERE {where}"  # noqa: S608 - quoted
         )
         shown = f"{database}.{table}" if database else table
-        if not found:
+        if not rows:
             raise ConfigError(rules_errors.NO_TABLE, server=self._session.name, table=shown)
-        named = found[0]["engine"] or "VIEW"
+        named = rows[0]["engine"] or "VIEW"
         engine = engine_of(named, self._server)
         log_table = (database, table) in _LOG_TABLES or database == "performance_schema"
         if engine is None and not log_table:
             raise ConfigError(rules_errors.ENGINE_UNKNOWN, table=shown, engine=named)
         columns, (keys, first) = self._columns(where), self._keys(where)
-        counter = next((each.name for each in columns if each.auto_increment), None)
+        counter = next((column.name for column in columns if column.auto_increment), None)
         return Table(
             shown,
             engine or ENGINES["CSV"],

@@ -30,17 +30,17 @@ def conditions(
 
     A stream that commits only every `commit_interval_seconds` is allowed to be so late.
     """
-    found = [*_process(figures), *_peers(figures), *_stream(figures)]
+    conditions = [*_process(figures), *_peers(figures), *_stream(figures)]
     lag = figures.lag
     if lag is not None:
-        found += purge_conditions(lag)
+        conditions += purge_conditions(lag)
     fenced, failed = figures.fenced_tables(), figures.failed_copies()
-    found += quarantine_conditions(figures.fences(), list(fenced), list(failed))
+    conditions += quarantine_conditions(figures.fences(), list(fenced), list(failed))
     if mirror is not None:
-        found += mirror_conditions(mirror)
+        conditions += mirror_conditions(mirror)
     if figures.streaming:
-        found += _progress(figures, lag, LAGGING_SECONDS + commit_interval_seconds)
-    return found
+        conditions += _progress(figures, lag, LAGGING_SECONDS + commit_interval_seconds)
+    return conditions
 
 
 def purge_conditions(lag: Lag) -> Iterator[Condition]:

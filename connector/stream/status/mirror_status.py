@@ -74,21 +74,21 @@ def fetch_mirror_status(
     job, verify = _ask(settings.mirror), _ask(settings.verify)
     # What a job that ran has said was why the run before it had failed.
     known = None if before is None or before.job_runs else before.job_failure
-    found = job.found
-    status = _job_status(settings.mirror, found)
+    job_values = job.found
+    status = _job_status(settings.mirror, job_values)
     return MirrorStatus(
         job_address=settings.mirror,
-        job_note=job.note or _not_up(found, "mirror_up", _not_open(status)),
+        job_note=job.note or _not_up(job_values, "mirror_up", _not_open(status)),
         verify_address=settings.verify,
         verify_note=verify.note
         or _not_up(verify.found, "verify_up", "source or Kafka does not answer it"),
-        set_aside=_whole(_one(found, "mirror_tables_set_aside")),
-        last_batch_seconds=_one(found, "mirror_last_batch_age_seconds"),
-        running_batch_seconds=_one(found, "mirror_running_batch_seconds"),
+        set_aside=_whole(_one(job_values, "mirror_tables_set_aside")),
+        last_batch_seconds=_one(job_values, "mirror_last_batch_age_seconds"),
+        running_batch_seconds=_one(job_values, "mirror_running_batch_seconds"),
         tables=_tables(job, verify.found),
         job_failure=known if job.note else _failure(status),
-        job_runs=_one(found, "mirror_up") == 1,
-        catch_up_seconds=_one(found, "mirror_catch_up_seconds"),
+        job_runs=_one(job_values, "mirror_up") == 1,
+        catch_up_seconds=_one(job_values, "mirror_catch_up_seconds"),
     )
 
 
@@ -147,7 +147,7 @@ def _answer(address: str, path: str) -> str | None:
 
 def _figures(text: str) -> Scrape:
     """Return the figures of our names; raises ValueError for a text in another form."""
-    found: MetricValues = {}
+    values: MetricValues = {}
     codes: dict[str, dict[str, str]] = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
@@ -155,19 +155,19 @@ def _figures(text: str) -> Scrape:
                 continue
             name, labels = sample.name.removeprefix(_PREFIX), sample.labels
             table = f"{labels['database']}.{labels['table']}" if "database" in labels else ""
-            found.setdefault(name, {})[table] = float(sample.value)
+            values.setdefault(name, {})[table] = float(sample.value)
             if "code" in labels:
                 codes.setdefault(name, {})[table] = labels["code"]
-    return Scrape(found, codes)
+    return Scrape(values, codes)
 
 
-def _job_status(address: str | None, found: MetricValues) -> _JobStatus:
+def _job_status(address: str | None, values: MetricValues) -> _JobStatus:
     """Ask a job that has failed, whose run before has, or whose stream is not open, for the reason.
 
     Others have nothing to say.
     """
-    has_failed = _one(found, "mirror_last_failure_timestamp_seconds") is not None
-    if address is None or not (has_failed or _one(found, "mirror_up") == 0):
+    has_failed = _one(values, "mirror_last_failure_timestamp_seconds") is not None
+    if address is None or not (has_failed or _one(values, "mirror_up") == 0):
         return _JobStatus()
     try:
         text = _answer(address, _STATUS)
@@ -191,23 +191,23 @@ def _failure(status: _JobStatus) -> JobFailure | None:
     return JobFailure(failure.at, failure.code, failure.error)
 
 
-def _one(found: MetricValues, name: str) -> float | None:
-    return found.get(name, {}).get("")
+def _one(values: MetricValues, name: str) -> float | None:
+    return values.get(name, {}).get("")
 
 
 def _whole(value: float | None) -> int | None:
     return None if value is None else int(value)
 
 
-def _not_up(found: MetricValues, name: str, note: str) -> str:
-    return note if _one(found, name) == 0 else ""
+def _not_up(values: MetricValues, name: str, note: str) -> str:
+    return note if _one(values, name) == 0 else ""
 
 
 def _tables(said: Scrape, verify: MetricValues) -> list[MirrorTable]:
     job, aside = said.found, said.codes.get("mirror_set_aside", {})
 
-    def column(found: MetricValues, name: str) -> dict[str, float]:
-        return {table: value for table, value in found.get(name, {}).items() if table}
+    def column(values: MetricValues, name: str) -> dict[str, float]:
+        return {table: value for table, value in values.get(name, {}).items() if table}
 
     lags, rows = column(job, "mirror_lag_seconds"), column(job, "mirror_rows")
     files, versions = column(job, "mirror_files"), column(job, "mirror_version")

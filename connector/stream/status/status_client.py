@@ -116,7 +116,7 @@ def status_from_records(settings: Settings, no_answer: NoAnswer) -> PipelineStat
     fenced = fenced_tables(fences)
     hosts, lag = ([], None) if progress is None else _servers(settings, progress)
     now = time.time()
-    standing = None if progress is None else _standing(progress)
+    position = None if progress is None else _committed_position(progress)
     failed = [state.table for state in copies if state.phase == "failed"]
     mirror = fetch_mirror_status(settings.metrics)
     return PipelineStatus(
@@ -130,7 +130,7 @@ def status_from_records(settings: Settings, no_answer: NoAnswer) -> PipelineStat
             *(() if mirror is None else mirror_conditions(mirror)),
         ],
         process=None if progress is None else _process(progress),
-        position=None if standing is None else position_of(standing),
+        position=None if position is None else position_of(position),
         hosts=hosts,
         lag=None if lag is None else lag_status(lag),
         purge=None if lag is None else purge_of(lag),
@@ -171,8 +171,8 @@ def _servers(settings: Settings, progress: Progress) -> tuple[list[Host], Lag | 
     for source in candidates(settings.source, progress.source):
         address = address_of(source)
         try:
-            found = check_server(source, progress)
-            with MysqlServer.connect(found.settings) as server:
+            server_source = check_server(source, progress)
+            with MysqlServer.connect(server_source.settings) as server:
                 log = read_source_log(server)
         except SourceUnavailable as error:
             hosts.append(Host(address, False, None, error.text, error.code.code))
@@ -181,11 +181,11 @@ def _servers(settings: Settings, progress: Progress) -> tuple[list[Host], Lag | 
         else:
             hosts.append(Host(address, in_use=False, can_continue=True))
             if lag is None:
-                lag = lag_of(log, _standing(progress), 0.0, 0.0)
+                lag = lag_of(log, _committed_position(progress), 0.0, 0.0)
     return hosts, lag
 
 
-def _standing(progress: Progress) -> CommittedPosition:
+def _committed_position(progress: Progress) -> CommittedPosition:
     # Kafka's commit came a moment after the source's, which the record does not have.
     return CommittedPosition(progress, progress.committed_at_ms * _US_PER_MS)
 

@@ -75,7 +75,7 @@ class StatusCollector:
     def facts(self) -> PipelineStatus:
         """Return the facts now; any thread may ask."""
         settings, figures = self._settings, self._figures
-        lag, standing, mirror = figures.lag, figures.standing, self._mirror.facts
+        lag, position, mirror = figures.lag, figures.position, self._mirror.facts
         return PipelineStatus(
             pipeline=settings.name,
             at=time.time(),
@@ -88,8 +88,8 @@ class StatusCollector:
                 version=VERSION,
                 code=mode(),
             ),
-            position=None if standing is None else position_of(standing),
-            hosts=self._hosts(standing),
+            position=None if position is None else position_of(position),
+            hosts=self._hosts(position),
             lag=None if lag is None else lag_status(lag),
             purge=None if lag is None else purge_of(lag),
             throughput=self._samples.throughput(),
@@ -98,9 +98,9 @@ class StatusCollector:
             mirror=mirror,
         )
 
-    def _hosts(self, standing: CommittedPosition | None) -> list[Host]:
+    def _hosts(self, position: CommittedPosition | None) -> list[Host]:
         figures = self._figures
-        current = "" if standing is None else standing.progress.source
+        current = "" if position is None else position.progress.source
         refused = figures.refused
         hosts = []
         for settings in candidates(self._settings.source):
@@ -158,9 +158,9 @@ def purge_of(lag: Lag) -> Purge:
     return Purge(seconds, lag.retention_seconds or None)
 
 
-def position_of(standing: CommittedPosition) -> Position:
+def position_of(position: CommittedPosition) -> Position:
     """Return the committed position."""
-    progress = standing.progress
+    progress = position.progress
     return Position(
         file=progress.file,
         position=progress.position,
@@ -169,7 +169,7 @@ def position_of(standing: CommittedPosition) -> Position:
         flavour=progress.flavour,
         server_uuid=progress.server_uuid,
         committed_at=progress.committed_at_ms / _MS,
-        source_committed_at=standing.committed_us / _US if standing.committed_us else None,
+        source_committed_at=position.committed_us / _US if position.committed_us else None,
     )
 
 

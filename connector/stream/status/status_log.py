@@ -144,43 +144,43 @@ def report(facts: PipelineStatus) -> dict[str, object]:
     """Return the fields of the line: what is known, in the words of the page."""
     state, position, lag, purge = facts.state, facts.position, facts.lag, facts.purge
     done = facts.throughput
-    found: dict[str, object] = {
+    summary: dict[str, object] = {
         "state": state.state.value,
         "reason": state.reason,
         "code": state.code,
         "also": [one.state.value for one in facts.conditions[1:]],
     }
     if position is not None:
-        found |= {
+        summary |= {
             "position": f"{position.file}:{position.position}",
             "gtid_set": position.gtid_set,
             "epoch": position.epoch,
             "last_commit_seconds_ago": _ago(facts, position.committed_at),
         }
     if lag is not None:
-        found |= {
+        summary |= {
             "lag_seconds": round(lag.seconds, 1),
             "lag_bytes": lag.bytes,
             "lag_transactions": lag.transactions,
         }
     if purge is not None:
-        found["time_to_purge_seconds"] = (
+        summary["time_to_purge_seconds"] = (
             purge.seconds if purge.seconds is None else round(purge.seconds)
         )
     if done is not None:
-        found |= {
+        summary |= {
             "records_per_second": round(done.now.records, 1),
             "records": done.records,
             "transactions": done.transactions,
             "interruptions": done.interruptions,
         }
-    found["servers"] = [
+    summary["servers"] = [
         f"{host.address}: {'in use' if host.in_use else host.note or 'not in use'}"
         for host in facts.hosts
     ]
-    found["tables"] = [_table(table) for table in facts.tables[:_TABLES_MAX]]
-    found["more_tables"] = max(0, len(facts.tables) - _TABLES_MAX) or None
-    return found
+    summary["tables"] = [_table(table) for table in facts.tables[:_TABLES_MAX]]
+    summary["more_tables"] = max(0, len(facts.tables) - _TABLES_MAX) or None
+    return summary
 
 
 def _ago(facts: PipelineStatus, at: float | None) -> float | None:

@@ -80,7 +80,7 @@ class AnchoredStream:
         """
         source = choose_source(self._settings, self.progress)
         last = self.progress
-        standing = StreamPosition(source.identity, source.point, last, source=source.address)
+        position = StreamPosition(source.identity, source.point, last, source=source.address)
         flavour = source.identity.flavour
         batches = Batches()
         target = BatchingTarget(batches, 4096, 16384, 1 << 24)
@@ -94,7 +94,7 @@ class AnchoredStream:
         heard = Heard()
         encoder = RecordEncoder(
             EnvelopeOptions(PREFIX, flavour, "1"),
-            standing.order,
+            position.order,
             target,
             SchemaState(
                 schemas,
@@ -121,7 +121,7 @@ class AnchoredStream:
             decoder,
             TableFilter(self._settings.tables, self._settings.exclude_tables, heard),
             RecordOutput(encoder, target),
-            standing,
+            position,
             TemporaryFolder(),
             DeliveryOptions(
                 source.lower_case_names,

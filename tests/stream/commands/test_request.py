@@ -127,7 +127,7 @@ class Asked:
 
 def test_each_request_is_done_or_said_to_be_refused() -> None:
     identity = ServerIdentity("mysql", "8.0.31", (8, 0, 31), "server", 1, gtid=True)
-    standing = StreamPosition(identity, StartPoint("mysql", GtidSet(), "binlog.000001", 4))
+    position = StreamPosition(identity, StartPoint("mysql", GtidSet(), "binlog.000001", 4))
     done: list[int] = []
 
     def do(offset: int, request: Mapping[str, Any]) -> None:
@@ -141,9 +141,9 @@ def test_each_request_is_done_or_said_to_be_refused() -> None:
         {"command": "snapshot", "tables": []},
     )
     with capture_logs() as lines:
-        RequestAttendant(asked, standing, {"snapshot": do}).step()
+        RequestAttendant(asked, position, {"snapshot": do}).step()
     assert done == [0, 3]
-    assert standing.commands_offset == 4
+    assert position.commands_offset == 4
     assert [line for line in lines if line["log_level"] == "error"] == [
         {
             "command": "reboot?",

@@ -32,14 +32,14 @@ class Run:
     def __init__(self, path: Path, last: Progress | None = None) -> None:
         identity = ServerIdentity("mysql", "8.0.31", (8, 0, 31), "server", 1, gtid=True)
         point = StartPoint("mysql", GtidSet(), "binlog.000001", 4)
-        self.standing = StreamPosition(identity, point, last)
+        self.position = StreamPosition(identity, point, last)
         self.done: list[Signal] = []
-        file = SignalFile(path, self.standing.signals_file, look_seconds=0.01)
-        self.signals = FileSignals(file, self.standing, {"log": self.done.append})
+        file = SignalFile(path, self.position.signals_file, look_seconds=0.01)
+        self.signals = FileSignals(file, self.position, {"log": self.done.append})
 
     def commit(self) -> Progress:
         """Write a progress record."""
-        return self.standing.progress(Instance("i", "h", 1), "", {}, 0)
+        return self.position.progress(Instance("i", "h", 1), "", {}, 0)
 
     def wait(self, condition: Callable[[], bool]) -> None:
         """Give turns until something holds."""
@@ -124,7 +124,7 @@ def test_what_is_no_signal_is_refused(
         run.wait(lambda: not files(path))
         monkeypatch.setattr(signals, "_BYTES_MAX", 10)
         path.write_text(SIGNAL)
-        run.wait(lambda: run.standing.is_changed)
+        run.wait(lambda: run.position.is_changed)
     assert [line["error"] for line in lines if line["log_level"] == "error"] == [
         "it is not JSON",
         f"it has {len(SIGNAL)} bytes, of 10 at most",

@@ -52,7 +52,7 @@ def test_other_bytes_are_no_signal(value: bytes | None, code: ErrorCode) -> None
 
 def test_each_signal_is_done_or_said_to_be_refused() -> None:
     identity = ServerIdentity("mysql", "8.0.31", (8, 0, 31), "server", 1, gtid=True)
-    standing = StreamPosition(identity, StartPoint("mysql", GtidSet(), "binlog.000001", 4))
+    position = StreamPosition(identity, StartPoint("mysql", GtidSet(), "binlog.000001", 4))
     done: list[Signal] = []
 
     def log(signal: Signal) -> None:
@@ -67,12 +67,12 @@ def test_each_signal_is_done_or_said_to_be_refused() -> None:
         {"type": "set-binlog-position", "data": {"binlog_filename": "b"}, "id": ""},
         {"type": "log", "data": {"message": "b", "level": "info"}, "id": ""},
     )
-    signals = TopicSignals(asked, standing, {"log": log})
+    signals = TopicSignals(asked, position, {"log": log})
     with capture_logs() as lines:
         signals.step()
     assert not signals.wants_turn
     assert done == [Signal("log", {"message": "a"}, "7", 1)]
-    assert standing.signals_offset == 5
+    assert position.signals_offset == 5
     assert [(line["signal"], line["error"]) for line in lines if line["log_level"] == "error"] == [
         ("schema-changes", "its type is none of log"),
         ("set-binlog-position", text_of(request_errors.SET_POSITION)),

@@ -52,7 +52,7 @@ def doubt_of(figures: PipelineMetrics) -> str:
 def test_a_log_that_ends_before_its_end(
     watch: SourceWatch, figures: PipelineMetrics, settings: SourceSettings
 ) -> None:
-    figures.standing = standing("binlog.000001", 100)
+    figures.position = standing("binlog.000001", 100)
     watch.look(log(files={"binlog.000001": 900, "binlog.000002": 500}))
     assert doubt_of(figures) == ""
     watch.look(log(files={"binlog.000001": 900}))
@@ -67,7 +67,7 @@ def test_a_log_that_ends_before_its_end(
 def test_a_file_that_ends_before_the_position_that_was_read(
     watch: SourceWatch, figures: PipelineMetrics, settings: SourceSettings
 ) -> None:
-    figures.standing = standing("binlog.000001", 700)
+    figures.position = standing("binlog.000001", 700)
     watch.look(log(files={"binlog.000001": 700}))
     assert doubt_of(figures) == ""
     watch.look(log(files={"binlog.000001": 300, "binlog.000002": 500}))
@@ -83,15 +83,15 @@ def test_a_file_that_ends_before_the_position_that_was_read(
 def test_a_stream_that_stands_still_is_told_of_once_a_minute(
     watch: SourceWatch, figures: PipelineMetrics
 ) -> None:
-    figures.standing = standing("binlog.000009", 200)
+    figures.position = standing("binlog.000009", 200)
     with capture_logs() as entries:
         for seconds in range(0, 180, 5):
             watch.look(log(now=NOW + seconds))
         # A commit, and a stream that has everything, begin anew.
-        figures.standing = standing("binlog.000009", 250)
+        figures.position = standing("binlog.000009", 250)
         for seconds in range(180, 240, 5):
             watch.look(log(now=NOW + seconds))
-        figures.standing = standing("binlog.000009", 300, gtid_set=f"{UUID}:1-90")
+        figures.position = standing("binlog.000009", 300, gtid_set=f"{UUID}:1-90")
         for seconds in range(240, 480, 5):
             watch.look(log(now=NOW + seconds))
     # Threads of watches say that they reach nobody.

@@ -225,7 +225,7 @@ class Run:
         self.kafka = kafka
         self.log = log
         begin = StartPoint("mysql", GtidSet(), FILE, 4)
-        standing = StreamPosition(IDENTITY, begin if point is None else point, last)
+        position = StreamPosition(IDENTITY, begin if point is None else point, last)
         target = BatchingTarget(kafka, 1 << 16, 1 << 20, record_bytes_max)
         options = EnvelopeOptions(PREFIX, "mysql", "1", tombstones=False, columns=columns)
         schemas = kafka.last_values(f"{PREFIX}.schema", "")
@@ -233,7 +233,7 @@ class Run:
         transactions = TransactionRecords(PREFIX, target) if transaction_records else None
         encoder = RecordEncoder(
             options,
-            standing.order,
+            position.order,
             transactions or target,
             SchemaState(
                 schemas,
@@ -255,12 +255,12 @@ class Run:
             decoder,
             TableFilter(("*.*",)),
             RecordOutput(encoder, target, transactions),
-            standing,
+            position,
             TemporaryFolder(),
             DeliveryOptions(on_rewrite=on_rewrite),
             ChangeHandlers(self.guard, self.heard),
         )
-        self.encoder, self._standing, self._target = encoder, standing, target
+        self.encoder, self._position, self._target = encoder, position, target
         self._received = EventStream("server")
         self._packets = 0
 
@@ -292,7 +292,7 @@ class Run:
             fences,
             self.fences,
             self.encoder,
-            self._standing,
+            self._position,
             records,
             lambda: 0.0,
         )

@@ -78,22 +78,22 @@ class Delivery:
     """The stream of one server, up to the sink."""
 
     def __init__(
-        self, log: GoldenLog, *tables: str, standing: StreamPosition | None = None
+        self, log: GoldenLog, *tables: str, position: StreamPosition | None = None
     ) -> None:
         mariadb = log.recording.server.startswith("mariadb")
         flavour: Literal["mysql", "mariadb"] = "mariadb" if mariadb else "mysql"
         gtids = None if mariadb else GtidSet()
         identity = ServerIdentity(flavour, "8.0.31", (8, 0, 31), "server", 1, gtid=not mariadb)
         point = StartPoint(flavour, gtids, log.log_name, 4)
-        standing = StreamPosition(identity, point) if standing is None else standing
+        position = StreamPosition(identity, point) if position is None else position
         self.batches = Batches()
         self.target = BatchingTarget(self.batches, BATCH_BYTES, 4 * BATCH_BYTES, 1 << 24)
         options = EnvelopeOptions(PREFIX, flavour, version("binlog-connector"))
         self.stream = DeliveryStream(
             EventDecoder(file=log.log_name, mariadb=mariadb),
             TableFilter(tables or ("*.*",)),
-            RecordOutput(RecordEncoder(options, standing.order, self.target), self.target),
-            standing,
+            RecordOutput(RecordEncoder(options, position.order, self.target), self.target),
+            position,
             TemporaryFolder(),
             DeliveryOptions(),
             ChangeHandlers(),
@@ -209,7 +209,7 @@ def test_a_refused_transaction_is_told_with_the_position_after_it(name: str, sta
     if "mariadb" in name:
         identity = ServerIdentity("mariadb", "11.8.6", (11, 8, 6), "", 1, gtid=True)
         point = StartPoint("mariadb", MariadbGtidSet(), log.log_name, 4)
-        delivery = Delivery(log, standing=StreamPosition(identity, point))
+        delivery = Delivery(log, position=StreamPosition(identity, point))
     with pytest.raises(UnsupportedChange) as raised:
         list(delivery.run())
     passed = delivery.stream.passing(raised.value)

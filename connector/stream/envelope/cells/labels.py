@@ -34,11 +34,11 @@ def ambiguous_labels(column: SchemaColumn) -> frozenset[int]:
     if not column["key"] or (len(set(labels)) == len(labels) and "" not in labels):
         return frozenset()
     is_enum = column["type"] == "enum"
-    found = {0} if is_enum and "" in labels else set()
+    numbers = {0} if is_enum and "" in labels else set()
     for place, label in enumerate(labels):
         if label in labels[:place] or (not label and not is_enum):
-            found.add(place + 1 if is_enum else 1 << place)
-    return frozenset(found)
+            numbers.add(place + 1 if is_enum else 1 << place)
+    return frozenset(numbers)
 
 
 def require_unambiguous(column: SchemaColumn, numbers: frozenset[int], stored: int) -> None:

@@ -176,20 +176,20 @@ class Chunk:
 
     def keys(self) -> set[bytes]:
         """Return the keys of the rows, also of those that are refused; they have keys."""
-        found: set[bytes] = set(self._row_keys)
+        record_keys: set[bytes] = set(self._row_keys)
         data = self._data
-        size: i64 = 0 if found else len(data)
+        size: i64 = 0 if record_keys else len(data)
         at: i64 = 0
         while at < size:
             key_length = read_i64_le(data, at + 8)
             start = at + LENGTHS + read_i64_le(data, at)
             at = start + key_length
-            found.add(data[start:at])
+            record_keys.add(data[start:at])
         for row in self.refused:
             # A key that cannot be written is not the key of a record.
             if row.key is not None:
-                found.add(row.key)
-        return found
+                record_keys.add(row.key)
+        return record_keys
 
     def values(self) -> list[bytes]:
         """Return the rows as values of records, which end after the row: without a source."""
@@ -197,7 +197,7 @@ class Chunk:
 
     def rows(self) -> list[tuple[bytes | None, bytes]]:
         """Return the key and the JSON object of each row that is not refused."""
-        found: list[tuple[bytes | None, bytes]] = []
+        rows: list[tuple[bytes | None, bytes]] = []
         data = self._data
         size: i64 = len(data)
         at: i64 = 0
@@ -210,8 +210,8 @@ class Chunk:
             if key_length != NO_KEY:
                 key = data[at : at + key_length]
                 at += key_length
-            found.append((self._row_keys[len(found)] if self._row_keys else key, row))
-        return found
+            rows.append((self._row_keys[len(rows)] if self._row_keys else key, row))
+        return rows
 
 
 def publish_events(

@@ -84,9 +84,9 @@ def selected_cell(
 def _cell(column: SchemaColumn, debezium: DebeziumProfile | None, *, point: bool) -> SelectCell:
     if debezium is None:
         return _exact_cell(column)
-    found = debezium_cell(column, debezium, point=point)
-    if found is not None:
-        return found
+    cell = debezium_cell(column, debezium, point=point)
+    if cell is not None:
+        return cell
     written = _exact_cell(column)
     return EscapedCell(written) if column["type"] in STRINGS else written
 

@@ -88,7 +88,7 @@ class AvroField:
         first, second = (_SECOND, _FIRST) if "default" in schema else (_FIRST, _SECOND)
         self.null_branch = first
         self.value_branch = second
-        self.fields = [AvroField(each) for each in schema.get("fields", ())]
+        self.fields = [AvroField(field) for field in schema.get("fields", ())]
 
 
 @final
@@ -99,7 +99,7 @@ class AvroRecord:
 
     def __init__(self, schema: ConnectSchema, prefix: bytes) -> None:
         """Write records of a struct, each after `prefix`."""
-        self._fields = [AvroField(each) for each in schema["fields"]]
+        self._fields = [AvroField(field) for field in schema["fields"]]
         self._prefix = prefix
         self._out = BytesWriter()
         self._text = b""
@@ -122,8 +122,8 @@ class AvroRecord:
         return out.getvalue()
 
     def _find_escape(self, at: i64) -> None:
-        found: i64 = self._text.find(b"\\", at)
-        self._escape = len(self._text) if found < 0 else found
+        place: i64 = self._text.find(b"\\", at)
+        self._escape = len(self._text) if place < 0 else place
 
     def _put_fields(self, fields: list[AvroField], at: i64) -> i64:
         """Append the object at `at`; return the position after it."""

@@ -112,8 +112,8 @@ class IsTruth(Term):
 
     def value(self, row: Sequence[Any]) -> Any:
         """Return whether the term has this truth."""
-        found = self._of.value(row)
-        return found is not None and bool(found) == self._wanted
+        value = self._of.value(row)
+        return value is not None and bool(value) == self._wanted
 
 
 @final
@@ -130,14 +130,14 @@ class In(Term):
         wanted = self._of.value(row)
         if wanted is None:
             return None
-        found: Any = False
-        for each in self._listed:
-            value = each.value(row)
+        truth: Any = False
+        for term in self._listed:
+            value = term.value(row)
             if value is None:
-                found = None
+                truth = None
             elif value == wanted:
                 return True
-        return found
+        return truth
 
 
 @final
@@ -158,14 +158,14 @@ class Like(Term):
 def _expression(pattern: str, escape: str) -> str:
     parts = []
     characters = iter(pattern)
-    for each in characters:
-        if escape and each == escape:
+    for character in characters:
+        if escape and character == escape:
             # At the end of a pattern, it stands for itself.
             parts.append(re.escape(next(characters, escape)))
-        elif each == "%":
+        elif character == "%":
             parts.append(".*")
         else:
-            parts.append("." if each == "_" else re.escape(each))
+            parts.append("." if character == "_" else re.escape(character))
     return "".join(parts)
 
 
@@ -178,8 +178,8 @@ class Not(Term):
 
     def value(self, row: Sequence[Any]) -> Any:
         """Return the opposite; unknown stays unknown."""
-        found = self._of.value(row)
-        return None if found is None else not found
+        value = self._of.value(row)
+        return None if value is None else not value
 
 
 @final
@@ -193,14 +193,14 @@ class Chain(Term):
 
     def value(self, row: Sequence[Any]) -> Any:
         """Return what decides if a term is that, else None if one is unknown, else the opposite."""
-        found: Any = not self._decides
+        truth: Any = not self._decides
         for term in self._terms:
             value = term.value(row)
             if value is None:
-                found = None
+                truth = None
             elif bool(value) == self._decides:
                 return self._decides
-        return found
+        return truth
 
 
 def every(terms: list[Term]) -> Chain:

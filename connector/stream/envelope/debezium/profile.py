@@ -131,18 +131,20 @@ def _with_underscores(name: str, valid: frozenset[str]) -> str:
     """Return `name` with `_` for each character that Avro does not allow."""
     valid |= {"_"}
     # A character beyond 16 bits is two of Java.
-    kept = "".join(each if each in valid else "_" * len(_units(each)) for each in name)
+    kept = "".join(
+        character if character in valid else "_" * len(_units(character)) for character in name
+    )
     return f"_{kept}" if kept[0] in _DIGITS else kept
 
 
 def _with_numbers(name: str, valid: frozenset[str]) -> str:
     """Return `name` with `_u0020` for a character that Avro does not allow, and for `_`."""
     parts = []
-    for place, each in enumerate(name):
-        if each in (_LETTERS if place == 0 else valid):
-            parts.append(each)
+    for place, character in enumerate(name):
+        if character in (_LETTERS if place == 0 else valid):
+            parts.append(character)
         else:
-            parts += [f"_u{_java_hex(unit)}" for unit in _units(each)]
+            parts += [f"_u{_java_hex(unit)}" for unit in _units(character)]
     return "".join(parts)
 
 

@@ -103,11 +103,11 @@ def _record(schema: ConnectSchema, known: set[str], inside: str) -> object:
     for part in full_name.split("."):
         _require_name(part, full_name)
     known.add(full_name)
-    found: dict[str, Any] = {"type": "record", "name": name}
+    record: dict[str, Any] = {"type": "record", "name": name}
     if space != inside:
-        found["namespace"] = space
-    found["fields"] = [_field(each, known, space) for each in schema["fields"]]
-    return {**found, **_properties(schema)}
+        record["namespace"] = space
+    record["fields"] = [_field(field, known, space) for field in schema["fields"]]
+    return {**record, **_properties(schema)}
 
 
 def _field(schema: ConnectSchema, known: set[str], inside: str) -> dict[str, Any]:
@@ -123,29 +123,29 @@ def _field(schema: ConnectSchema, known: set[str], inside: str) -> dict[str, Any
 
 def _plain(schema: ConnectSchema) -> object:
     if schema["type"] == "array":
-        found: dict[str, Any] = {"type": "array", "items": _plain(schema["items"])}
+        avro: dict[str, Any] = {"type": "array", "items": _plain(schema["items"])}
     else:
-        found = {"type": _PRIMITIVES[schema["type"]]}
-    found |= _properties(schema)
-    return found if len(found) > 1 else found["type"]
+        avro = {"type": _PRIMITIVES[schema["type"]]}
+    avro |= _properties(schema)
+    return avro if len(avro) > 1 else avro["type"]
 
 
 def _properties(schema: ConnectSchema) -> dict[str, Any]:
     """Return what Connect's reader needs, in the order of the converter."""
     name = schema.get("name")
-    found: dict[str, Any] = {}
+    properties: dict[str, Any] = {}
     if name == _DECIMAL:
         parameters = schema["parameters"]
-        found["scale"] = int(parameters["scale"])
-        found["precision"] = int(parameters["connect.decimal.precision"])
+        properties["scale"] = int(parameters["scale"])
+        properties["precision"] = int(parameters["connect.decimal.precision"])
     for key in ("doc", "version", "parameters", "default", "name"):
         if key in schema:
-            found[f"connect.{key}"] = schema[key]
+            properties[f"connect.{key}"] = schema[key]
     if schema["type"] == "int16":
-        found["connect.type"] = "int16"
+        properties["connect.type"] = "int16"
     if name in _LOGICAL:
-        found["logicalType"] = _LOGICAL[name]
-    return found
+        properties["logicalType"] = _LOGICAL[name]
+    return properties
 
 
 def _require_name(part: str, name: str) -> None:
@@ -169,26 +169,27 @@ _TYPES: Final = {
 
 def json_schema(schema: ConnectSchema) -> str:
     """Return the text of the JSON Schema of a struct."""
-    found = {"$schema": _DRAFT, **_required(schema)}
-    return json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+    document = {"$schema": _DRAFT, **_required(schema)}
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
 
 
 def _required(schema: ConnectSchema) -> dict[str, Any]:
     """Return the schema of a value that is not NULL."""
     kind = schema["type"]
-    found: dict[str, Any]
+    json_schema: dict[str, Any]
     if kind == "struct":
         properties = {
-            each["field"]: _json_field(each, index) for index, each in enumerate(schema["fields"])
+            field["field"]: _json_field(field, index)
+            for index, field in enumerate(schema["fields"])
         }
-        found = {"type": "object", "properties": properties}
+        json_schema = {"type": "object", "properties": properties}
     elif kind == "array":
-        found = {"type": "array", "items": _required(schema["items"])}
+        json_schema = {"type": "array", "items": _required(schema["items"])}
     else:
         name, connect_type = _TYPES[kind]
-        found = {"type": "number" if schema.get("name") == _DECIMAL else name}
+        json_schema = {"type": "number" if schema.get("name") == _DECIMAL else name}
         if connect_type:
-            found["connect.type"] = connect_type
+            json_schema["connect.type"] = connect_type
     for key, known_as in (
         ("name", "title"),
         ("version", "connect.version"),
@@ -197,15 +198,15 @@ def _required(schema: ConnectSchema) -> dict[str, Any]:
         ("default", "default"),
     ):
         if key in schema:
-            found[known_as] = schema[key]
-    return found
+            json_schema[known_as] = schema[key]
+    return json_schema
 
 
 def _json_field(schema: ConnectSchema, index: int) -> dict[str, Any]:
-    found = _required(schema)
+    json_schema = _required(schema)
     if schema["optional"]:
-        found = {"oneOf": [{"type": "null"}, found]}
-    return {**found, "connect.index": index}
+        json_schema = {"oneOf": [{"type": "null"}, json_schema]}
+    return {**json_schema, "connect.index": index}
 
 
 # Members in the order of the converter.

@@ -190,7 +190,9 @@ class RowFilter:
         self.indexes = indexes
         self.places = [table.places[index] for index in indexes]
         self._condition = condition
-        self._logged: list[Callable[[Any], Any]] = [logged_value(each) for each in self._columns]
+        self._logged: list[Callable[[Any], Any]] = [
+            logged_value(column) for column in self._columns
+        ]
         # Made with the first row of a SELECT: the log does not name every character set.
         self._selected: list[Callable[[bytes], Any]] = []
 

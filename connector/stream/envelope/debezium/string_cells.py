@@ -114,11 +114,11 @@ def with_escapes(text: str) -> str:
 
 
 def _escape(match: re.Match[str]) -> str:
-    found = match[0]
-    if found[0] != "\\":
-        units = found.encode("utf-16-be").hex().upper()
+    escape = match[0]
+    if escape[0] != "\\":
+        units = escape.encode("utf-16-be").hex().upper()
         return f"\\u{units[:4]}\\u{units[4:]}"
-    return f"\\u{found[2:].upper()}" if found[1] == "u" else found
+    return f"\\u{escape[2:].upper()}" if escape[1] == "u" else escape
 
 
 def _rewrite(out: BytesWriter, start: i64) -> None:

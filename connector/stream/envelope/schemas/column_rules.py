@@ -125,8 +125,8 @@ class ColumnRules:
         be left out or masked, or if no column would be left.
         """
         name = f"{database}.{table}"
-        included = [each for each in self._include if each.names_table(database, table)]
-        excluded = [each for each in self._exclude if each.names_table(database, table)]
+        included = [pattern for pattern in self._include if pattern.names_table(database, table)]
+        excluded = [pattern for pattern in self._exclude if pattern.names_table(database, table)]
         left_out = frozenset(
             column["name"]
             for column in columns
@@ -135,9 +135,13 @@ class ColumnRules:
         )
         changes: dict[str, TextTransform] = {}
         for rule in self._rules:
-            patterns = [each for each in rule.patterns if each.names_table(database, table)]
+            patterns = [
+                pattern for pattern in rule.patterns if pattern.names_table(database, table)
+            ]
             for pattern in patterns:
-                if pattern.is_name and not any(pattern.matches(each["name"]) for each in columns):
+                if pattern.is_name and not any(
+                    pattern.matches(column["name"]) for column in columns
+                ):
                     raise UnsupportedChange(record_errors.MASKED_GONE, column=pattern.text)
             for column in columns:
                 if column["name"] not in changes and _matched(patterns, column):
@@ -162,7 +166,7 @@ def _require_text(table: str, column: SchemaColumn, kind: str) -> None:
             record_errors.NOT_MASKABLE,
             column=f"{table}.{column['name']}",
             type=column["type"].upper(),
-            types=sorted(each.upper() for each in allowed),
+            types=sorted(name.upper() for name in allowed),
         )
 
 

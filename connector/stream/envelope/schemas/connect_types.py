@@ -43,13 +43,13 @@ def source_type(column: SchemaColumn, schema: TableSchema, form: DebeziumProfile
         or _matches(form.source_types_by_type, schema, name)
     ):
         return {}
-    found = {"type": name}
+    facts = {"type": name}
     if length:
-        found["length"] = str(length)
+        facts["length"] = str(length)
     if "scale" in column:
-        found["scale"] = str(column["scale"])
-    found["name"] = column["name"]
-    return {f"{_PARAMETER}{key}": value for key, value in found.items()}
+        facts["scale"] = str(column["scale"])
+    facts["name"] = column["name"]
+    return {f"{_PARAMETER}{key}": value for key, value in facts.items()}
 
 
 def _matches(patterns: tuple[str, ...], schema: TableSchema, name: str) -> bool:
@@ -102,17 +102,17 @@ def column_field(
 ) -> ConnectSchema:
     """Return the field `name` for `column` of a table."""
     described = {**_described(column, form, point=column["name"] in schema.points)}
-    found: ConnectSchema = {}
+    field: ConnectSchema = {}
     for key in _FIRST:
         if key in described:
-            found[key] = described.pop(key)
-    found["optional"] = column["nullable"]
+            field[key] = described.pop(key)
+    field["optional"] = column["nullable"]
     parameters = {**described.pop("parameters", {}), **_of_mapping(schema, column, form)}
-    found.update(described)
+    field.update(described)
     if parameters:
-        found["parameters"] = parameters
-    found["field"] = name
-    return found
+        field["parameters"] = parameters
+    field["field"] = name
+    return field
 
 
 def _of_mapping(schema: TableSchema, column: SchemaColumn, form: DebeziumProfile) -> dict[str, str]:
@@ -205,7 +205,7 @@ def _shape(*, point: bool) -> ConnectSchema:
 
 
 def _named(kind: str, name: str, **parameters: str) -> ConnectSchema:
-    found: ConnectSchema = {"type": kind, "name": f"io.debezium.{name}", "version": 1}
+    schema: ConnectSchema = {"type": kind, "name": f"io.debezium.{name}", "version": 1}
     if parameters:
-        found["parameters"] = parameters
-    return found
+        schema["parameters"] = parameters
+    return schema

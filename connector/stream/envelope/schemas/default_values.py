@@ -116,8 +116,8 @@ def _label(column: SchemaColumn, text: str) -> object | None:
 
 def _labels(column: SchemaColumn, text: str) -> object | None:
     chosen = {_label(column, part) for part in text.split(",")} if text else set()
-    found = [label for label in column.get("labels", []) if label in chosen]
-    return ",".join(found) if len(found) == len(chosen) else None
+    labels = [label for label in column.get("labels", []) if label in chosen]
+    return ",".join(labels) if len(labels) == len(chosen) else None
 
 
 def _bytes(column: SchemaColumn, text: str) -> object | None:

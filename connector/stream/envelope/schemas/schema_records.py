@@ -327,8 +327,8 @@ def _is_stated(record: bytes) -> bool:
 
 
 def _unlogged(record: bytes) -> list[UnloggedColumn]:
-    found: list[UnloggedColumn] = json.loads(record).get("unlogged", [])
-    return found
+    columns: list[UnloggedColumn] = json.loads(record).get("unlogged", [])
+    return columns
 
 
 def _first(record: bytes, sequence: Sequence) -> Sequence:

@@ -163,7 +163,7 @@ class TableSchema:
     @property
     def places(self) -> list[int]:
         """The index of each column among all columns of the table."""
-        left_out = {each["index"] for each in self.unlogged}
+        left_out = {column["index"] for column in self.unlogged}
         count = len(self.columns) + len(left_out)
         return [index for index in range(count) if index not in left_out]
 
@@ -226,8 +226,8 @@ class TableSchema:
 def every_column(record: SchemaRecord) -> list[SchemaColumn]:
     """Return all columns of the table of a schema record, also those that records leave out."""
     columns = [*record["columns"]]
-    for each in record.get("unlogged", ()):
-        columns.insert(each["index"], each["column"])
+    for column in record.get("unlogged", ()):
+        columns.insert(column["index"], column["column"])
     return columns
 
 
@@ -290,7 +290,7 @@ def record_key_indexes(schema: TableSchema, form: DebeziumProfile | None) -> tup
     if form is None or not has_message_key(schema, form):
         return schema.key_indexes
     places = {column["name"].lower(): n for n, column in enumerate(schema.columns)}
-    found: list[int] = []
+    indexes: list[int] = []
     for database, table, names in map(_parts, form.message_keys):
         if not (fnmatchcase(schema.database, database) and fnmatchcase(schema.table, table)):
             continue
@@ -300,9 +300,9 @@ def record_key_indexes(schema: TableSchema, form: DebeziumProfile | None) -> tup
                 raise UnsupportedChange(record_errors.NOT_IN_TABLE, column=f"{schema.name}.{name}")
             if schema.columns[place]["name"] in schema.changes:
                 raise UnsupportedChange(record_errors.IN_KEY, column=f"{schema.name}.{name}")
-            if place not in found:
-                found.append(place)
-    return tuple(found)
+            if place not in indexes:
+                indexes.append(place)
+    return tuple(indexes)
 
 
 def has_message_key(schema: TableSchema, form: DebeziumProfile) -> bool:
