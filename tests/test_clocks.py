@@ -66,7 +66,7 @@ REASONS: Final = {
     "connector/stream/status/status_collector.py StatusCollector._tables": SHOWN,
     "connector/stream/status/status_collector.py StatusCollector.facts": SHOWN,
     "connector/stream/status/status_collector.py _table": SHOWN,
-    "connector/stream/status/status_log.py _happened": SHOWN,
+    "connector/stream/status/status_log.py _process_event": SHOWN,
     "connector/stream/status/status_collector.py Samples.throughput": SHOWN,
     "connector/stream/status/status_client.py status_from_records": SHOWN,
     "connector/stream/status/status_log.py Summaries._run": SHOWN,

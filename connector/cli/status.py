@@ -15,7 +15,7 @@ from connector.foundation.errors import ConnectorError
 from connector.foundation.errors.visible import visible_json
 from connector.stream.status.pipeline_status import Level, State, to_json
 from connector.stream.status.status_client import NoAnswer, fetch_status, status_from_records
-from connector.stream.status.terminal import shown
+from connector.stream.status.terminal import render_status
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -75,11 +75,11 @@ def _watch(
                 _show(console, facts, as_json=as_json)
                 time.sleep(_LOOK_SECONDS)
                 facts = _look(settings)
-        with Live(shown(facts), console=console, screen=True, auto_refresh=False) as live:
+        with Live(render_status(facts), console=console, screen=True, auto_refresh=False) as live:
             while True:
                 time.sleep(_LOOK_SECONDS)
                 facts = _look(settings)
-                live.update(shown(facts), refresh=True)
+                live.update(render_status(facts), refresh=True)
     except KeyboardInterrupt:
         return facts
 
@@ -89,4 +89,4 @@ def _show(console: Console, facts: PipelineStatus, *, as_json: bool) -> None:
     if as_json:
         say(visible_json(json.loads(to_json(facts))))
     else:
-        console.print(shown(facts))
+        console.print(render_status(facts))

@@ -44,14 +44,14 @@ class StopSignals:
         """Give a clean stop `grace_seconds` before it becomes a hard stop."""
         self.requested = False
         self._number = 0
-        self._told = False
+        self._reported = False
         self._grace_seconds = grace_seconds
         self._previous: dict[signal.Signals, object] = {}
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Log the signal once after a stop was requested: a handler must not log."""
-        if self.requested and not self._told:
-            self._told = True
+        if self.requested and not self._reported:
+            self._reported = True
             name = signal.Signals(self._number).name if self._number else None
             from structlog import get_logger  # noqa: PLC0415  # keeps commands without a log fast
 

@@ -124,8 +124,8 @@ def _this_process(command: str) -> dict[str, str | int]:
     address = page_visitor.get()
     if address is not None:
         # Not the account of the daemon, and not its command line.
-        said = {"user": "somebody with the token", "host": address, "program": "the status page"}
-        return {**said, "pid": os.getpid()}
+        visitor = {"user": "somebody with the token", "host": address, "program": "the status page"}
+        return {**visitor, "pid": os.getpid()}
     try:
         user = getpass.getuser()
     except (OSError, KeyError):
@@ -137,11 +137,11 @@ def _this_process(command: str) -> dict[str, str | int]:
 
 def asked_by(request: Mapping[str, Any]) -> str:
     """Return the claim of a request about its writer, as text for the log."""
-    said = request.get(_ASKED_BY)
-    if not isinstance(said, dict):
+    requester = request.get(_ASKED_BY)
+    if not isinstance(requester, dict):
         return "unknown"
     user, host, program, pid = (
-        short_text(said.get(name, "unknown")) for name in ("user", "host", "program", "pid")
+        short_text(requester.get(name, "unknown")) for name in ("user", "host", "program", "pid")
     )
     return f"{user}@{host} ({program}, pid {pid})"
 

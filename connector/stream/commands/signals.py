@@ -211,7 +211,7 @@ class SignalFile:
         self._path = path.absolute()
         self._done = done
         self._look_seconds = look_seconds
-        self._said = ""
+        self._reported = ""
         self._removed = threading.Event()
         self._closing = threading.Event()
         threading.Thread(target=self._watch, name="signal file", daemon=True).start()
@@ -229,13 +229,13 @@ class SignalFile:
         while not self._closing.is_set():
             try:
                 self._look()
-                self._said = ""
+                self._reported = ""
             except OSError as error:
                 message = Message(
                     request_errors.SIGNAL_FILE, {"path": str(self._path), "said": error.strerror}
                 )
-                if message.text != self._said:
-                    self._said = message.text
+                if message.text != self._reported:
+                    self._reported = message.text
                     structlog.get_logger().error("signals cannot be read", **fields(message))
             self._closing.wait(self._look_seconds)
 

@@ -232,7 +232,7 @@ class OutboxEvents:
         self._place = schema.database, schema.table
         self._names = names
         self._listener = listener or StreamListener()
-        self._told = False
+        self._has_reported_update = False
         self._own = own_topics(options.prefix)
         columns = _Columns(schema, values)
         self._route = columns.of(form.route_by)
@@ -271,8 +271,8 @@ class OutboxEvents:
         """Note an update, which has no event; raises UnsupportedChange if that stops the stream."""
         if self._form.stops_at_updates:
             raise UnsupportedChange(record_errors.UPDATED, table=self._table)
-        if not self._told:
-            self._told = True
+        if not self._has_reported_update:
+            self._has_reported_update = True
             self._listener.event_updated(*self._place)
 
     def _topic(self, value: object) -> str:

@@ -49,7 +49,7 @@ _TOPICS_SECONDS = 2.0
 _TOPICS_PER_SECOND = 100
 # Without them, nobody knows where the stream goes on.
 _POSITION = PROGRESS_TOPIC_SUFFIX
-_KEPT_BACK = (QUARANTINE_TOPIC_SUFFIX, FENCES_TOPIC_SUFFIX)
+_QUARANTINE_TOPICS = (QUARANTINE_TOPIC_SUFFIX, FENCES_TOPIC_SUFFIX)
 
 
 class KafkaWatch:
@@ -144,8 +144,8 @@ class KafkaWatch:
             return SinkRefused(
                 kafka_errors.POSITION_DELETED, servers=servers, topic=topic, position=position
             )
-        kept_back = [control_topic(prefix, suffix) for suffix in _KEPT_BACK]
-        if topic in kept_back and self._figures.fences():
+        topics = [control_topic(prefix, suffix) for suffix in _QUARANTINE_TOPICS]
+        if topic in topics and self._figures.fences():
             return SinkRefused(kafka_errors.KEPT_BACK_DELETED, servers=servers, topic=topic)
         return SinkUnavailable(kafka_errors.TOPIC_DELETED, servers=servers, topic=topic)
 

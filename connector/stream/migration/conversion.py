@@ -70,9 +70,9 @@ def convert_password(draft: Draft, name: str, key: str, variable: str, *, secret
     if reference is not None and reference[1] in ("dir", "directory"):
         draft.set(f"{key}_file", f"{reference[2]}/{reference[3]}", f"{name} = {value}")
     elif reference is not None and reference[1] == "env":
-        draft.say(key, f"{name} = {value}", f'give it by: export {variable}="${reference[3]}"')
+        draft.note(key, f"{name} = {value}", f'give it by: export {variable}="${reference[3]}"')
     elif reference is not None:
-        draft.say(
+        draft.note(
             key,
             f"{name} = {value}",
             f"write it alone into a file, and name the file: {key.rpartition('.')[2]}_file,",
@@ -81,7 +81,7 @@ def convert_password(draft: Draft, name: str, key: str, variable: str, *, secret
     elif secrets:
         draft.set(key, value, f"{name} = (below)")
     else:
-        draft.say(
+        draft.note(
             key,
             f"{name} = (not shown)",
             f"give it by: export {variable}=...",
@@ -112,10 +112,10 @@ def convert_kafka(draft: Draft, bootstrap_servers: str, *, secrets: bool) -> Non
         _WORKER: draft.pop(_WORKER),
         _HISTORY: draft.pop(_HISTORY, "database.history.kafka.bootstrap.servers"),
     }
-    said = next((name for name, value in known.items() if value), _HISTORY)
-    servers = draft.require(_HISTORY, known[said], "give --worker or --bootstrap-servers")
+    origin = next((name for name, value in known.items() if value), _HISTORY)
+    servers = draft.require(_HISTORY, known[origin], "give --worker or --bootstrap-servers")
     listed = [server.strip() for server in servers.split(",")]
-    draft.take(said, "kafka.bootstrap_servers", listed, servers)
+    draft.take(origin, "kafka.bootstrap_servers", listed, servers)
     prefix = draft.pop("topic.prefix", "database.server.name")
     draft.take("topic.prefix", "kafka.topic_prefix", prefix)
     _convert_topics(draft)
@@ -152,7 +152,7 @@ def _convert_login(draft: Draft, *, secrets: bool) -> None:
     if protocol is None and _WORKER in draft.connector.properties:
         return
     if protocol is None:
-        draft.say(
+        draft.note(
             "kafka.security_protocol",
             "the worker of Connect knows how it logs in; if the brokers need a login or TLS, set",
             "security_protocol and what belongs to it",
@@ -245,8 +245,8 @@ def _follow(draft: Draft, table: str) -> None:
     assert isinstance(patterns, list)
     database, _, name = table.partition(".")
     if not TableFilter(patterns).follows(database, name):
-        said = f"{_SIGNAL_TABLE} = {table} is followed, too"
-        draft.set("source.tables", [*patterns, table], said)
+        note = f"{_SIGNAL_TABLE} = {table} is followed, too"
+        draft.set("source.tables", [*patterns, table], note)
 
 
 # What a pipeline without offsets does.

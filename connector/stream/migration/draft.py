@@ -50,7 +50,7 @@ class Draft:
         self.left = dict(connector.properties)
         self.warnings: list[Message] = []
         self._keys: dict[str, object] = {}
-        self._said: dict[str, list[str]] = {}
+        self._notes: dict[str, list[str]] = {}
         self._lists: dict[str, list[str]] = {}
 
     def pop(self, name: str, *older: str) -> str | None:
@@ -76,19 +76,19 @@ class Draft:
             )
         return value
 
-    def set(self, key: str, value: object, *said: str) -> None:
+    def set(self, key: str, value: object, *notes: str) -> None:
         """Set a key such as `source.host`, with lines of a comment above it."""
         self._keys[key] = value
-        self.say(key, *said)
+        self.note(key, *notes)
 
     def take(self, name: str, key: str, value: object, text: str | None = None) -> None:
         """Set a key that a property became; `text` is the value of the property."""
         self.set(key, value, f"{name} = {value if text is None else text}")
 
-    def say(self, key: str, *said: str) -> None:
+    def note(self, key: str, *notes: str) -> None:
         """Write lines of a comment where the key is, or would be."""
         # What a file of others says stays in its comment: a line of its own would be a key.
-        self._said.setdefault(key, []).extend(map(visible, said))
+        self._notes.setdefault(key, []).extend(map(visible, notes))
 
     def value(self, key: str) -> object:
         """Return the value of a key; None if it is not set."""
@@ -155,7 +155,7 @@ class Draft:
 
     def _list(self, title: str, name: str, text: str) -> None:
         value = self.connector.properties.get(name)
-        shown = "" if value is None else f" = {_shown(name, value)}"
+        shown = "" if value is None else f" = {_value_text(name, value)}"
         self._lists.setdefault(title, []).append(visible(f"{name}{shown}: {text}"))
         self.left.pop(name, None)
 
@@ -167,15 +167,15 @@ class Draft:
             "# Above each key: the property that it comes from. At the end: all other properties.",
         ]
         for section in _SECTIONS:
-            keys = [key for key in {**self._said, **self._keys} if _section(key) == section]
+            keys = [key for key in {**self._notes, **self._keys} if _section(key) == section]
             if section and keys:
                 lines += ["", f"[{section}]"]
             for key in keys:
-                lines += [f"# {said}" for said in self._said.get(key, ())]
+                lines += [f"# {note}" for note in self._notes.get(key, ())]
                 if key in self._keys:
                     lines.append(f"{key.rpartition('.')[2]} = {_toml(self._keys[key])}")
-        for title, said in self._lists.items():
-            lines += ["", f"# {title}:", *(f"#   {line}" for line in said)]
+        for title, note in self._lists.items():
+            lines += ["", f"# {title}:", *(f"#   {line}" for line in note)]
         return "\n".join(lines) + "\n"
 
 
@@ -183,7 +183,7 @@ def _section(key: str) -> str:
     return key.rpartition(".")[0]
 
 
-def _shown(name: str, value: str) -> str:
+def _value_text(name: str, value: str) -> str:
     if any(word in name.lower() for word in _SECRET) and not REFERENCE.fullmatch(value):
         return "(not shown)"
     return " ".join(value.split())

@@ -97,11 +97,11 @@ def _convert_login(draft: Draft, prefix: str) -> None:
     login = draft.pop(name, f"{prefix}schema.registry.basic.auth.user.info")
     if login is None:
         if source is not None and source != "USER_INFO":
-            draft.say("registry.username", f"{prefix}basic.auth.credentials.source = {source}")
+            draft.note("registry.username", f"{prefix}basic.auth.credentials.source = {source}")
         return
     user = login.partition(":")[0]
     draft.take(name, "registry.username", user, f"{user}:…")
-    draft.say(
+    draft.note(
         "registry.password_file",
         "the password: in a file that registry.password_file names, or in",
         "BINLOG_CONNECTOR_REGISTRY__PASSWORD",
@@ -321,7 +321,7 @@ def _convert_converter(draft: Draft, side: str) -> None:
         if (draft.pop(option) or "true").lower() == "true":
             draft.no_counterpart(option, "`data` has no schema")
     elif takes_events(draft) and converter.endswith(PLAIN_CONVERTERS):
-        draft.say(key, f"{name} = {converter}: see envelope.outbox.{side}_format")
+        draft.note(key, f"{name} = {converter}: see envelope.outbox.{side}_format")
     elif not convert_registry(draft, side, converter):
         needs = CONVERTERS.get(converter.rpartition(".")[2], "a converter that is unknown here")
         draft.no_counterpart(name, f"records are JSON without schemas; it would need: {needs}")
@@ -346,7 +346,7 @@ def _convert_transformations(draft: Draft) -> None:
         meaning = TRANSFORMATIONS.get(short, "records are written without it")
         draft.no_counterpart(f"{prefix}type", f"{meaning}; its options have no effect, either")
     if names:
-        draft.say("envelope.shape", f"transforms = {', '.join(names)}")
+        draft.note("envelope.shape", f"transforms = {', '.join(names)}")
 
 
 def _convert_unwrap(draft: Draft, prefix: str, own: dict[str, str]) -> None:
@@ -359,10 +359,12 @@ def _convert_unwrap(draft: Draft, prefix: str, own: dict[str, str]) -> None:
         draft.take(name, "envelope.flat_deletes", draft.one_of(name, deletes, _DELETES), deletes)
     elif old != (None, None):
         name = f"{prefix}delete.handling.mode"
-        said = (old[0] or "true").lower(), (old[1] or "drop").lower()
+        old_values = (old[0] or "true").lower(), (old[1] or "drop").lower()
         known = {", ".join(old_value): choice for old_value, choice in _OLD_DELETES.items()}
-        choice = draft.one_of(f"{prefix}drop.tombstones, {name}", ", ".join(said), known)
-        draft.take(f"{prefix}drop.tombstones, {name}", "envelope.flat_deletes", choice, str(said))
+        choice = draft.one_of(f"{prefix}drop.tombstones, {name}", ", ".join(old_values), known)
+        draft.take(
+            f"{prefix}drop.tombstones, {name}", "envelope.flat_deletes", choice, str(old_values)
+        )
     fields = own.pop("add.fields", None)
     if fields is not None:
         name = f"{prefix}add.fields"

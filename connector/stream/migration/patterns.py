@@ -214,18 +214,18 @@ def _convert_tables(draft: Draft) -> None:
         followed = tables
     else:
         followed = _of_databases(draft, tables, databases)
-    said = _said(draft, "database.include.list", "table.include.list")
-    draft.set("source.tables", followed, *(said or ["Debezium follows all tables, too"]))
-    if said:
-        draft.say("source.tables", _CASE)
+    origins = _property_lines(draft, "database.include.list", "table.include.list")
+    draft.set("source.tables", followed, *(origins or ["Debezium follows all tables, too"]))
+    if origins:
+        draft.note("source.tables", _CASE)
     if any(map(_is_open, followed)):
-        draft.say("source.tables", _HELPERS)
+        draft.note("source.tables", _HELPERS)
     hidden = _list(draft, 1, "database.exclude.list", "database.blacklist") or []
     excluded = [f"{database}.*" for database in hidden]
     excluded += _list(draft, _TABLE, "table.exclude.list", "table.blacklist") or []
     if excluded:
-        said = _said(draft, "database.exclude.list", "table.exclude.list")
-        draft.set("source.exclude_tables", excluded, *said, _CASE)
+        origins = _property_lines(draft, "database.exclude.list", "table.exclude.list")
+        draft.set("source.exclude_tables", excluded, *origins, _CASE)
 
 
 def _of_databases(draft: Draft, tables: list[str], databases: list[str]) -> list[str]:
@@ -263,9 +263,9 @@ def _convert_columns(draft: Draft) -> None:
     ):
         columns = _list(draft, _COLUMN, name, old)
         if columns is not None:
-            draft.set(key, columns, *_said(draft, name))
+            draft.set(key, columns, *_property_lines(draft, name))
     if draft.value("source.columns") is not None:
-        draft.say("source.columns", "here, tables that no pattern names have all columns")
+        draft.note("source.columns", "here, tables that no pattern names have all columns")
 
 
 def _convert_masks(draft: Draft) -> None:
@@ -286,9 +286,9 @@ def _convert_masks(draft: Draft) -> None:
             kind = "chars" if match["chars"] else "truncate"
             mask[kind] = int(match[kind])
         masks.append(mask)
-        draft.say("source.masks", f"{name} = {draft.connector.properties[name]}")
+        draft.note("source.masks", f"{name} = {draft.connector.properties[name]}")
         if match["hash"]:
-            draft.say("source.masks", "let nobody read the salt who may not know the values")
+            draft.note("source.masks", "let nobody read the salt who may not know the values")
     if masks:
         draft.set("source.masks", masks)
 
@@ -314,7 +314,7 @@ def _convert_source_types(draft: Draft) -> None:
     ):
         columns = _list(draft, _COLUMN, name)
         if columns is not None:
-            draft.set(key, columns, *_said(draft, name))
+            draft.set(key, columns, *_property_lines(draft, name))
 
 
 def _list(draft: Draft, parts: int, *names: str) -> list[str] | None:
@@ -341,7 +341,7 @@ def _refused(draft: Draft, name: str, pattern: str, why: str) -> ConfigError:
     )
 
 
-def _said(draft: Draft, *names: str) -> list[str]:
+def _property_lines(draft: Draft, *names: str) -> list[str]:
     """Return the lines that show properties and their older names."""
     older = [name.replace("include.list", "whitelist") for name in names]
     older += [name.replace("exclude.list", "blacklist") for name in names]

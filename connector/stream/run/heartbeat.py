@@ -98,7 +98,7 @@ class HeartbeatStatement(Background):
         self._settings = settings
         self._asked = Event()
         self._session: SelectSession | None = None
-        self._told = ""
+        self._reported = ""
 
     def ask(self) -> None:
         """Let the statement be executed once; does not wait."""
@@ -125,9 +125,9 @@ class HeartbeatStatement(Background):
                 self._execute()
             except ConnectorError as error:
                 self._end_session()
-                self._tell(error)
+                self._report(error)
             else:
-                self._told = ""
+                self._reported = ""
         self._end_session()
 
     def _execute(self) -> None:
@@ -140,9 +140,9 @@ class HeartbeatStatement(Background):
             self._session.close()
             self._session = None
 
-    def _tell(self, error: ConnectorError) -> None:
-        said = str(error.message.facts.get("said", error.message.what))
-        if said != self._told and not self._closed.is_set():
-            self._told = said
+    def _report(self, error: ConnectorError) -> None:
+        reason = str(error.message.facts.get("said", error.message.what))
+        if reason != self._reported and not self._closed.is_set():
+            self._reported = reason
             log = structlog.get_logger()
-            log.warning(**line(run_errors.HEARTBEAT_FAILED, said=said))
+            log.warning(**line(run_errors.HEARTBEAT_FAILED, said=reason))

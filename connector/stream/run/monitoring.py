@@ -49,25 +49,25 @@ def systemd_notifications(
     stop = threading.Event()
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
 
-        def tell(*lines: str) -> None:
+        def notify(*lines: str) -> None:
             # A socket that is gone or full must not harm the stream.
             with suppress(OSError):
                 at = address.replace("@", "\0", 1) if address.startswith("@") else address
                 sender.sendto("\n".join(lines).encode(), socket.MSG_DONTWAIT, at)
 
         def watch() -> None:
-            told = ""
+            last_status = ""
             while True:
                 status = f"STATUS={'; '.join(readyz(figures)[1].splitlines())}"
-                if status != told:
-                    tell(status)
-                    told = status
+                if status != last_status:
+                    notify(status)
+                    last_status = status
                 if watchdog_seconds and healthz(figures)[0]:
-                    tell("WATCHDOG=1")
+                    notify("WATCHDOG=1")
                 if stop.wait(every):
                     return
 
-        tell("READY=1")
+        notify("READY=1")
         thread = threading.Thread(target=watch, name="systemd", daemon=True)
         thread.start()
         try:

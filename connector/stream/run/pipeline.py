@@ -148,7 +148,7 @@ class Pipeline:
         drain_until: float | None = None
         while True:
             if stop.requested or self._control.paused:
-                stop.tell()
+                stop.report()
                 drain_until = drain_until or self._clock.monotonic() + _DRAIN_SECONDS
                 if not delivery.in_transaction or self._clock.monotonic() > drain_until:
                     break

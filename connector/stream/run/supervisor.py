@@ -105,7 +105,7 @@ def supervise(
             context, following.single_transactions, following.rolled_back, refusals.current()
         )
 
-    opening = partial(refusals.passed_over, open_pipeline)
+    opening = partial(refusals.open_other, open_pipeline)
 
     with (
         closing(figures),
@@ -140,8 +140,8 @@ def supervise(
                     raise
             finally:
                 pipeline.close()
-        stop.tell()
-        _tell_end(figures)
+        stop.report()
+        _log_end(figures)
 
 
 def _run_context(settings: Settings, peers: Peers) -> RunContext:
@@ -187,7 +187,7 @@ class _Refusals:
             self._figures.refused = {}
         return self._by_address
 
-    def passed_over(self, open_pipeline: Callable[[], Pipeline]) -> Pipeline:
+    def open_other(self, open_pipeline: Callable[[], Pipeline]) -> Pipeline:
         """Open a pipeline on the first server that does not refuse at once."""
         while True:
             try:
@@ -323,7 +323,7 @@ def _position(figures: PipelineMetrics) -> str | None:
     return None if position is None else f"{position.progress.file}:{position.progress.position}"
 
 
-def _tell_end(figures: PipelineMetrics) -> None:
+def _log_end(figures: PipelineMetrics) -> None:
     position = figures.position
     progress = None if position is None else position.progress
     structlog.get_logger().info(

@@ -257,7 +257,7 @@ class Copies:
     def _go_on(self, copy: TableCopy, read: ChunkRead) -> None:
         """Tell that a chunk of a table was written."""
         if self.notifications.wanted:
-            self.notifications.go_on(copy.state, copy.told_keys(read))
+            self.notifications.go_on(copy.state, copy.key_texts(read))
 
     def _copy(self, state: TableState) -> TableCopy:
         return TableCopy(state, self._output.watch.table(state.name), self._settings)
@@ -315,7 +315,7 @@ class Copies:
 
     def _fail(self, copy: TableCopy, error: Exception) -> None:
         state = copy.state
-        kept_back = isinstance(error, TableFenced) or (
+        fails_alone = isinstance(error, TableFenced) or (
             isinstance(error, DefiniteError)
             and error.code.scope is not Scope.PROCESS
             and self._goes_on_without
@@ -330,7 +330,7 @@ class Copies:
             self.forget(state)
             self._cascades.want_all(state.database, state.table)
             return
-        if not isinstance(error, DefiniteError) or not (kept_back or asked_for):
+        if not isinstance(error, DefiniteError) or not (fails_alone or asked_for):
             raise error
         self._end_failed(copy, error)
         self.notifications.end(state, FAILED)

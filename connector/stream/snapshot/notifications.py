@@ -109,7 +109,7 @@ class SnapshotNotifications:
         aggregate = INITIAL if initial else INCREMENTAL
         names = ",".join(f"{database}.{table}" for database, table in tables)
         data = {"data_collections": names} if aggregate is INCREMENTAL else {}
-        self._tell(id_, aggregate, "STARTED", data)
+        self._notify(id_, aggregate, "STARTED", data)
         return id_
 
     def skip(self) -> None:
@@ -118,19 +118,19 @@ class SnapshotNotifications:
             state.under_way and state.reason == AT_START for state in self._states.values()
         )
         if self.wanted and not goes_on:
-            self._tell("", INITIAL, "SKIPPED", {})
+            self._notify("", INITIAL, "SKIPPED", {})
 
     def begin(self, state: TableState) -> None:
         """Tell that the first rows of a table are read; incremental ones are told as they come."""
         if state.snapshot and _aggregate(state) is INITIAL:
             data = self._collections(state) | {"current_collection_in_progress": state.name}
-            self._tell(state.snapshot, INITIAL, "IN_PROGRESS", data)
+            self._notify(state.snapshot, INITIAL, "IN_PROGRESS", data)
 
     def go_on(self, state: TableState, keys: Mapping[str, str]) -> None:
         """Tell that rows were written, with the `maximum_key` and the `last_processed_key`."""
         if state.snapshot and _aggregate(state) is INCREMENTAL:
             data = self._collections(state) | {"current_collection_in_progress": state.name}
-            self._tell(state.snapshot, INCREMENTAL, "IN_PROGRESS", data | dict(keys))
+            self._notify(state.snapshot, INCREMENTAL, "IN_PROGRESS", data | dict(keys))
 
     def end(self, state: TableState, status: str = "") -> None:
         """Tell that the copy of a table has ended; without a `status`, all its rows were read."""
@@ -145,7 +145,7 @@ class SnapshotNotifications:
             "total_rows_scanned": str(state.rows),
             "status": status,
         }
-        self._tell(state.snapshot, aggregate, "TABLE_SCAN_COMPLETED", data)
+        self._notify(state.snapshot, aggregate, "TABLE_SCAN_COMPLETED", data)
         self._ended[state.snapshot] = aggregate
 
     def abort(self, states: Iterable[TableState], *, some: bool) -> None:
@@ -157,7 +157,7 @@ class SnapshotNotifications:
         for id_, members in stopped.items():
             names = ",".join(state.name for state in members)
             data = {"data_collections": names} if some else {}
-            self._tell(id_, _aggregate(members[0]), "ABORTED", data)
+            self._notify(id_, _aggregate(members[0]), "ABORTED", data)
 
     def pause(self, *, paused: bool) -> None:
         """Tell that incremental snapshots pause, or go on."""
@@ -168,7 +168,7 @@ class SnapshotNotifications:
         }
         for id_, state in going.items():
             kind = "PAUSED" if paused else "RESUMED"
-            self._tell(id_, INCREMENTAL, kind, self._collections(state))
+            self._notify(id_, INCREMENTAL, kind, self._collections(state))
 
     def settle(self) -> None:
         """Tell which snapshots are complete; call it before what has ended may be committed.
@@ -183,7 +183,7 @@ class SnapshotNotifications:
         for id_, aggregate in self._ended.items():
             if id_ not in going:
                 lacks = aggregate is INITIAL and id_ in failed
-                self._tell(id_, aggregate, "ABORTED" if lacks else "COMPLETED", {})
+                self._notify(id_, aggregate, "ABORTED" if lacks else "COMPLETED", {})
         self._ended.clear()
 
     def _collections(self, state: TableState) -> dict[str, str]:
@@ -196,7 +196,7 @@ class SnapshotNotifications:
         )
         return {"data_collections": ",".join(names)}
 
-    def _tell(self, id_: str, aggregate: str, kind: str, data: dict[str, str]) -> None:
+    def _notify(self, id_: str, aggregate: str, kind: str, data: dict[str, str]) -> None:
         # Those of an initial snapshot have an id each, as Debezium's.
         unique = id_ if aggregate is INCREMENTAL else str(uuid.uuid4())
         self._notifications.write(unique, aggregate, kind, data)

@@ -205,13 +205,13 @@ class TableCopy:
         self.state.keys = []
         self.listed = []
 
-    def told_keys(self, result: ChunkRead) -> dict[str, str]:
+    def key_texts(self, result: ChunkRead) -> dict[str, str]:
         """Return the greatest key of the table and the last one of a chunk, as text."""
         columns = result.job.table.order_columns
         assert self.planned is not None
         keys = {"maximum_key": self.planned.maximum, "last_processed_key": result.chunk.last_key}
         return {
-            name: ",".join(column.shown(cell) for column, cell in zip(columns, key, strict=True))
+            name: ",".join(column.text(cell) for column, cell in zip(columns, key, strict=True))
             for name, key in keys.items()
             if key
         }

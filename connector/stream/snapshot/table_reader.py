@@ -77,11 +77,11 @@ class Throttle:
 
         Raises ConfigError for a query that does not return a number, and the errors of the session.
         """
-        told = False
+        reported = False
         while (busy := self._busy(session)) is not None:
-            if not told:
+            if not reported:
                 structlog.get_logger().info("copying pauses", **fields(busy))
-                told = True
+                reported = True
             if closing.wait(_LOOK_SECONDS):
                 return
 

@@ -124,20 +124,20 @@ def _checked_token(token: Token, written: str, *, called: bool) -> Token:
     """Return a token that can have only the meaning that the parser will give it."""
     if token.token_type is TokenType.HEX_STRING and written.startswith("0"):
         # It is a number to one server, and a string to the other.
-        refuse(table_errors.HEXADECIMAL, word=_shown(written))
+        refuse(table_errors.HEXADECIMAL, word=_shortened(written))
     if written in _SYMBOLS or token.token_type in _LITERALS:
         return token
     if token.token_type is TokenType.IDENTIFIER:
         if called:
-            refuse(table_errors.FUNCTION, word=_shown(written))
+            refuse(table_errors.FUNCTION, word=_shortened(written))
         return token
     if not _WORD.fullmatch(written):
-        refuse(table_errors.WORD, word=_shown(written))
+        refuse(table_errors.WORD, word=_shortened(written))
     word = written.upper()
     if word in _KEYWORDS:
         return token
     if called and word not in FUNCTIONS:
-        refuse(table_errors.FUNCTION, word=_shown(written))
+        refuse(table_errors.FUNCTION, word=_shortened(written))
     kind = TokenType.VAR if called else TokenType.IDENTIFIER
     return Token(kind, written, token.line, token.col, token.start, token.end)
 
@@ -177,5 +177,5 @@ def _parsed(text: str, tokens: list[Token]) -> Expr:
     return tree
 
 
-def _shown(written: str) -> str:
+def _shortened(written: str) -> str:
     return written if len(written) <= _SHOWN_CHARACTERS else f"{written[:_SHOWN_CHARACTERS]}…"

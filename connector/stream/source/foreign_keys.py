@@ -129,7 +129,7 @@ def read_keys(query: Query) -> ForeignKeys:
     shown: dict[TableName, list[str]] = {}
     for database, table, key_name in keys.keys() - actions.keys():
         if (database, table) not in shown:
-            shown[database, table] = _shown(query, database, table)
+            shown[database, table] = _create_table_lines(query, database, table)
         actions[database, table, key_name] = _rules(shown[database, table], key_name)
     return ForeignKeys(
         _foreign_key(rows, *actions[name], primary.get(name[:2])) for name, rows in keys.items()
@@ -157,7 +157,7 @@ def _foreign_key(
     )
 
 
-def _shown(query: Query, database: str, table: str) -> list[str]:
+def _create_table_lines(query: Query, database: str, table: str) -> list[str]:
     """Return the lines of SHOW CREATE TABLE; none if the server does not show it.
 
     The table may be gone since, hidden or damaged; no other table has to wait for that.

@@ -46,7 +46,7 @@ class KeyColumn:
     packed_type: str  # MariaDB's UUID, INET4 or INET6, else ""
     declared: str  # name, type and collation: if they change, the order of the keys may change
 
-    def shown(self, cell: bytes) -> str:
+    def text(self, cell: bytes) -> str:
         """Return a value as text for a person, from its cell in `Chunk.last_key`."""
         if self.packed_type or self.type in _BYTES:
             return cell.hex().upper()

@@ -130,11 +130,11 @@ def program_gaps(
             ):
                 code = row_log_errors.UNSEEN_PROGRAMS
             gaps.setdefault(code.code, []).append(
-                (_shown(program), f"writes {', '.join(followed)}")
+                (_program_name(program), f"writes {', '.join(followed)}")
             )
         elif any(_may_write(statement, databases) for statement in writes.unknown):
             code = row_log_errors.UNKNOWN_PROGRAMS
-            gaps.setdefault(code.code, []).append((_shown(program), ""))
+            gaps.setdefault(code.code, []).append((_program_name(program), ""))
     for code in (
         row_log_errors.PROGRAMS,
         row_log_errors.UNSEEN_PROGRAMS,
@@ -143,7 +143,7 @@ def program_gaps(
         if code.code in gaps:
             yield RowLoggingGap(_TEXT, Message(code, {}), tuple(sorted(gaps[code.code])))
     setting = sorted(
-        (_shown(program), "")
+        (_program_name(program), "")
         for program in (*programs, *routines_about_logging(server))
         if names_log_settings(program.body or "") and _writes(program).log_settings
     )
@@ -165,7 +165,7 @@ def _may_write(statement: str, databases: AbstractSet[str]) -> bool:
     return not words or any(database.lower() in words for database in databases)
 
 
-def _shown(program: Program) -> str:
+def _program_name(program: Program) -> str:
     shown = f"{program.kind} {program.database}.{program.name}"
     return f"{shown} on {program.table}" if program.table else shown
 

@@ -57,9 +57,9 @@ def purge_conditions(lag: Lag) -> Iterator[Condition]:
 
 
 def _process(figures: PipelineMetrics) -> Iterator[Condition]:
-    well, said = turning(figures.turned_at, figures.turn_seconds_max)
+    well, reason = turning(figures.turned_at, figures.turn_seconds_max)
     if not well:
-        yield Condition(State.STUCK, Level.CRITICAL, said.partition(": ")[2])
+        yield Condition(State.STUCK, Level.CRITICAL, reason.partition(": ")[2])
 
 
 def _peers(figures: PipelineMetrics) -> Iterator[Condition]:
@@ -137,8 +137,8 @@ def mirror_conditions(mirror: MirrorStatus) -> Iterator[Condition]:
             f"the Spark job cannot go on with {tables}; `binlog-connector-mirror status` says why",
         )
     if mirror.verify_note:
-        said = f"the comparison at {mirror.verify_address}: {mirror.verify_note}"
-        yield Condition(State.MIRROR_AWAY, Level.WARNING, said)
+        reason = f"the comparison at {mirror.verify_address}: {mirror.verify_note}"
+        yield Condition(State.MIRROR_AWAY, Level.WARNING, reason)
     late = [table for table in mirror.tables if (table.lag_seconds or 0) > _MIRROR_LAGGING_SECONDS]
     if late:
         latest = sorted(late, key=lambda table: -(table.lag_seconds or 0.0))
@@ -156,8 +156,8 @@ def _job(mirror: MirrorStatus) -> Iterator[Condition]:
     if mirror.job_runs or not mirror.job_note:
         return
     if failure is None:
-        said = f"the Spark job at {mirror.job_address}: {mirror.job_note}"
-        yield Condition(State.MIRROR_AWAY, Level.WARNING, said)
+        reason = f"the Spark job at {mirror.job_address}: {mirror.job_note}"
+        yield Condition(State.MIRROR_AWAY, Level.WARNING, reason)
         return
     yield Condition(
         State.MIRROR_FAILED,
@@ -202,9 +202,9 @@ def _progress(
             f"their copy, those of {first} for {duration(cascaded[first])}",
         )
     if lag is None:
-        said = "the stream is open; the lag is not known yet"
+        reason = "the stream is open; the lag is not known yet"
     elif lag.seconds:
-        said = f"the stream is open, and {duration(lag.seconds)} late"
+        reason = f"the stream is open, and {duration(lag.seconds)} late"
     else:
-        said = "everything that the source has committed is delivered"
-    yield Condition(State.STREAMING, Level.GOOD, said)
+        reason = "everything that the source has committed is delivered"
+    yield Condition(State.STREAMING, Level.GOOD, reason)

@@ -121,12 +121,14 @@ def _ask(address: str | None) -> Scrape:
         return Scrape({}, {})
     try:
         text = _answer(address, _FIGURES)
-        said = None if text is None else _figures(text)
+        scrape = None if text is None else _figures(text)
     except (OSError, HTTPException) as error:
         return Scrape({}, {}, f"it does not answer: {error}")
     except ValueError:
-        said = None
-    return said if said is not None and said.found else Scrape({}, {}, "another program answers")
+        scrape = None
+    return (
+        scrape if scrape is not None and scrape.found else Scrape({}, {}, "another program answers")
+    )
 
 
 def _answer(address: str, path: str) -> str | None:
@@ -179,8 +181,8 @@ def _job_status(address: str | None, values: MetricValues) -> _JobStatus:
 
 def _not_open(status: _JobStatus) -> str:
     why = status.interrupted_by
-    said = "its stream is not open"
-    return said if why is None else f"{said}: [{why.code}] {why.error}"
+    note = "its stream is not open"
+    return note if why is None else f"{note}: [{why.code}] {why.error}"
 
 
 def _failure(status: _JobStatus) -> JobFailure | None:
@@ -203,8 +205,8 @@ def _not_up(values: MetricValues, name: str, note: str) -> str:
     return note if _one(values, name) == 0 else ""
 
 
-def _tables(said: Scrape, verify: MetricValues) -> list[MirrorTable]:
-    job, aside = said.found, said.codes.get("mirror_set_aside", {})
+def _tables(job_scrape: Scrape, verify: MetricValues) -> list[MirrorTable]:
+    job, aside = job_scrape.found, job_scrape.codes.get("mirror_set_aside", {})
 
     def column(values: MetricValues, name: str) -> dict[str, float]:
         return {table: value for table, value in values.get(name, {}).items() if table}

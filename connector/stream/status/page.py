@@ -71,7 +71,7 @@ def lags(points: Sequence[RatePoint], now: float) -> Curve:
 
 
 def _curve(
-    points: Sequence[tuple[float, float]], top: float, now: float, said: Callable[[float], str]
+    points: Sequence[tuple[float, float]], top: float, now: float, text_of: Callable[[float], str]
 ) -> Curve:
     values = [value for _, value in points]
     if len(points) < 2:  # noqa: PLR2004  # a line has two ends
@@ -93,7 +93,7 @@ def _curve(
         area,
         top,
         span,
-        f"the last {duration(seconds)}: mean {said(mean)}, most {said(highest)}{cut} "
+        f"the last {duration(seconds)}: mean {text_of(mean)}, most {text_of(highest)}{cut} "
         f"at {clock(at, now)} UTC",
     )
 
@@ -165,7 +165,7 @@ def _curves(facts: PipelineStatus) -> list[tuple[str, str, Curve, Callable[[floa
     ]
 
 
-def said(text: str) -> Markup:
+def sentence(text: str) -> Markup:
     """Return a sentence in which the words between backticks are code."""
     escaped = str(escape(visible(text)))
     return Markup(_QUOTED.sub(r"<code>\1</code>", escaped))  # noqa: S704  # it is escaped
@@ -202,7 +202,7 @@ def _parts() -> _Parts:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     for word in (
-        said,
+        sentence,
         formatting.amount,
         formatting.clock,
         formatting.duration,

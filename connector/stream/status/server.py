@@ -99,7 +99,7 @@ class Actions:
         log.info("asked on the status page", action=name, by=post.address, **arguments)
         visitor = page_visitor.set(post.address)
         try:
-            said = action(arguments)
+            answer = action(arguments)
         except ConfigError as error:
             return PostResponse(HTTPStatus.BAD_REQUEST, str(error))
         except TransientError as error:
@@ -109,9 +109,9 @@ class Actions:
         finally:
             page_visitor.reset(visitor)
         if post.bearer is not None:
-            return PostResponse(HTTPStatus.ACCEPTED, said)
+            return PostResponse(HTTPStatus.ACCEPTED, answer)
         # The browser shows the page again, whose events tell what follows.
-        return PostResponse(HTTPStatus.SEE_OTHER, said, (("Location", "/"),))
+        return PostResponse(HTTPStatus.SEE_OTHER, answer, (("Location", "/"),))
 
     def _refusal(
         self, bearer: str | None, form: Mapping[str, str] | PostResponse
@@ -127,8 +127,8 @@ class Actions:
             given = "" if isinstance(form, PostResponse) else form.get(_TOKEN, "")
         if not compare_digest(given.encode(), self._token.encode()):
             if not self._slowed.acquire(blocking=False):
-                said = "a wrong token came a moment ago: try again"
-                return PostResponse(HTTPStatus.TOO_MANY_REQUESTS, said, (("Retry-After", "1"),))
+                reason = "a wrong token came a moment ago: try again"
+                return PostResponse(HTTPStatus.TOO_MANY_REQUESTS, reason, (("Retry-After", "1"),))
             # So that few tokens can be tried.
             try:
                 time.sleep(_WRONG_TOKEN_SECONDS)
@@ -211,10 +211,10 @@ def _shown_at_once(
     """Let the page that a browser is sent to show what was asked for."""
 
     def answer(post: PostRequest) -> PostResponse:
-        said = act(post)
-        if said.status is HTTPStatus.SEE_OTHER:
+        response = act(post)
+        if response.status is HTTPStatus.SEE_OTHER:
             page.forget()
-        return said
+        return response
 
     return answer
 

@@ -143,14 +143,14 @@ def status_from_records(settings: Settings, no_answer: NoAnswer) -> PipelineStat
 
 def _end(no_answer: NoAnswer, progress: Progress | None, now: float) -> Condition:
     if progress is None:
-        said = "Kafka has no progress of this pipeline: it has never run"
+        last_commit = "Kafka has no progress of this pipeline: it has never run"
     else:
         at = progress.committed_at_ms / _MS
-        said = (
+        last_commit = (
             f"the last commit was {duration(max(0.0, now - at))} ago, at {when(at)} UTC, and ended "
             f"at {progress.file}:{progress.position}"
         )
-    return Condition(no_answer.state, Level.CRITICAL, f"{no_answer.reason}; {said}")
+    return Condition(no_answer.state, Level.CRITICAL, f"{no_answer.reason}; {last_commit}")
 
 
 def _next(hosts: list[Host]) -> Iterable[Condition]:

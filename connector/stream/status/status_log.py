@@ -188,17 +188,17 @@ def _ago(facts: PipelineStatus, at: float | None) -> float | None:
 
 
 def _table(table: TableStatus) -> str:
-    said = [f"{table.name}: {amount(table.records, 'record')}"]
+    parts = [f"{table.name}: {amount(table.records, 'record')}"]
     copy, held = table.copy, table.kept_back
     if copy is not None:
-        said.append(
+        parts.append(
             f"copy {copy.phase}, {copy.rows} of about {copy.estimated_rows} rows"
             if not copy.error
             else f"copy {copy.phase}: {copy.error}"
         )
     if held is not None:
-        said.append(f"{amount(held.rows, 'change')} in quarantine: {held.reason}")
-    return ", ".join(said)
+        parts.append(f"{amount(held.rows, 'change')} in quarantine: {held.reason}")
+    return ", ".join(parts)
 
 
 _KEPT = 100
@@ -206,7 +206,7 @@ _CHARACTERS_MAX = 2000
 # Lines that say what the page shows anyway.
 _PERIODIC = frozenset({"copying", REPORT, SUMMARY})
 _LEVELS = frozenset({"info", "warning", "error"})
-# Fields that are members of `Happened`, or only for machines.
+# Fields that are members of `ProcessEvent`, or only for machines.
 _OWN_FIELDS = frozenset({"event", "level", "timestamp", "code"})
 
 
@@ -223,7 +223,7 @@ class RecentEvents:
         """Keep a line of the log, and pass it on: a processor of structlog."""
         del logger, method
         if entry["event"] not in _PERIODIC and entry["level"] in _LEVELS:
-            self._add(_happened(entry))
+            self._add(_process_event(entry))
         return entry
 
     def newest_first(self) -> list[ProcessEvent]:
@@ -241,7 +241,7 @@ class RecentEvents:
                 self._kept.append(event)
 
 
-def _happened(entry: MutableMapping[str, Any]) -> ProcessEvent:
+def _process_event(entry: MutableMapping[str, Any]) -> ProcessEvent:
     return ProcessEvent(
         at=time.time(),
         level=entry["level"],

@@ -40,7 +40,7 @@ _SPARKS_MAX = 60
 _GTID_CHARACTERS_MAX = 400
 
 
-def shown(facts: PipelineStatus) -> RenderableType:
+def render_status(facts: PipelineStatus) -> RenderableType:
     """Return what a person reads."""
     parts: list[RenderableType] = [_headline(facts), *map(_condition, facts.conditions)]
     parts += [Text(), _grid(_lines(facts))]
@@ -169,8 +169,8 @@ def _host(host: Host) -> Text:
     code = "" if host.code is None else f" [{host.code}]"
     if host.note:
         return Text(f"{visible(host.address)}: {visible(host.note)}{code}", style="red")
-    said = "in use" if host.in_use else "has what follows" if host.can_continue else "not asked"
-    return Text(f"{visible(host.address)}: {said}")
+    use = "in use" if host.in_use else "has what follows" if host.can_continue else "not asked"
+    return Text(f"{visible(host.address)}: {use}")
 
 
 def _tables(facts: PipelineStatus) -> Table:

@@ -12,7 +12,7 @@ from rich.terminal_theme import SVG_EXPORT_THEME
 
 from connector.stream.status.page import html
 from connector.stream.status.pipeline_status import State
-from connector.stream.status.terminal import shown
+from connector.stream.status.terminal import render_status
 from tests.stream.status.browser import Screen, picture
 from tests.stream.status.states import facts_in
 
@@ -33,7 +33,7 @@ def terminal() -> str:
         file=StringIO(), record=True, width=_COLUMNS, force_terminal=True, highlight=False
     )
     # What happened is on the page; the picture has the rest.
-    console.print(shown(replace(facts_in(State.LAGGING), events=[])))
+    console.print(render_status(replace(facts_in(State.LAGGING), events=[])))
     return console.export_html(theme=SVG_EXPORT_THEME, code_format=_FRAME)
 
 

@@ -211,7 +211,7 @@ def test_the_column_of_copies_is_there_only_if_it_has_something_to_say() -> None
     assert Outline(page).open == []
     for tables, is_there in (((plain,), False), ((plain, COPIED), True)):
         out = StringIO()
-        Console(file=out, width=160).print(terminal.shown(facts_with(tables=tables)))
+        Console(file=out, width=160).print(terminal.render_status(facts_with(tables=tables)))
         assert (title.lower() in out.getvalue()) is is_there
 
 

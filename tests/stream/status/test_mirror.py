@@ -32,7 +32,7 @@ from connector.stream.status.pipeline_status import (
     from_json,
     to_json,
 )
-from connector.stream.status.terminal import shown
+from connector.stream.status.terminal import render_status
 from stream_jobs.errors import job_errors
 from stream_jobs.run import metrics_server
 from stream_jobs.run.job_state import RunFailure
@@ -151,7 +151,7 @@ def test_tables_of_the_job_and_the_comparison_are_shown_together() -> None:
     assert "\u202e" not in page
     assert from_json(to_json(differing)) == differing
     out = StringIO()
-    Console(file=out, width=160).print(shown(differing))
+    Console(file=out, width=160).print(render_status(differing))
     assert "2 rows differed" in out.getvalue()
     assert "\u202e" not in out.getvalue()
 
@@ -212,7 +212,7 @@ def test_a_job_that_failed_is_remembered_with_its_reason() -> None:
     assert again is not None
     assert State.MIRROR_FAILED not in states_of(again)
     out = StringIO()
-    Console(file=out, width=160).print(shown(facts_with(mirror=again)))
+    Console(file=out, width=160).print(render_status(facts_with(mirror=again)))
     assert f"the run before failed at 2026-11-24 18:14:48 UTC: {failure.error}" in out.getvalue()
     # It ran, and is gone without a word: what the run before it failed with is not why.
     killed = fetch_mirror_status(settings, again)

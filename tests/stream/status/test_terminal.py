@@ -15,7 +15,7 @@ from connector.stream.status.pipeline_status import (
     State,
     TableStatus,
 )
-from connector.stream.status.terminal import shown
+from connector.stream.status.terminal import render_status
 from tests.stream.status.examples import COPIED, FAILED, FENCED, NOW, facts_with
 
 
@@ -35,7 +35,7 @@ def test_a_person_reads_the_state_first_and_every_fact() -> None:
         ),
         hosts=(Host("db1:3306", in_use=True), Host("db2:3306", False, False, "purged", "S303")),
     )
-    lines = [line.rstrip() for line in printed(shown(facts)).splitlines()]
+    lines = [line.rstrip() for line in printed(render_status(facts)).splitlines()]
     assert lines[:3] == [
         "shop  process 4711 on node1  running for 1 min  14:13:20 UTC",
         "● quarantine  changes are held back",
@@ -59,7 +59,7 @@ def test_a_person_reads_the_state_first_and_every_fact() -> None:
 def test_names_steer_no_terminal() -> None:
     name = "shop.[red]\x1b[31m\u202et"
     facts = facts_with(tables=(TableStatus(name), replace(FAILED, name=name)))
-    text = printed(shown(replace(facts, pipeline=name)))
+    text = printed(render_status(replace(facts, pipeline=name)))
     assert "\x1b" not in text
     assert "\u202e" not in text
     assert text.count("shop.[red]\\u001b[31m\\u202et") == 3
@@ -67,10 +67,10 @@ def test_names_steer_no_terminal() -> None:
 
 def test_without_figures_what_is_not_known_is_said() -> None:
     facts = replace(facts_with(), lag=None, purge=None, throughput=None, position=None)
-    text = printed(shown(replace(facts, process=None)))
+    text = printed(render_status(replace(facts, process=None)))
     assert "unknown: the source has not answered" in text
     assert "throughput" not in text
 
     refusing = [Host("db1:3306", in_use=False, can_continue=False, note="purged", code="S424")]
-    text = printed(shown(replace(facts, hosts=refusing)))
+    text = printed(render_status(replace(facts, hosts=refusing)))
     assert "unknown: no server can continue the stream" in text

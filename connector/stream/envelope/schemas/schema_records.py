@@ -149,7 +149,9 @@ class SchemaRecords(PublishedColumns):
         ids = self._ids.get(name)
         return self.current.get(name, next(reversed(ids)) if ids else _NO_TABLE)
 
-    def _told(self, name: str, columns: Iterable[SchemaColumn]) -> list[SchemaColumn]:
+    def _with_added_defaults(
+        self, name: str, columns: Iterable[SchemaColumn]
+    ) -> list[SchemaColumn]:
         """Return columns of `database.table` with the values of existing rows in added ones."""
         added = {column.name: column for column in self.added_columns.get(name, ())}
         return [
@@ -215,14 +217,14 @@ class SchemaRecords(PublishedColumns):
         self.stated[name] = _UNKNOWN
         if edited is None:
             return
-        told = self._told(name, edited)
-        if any(column.get("added_default_unknown", False) for column in told):
+        described = self._with_added_defaults(name, edited)
+        if any(column.get("added_default_unknown", False) for column in described):
             return
         kinds: dict[str, str] = json.loads(known[before]).get("kinds", {})
         schema = TableSchema.of_columns(database, table, tuple(edited), kinds=kinds)
         # Rows may have had this list before.
         first = _first(known.pop(schema.schema_id, b""), sequence)
-        value = schema.record_value(first, told, stated=str(sequence), profile=self._profile)
+        value = schema.record_value(first, described, stated=str(sequence), profile=self._profile)
         self._target.take(self._topic, schema.record_key(), value, NO_HEADERS, timestamp_ms)
         known[schema.schema_id] = value
         self.stated[name] = schema.schema_id
@@ -243,10 +245,10 @@ class SchemaRecords(PublishedColumns):
         for column in schema.columns:
             name = column["name"]
             if name in added:
-                told = with_added_default(column, added[name])
+                described = with_added_default(column, added[name])
                 if stated.get(name, column["type"]) != column["type"]:
                     return f"the added column {name} has not the type that its statement says"
-                if told.get("added_default_unknown", False):
+                if described.get("added_default_unknown", False):
                     return f"the value of the added column {name} in its rows is not in the log"
                 if not column["nullable"] and added[name].default is DefaultKind.NULL:
                     return f"the value of the added column {name} in its rows is not in the log"
@@ -299,7 +301,7 @@ class SchemaRecords(PublishedColumns):
             if takes_up:
                 columns = [
                     _changed(column, schema.changes.get(column["name"]))
-                    for column in self._told(schema.name, schema.columns)
+                    for column in self._with_added_defaults(schema.name, schema.columns)
                 ]
             value = schema.record_value(sequence, columns, anchor, profile=self._profile)
             self._target.take(self._topic, schema.record_key(), value, NO_HEADERS, timestamp_ms)

@@ -268,7 +268,8 @@ class ServerSchemas:
         if len(anchor) != len(table_map.columns):
             return None
         columns = [
-            _told(logged, column) for logged, column in zip(table_map.columns, anchor, strict=True)
+            _with_server_facts(logged, column)
+            for logged, column in zip(table_map.columns, anchor, strict=True)
         ]
         metadata = write_optional_metadata(columns, mariadb=self._mariadb)
         try:
@@ -283,13 +284,13 @@ class ServerSchemas:
             if signs and logged.unsigned != known.unsigned:
                 return None
             # ENUM and SET have separate collations, in other fields.
-            told = logged.collation if charsets and known.labels is None else None
-            if told is not None and told != known.collation:
+            collation = logged.collation if charsets and known.labels is None else None
+            if collation is not None and collation != known.collation:
                 return None
         return completed
 
 
-def _told(logged: Column, column: SchemaColumn) -> Column:
+def _with_server_facts(logged: Column, column: SchemaColumn) -> Column:
     """Return a column of the log with the server's facts about it."""
     return Column(
         logged.type_code,
