@@ -53,12 +53,12 @@ _QUARANTINE_TOPICS = (QUARANTINE_TOPIC_SUFFIX, FENCES_TOPIC_SUFFIX)
 
 
 class KafkaWatch:
-    """Updates `figures.kafka` until it is closed."""
+    """Updates `metrics.kafka` until it is closed."""
 
-    def __init__(self, settings: KafkaSettings, figures: PipelineMetrics) -> None:
+    def __init__(self, settings: KafkaSettings, metrics: PipelineMetrics) -> None:
         """Ask the brokers of `settings`; the progress topic must exist."""
         self._settings = settings
-        self._figures = figures
+        self._metrics = metrics
         self._place = TopicPartition(progress_topic(settings.topic_prefix), 0)
         # The id of each topic, and those that were missing at the last look: brokers hear of a new
         # topic one after the other.
@@ -84,7 +84,7 @@ class KafkaWatch:
                     while not self._closed.is_set():
                         self._look_at_topics(admin)
                         consumer.end_offsets([self._place], timeout_ms=_ANSWER_MS)
-                        self._figures.kafka.answer()
+                        self._metrics.kafka.answer()
                         self._closed.wait(_PAUSE_SECONDS)
             except (KafkaError, OSError, ConfigError) as error:
                 self._take(error)
@@ -111,7 +111,7 @@ class KafkaWatch:
         """Look whether each topic in use is the one that it was."""
         if time.monotonic() < self._look_at:
             return
-        names = self._figures.control.topics()
+        names = self._metrics.control.topics()
         self._look_at = time.monotonic() + max(_TOPICS_SECONDS, len(names) / _TOPICS_PER_SECOND)
         missing = set()
         for description in admin.describe_topics([*names]) if names else ():
@@ -126,7 +126,7 @@ class KafkaWatch:
                 is_lost = self._ids.setdefault(name, topic_id) != topic_id
             if is_lost:
                 self._ids.pop(name, None)
-                self._figures.control.lose_topic(name, self._lost(name))
+                self._metrics.control.lose_topic(name, self._lost(name))
         if missing - self._missing:
             # Look once more before the usual time.
             self._look_at = 0.0
@@ -135,7 +135,7 @@ class KafkaWatch:
     def _lost(self, topic: str) -> ConnectorError:
         """Return what the loss of a topic means for the stream."""
         prefix, servers = self._settings.topic_prefix, servers_of(self._settings)
-        committed = self._figures.position
+        committed = self._metrics.position
         if topic == control_topic(prefix, _POSITION) and committed is not None:
             progress = committed.progress
             position = f"{progress.file}:{progress.position}"
@@ -145,7 +145,7 @@ class KafkaWatch:
                 kafka_errors.POSITION_DELETED, servers=servers, topic=topic, position=position
             )
         topics = [control_topic(prefix, suffix) for suffix in _QUARANTINE_TOPICS]
-        if topic in topics and self._figures.fences():
+        if topic in topics and self._metrics.fences():
             return SinkRefused(kafka_errors.KEPT_BACK_DELETED, servers=servers, topic=topic)
         return SinkUnavailable(kafka_errors.TOPIC_DELETED, servers=servers, topic=topic)
 
@@ -160,4 +160,4 @@ class KafkaWatch:
             if isinstance(lost, SinkUnavailable) and not lost.answered:
                 servers = servers_of(self._settings)
                 lost = SinkUnavailable(kafka_errors.NO_ANSWER, answered=False, servers=servers)
-        self._figures.lose(self._figures.kafka, lost)
+        self._metrics.lose(self._metrics.kafka, lost)

@@ -67,7 +67,7 @@ _CUMULATIVE = AggregationTemporality.CUMULATIVE
 def metrics_data(
     families: Iterable[Family], resource: Resource, start_ns: int, now_ns: int
 ) -> MetricsData:
-    """Return the figures at `now_ns`; counters began at `start_ns`."""
+    """Return the metrics at `now_ns`; counters began at `start_ns`."""
     metrics = [_metric(family, start_ns, now_ns) for family in families if family.samples]
     scope = ScopeMetrics(InstrumentationScope(SCOPE), metrics, schema_url="")
     return MetricsData([ResourceMetrics(resource, [scope], schema_url="")])
@@ -114,7 +114,7 @@ def _unit(name: str) -> str:
 
 
 _NS: Final = 1_000_000_000
-# An answer that takes longer counts as none. A clean stop waits for two: of figures and of spans.
+# An answer that takes longer counts as none. A clean stop waits for two: of metrics and of spans.
 _TIMEOUT_SECONDS: Final = 3.0
 # Spans that wait; they go in one request, so that a stop waits once. More are dropped.
 _SPANS_MAX: Final = 4096
@@ -125,7 +125,7 @@ _MS: Final = 1000
 
 
 @contextmanager
-def exporting(figures: PipelineMetrics, endpoint: str, instance: str) -> Iterator[None]:
+def exporting(metrics: PipelineMetrics, endpoint: str, instance: str) -> Iterator[None]:
     """Export to `endpoint` from threads, for the last time at the end; `instance` names us.
 
     Raises ConfigError if OpenTelemetry's variable for the pause is no number.
@@ -139,19 +139,19 @@ def exporting(figures: PipelineMetrics, endpoint: str, instance: str) -> Iterato
             "service.instance.id": instance,
         }
     )
-    metrics = _MetricExport(figures, endpoint, resource)
+    export = _MetricExport(metrics, endpoint, resource)
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     exporter = OTLPSpanExporter(endpoint=f"{endpoint}/v1/traces", timeout=_TIMEOUT_SECONDS)
     provider.add_span_processor(
         BatchSpanProcessor(exporter, max_queue_size=_SPANS_MAX, max_export_batch_size=_SPANS_MAX)
     )
-    figures.batches = Spans(provider.get_tracer(SCOPE), figures.pipeline)
-    metrics.start()
+    metrics.batches = Spans(provider.get_tracer(SCOPE), metrics.pipeline)
+    export.start()
     try:
         yield
     finally:
-        figures.batches = None
-        metrics.close()
+        metrics.batches = None
+        export.close()
         provider.shutdown()
 
 
@@ -195,12 +195,12 @@ class Spans:
 
 
 class _MetricExport(Background):
-    """A thread that exports the figures, and says when the collector does not take them."""
+    """A thread that exports the metrics, and says when the collector does not take them."""
 
-    def __init__(self, figures: PipelineMetrics, endpoint: str, resource: Resource) -> None:
+    def __init__(self, metrics: PipelineMetrics, endpoint: str, resource: Resource) -> None:
         super().__init__("otlp")
-        self._collector = MetricsCollector(figures)
-        self._start_ns = int(figures.started_at * _NS)
+        self._collector = MetricsCollector(metrics)
+        self._start_ns = int(metrics.started_at * _NS)
         self._endpoint = endpoint
         self._resource = resource
         self._exporter = OTLPMetricExporter(

@@ -153,7 +153,7 @@ class SnapshotMetrics:
 
 
 class Watch(Protocol):
-    """A thread that updates figures until it is closed."""
+    """A thread that updates metrics until it is closed."""
 
     def close(self) -> None:
         """Stop updating."""
@@ -172,7 +172,7 @@ class BatchListener(Protocol):
 
 @dataclass(slots=True)
 class PipelineMetrics:
-    """All figures; counters rise from the start of the process."""
+    """All metrics; counters rise from the start of the process."""
 
     pipeline: str
     watched: bool = False  # whether a server publishes them

@@ -51,37 +51,37 @@ _COPIES: tuple[tuple[str, str, Callable[[SnapshotMetrics], float | None]], ...] 
 
 
 class MetricsCollector(Collector):
-    """Reads the figures at each scrape."""
+    """Reads the metrics at each scrape."""
 
-    def __init__(self, figures: PipelineMetrics) -> None:
-        self._figures = figures
+    def __init__(self, metrics: PipelineMetrics) -> None:
+        self._metrics = metrics
 
     def collect(self) -> Iterator[Metric]:
         """Yield every figure that has a value now."""
-        figures = self._figures
+        metrics = self._metrics
         for name, text, value in _COUNTERS:
-            yield self._counter(name, text, value(figures))
-        yield figures.latencies.family(
+            yield self._counter(name, text, value(metrics))
+        yield metrics.latencies.family(
             _PREFIX + "latency_seconds",
             "From the commit of a transaction at the source to its commit in Kafka",
-            {"pipeline": figures.pipeline},
+            {"pipeline": metrics.pipeline},
         )
-        yield self._gauge("start_time_seconds", "When the process began", figures.started_at)
+        yield self._gauge("start_time_seconds", "When the process began", metrics.started_at)
         yield self._gauge(
             "connected",
             "1 while the stream is open, and source and Kafka answer",
-            float(figures.connected),
+            float(metrics.connected),
         )
         yield self._gauge(
-            "paused", "1 while somebody lets the stream wait", float(figures.control.paused)
+            "paused", "1 while somebody lets the stream wait", float(metrics.control.paused)
         )
-        yield self._gauge("source_up", "1 while the source answers", float(figures.source.up))
-        yield self._gauge("kafka_up", "1 while Kafka answers", float(figures.kafka.up))
-        yield self._gauge("fences", "Keys and tables that are held back", figures.fences())
+        yield self._gauge("source_up", "1 while the source answers", float(metrics.source.up))
+        yield self._gauge("kafka_up", "1 while Kafka answers", float(metrics.kafka.up))
+        yield self._gauge("fences", "Keys and tables that are held back", metrics.fences())
         yield self._gauge(
             "cascaded_tables",
             "Tables with rows that foreign keys changed, until their copies begin",
-            len(figures.cascaded_tables()),
+            len(metrics.cascaded_tables()),
         )
         yield from self._position()
         yield from self._lag()
@@ -89,7 +89,7 @@ class MetricsCollector(Collector):
         yield from self._of_tables()
 
     def _position(self) -> Iterator[Metric]:
-        position = self._figures.position
+        position = self._metrics.position
         if position is None:
             return
         progress = position.progress
@@ -110,7 +110,7 @@ class MetricsCollector(Collector):
             )
 
     def _lag(self) -> Iterator[Metric]:
-        lag = self._figures.lag
+        lag = self._metrics.lag
         if lag is None:
             return
         yield self._gauge("lag_seconds", "How long the stream is behind", lag.seconds)
@@ -128,7 +128,7 @@ class MetricsCollector(Collector):
         )
 
     def _of_tables(self) -> Iterator[Metric]:
-        failed, held = self._figures.failed_copies(), self._figures.fenced_tables()
+        failed, held = self._metrics.failed_copies(), self._metrics.fenced_tables()
         counts = {name: fence.rows for name, fence in held.items()}
         yield self._by_table("failed_copies", "1 for a failed copy", dict.fromkeys(failed, 1))
         yield self._by_table("quarantine_changes", "Changes that quarantine holds", counts)
@@ -136,53 +136,53 @@ class MetricsCollector(Collector):
     def _by_table(self, name: str, text: str, values: Mapping[str, int]) -> Metric:
         family = GaugeMetricFamily(_PREFIX + name, text, labels=["pipeline", "table"])
         for table, value in values.items():
-            family.add_metric([self._figures.pipeline, table], value)
+            family.add_metric([self._metrics.pipeline, table], value)
         return family
 
     def _copies(self) -> Iterator[Metric]:
-        copies = self._figures.copies()
+        copies = self._metrics.copies()
         for name, text, value in _COPIES:
             family = GaugeMetricFamily(_PREFIX + name, text, labels=["pipeline", "table"])
             for table, copy in copies.items():
                 figure = value(copy)
                 if figure is not None:
-                    family.add_metric([self._figures.pipeline, table], figure)
+                    family.add_metric([self._metrics.pipeline, table], figure)
             yield family
 
     def _counter(self, name: str, text: str, value: float) -> Metric:
         family = CounterMetricFamily(_PREFIX + name, text, labels=["pipeline"])
-        family.add_metric([self._figures.pipeline], value)
+        family.add_metric([self._metrics.pipeline], value)
         return family
 
     def _gauge(self, name: str, text: str, value: float, **labels: str) -> Metric:
         family = GaugeMetricFamily(_PREFIX + name, text, labels=["pipeline", *labels])
-        family.add_metric([self._figures.pipeline, *labels.values()], value)
+        family.add_metric([self._metrics.pipeline, *labels.values()], value)
         return family
 
 
-def healthz(figures: PipelineMetrics) -> tuple[bool, str]:
+def healthz(metrics: PipelineMetrics) -> tuple[bool, str]:
     """Return whether the main loop turns, and the reason."""
-    return turning(figures.turned_at, figures.turn_seconds_max)
+    return turning(metrics.turned_at, metrics.turn_seconds_max)
 
 
-def readyz(figures: PipelineMetrics) -> tuple[bool, str]:
+def readyz(metrics: PipelineMetrics) -> tuple[bool, str]:
     """Return whether the stream is open and both peers answer, and the reason."""
-    lines = [figures.source.words(), figures.kafka.words()]
-    if figures.control.paused:
+    lines = [metrics.source.words(), metrics.kafka.words()]
+    if metrics.control.paused:
         lines.append("the stream is paused, because somebody asked for it")
-    elif figures.streaming:
+    elif metrics.streaming:
         lines.append("the stream is open")
-    elif figures.interrupted_by is not None:
-        lines.append(f"the stream is not open: {figures.interrupted_by}")
+    elif metrics.interrupted_by is not None:
+        lines.append(f"the stream is not open: {metrics.interrupted_by}")
     else:
         lines.append("the stream is not open yet")
-    ready = figures.connected
+    ready = metrics.connected
     return ready, "\n".join(["ready" if ready else "not ready", *lines])
 
 
 @contextmanager
 def serving(
-    figures: PipelineMetrics,
+    metrics: PipelineMetrics,
     listen: str | None,
     pages: Mapping[str, Callable[[], Page]],
     actions: Mapping[str, Callable[[PostRequest], PostResponse]],
@@ -194,12 +194,12 @@ def serving(
     Raises ConfigError if the address cannot be used.
     """
     served = Endpoints(
-        MetricsCollector(figures),
-        partial(healthz, figures),
-        partial(readyz, figures),
+        MetricsCollector(metrics),
+        partial(healthz, metrics),
+        partial(readyz, metrics),
         pages,
         actions,
     )
     with http_server.serving(served, listen):
-        figures.watched = listen is not None
+        metrics.watched = listen is not None
         yield

@@ -181,7 +181,7 @@ _PING_SECONDS = 1.0
 _ANSWER_SECONDS = 3.0
 # So many heartbeats between two looks at the log.
 _WATCHED_PINGS = 5
-# If nobody reads the figures: often enough to notice a reset, and to warn of a purge in time.
+# If nobody reads the metrics: often enough to notice a reset, and to warn of a purge in time.
 _UNWATCHED_PINGS = 10
 # If the logs' size is limited, warn of a purge within this time.
 _NEAR_SECONDS = 60.0
@@ -192,13 +192,13 @@ _WARN_PART = 0.25
 
 
 class SourceWatch:
-    """Updates `figures.lag` until it is closed."""
+    """Updates `metrics.lag` until it is closed."""
 
-    def __init__(self, settings: SourceSettings, figures: PipelineMetrics) -> None:
-        """Ask the server of `settings`, often if somebody reads the figures."""
+    def __init__(self, settings: SourceSettings, metrics: PipelineMetrics) -> None:
+        """Ask the server of `settings`, often if somebody reads the metrics."""
         self._settings = settings
-        self._figures = figures
-        self._pings = _WATCHED_PINGS if figures.watched else _UNWATCHED_PINGS
+        self._metrics = metrics
+        self._pings = _WATCHED_PINGS if metrics.watched else _UNWATCHED_PINGS
         self._caught_up_at = 0.0
         self._catch_up = CatchUpEstimate()
         self._first: SourceLog | None = None
@@ -216,7 +216,7 @@ class SourceWatch:
     def close(self) -> None:
         """Stop the thread; it may wait for a response, so it is not joined."""
         self._closed.set()
-        self._figures.lag = None
+        self._metrics.lag = None
 
     def _watch(self) -> None:
         while not self._closed.is_set():
@@ -229,13 +229,13 @@ class SourceWatch:
                 if self._closed.is_set():
                     return
                 structlog.get_logger().debug("the source's log cannot be watched", **fields(error))
-                # The old figures would look like a stream that keeps up.
-                self._figures.lag = None
+                # The old metrics would look like a stream that keeps up.
+                self._metrics.lag = None
                 if error.code in REFUSED_LOGINS:
                     # Why the stream is not open, it says itself.
-                    self._figures.source_answered()
+                    self._metrics.source_answered()
                 elif isinstance(error, SourceUnavailable) and not error.answered:
-                    self._figures.source_unanswered(error)
+                    self._metrics.source_unanswered(error)
                 self._closed.wait(_PING_SECONDS)
 
     def _wait(self, server: MysqlServer) -> None:
@@ -243,18 +243,18 @@ class SourceWatch:
         for _ in range(self._pings):
             if self._closed.is_set():
                 return
-            self._figures.source_answered()
+            self._metrics.source_answered()
             self._closed.wait(_PING_SECONDS)
             server.ping(_ANSWER_SECONDS)
 
     def look(self, log: SourceLog) -> None:
-        """Ask the source for its log, and update the figures."""
-        position = self._figures.position
+        """Ask the source for its log, and update the metrics."""
+        position = self._metrics.position
         if position is None or self._closed.is_set():
             return
         if self._first is None or self._first.server_uuid != log.server_uuid:
             self._first = log
-        self._figures.control.suspect(self._doubt(log))
+        self._metrics.control.suspect(self._doubt(log))
         self._looked_at, self._committed = log, position.progress
         since = self._caught_up_at
         if not (position.committed_us or since):
@@ -266,10 +266,10 @@ class SourceWatch:
         if now is not None and now.bytes is not None:
             left = now.bytes if now.seconds else 0
             now = replace(now, catch_up_seconds=self._catch_up.note(log.now, left))
-        self._figures.lag = now
+        self._metrics.lag = now
         if self._closed.is_set():
             # It changes while the source is asked.
-            self._figures.lag = None
+            self._metrics.lag = None
         elif now is not None:
             self._warn(log, now)
             self._report_standstill(log, now, position)
@@ -330,10 +330,10 @@ class SourceWatch:
             self._position, self._still_since = position, log.now
         elif log.now - self._still_since >= _STILL_SECONDS:
             self._still_since = log.now
-            if self._figures.kafka.lost:
+            if self._metrics.kafka.lost:
                 structlog.get_logger().warning(
                     "Kafka is still away, and the source has more",
-                    away_seconds=round(self._figures.kafka.away_seconds),
+                    away_seconds=round(self._metrics.kafka.away_seconds),
                     lag_seconds=round(now.seconds),
                     lag_bytes=now.bytes,
                     lag_transactions=now.transactions,

@@ -66,22 +66,22 @@ class PendingCommit:
     records: int
     bytes: int
     transactions: int
-    times_ms: Iterable[tuple[int, int]]  # as Figures.delivered takes them
+    times_ms: Iterable[tuple[int, int]]  # as PipelineMetrics.delivered takes them
     topics: Mapping[str, SentToTopic]
 
-    def count(self, figures: PipelineMetrics, names: Mapping[str, str], clock: Clock) -> None:
-        """Add it to `figures`; `names` are those of tables, by topic. Its records are visible."""
-        figures.committed(
+    def count(self, metrics: PipelineMetrics, names: Mapping[str, str], clock: Clock) -> None:
+        """Add it to `metrics`; `names` are those of tables, by topic. Its records are visible."""
+        metrics.committed(
             self.progress, self.committed_us, self.records, self.transactions, self.bytes
         )
-        figures.delivered(self.times_ms, clock.time_ns() // _NS_PER_MS)
+        metrics.delivered(self.times_ms, clock.time_ns() // _NS_PER_MS)
         for topic, sent in self.topics.items():
             name = names.get(topic)
             # The connector's own topics have no table.
             if name is not None:
-                figures.count_rows(name, sent.records, sent.bytes, sent.latest_ms)
-        if figures.batches is not None:
+                metrics.count_rows(name, sent.records, sent.bytes, sent.latest_ms)
+        if metrics.batches is not None:
             seconds = clock.monotonic() - self.started
-            figures.batches.delivered(
+            metrics.batches.delivered(
                 seconds, self.progress, self.records, self.transactions, self.bytes
             )

@@ -37,7 +37,7 @@ _US: Final = 1_000_000
 
 @contextmanager
 def systemd_notifications(
-    figures: PipelineMetrics, environment: Mapping[str, str] = os.environ
+    metrics: PipelineMetrics, environment: Mapping[str, str] = os.environ
 ) -> Iterator[None]:
     """Tell systemd how a pipeline is, in a thread; nothing if it has not started this process."""
     address = environment.get("NOTIFY_SOCKET", "")
@@ -58,11 +58,11 @@ def systemd_notifications(
         def watch() -> None:
             last_status = ""
             while True:
-                status = f"STATUS={'; '.join(readyz(figures)[1].splitlines())}"
+                status = f"STATUS={'; '.join(readyz(metrics)[1].splitlines())}"
                 if status != last_status:
                     notify(status)
                     last_status = status
-                if watchdog_seconds and healthz(figures)[0]:
+                if watchdog_seconds and healthz(metrics)[0]:
                     notify("WATCHDOG=1")
                 if stop.wait(every):
                     return
@@ -87,9 +87,9 @@ def _watchdog_seconds(environment: Mapping[str, str]) -> float:
 
 @contextmanager
 def otlp_export(
-    figures: PipelineMetrics, settings: MetricsSettings, instance: Instance
+    metrics: PipelineMetrics, settings: MetricsSettings, instance: Instance
 ) -> Iterator[None]:
-    """Export figures and spans until the end; do nothing without `metrics.otlp`.
+    """Export metrics and spans until the end; do nothing without `metrics.otlp`.
 
     Raises ConfigError if the packages of the extra are missing.
     """
@@ -100,5 +100,5 @@ def otlp_export(
         from connector.stream.metrics.otlp import exporting  # noqa: PLC0415  # an extra
     except ImportError as error:
         raise ConfigError(settings_errors.OTLP_EXTRA, said=error) from error
-    with exporting(figures, settings.otlp.rstrip("/"), instance.id):
+    with exporting(metrics, settings.otlp.rstrip("/"), instance.id):
         yield

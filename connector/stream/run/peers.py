@@ -90,16 +90,16 @@ def _open_sink(settings: Settings, instance: Instance) -> KafkaSink:
 PEERS = Peers(_open_sink, choose_source, SourceWatch, KafkaWatch)
 
 
-def check_silence(silent_seconds: float, figures: PipelineMetrics, address: str) -> None:
-    """Note in `figures` that the source at `address` is silent for too long.
+def check_silence(silent_seconds: float, metrics: PipelineMetrics, address: str) -> None:
+    """Note in `metrics` that the source at `address` is silent for too long.
 
     Raises SourceUnavailable if other sessions hear it, so that only this connection is dead.
     """
     if silent_seconds <= SILENT_SECONDS:
         return
-    if figures.control.is_dead:
+    if metrics.control.is_dead:
         raise SourceUnavailable(run_errors.DEAD, address=address, seconds=silent_seconds)
-    figures.miss(SourceUnavailable(run_errors.QUIET, address=address, seconds=silent_seconds))
+    metrics.miss(SourceUnavailable(run_errors.QUIET, address=address, seconds=silent_seconds))
 
 
 # How long to wait until an instance that took over has named itself. It does so before it reads
@@ -116,7 +116,7 @@ def raise_if_superseded(
     error: ConnectorError,
     sink: KafkaSink,
     instance: Instance,
-    figures: PipelineMetrics,
+    metrics: PipelineMetrics,
     *,
     outlasted: bool = False,
 ) -> None:
@@ -132,6 +132,6 @@ def raise_if_superseded(
         patience_seconds = 0.0
     else:
         return
-    if instance.claimed and not figures.kafka.lost:
+    if instance.claimed and not metrics.kafka.lost:
         with suppress(SinkUnavailable):
             sink.require_sole(patience_seconds)

@@ -75,7 +75,7 @@ class Pipeline:
         were rolled back. Servers in `refusals` (by HOST:PORT) are not read. Raises TransientError
         or DefiniteError.
         """
-        settings, peers, figures = context.settings, context.peers, context.metrics
+        settings, peers, metrics = context.settings, context.peers, context.metrics
         self._log = structlog.get_logger()
         self._clock = clock = peers.clock
         self._batch_bytes_max = settings.delivery.batch_bytes_max
@@ -86,18 +86,18 @@ class Pipeline:
         self._committing: PendingCommit | None = None
         self._transaction_seconds_max = settings.kafka.transaction_timeout_seconds
         self._instance = context.instance
-        self._figures = figures
-        self._control = figures.control
+        self._metrics = metrics
+        self._control = metrics.control
         self._single_transactions = single_transactions
         with ExitStack() as opened:
             self._sink = peers.open_sink(settings, self._instance)
             opened.callback(self._sink.close)
-            figures.watch_kafka_by(partial(peers.watch_kafka, settings.kafka, figures))
+            metrics.watch_kafka_by(partial(peers.watch_kafka, settings.kafka, metrics))
             try:
                 self._open(context, rolled_back, refusals or {}, opened)
             except ConnectorError as error:
                 self._sink.abandon()
-                raise_if_superseded(error, self._sink, self._instance, figures)
+                raise_if_superseded(error, self._sink, self._instance, metrics)
                 raise
             # What to close, the last opened first.
             self._opened = opened.pop_all()
@@ -121,7 +121,7 @@ class Pipeline:
             # no other run would take it over, so abort it here.
             self._sink.abandon()
             raise_if_superseded(
-                error, self._sink, self._instance, self._figures, outlasted=outlasted
+                error, self._sink, self._instance, self._metrics, outlasted=outlasted
             )
             if isinstance(error, EventError):
                 raise DecodeError(run_errors.NOT_PUBLISHED, why=error) from error
@@ -188,7 +188,7 @@ class Pipeline:
     def _take_turns(self, stop: StopSignals) -> None:
         """Deliver what was received, let the attendants write, and commit or wait for more."""
         delivery = self._delivery
-        self._figures.turn()
+        self._metrics.turn()
         if self._control.lost_topic is not None:
             raise self._control.lost_topic
         doubt = self._control.doubt
@@ -242,14 +242,14 @@ class Pipeline:
         except SourceRefused as error:
             self._refuse(error)
         if came:
-            self._figures.hear()
+            self._metrics.hear()
         else:
-            check_silence(self._stream.silent_seconds, self._figures, self._address)
+            check_silence(self._stream.silent_seconds, self._metrics, self._address)
         return came
 
     def close(self) -> None:
         """Close source and sink; Kafka aborts what was not committed."""
-        self._figures.streaming = False
+        self._metrics.streaming = False
         self._opened.close()
 
     def _open(
@@ -259,10 +259,10 @@ class Pipeline:
         refusals: Mapping[str, SourceRefused],
         opened: ExitStack,
     ) -> None:
-        self._figures.turn()
+        self._metrics.turn()
         recovered = self._sink.recover(claimed=self._instance.claimed)
         lost = self._control.begin(lambda: self._sink.used_topics, self._sink.interrupt)
-        self._figures.turn()
+        self._metrics.turn()
         peers, settings = context.peers, context.settings
         source = peers.choose_source(settings.source, recovered.progress, refusals)
         self._address = source.address
@@ -273,12 +273,12 @@ class Pipeline:
         opened.callback(parts.close)
         self._delivery, self._copies = parts.delivery, parts.copies
         self._attendants, self._names = parts.attendants, parts.names
-        self._figures.copies = parts.copies.figures
-        self._figures.failed_copies = parts.copies.failed
-        self._figures.fences = parts.quarantine.count
-        self._figures.fenced_tables = lambda: fenced_tables(parts.quarantine.held())
-        self._figures.cascaded_tables = parts.copies.cascaded
-        self._figures.turn()
+        self._metrics.copies = parts.copies.metrics
+        self._metrics.failed_copies = parts.copies.failed
+        self._metrics.fences = parts.quarantine.count
+        self._metrics.fenced_tables = lambda: fenced_tables(parts.quarantine.held())
+        self._metrics.cascaded_tables = parts.copies.cascaded
+        self._metrics.turn()
         # The claim: now an older instance that still runs can see who fenced it.
         self._commit()
         self._settle()
@@ -289,8 +289,8 @@ class Pipeline:
         except SourceRefused as error:
             self._refuse(error)
         opened.callback(self._stream.close)
-        self._figures.watch_by(partial(peers.watch_source, source.settings, self._figures))
-        self._figures.opened()
+        self._metrics.watch_by(partial(peers.watch_source, source.settings, self._metrics))
+        self._metrics.opened()
         point = source.point
         self._log.info(
             "streaming",
@@ -369,7 +369,7 @@ class Pipeline:
         except ConnectorError:
             self._lose(batch)
             raise
-        batch.count(self._figures, self._names, self._clock)
+        batch.count(self._metrics, self._names, self._clock)
 
     def _lose(self, batch: PendingCommit) -> None:
         """Count the transactions of a failed commit as waiting again."""

@@ -96,8 +96,8 @@ def supervise(
     after `retry.attempts_max` attempts.
     """
     context = _run_context(settings, peers)
-    instance, figures = context.instance, context.metrics
-    refusals = _Refusals(settings.source, figures)
+    instance, metrics = context.instance, context.metrics
+    refusals = _Refusals(settings.source, metrics)
     following = RetryState()
 
     def open_pipeline() -> Pipeline:
@@ -108,15 +108,15 @@ def supervise(
     opening = partial(refusals.open_other, open_pipeline)
 
     with (
-        closing(figures),
-        serving(settings, instance, figures, events or RecentEvents()),
-        systemd_notifications(figures),
-        otlp_export(figures, settings.metrics, instance),
+        closing(metrics),
+        serving(settings, instance, metrics, events or RecentEvents()),
+        systemd_notifications(metrics),
+        otlp_export(metrics, settings.metrics, instance),
         signals or StopSignals() as stop,
     ):
-        runs = _Runs(settings.retry, figures, peers.clock)
+        runs = _Runs(settings.retry, metrics, peers.clock)
         while not stop.requested:
-            _wait_for_resume(figures, stop)
+            _wait_for_resume(metrics, stop)
             pipeline = _open(opening, runs, stop)
             if pipeline is None:
                 break
@@ -141,30 +141,30 @@ def supervise(
             finally:
                 pipeline.close()
         stop.report()
-        _log_end(figures)
+        _log_end(metrics)
 
 
 def _run_context(settings: Settings, peers: Peers) -> RunContext:
     instance = Instance(id=uuid.uuid4().hex, host=socket.gethostname(), pid=os.getpid())
     turn_seconds = max(settings.kafka.transaction_timeout_seconds, settings.retry.max_seconds)
-    figures = PipelineMetrics(
+    metrics = PipelineMetrics(
         settings.name, started_at=time.time(), turn_seconds_max=_TURN_SECONDS + turn_seconds
     )
     # For all runs: a schema whose id is known needs no registry.
-    return RunContext(settings, instance, figures, peers, open_registry(settings))
+    return RunContext(settings, instance, metrics, peers, open_registry(settings))
 
 
-def _wait_for_resume(figures: PipelineMetrics, stop: StopSignals) -> None:
+def _wait_for_resume(metrics: PipelineMetrics, stop: StopSignals) -> None:
     """Wait while the stream is paused; no connection to Kafka or for the stream is open then."""
     was_paused = False
-    while figures.control.paused and not stop.requested:
+    while metrics.control.paused and not stop.requested:
         if not was_paused:
             was_paused = True
-            structlog.get_logger().info("paused", position=_position(figures))
-        figures.turn()
+            structlog.get_logger().info("paused", position=_position(metrics))
+        metrics.turn()
         stop.sleep(_PAUSED_SECONDS)
     if was_paused and not stop.requested:
-        structlog.get_logger().info("resumed", position=_position(figures))
+        structlog.get_logger().info("resumed", position=_position(metrics))
 
 
 class _Refusals:
@@ -174,17 +174,17 @@ class _Refusals:
     less.
     """
 
-    def __init__(self, settings: SourceSettings, figures: PipelineMetrics) -> None:
+    def __init__(self, settings: SourceSettings, metrics: PipelineMetrics) -> None:
         self._are_several = len(candidates(settings)) > 1
-        self._figures = figures
+        self._metrics = metrics
         self._by_address: dict[str, SourceRefused] = {}
         self._delivered = 0  # transactions when the last one was added
 
     def current(self) -> Mapping[str, SourceRefused]:
         """Return the refusals by the HOST:PORT of their server."""
-        if self._figures.transactions > self._delivered:
+        if self._metrics.transactions > self._delivered:
             self._by_address.clear()
-            self._figures.refused = {}
+            self._metrics.refused = {}
         return self._by_address
 
     def open_other(self, open_pipeline: Callable[[], Pipeline]) -> Pipeline:
@@ -200,10 +200,10 @@ class _Refusals:
         if not (self._are_several and error.address):
             raise error
         self.current()
-        self._delivered = self._figures.transactions
+        self._delivered = self._metrics.transactions
         self._by_address[error.address] = error
-        self._figures.refused = dict(self._by_address)
-        _interrupted(self._figures, error, 0.0)
+        self._metrics.refused = dict(self._by_address)
+        _interrupted(self._metrics, error, 0.0)
 
 
 def _saves_complete(error: DefiniteError, following: RetryState, pipeline: Pipeline) -> bool:
@@ -221,9 +221,9 @@ class _Runs:
     A pipeline that opens and breaks at once counts like one that cannot be opened.
     """
 
-    def __init__(self, settings: RetrySettings, figures: PipelineMetrics, clock: Clock) -> None:
+    def __init__(self, settings: RetrySettings, metrics: PipelineMetrics, clock: Clock) -> None:
         self.settings = settings
-        self.figures = figures
+        self.metrics = metrics
         self._clock = clock
         self._in_vain = 0
         self._commits = 0
@@ -234,7 +234,7 @@ class _Runs:
 
     def begin(self) -> None:
         """Note that a pipeline is open."""
-        self._commits, self._began = self.figures.commits, self._clock.monotonic()
+        self._commits, self._began = self.metrics.commits, self._clock.monotonic()
         self._has_streamed = True
         self._refused_since = None
 
@@ -259,13 +259,13 @@ class _Runs:
         Raises `error` after the last attempt.
         """
         pause_seconds = self._pause_after(error)
-        _interrupted(self.figures, error, pause_seconds)
+        _interrupted(self.metrics, error, pause_seconds)
         return pause_seconds
 
     def _pause_after(self, error: ConnectorError) -> float:
         settings = self.settings
         seconds = self._clock.monotonic() - self._began
-        if self.figures.commits > self._commits or seconds > settings.max_seconds:
+        if self.metrics.commits > self._commits or seconds > settings.max_seconds:
             self._in_vain = 0
         self._in_vain += 1
         if self._in_vain == settings.attempts_max:
@@ -286,7 +286,7 @@ def _open(open_pipeline: Callable[[], Pipeline], runs: _Runs, stop: StopSignals)
         error = state.outcome.exception() if state.outcome is not None else None
         pause = state.next_action.sleep if state.next_action is not None else 0.0
         assert isinstance(error, ConnectorError)  # nothing else is tried again
-        _interrupted(runs.figures, error, pause)
+        _interrupted(runs.metrics, error, pause)
 
     retrying = Retrying(
         retry=retry_if_exception(runs.outlasts),
@@ -318,35 +318,35 @@ def _follow(
     ) from error
 
 
-def _position(figures: PipelineMetrics) -> str | None:
-    position = figures.position
+def _position(metrics: PipelineMetrics) -> str | None:
+    position = metrics.position
     return None if position is None else f"{position.progress.file}:{position.progress.position}"
 
 
-def _log_end(figures: PipelineMetrics) -> None:
-    position = figures.position
+def _log_end(metrics: PipelineMetrics) -> None:
+    position = metrics.position
     progress = None if position is None else position.progress
     structlog.get_logger().info(
         "stopped",
-        position=_position(figures),
+        position=_position(metrics),
         gtid_set=None if progress is None else abbreviated(progress.gtid_set),
-        records=figures.records,
-        transactions=figures.transactions,
-        interruptions=figures.interruptions,
+        records=metrics.records,
+        transactions=metrics.transactions,
+        interruptions=metrics.interruptions,
     )
 
 
-def _interrupted(figures: PipelineMetrics, error: ConnectorError, pause_seconds: float) -> None:
-    figures.turn()
-    figures.streaming = False
-    figures.interruptions += 1
-    figures.interrupted_by = error
+def _interrupted(metrics: PipelineMetrics, error: ConnectorError, pause_seconds: float) -> None:
+    metrics.turn()
+    metrics.streaming = False
+    metrics.interruptions += 1
+    metrics.interrupted_by = error
     unresolved = error.code is login_errors.NAME_UNKNOWN
     if unresolved or (isinstance(error, SourceUnavailable) and not error.answered):
-        figures.source.lose(error)
-    elif isinstance(error, SinkUnavailable) and not error.answered and not figures.kafka.up:
+        metrics.source.lose(error)
+    elif isinstance(error, SinkUnavailable) and not error.answered and not metrics.kafka.up:
         # Kafka has no watch before it was first reached.
-        figures.kafka.lose(error)
+        metrics.kafka.lose(error)
     structlog.get_logger().warning(
         "interrupted", **fields(error), retry_in_seconds=round(pause_seconds, 1)
     )

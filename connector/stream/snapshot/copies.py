@@ -94,10 +94,10 @@ class Copies:
         """Return the state of the copy of all rows of a table; None if there is none."""
         return self._states.get(f"{database}.{table}")
 
-    def figures(self) -> Mapping[str, SnapshotMetrics]:
-        """Return the figures of the running copies, by table."""
+    def metrics(self) -> Mapping[str, SnapshotMetrics]:
+        """Return the metrics of the running copies, by table."""
         now = self._output.seconds
-        return {copy.state.name: copy.figures(now) for copy in list(self._copying.copies)}
+        return {copy.state.name: copy.metrics(now) for copy in list(self._copying.copies)}
 
     def cascaded(self) -> Mapping[str, float]:
         """Return for how many seconds rows that foreign keys have changed wait, by table.
@@ -384,15 +384,15 @@ class Copies:
 
     def _report(self) -> None:
         self._last_report = self._output.seconds
-        for name, figures in self.figures().items():
-            if figures.rows:
+        for name, metrics in self.metrics().items():
+            if metrics.rows:
                 self._log.info(
                     "copying",
                     table=name,
-                    rows=figures.rows,
-                    estimated_rows=figures.estimated_rows,
-                    rows_per_second=round(figures.rows_per_second),
-                    eta_seconds=None if figures.eta_seconds is None else round(figures.eta_seconds),
+                    rows=metrics.rows,
+                    estimated_rows=metrics.estimated_rows,
+                    rows_per_second=round(metrics.rows_per_second),
+                    eta_seconds=None if metrics.eta_seconds is None else round(metrics.eta_seconds),
                 )
 
 

@@ -236,8 +236,8 @@ class TableCopy:
         self.is_asked = False
         self.planned = None
 
-    def figures(self, seconds: float) -> SnapshotMetrics:
-        """Return the figures of the copy at a time."""
+    def metrics(self, seconds: float) -> SnapshotMetrics:
+        """Return the metrics of the copy at a time."""
         state = self.state
         per_second = 0.0
         if self._first_written is not None:
@@ -247,11 +247,11 @@ class TableCopy:
         left = state.estimated_rows - state.rows
         eta = left / per_second if per_second and left > 0 else None
         estimated_rows = max(state.estimated_rows, state.rows)
-        figures = SnapshotMetrics(state.rows, estimated_rows, per_second, eta)
+        metrics = SnapshotMetrics(state.rows, estimated_rows, per_second, eta)
         busy = self._busy
         if busy is None:
-            return figures
-        return replace(figures, waits_for=busy[0], waiting_seconds=seconds - busy[1])
+            return metrics
+        return replace(metrics, waits_for=busy[0], waiting_seconds=seconds - busy[1])
 
 
 class TablePass:

@@ -24,22 +24,22 @@ _PURGE_SECONDS = 60.0
 
 
 def conditions(
-    figures: PipelineMetrics, commit_interval_seconds: float, mirror: MirrorStatus | None = None
+    metrics: PipelineMetrics, commit_interval_seconds: float, mirror: MirrorStatus | None = None
 ) -> list[Condition]:
     """Return what is true now, the most urgent first; there is at least one condition.
 
     A stream that commits only every `commit_interval_seconds` is allowed to be so late.
     """
-    conditions = [*_process(figures), *_peers(figures), *_stream(figures)]
-    lag = figures.lag
+    conditions = [*_process(metrics), *_peers(metrics), *_stream(metrics)]
+    lag = metrics.lag
     if lag is not None:
         conditions += purge_conditions(lag)
-    fenced, failed = figures.fenced_tables(), figures.failed_copies()
-    conditions += quarantine_conditions(figures.fences(), list(fenced), list(failed))
+    fenced, failed = metrics.fenced_tables(), metrics.failed_copies()
+    conditions += quarantine_conditions(metrics.fences(), list(fenced), list(failed))
     if mirror is not None:
         conditions += mirror_conditions(mirror)
-    if figures.streaming:
-        conditions += _progress(figures, lag, LAGGING_SECONDS + commit_interval_seconds)
+    if metrics.streaming:
+        conditions += _progress(metrics, lag, LAGGING_SECONDS + commit_interval_seconds)
     return conditions
 
 
@@ -56,14 +56,14 @@ def purge_conditions(lag: Lag) -> Iterator[Condition]:
         )
 
 
-def _process(figures: PipelineMetrics) -> Iterator[Condition]:
-    well, reason = turning(figures.turned_at, figures.turn_seconds_max)
+def _process(metrics: PipelineMetrics) -> Iterator[Condition]:
+    well, reason = turning(metrics.turned_at, metrics.turn_seconds_max)
     if not well:
         yield Condition(State.STUCK, Level.CRITICAL, reason.partition(": ")[2])
 
 
-def _peers(figures: PipelineMetrics) -> Iterator[Condition]:
-    for peer, state in ((figures.kafka, State.KAFKA_AWAY), (figures.source, State.SOURCE_AWAY)):
+def _peers(metrics: PipelineMetrics) -> Iterator[Condition]:
+    for peer, state in ((metrics.kafka, State.KAFKA_AWAY), (metrics.source, State.SOURCE_AWAY)):
         if peer.lost:
             yield _away(peer, state)
 
@@ -79,9 +79,9 @@ def _away(peer: PeerState, state: State) -> Condition:
     )
 
 
-def _stream(figures: PipelineMetrics) -> Iterator[Condition]:
-    error = figures.interrupted_by
-    if figures.control.paused:
+def _stream(metrics: PipelineMetrics) -> Iterator[Condition]:
+    error = metrics.interrupted_by
+    if metrics.control.paused:
         yield Condition(
             State.PAUSED,
             Level.WARNING,
@@ -89,7 +89,7 @@ def _stream(figures: PipelineMetrics) -> Iterator[Condition]:
             "there or the process is started again",
         )
         return
-    if figures.streaming:
+    if metrics.streaming:
         return
     if error is not None:
         yield Condition(State.INTERRUPTED, Level.WARNING, error.text, error.code.code)
@@ -168,14 +168,14 @@ def _job(mirror: MirrorStatus) -> Iterator[Condition]:
 
 
 def _progress(
-    figures: PipelineMetrics, lag: Lag | None, lagging_seconds: float
+    metrics: PipelineMetrics, lag: Lag | None, lagging_seconds: float
 ) -> Iterator[Condition]:
     if lag is not None and lag.seconds > lagging_seconds:
         left = "" if lag.transactions is None else f", {amount(lag.transactions, 'transaction')}"
         yield Condition(
             State.LAGGING, Level.WARNING, f"the stream is {duration(lag.seconds)} late{left}"
         )
-    copies = figures.copies()
+    copies = metrics.copies()
     waiting = {name: copy for name, copy in copies.items() if copy.waits_for is not None}
     for name, copy in sorted(waiting.items()):
         assert copy.waits_for is not None
@@ -192,7 +192,7 @@ def _progress(
             Level.GOOD,
             f"{amount(len(copies), 'table')} being copied; the stream goes on meanwhile",
         )
-    cascaded = figures.cascaded_tables()
+    cascaded = metrics.cascaded_tables()
     if cascaded:
         first = max(cascaded, key=lambda name: cascaded[name])
         yield Condition(

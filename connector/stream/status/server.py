@@ -172,19 +172,19 @@ _NO_SNIFFING = ("X-Content-Type-Options", "nosniff")
 
 @contextmanager
 def serving(
-    settings: Settings, instance: Instance, figures: PipelineMetrics, events: RecentEvents
+    settings: Settings, instance: Instance, metrics: PipelineMetrics, events: RecentEvents
 ) -> Iterator[None]:
-    """Serve figures, health and status at `metrics.listen`, and report to the log, in threads.
+    """Serve metrics, health and status at `metrics.listen`, and report to the log, in threads.
 
     Raises ConfigError if the address cannot be used or the token cannot be read.
     """
-    with closing(Samples(figures)) as samples, closing(MirrorWatch(settings.metrics)) as mirror:
-        live = StatusCollector(settings, instance, figures, samples, events, mirror)
+    with closing(Samples(metrics)) as samples, closing(MirrorWatch(settings.metrics)) as mirror:
+        live = StatusCollector(settings, instance, metrics, samples, events, mirror)
         samples.start()
         with (
             closing(Summaries(live.facts)) as summaries,
             state_reports(live.facts),
-            _listening(settings, figures, live),
+            _listening(settings, metrics, live),
         ):
             summaries.start()
             yield
@@ -192,16 +192,16 @@ def serving(
 
 @contextmanager
 def _listening(
-    settings: Settings, figures: PipelineMetrics, live: StatusCollector
+    settings: Settings, metrics: PipelineMetrics, live: StatusCollector
 ) -> Iterator[None]:
     if settings.metrics.listen is None:
         yield
         return
-    actions = Actions(settings, figures.control)
+    actions = Actions(settings, metrics.control)
     page = _Kept(live.facts, partial(_page, acting=actions.allowed), _PAGE_SECONDS)
     pages = {"/": page.get, STATUS_PATH: _Kept(live.facts, _json, _JSON_SECONDS).get}
     by_path = {path: _shown_at_once(act, page) for path, act in actions.by_path().items()}
-    with prometheus.serving(figures, settings.metrics.listen, pages, by_path):
+    with prometheus.serving(metrics, settings.metrics.listen, pages, by_path):
         yield
 
 

@@ -60,31 +60,31 @@ class StatusCollector:
         self,
         settings: Settings,
         instance: Instance,
-        figures: PipelineMetrics,
+        metrics: PipelineMetrics,
         samples: Samples,
         events: RecentEvents,
         mirror: MirrorWatch,
     ) -> None:
         self._settings = settings
         self._instance = instance
-        self._figures = figures
+        self._metrics = metrics
         self._samples = samples
         self._events = events
         self._mirror = mirror
 
     def facts(self) -> PipelineStatus:
         """Return the facts now; any thread may ask."""
-        settings, figures = self._settings, self._figures
-        lag, position, mirror = figures.lag, figures.position, self._mirror.facts
+        settings, metrics = self._settings, self._metrics
+        lag, position, mirror = metrics.lag, metrics.position, self._mirror.facts
         return PipelineStatus(
             pipeline=settings.name,
             at=time.time(),
-            conditions=conditions(figures, settings.delivery.commit_interval_ms / _MS, mirror),
+            conditions=conditions(metrics, settings.delivery.commit_interval_ms / _MS, mirror),
             process=Process(
                 host=self._instance.host,
                 pid=self._instance.pid,
                 instance=self._instance.id,
-                started_at=figures.started_at,
+                started_at=metrics.started_at,
                 version=VERSION,
                 code=mode(),
             ),
@@ -99,14 +99,14 @@ class StatusCollector:
         )
 
     def _hosts(self, position: CommittedPosition | None) -> list[Host]:
-        figures = self._figures
+        metrics = self._metrics
         current = "" if position is None else position.progress.source
-        refused = figures.refused
+        refused = metrics.refused
         hosts = []
         for settings in candidates(self._settings.source):
             address = address_of(settings)
             refusal = refused.get(address)
-            in_use = figures.streaming and address == current
+            in_use = metrics.streaming and address == current
             if refusal is None:
                 hosts.append(Host(address, in_use, can_continue=True if in_use else None))
             else:
@@ -115,10 +115,10 @@ class StatusCollector:
         return hosts
 
     def _tables(self) -> list[TableStatus]:
-        figures = self._figures
-        counted, copies = dict(figures.tables), figures.copies()
-        failed, fenced = figures.failed_copies(), figures.fenced_tables()
-        cascaded, now = figures.cascaded_tables(), time.time()
+        metrics = self._metrics
+        counted, copies = dict(metrics.tables), metrics.copies()
+        failed, fenced = metrics.failed_copies(), metrics.fenced_tables()
+        cascaded, now = metrics.cascaded_tables(), time.time()
         since = {name: now - seconds for name, seconds in cascaded.items()}
         names = sorted({*counted, *copies, *failed, *fenced, *since})
         tables = [
@@ -231,12 +231,12 @@ class Sample(NamedTuple):
 
 
 class Samples(Background):
-    """Notes the counters of `figures` until it is closed."""
+    """Notes the counters of `metrics` until it is closed."""
 
-    def __init__(self, figures: PipelineMetrics) -> None:
+    def __init__(self, metrics: PipelineMetrics) -> None:
         """Begin with the counters as they are."""
         super().__init__("status-samples")
-        self._figures = figures
+        self._metrics = metrics
         self._ring: deque[Sample] = deque(maxlen=_SAMPLES)
         self.note()
 
@@ -249,15 +249,15 @@ class Samples(Background):
         now = self._sample()
         ring = list(self._ring)
         before = next((one for one in reversed(ring) if now.at - one.at >= _NOW_SECONDS), ring[0])
-        figures = self._figures
+        metrics = self._metrics
         return Throughput(
             now=_rates(before, now),
             hour=_curve(ring, time.time() - now.at),
-            records=figures.records,
-            transactions=figures.transactions,
-            bytes=figures.bytes,
-            commits=figures.commits,
-            interruptions=figures.interruptions,
+            records=metrics.records,
+            transactions=metrics.transactions,
+            bytes=metrics.bytes,
+            commits=metrics.commits,
+            interruptions=metrics.interruptions,
         )
 
     def _run(self) -> None:
@@ -265,13 +265,13 @@ class Samples(Background):
             self.note()
 
     def _sample(self) -> Sample:
-        figures = self._figures
-        lag = figures.lag
+        metrics = self._metrics
+        lag = metrics.lag
         return Sample(
             time.monotonic(),
-            figures.records,
-            figures.transactions,
-            figures.bytes,
+            metrics.records,
+            metrics.transactions,
+            metrics.bytes,
             None if lag is None else lag.seconds,
         )
 

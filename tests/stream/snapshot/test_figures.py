@@ -25,7 +25,7 @@ def test_an_estimate_that_is_passed_tells_nothing_of_the_rest(
     copy = TableCopy(state, TableWindows(), SnapshotSettings())
     copy.count_rows(rows, 0, 10.0)
     per_second = rows / 10
-    assert copy.figures(20.0) == SnapshotMetrics(rows, shown, per_second, eta)
+    assert copy.metrics(20.0) == SnapshotMetrics(rows, shown, per_second, eta)
     assert _total(state) == (estimated if eta is not None else None)
     state.phase = "complete"
     assert _total(state) == rows
@@ -37,7 +37,7 @@ def test_a_table_that_stays_locked_is_tried_less_and_less_often() -> None:
     pauses = [copy.put_off(locked, now) for now in (100.0, 108.0, 121.0, 500.0)]
     assert pauses == [3.0, 8.0, 21.0, 60.0]
     assert copy.not_before == 560.0
-    figures = copy.figures(510.0)
+    figures = copy.metrics(510.0)
     assert (figures.waits_for, figures.waiting_seconds) == (locked, 410.0)
     copy.go_on()
-    assert copy.figures(511.0).waits_for is None
+    assert copy.metrics(511.0).waits_for is None
