@@ -34,7 +34,7 @@ REASONS: Final = {
     "connector/logs/dump/envelope_format.py _Changes.statement": WRITTEN,
     "connector/stream/metrics/prometheus.py MetricsCollector._position": SHOWN,
     "connector/stream/metrics/source_watch.py read_source_log": SHOWN,
-    "connector/stream/metrics/otlp.py Spans.delivered": SHOWN,
+    "connector/stream/metrics/otlp.py Spans.trace_batch": SHOWN,
     "connector/stream/metrics/otlp.py _MetricExport._export": SHOWN,
     "connector/stream/quarantine/attendant.py QuarantineAttendant.request": WRITTEN,
     "connector/stream/quarantine/attendant.py QuarantineAttendant.step": WRITTEN,

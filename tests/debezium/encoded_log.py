@@ -37,8 +37,8 @@ class _Encoding(ChangeReceiver):
     def statement(self, change: StatementChange) -> None:
         self._encoder.statement(change, 0)
 
-    def committed(self, committed: TransactionEnd) -> None:
-        del committed
+    def transaction_end(self, end: TransactionEnd) -> None:
+        del end
 
 
 def encoded_log(folder: Path, kept: Path, tables: str, options: EnvelopeOptions) -> list[Record]:

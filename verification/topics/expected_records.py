@@ -99,7 +99,7 @@ class ExpectedRecords(ChangeReceiver):
             change.rows.table_map = completed
         try:
             if first:
-                self._encoder.rest(change, first, 0)
+                self._encoder.rows_from(change, first, 0)
             else:
                 self._encoder.rows(change, 0)
         except (UnsupportedChange, EventError, RecordTooLarge):
@@ -131,18 +131,18 @@ class ExpectedRecords(ChangeReceiver):
         change.edits = None
         self._encoder.statement(change, 0)
 
-    def committed(self, committed: TransactionEnd) -> None:
+    def transaction_end(self, end: TransactionEnd) -> None:
         """Move past a transaction."""
-        self._enter(committed.transaction, 0)
+        self._enter(end.transaction, 0)
         self._encoder.doubts.clear()
         if self._transactions is not None:
-            self._transactions.leave(committed.transaction)
-        self._position.advance(committed)
+            self._transactions.leave(end.transaction)
+        self._position.advance(end)
         self._comparison.leave(self.end)
         self._current = None
         self.count += 1
 
-    def refused(
+    def refusal(
         self,
         refusal: UnsupportedChange,
         transaction: SourceTransaction,

@@ -319,11 +319,11 @@ class _Changes(ChangeReceiver):
         assert self.encoder is not None
         self.encoder.statement(change, self.now_us)
 
-    def committed(self, committed: TransactionEnd) -> None:
-        del committed
+    def transaction_end(self, end: TransactionEnd) -> None:
+        del end
         self.complete = True
 
-    def rolled_back(self, transaction: SourceTransaction) -> None:
+    def rollback(self, transaction: SourceTransaction) -> None:
         del transaction
         self.taken_back = True
 

@@ -181,7 +181,7 @@ class TransactionAssembler:
         elif isinstance(body, XaPrepareEvent):
             self._prepare(event, body)
         elif isinstance(body, IgnorableEvent):
-            self._receiver.skipped(event)
+            self._receiver.ignorable_event(event)
         else:
             refusal = unsupported_event(event, body, self._tables, self._transaction)
             if refusal is not None:
@@ -338,7 +338,7 @@ class TransactionAssembler:
 
     def _commit(self, event: Event) -> None:
         transaction = self._require_transaction(event)
-        self._earlier.committed(transaction, event)
+        self._earlier.check_commit(transaction, event)
         self._rows.hand_on(transaction)
         self._end(event)
 
@@ -351,7 +351,7 @@ class TransactionAssembler:
         self._state = _OUTSIDE
         if self._earlier.delivered:
             return
-        self._receiver.committed(
+        self._receiver.transaction_end(
             TransactionEnd(transaction, event.file, event.next_position, prepared, outcome)
         )
 

@@ -79,11 +79,11 @@ class ChangeReceiver(RowsReceiver):
         """Take the effect of DDL on a table."""
         raise NotImplementedError
 
-    def committed(self, committed: TransactionEnd) -> None:
+    def transaction_end(self, end: TransactionEnd) -> None:
         """Take the end of a transaction."""
         raise NotImplementedError
 
-    def refused(
+    def refusal(
         self,
         refusal: UnsupportedChange,
         transaction: SourceTransaction,
@@ -94,11 +94,11 @@ class ChangeReceiver(RowsReceiver):
         del transaction, event_number, event
         raise refusal
 
-    def rolled_back(self, transaction: SourceTransaction) -> None:
+    def rollback(self, transaction: SourceTransaction) -> None:
         """Take back all rows of the current transaction; raise RolledBack if that is impossible."""
         raise RolledBack(transaction.id)
 
-    def skipped(self, event: Event) -> None:
+    def ignorable_event(self, event: Event) -> None:
         """Take an event of an unknown type that its server flagged as ignorable."""
 
 
@@ -157,7 +157,7 @@ class GroupRows:
     def roll_back(self, transaction: SourceTransaction) -> None:
         """Drop all rows; if the receiver has some of them, tell it."""
         if self._handed_on:
-            self._receiver.rolled_back(transaction)
+            self._receiver.rollback(transaction)
         self._held.drop()
 
     def hand_on(self, transaction: SourceTransaction) -> None:

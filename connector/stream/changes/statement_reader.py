@@ -201,7 +201,7 @@ class StatementReader:
         """
         refusal = unsupported_statement(statement, body, self._tables, transaction, event)
         if refusal is not None:
-            self._receiver.refused(refusal, transaction, number, event)
+            self._receiver.refusal(refusal, transaction, number, event)
         self._receiver.any_statement(statement, body.query, event)
         mode = body.status_variables.sql_mode
         is_mariadb = isinstance(transaction.gtid, MariadbGtid)

@@ -202,7 +202,7 @@ class RedeliveryFilter:
         if self._rolled_back and transaction.id in self._rolled_back:
             self.left_out = True
 
-    def committed(self, transaction: SourceTransaction, event: Event) -> None:
+    def check_commit(self, transaction: SourceTransaction, event: Event) -> None:
         """End the group with COMMIT; raise TransientError if it ended in ROLLBACK before."""
         if self.left_out and not self.delivered:
             raise TransientError(

@@ -125,7 +125,7 @@ class RecordEncoder:
         except UnsupportedChange as error:
             raise with_event_position(change.event, table.schema.name, error) from error
 
-    def rest(self, change: RowsChange, first: i64, now_us: i64) -> None:
+    def rows_from(self, change: RowsChange, first: i64, now_us: i64) -> None:
         """Write the rows of an event from number `first` on; otherwise as `rows`."""
         self.rows_written = first
         rows = change.rows
@@ -222,7 +222,7 @@ class RecordEncoder:
         )
         self.row(table, row, number)
 
-    def repeat_gone(self, change: StatementChange, sequence: GapSequence, now_us: i64) -> None:
+    def repeat_truncate(self, change: StatementChange, sequence: GapSequence, now_us: i64) -> None:
         """Write with `sequence` that all earlier rows of a published table are gone."""
         newest = self.schemas.newest_id(f"{change.database}.{change.table}")
         if not newest or not self._is_written(change):
@@ -274,7 +274,7 @@ class RecordEncoder:
             newest = schemas.newest_id(name)
             # If nothing of a table was ever published, there is nothing to take back.
             if newest:
-                self._put_gone(change, self._parts(change.database, table, newest), now_us)
+                self._put_truncate(change, self._parts(change.database, table, newest), now_us)
             if change.kind.ends_tables:
                 schemas.added_columns.pop(name, None)
                 schemas.change(name, ends=True)
@@ -345,7 +345,7 @@ class RecordEncoder:
             )
         return self.tables.parts(database, table, schema_id, schema)
 
-    def _put_gone(self, change: StatementChange, parts: TableParts, now_us: i64) -> None:
+    def _put_truncate(self, change: StatementChange, parts: TableParts, now_us: i64) -> None:
         if not self._is_written(change):
             return
         number = change.event_number

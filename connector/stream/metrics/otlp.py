@@ -171,7 +171,7 @@ class Spans:
         self._tracer = tracer
         self._pipeline = pipeline
 
-    def delivered(
+    def trace_batch(
         self, seconds: float, progress: Progress, records: int, transactions: int, size: int
     ) -> None:
         """Tell of a batch that is committed now, `seconds` after it began."""

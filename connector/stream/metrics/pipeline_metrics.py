@@ -163,7 +163,7 @@ class Watch(Protocol):
 class BatchListener(Protocol):
     """Is told of each batch."""
 
-    def delivered(
+    def trace_batch(
         self, seconds: float, progress: Progress, records: int, transactions: int, size: int
     ) -> None:
         """Take a batch that is committed now, `seconds` after it began."""
@@ -220,7 +220,7 @@ class PipelineMetrics:
         """Note that the main loop turns."""
         self.turned_at = time.monotonic()
 
-    def opened(self) -> None:
+    def begin_run(self) -> None:
         """Note that a run is open."""
         self.streaming = True
         self.hear()
@@ -279,7 +279,7 @@ class PipelineMetrics:
             self._watch.close()
             self._watch = None
 
-    def committed(
+    def count_commit(
         self, progress: Progress, committed_us: int, records: int, transactions: int, size: int
     ) -> None:
         """Count a commit, and note its position."""
@@ -298,7 +298,7 @@ class PipelineMetrics:
         table.bytes += size
         table.latest_ms = max(table.latest_ms, latest_ms)
 
-    def delivered(self, times_ms: Iterable[tuple[int, int]], now_ms: int) -> None:
+    def count_latencies(self, times_ms: Iterable[tuple[int, int]], now_ms: int) -> None:
         """Count how long transactions took that have just become visible.
 
         `times_ms` are commits at the source with their counts, in milliseconds since the epoch.

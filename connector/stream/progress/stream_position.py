@@ -183,11 +183,11 @@ class StreamPosition:
         """Return the part that is read again although it was delivered; None if none."""
         return self.prepared_xa.reread(self._gtid_set, self._file, self._position)
 
-    def ended(self, next_file: str) -> None:
+    def end_file(self, next_file: str) -> None:
         """Note that a file ends, and which one the server has begun after it."""
         self._next_file = next_file
 
-    def opened(self, file: str, created: i64) -> None:
+    def begin_file(self, file: str, created: i64) -> None:
         """Note that the stream has come to a file that was begun at `created`, in seconds."""
         self._opened_created = created
         self._is_later_file = self._is_at_file
@@ -196,7 +196,7 @@ class StreamPosition:
         if not self._begins_earlier or file == self._file:
             self._is_at_file = True
 
-    def opened_after(self, file: str, before: GtidSet | MariadbGtidSet) -> None:
+    def check_history(self, file: str, before: GtidSet | MariadbGtidSet) -> None:
         """Note which transactions the server says were before the file that the stream has come to.
 
         Raises SourceUnavailable if transactions that were read are not among them: the next run

@@ -86,7 +86,7 @@ class QuarantineAttendant:
         """The number of fences; any thread may ask."""
         return self._fences.count
 
-    def held(self) -> list[Fence]:
+    def all_fences(self) -> list[Fence]:
         """Return the fences; any thread may ask."""
         return self._fences.all()
 

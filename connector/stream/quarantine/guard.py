@@ -77,14 +77,14 @@ class Guard:
         except (UnsupportedChange, EventError, RecordTooLarge, TopicRefused) as error:
             self._take_out(change, self._encoder.rows_written, error, now_us)
 
-    def rest(self, change: RowsChange, first: i64, now_us: i64) -> None:
+    def rows_from(self, change: RowsChange, first: i64, now_us: i64) -> None:
         """Do as `rows` does, from row number `first` on; before the stream, nothing was fenced."""
         try:
-            self._encoder.rest(change, first, now_us)
+            self._encoder.rows_from(change, first, now_us)
         except (UnsupportedChange, EventError, RecordTooLarge, TopicRefused) as error:
             self._take_out(change, self._encoder.rows_written, error, now_us)
 
-    def unnamed(self, change: RowsChange, error: UnsupportedChange, now_us: i64) -> None:
+    def fence_unnamed(self, change: RowsChange, error: UnsupportedChange, now_us: i64) -> None:
         """Fence the table of rows whose column names are unknown.
 
         Raises `error` if the policy is to stop.
@@ -114,13 +114,15 @@ class Guard:
                 fences.exempt(change.database, change.table)
         self._encoder.statement(change, now_us)
 
-    def rewritten(self, change: StatementChange, refusal: UnsupportedChange, now_us: i64) -> None:
+    def fence_rewritten(
+        self, change: StatementChange, refusal: UnsupportedChange, now_us: i64
+    ) -> None:
         """Fence the table of a statement that changed values which the log does not hold."""
         self._encoder.statement(change, now_us)
         reason = fence_reason(refusal, change.database, change.table)
         self._keep_statement(change, STATEMENT, reason, now_us)
 
-    def refused(
+    def fence_refused(
         self,
         refusal: UnsupportedChange,
         transaction: SourceTransaction,
@@ -229,7 +231,7 @@ class Guard:
         table_map = change.rows.table_map
         origin = OriginOfChange(self._encoder, change, first)
         self._fencing.table(origin, table_map.schema, table_map.table, reason, now_us)
-        self._encoder.schemas.hold_back(f"{table_map.schema}.{table_map.table}")
+        self._encoder.schemas.withhold(f"{table_map.schema}.{table_map.table}")
         self._store.rows(change, kept, first, reason, self._schema_id(change), now_us)
 
     def _keep_statement(self, change: StatementChange, kind: str, reason: str, now_us: i64) -> None:

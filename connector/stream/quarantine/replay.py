@@ -174,7 +174,7 @@ class Replay:
             return
         try:
             change = self._changes.gone(record, event)
-            self._encoder.repeat_gone(change, self._position.between(HALVES), now_us)
+            self._encoder.repeat_truncate(change, self._position.between(HALVES), now_us)
         except (UnsupportedChange, DecodeError) as error:
             self._fail(fences, fence_reason(error, self._database, self._table))
             return

@@ -36,21 +36,23 @@ class CommitSchedule:
         self._batch_started = now
         self._committed_at = now
 
-    def started(self, now: float) -> None:
+    def begin_batch(self, now: float) -> None:
         """Note that a batch gets its first record now."""
         self._batch_started = now
 
-    def committed(self, now: float) -> None:
+    def end_commit(self, now: float) -> None:
         """Note that a commit has ended now."""
         self._committed_at = now
 
-    def due(self, *, records: bool) -> float:
+    def due_at(self, *, records: bool) -> float:
         """Return when to commit if the source has nothing more to send."""
         return self._committed_at if records else self._committed_at + _POSITION_SECONDS
 
-    def overdue(self, *, records: bool) -> float:
+    def deadline(self, *, records: bool) -> float:
         """Return when to commit even if the source sends more."""
-        return self._batch_started + self._interval_seconds if records else self.due(records=False)
+        return (
+            self._batch_started + self._interval_seconds if records else self.due_at(records=False)
+        )
 
 
 _NS_PER_MS = 1_000_000
@@ -66,15 +68,15 @@ class PendingCommit:
     records: int
     bytes: int
     transactions: int
-    times_ms: Iterable[tuple[int, int]]  # as PipelineMetrics.delivered takes them
+    times_ms: Iterable[tuple[int, int]]  # as PipelineMetrics.count_latencies takes them
     topics: Mapping[str, SentToTopic]
 
     def count(self, metrics: PipelineMetrics, names: Mapping[str, str], clock: Clock) -> None:
         """Add it to `metrics`; `names` are those of tables, by topic. Its records are visible."""
-        metrics.committed(
+        metrics.count_commit(
             self.progress, self.committed_us, self.records, self.transactions, self.bytes
         )
-        metrics.delivered(self.times_ms, clock.time_ns() // _NS_PER_MS)
+        metrics.count_latencies(self.times_ms, clock.time_ns() // _NS_PER_MS)
         for topic, sent in self.topics.items():
             name = names.get(topic)
             # The connector's own topics have no table.
@@ -82,6 +84,6 @@ class PendingCommit:
                 metrics.count_rows(name, sent.records, sent.bytes, sent.latest_ms)
         if metrics.batches is not None:
             seconds = clock.monotonic() - self.started
-            metrics.batches.delivered(
+            metrics.batches.trace_batch(
                 seconds, self.progress, self.records, self.transactions, self.bytes
             )

@@ -130,7 +130,7 @@ class DeliveryStream(ChangeReceiver):
         latest = self._assembler.transaction or self._published
         return "" if latest is None else latest.id
 
-    def passing(self, refused: UnsupportedChange) -> UnsupportedChange:
+    def with_fix(self, refused: UnsupportedChange) -> UnsupportedChange:
         """Return `refused` with one more fix: `source.start` after its transaction, or a fence."""
         transaction = self._assembler.transaction
         if not refused.code.passable or transaction is None:
@@ -171,7 +171,7 @@ class DeliveryStream(ChangeReceiver):
             event = decoder.open(data)
             type_code = event.type_code
             if type_code == FORMAT_DESCRIPTION:
-                self._position.opened(event.file, event.header.timestamp)
+                self._position.begin_file(event.file, event.header.timestamp)
             elif type_code in (ROTATE, PREVIOUS_GTIDS, GTID_LIST) and not event.header.artificial:
                 self._next_file(event)
             assembler.receive(event)
@@ -182,11 +182,11 @@ class DeliveryStream(ChangeReceiver):
         """Note the end of a file, or what was before it."""
         body = event.body
         if isinstance(body, RotateEvent):
-            self._position.ended(body.next_file)
+            self._position.end_file(body.next_file)
         elif isinstance(body, PreviousGtidsEvent):
-            self._position.opened_after(event.file, body.gtid_set)
+            self._position.check_history(event.file, body.gtid_set)
         elif isinstance(body, MariadbGtidListEvent):
-            self._position.opened_after(event.file, MariadbGtidSet.of(body.gtids))
+            self._position.check_history(event.file, MariadbGtidSet.of(body.gtids))
 
     @property
     def has_news(self) -> bool:
@@ -232,19 +232,19 @@ class DeliveryStream(ChangeReceiver):
             self._transactions.enter(change.transaction, table_map.schema, table_map.table)
         guard = self._guard
         if first:
-            self._rest(change, first)
+            self._rows_from(change, first)
         elif guard is None:
             self._encoder.rows(change, self._now_us)
         else:
             guard.rows(change, self._now_us)
 
-    def _rest(self, change: RowsChange, first: i64) -> None:
+    def _rows_from(self, change: RowsChange, first: i64) -> None:
         """Encode the rows from number `first` on; the others were delivered before this stream."""
         guard = self._guard
         if guard is None:
-            self._encoder.rest(change, first, self._now_us)
+            self._encoder.rows_from(change, first, self._now_us)
         else:
-            guard.rest(change, first, self._now_us)
+            guard.rows_from(change, first, self._now_us)
 
     def any_statement(self, statement: Statement, query: str, event: Event) -> None:
         """Note what a statement may do to foreign keys."""
@@ -305,7 +305,7 @@ class DeliveryStream(ChangeReceiver):
         """Put rows of a table whose columns the server does not give into quarantine, or raise."""
         if self._guard is None:
             raise error
-        self._guard.unnamed(change, error, self._now_us)
+        self._guard.fence_unnamed(change, error, self._now_us)
 
     def statement(self, change: StatementChange) -> None:
         """Deliver the records that DDL causes: rows that are gone.
@@ -342,7 +342,7 @@ class DeliveryStream(ChangeReceiver):
         )
         if self._guard is None or self._on_rewrite == STOP_REWRITTEN:
             raise refusal
-        self._guard.rewritten(change, refusal, self._now_us)
+        self._guard.fence_rewritten(change, refusal, self._now_us)
 
     def _doubted(self, transaction: SourceTransaction) -> None:
         """Have the tables copied whose rows in `transaction` show that consumers have wrong ones.
@@ -362,12 +362,12 @@ class DeliveryStream(ChangeReceiver):
             self._listener.resync_wanted(database, table, reason)
         self._encoder.doubts.clear()
 
-    def committed(self, committed: TransactionEnd) -> None:
+    def transaction_end(self, end: TransactionEnd) -> None:
         """Move the position after a transaction.
 
         Raises UnsupportedChange as `statement` does, and the errors of reading foreign keys.
         """
-        transaction = committed.transaction
+        transaction = end.transaction
         if self._encoder.doubts:
             self._doubted(transaction)
         if self._encoder.has_published(transaction):
@@ -376,15 +376,15 @@ class DeliveryStream(ChangeReceiver):
         if self._transactions is not None:
             self._transactions.leave(transaction)
         self.committed_us = transaction.committed_us
-        self._large.leave(committed, self._now_us)
-        self._position.advance(committed)
+        self._large.leave(end, self._now_us)
+        self._position.advance(end)
         self.waiting += 1
         cascades = self._cascades
         if cascades is not None and cascades.outdated:
             cascades.learn()
             self._assembler.forget_table()
 
-    def refused(
+    def refusal(
         self,
         refusal: UnsupportedChange,
         transaction: SourceTransaction,
@@ -394,8 +394,8 @@ class DeliveryStream(ChangeReceiver):
         """Put a refused statement into quarantine, or raise."""
         if self._guard is None:
             raise refusal
-        self._guard.refused(refusal, transaction, event_number, event, self._now_us)
+        self._guard.fence_refused(refusal, transaction, event_number, event, self._now_us)
 
-    def skipped(self, event: Event) -> None:
+    def ignorable_event(self, event: Event) -> None:
         """Report the event to the listener."""
         self._listener.event_skipped(event)

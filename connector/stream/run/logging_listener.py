@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 class LoggingListener(StreamListener):
     """Writes a log line for each fact, and requests copies."""
 
-    def __init__(self, wanted: CopyQueue) -> None:
-        """Request copies from `wanted`."""
+    def __init__(self, queue: CopyQueue) -> None:
+        """Request copies from `queue`."""
         self._log = structlog.get_logger()
-        self._wanted = wanted
+        self._queue = queue
 
     def table_left_out(self, database: str, table: str) -> None:
         """Say how the table is published."""
@@ -73,11 +73,11 @@ class LoggingListener(StreamListener):
 
     def resync_wanted(self, database: str, table: str, reason: str) -> None:
         """Have the table copied."""
-        self._wanted.want(database, table, reason)
+        self._queue.add(database, table, reason)
 
     def table_ended(self, database: str, table: str) -> None:
         """Have it copied no more."""
-        self._wanted.forget(database, table)
+        self._queue.forget(database, table)
 
     def large_transaction(
         self, transaction: SourceTransaction, end: str, records: int, size: int, seconds: float

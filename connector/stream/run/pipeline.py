@@ -200,12 +200,12 @@ class Pipeline:
             return
         now = self._clock.monotonic()
         if not self._sink.target.records:
-            self._schedule.started(now)
+            self._schedule.begin_batch(now)
             self._batch_started = now
         batch_bytes_max = self._batch_bytes_max
         # At the end of a transaction: received bytes mostly end inside of one.
         is_ending = stop.requested or self._control.paused
-        if is_ending or self._single_transactions or now >= self._overdue or self._wants_turn:
+        if is_ending or self._single_transactions or now >= self._deadline or self._wants_turn:
             batch_bytes_max = 0
         try:
             all_taken = delivery.run(
@@ -216,10 +216,10 @@ class Pipeline:
             self._commit_complete()
             raise
         except UnsupportedChange as error:
-            raise delivery.passing(error) from error
+            raise delivery.with_fix(error) from error
         if not delivery.in_transaction:
             self._attend()
-        if not all_taken or self._seconds_until(self._schedule.overdue) <= 0:
+        if not all_taken or self._seconds_until(self._schedule.deadline) <= 0:
             self._commit()
         else:
             self._receive()
@@ -227,7 +227,7 @@ class Pipeline:
     def _receive(self) -> None:
         """Wait for more, or for the end of a commit; commit if nothing came in time."""
         if self._committing is None:
-            patience, poll = self._seconds_until(self._schedule.due), self._poll_seconds
+            patience, poll = self._seconds_until(self._schedule.due_at), self._poll_seconds
             came = self._fill(max(0.0, min(patience, poll)))
             if not came and patience <= poll:
                 self._commit()
@@ -276,7 +276,7 @@ class Pipeline:
         self._metrics.copies = parts.copies.metrics
         self._metrics.failed_copies = parts.copies.failed
         self._metrics.fences = parts.quarantine.count
-        self._metrics.fenced_tables = lambda: fenced_tables(parts.quarantine.held())
+        self._metrics.fenced_tables = lambda: fenced_tables(parts.quarantine.all_fences())
         self._metrics.cascaded_tables = parts.copies.cascaded
         self._metrics.turn()
         # The claim: now an older instance that still runs can see who fenced it.
@@ -290,7 +290,7 @@ class Pipeline:
             self._refuse(error)
         opened.callback(self._stream.close)
         self._metrics.watch_by(partial(peers.watch_source, source.settings, self._metrics))
-        self._metrics.opened()
+        self._metrics.begin_run()
         point = source.point
         self._log.info(
             "streaming",
@@ -324,9 +324,9 @@ class Pipeline:
         return min(attendant.patience_seconds for attendant in self._attendants)
 
     @property
-    def _overdue(self) -> float:
+    def _deadline(self) -> float:
         """When to commit even if the source sends more."""
-        return self._schedule.overdue(records=self._sink.target.records > 0)
+        return self._schedule.deadline(records=self._sink.target.records > 0)
 
     def _seconds_until(self, when: Callable[..., float]) -> float:
         """Return the seconds until then; infinite if there is nothing to commit."""
@@ -355,7 +355,7 @@ class Pipeline:
         )
         if not self._sink.is_committing or self._single_transactions:
             self._settle()
-        self._schedule.committed(self._clock.monotonic())
+        self._schedule.end_commit(self._clock.monotonic())
         self._single_transactions = max(0, self._single_transactions - delivery.waiting)
         delivery.waiting = 0
 

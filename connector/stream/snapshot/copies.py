@@ -328,7 +328,7 @@ class Copies:
                 **fields(error),
             )
             self.forget(state)
-            self._cascades.want_all(state.database, state.table)
+            self._cascades.add_all(state.database, state.table)
             return
         if not isinstance(error, DefiniteError) or not (fails_alone or asked_for):
             raise error

@@ -101,7 +101,7 @@ class CascadeCopies:
         """
         return table in self._rows.tables and self._take(table) == WHOLE
 
-    def want_all(self, database: str, table: str) -> None:
+    def add_all(self, database: str, table: str) -> None:
         """Have all rows of a table copied, because a condition did not find the changed ones."""
         self._rows.add((database, table), {WHOLE})
 
@@ -116,7 +116,7 @@ class CopyQueue:
     def __init__(self) -> None:
         self._reasons: list[tuple[str, str, str]] = []
 
-    def want(self, database: str, table: str, reason: str) -> None:
+    def add(self, database: str, table: str, reason: str) -> None:
         """Add a table to copy, with the reason."""
         self._reasons.append((database, table, reason))
 

@@ -117,8 +117,8 @@ class _Receiver(ChangeReceiver):
         if change.resync and change.table == TABLE:
             self.resyncs.append(change.resync)
 
-    def committed(self, committed: TransactionEnd) -> None:
-        del committed
+    def transaction_end(self, end: TransactionEnd) -> None:
+        del end
         self.resyncs += [why for _, table, why in self._encoder.doubts if table == TABLE]
         self._encoder.doubts.clear()
 

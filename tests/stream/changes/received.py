@@ -28,8 +28,8 @@ class _Received(ChangeReceiver):
     def statement(self, change: StatementChange) -> None:
         self.changes.append(change)
 
-    def committed(self, committed: TransactionEnd) -> None:
-        self.changes.append(committed)
+    def transaction_end(self, end: TransactionEnd) -> None:
+        self.changes.append(end)
 
 
 def changes_of(events: Iterable[Event], tables: TableFilter, **state: Any) -> list[Change]:

@@ -65,8 +65,8 @@ class Comparison(ChangeReceiver):
         self._encoder.statement(change, NOW_US)
         assert all(dict(r.headers)["cdc.op"] == b"t" for r in self._target.release())
 
-    def committed(self, committed: TransactionEnd) -> None:
-        del committed
+    def transaction_end(self, end: TransactionEnd) -> None:
+        del end
 
 
 def found(record: Record) -> Expected:

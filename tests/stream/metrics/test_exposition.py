@@ -46,8 +46,8 @@ def complete() -> PipelineMetrics:
         failed_copies=lambda: {"shop.old": "why"},
         fenced_tables=lambda: {"shop.t": FencedTable(False, 2, 14, 9.0, "why")},
     )
-    figures.committed(PROGRESS, committed_us=5_500_000, records=4, transactions=2, size=100)
-    figures.delivered([(900, 3), (980, 1), (2_000, 1)], now_ms=1_000)
+    figures.count_commit(PROGRESS, committed_us=5_500_000, records=4, transactions=2, size=100)
+    figures.count_latencies([(900, 3), (980, 1), (2_000, 1)], now_ms=1_000)
     figures.lag = Lag(9, 1, 0.5, to_purge_seconds=60.0, catch_up_seconds=30.0)
     return figures
 
@@ -87,7 +87,7 @@ def test_what_is_not_known_is_not_served() -> None:
 
 def test_transactions_are_counted_by_how_long_they_took() -> None:
     figures = complete()
-    figures.delivered([(0, 1)], now_ms=4_000_000)
+    figures.count_latencies([(0, 1)], now_ms=4_000_000)
     found = served(figures)
     buckets = {
         limit: found[f'latency_seconds_bucket{{le="{limit}",pipeline="shop"}}']

@@ -85,7 +85,7 @@ def test_each_batch_is_a_span(collected: Collected) -> None:
         batches = counted.batches
         assert batches is not None
         progress = replace(PROGRESS, source="db1:3306")
-        batches.delivered(60.0, progress, records=7, transactions=3, size=900)
+        batches.trace_batch(60.0, progress, records=7, transactions=3, size=900)
     (span,) = collected.spans()
     assert (span.name, span.kind) == ("deliver shop", Span.SPAN_KIND_PRODUCER)
     assert span.end_time_unix_nano - span.start_time_unix_nano == MINUTE_NS

@@ -49,7 +49,7 @@ def test_a_loss_is_an_interruption_of_an_open_stream_alone() -> None:
     figures.lose(figures.kafka, NO_ANSWER)
     assert figures.interruptions == 0
     figures.kafka.answer()
-    figures.opened()
+    figures.begin_run()
     before = figures.connected
     figures.lose(figures.kafka, NO_ANSWER)
     assert figures.interruptions == 1
@@ -58,7 +58,7 @@ def test_a_loss_is_an_interruption_of_an_open_stream_alone() -> None:
 
 def test_a_session_that_is_not_answered_says_nothing_of_a_stream_that_is_heard() -> None:
     figures = PipelineMetrics("p")
-    figures.opened()
+    figures.begin_run()
     states = []
     figures.source_unanswered(SILENT)
     states.append(figures.source.up)

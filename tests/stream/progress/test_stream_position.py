@@ -178,20 +178,20 @@ def test_a_domain_ends_in_a_file_that_follows(is_named: bool) -> None:
         with pytest.raises(SourceUnavailable):
             opened(stream, "binlog.000003", MariadbGtidSet.parse("0-1-5"))
         return
-    stream.ended("binlog.000003")
+    stream.end_file("binlog.000003")
     opened(stream, "binlog.000003", MariadbGtidSet.parse("0-1-5"))
     # Another server may still have it.
     assert stream.gtid_set == read
-    stream.ended("binlog.000004")
+    stream.end_file("binlog.000004")
     with pytest.raises(SourceUnavailable):
         opened(stream, "binlog.000004", MariadbGtidSet.parse("0-1-4"))
 
 
 def opened(stream: StreamPosition, file: str, before: GtidSet | MariadbGtidSet | None) -> None:
     """Come to a file; `before` is what the server says was before it, None if it does not say."""
-    stream.opened(file, 0)
+    stream.begin_file(file, 0)
     if before is not None:
-        stream.opened_after(file, before)
+        stream.check_history(file, before)
 
 
 def test_added_columns_are_remembered() -> None:
@@ -209,5 +209,5 @@ def test_before_the_first_transaction_the_time_is_that_of_the_start_or_of_the_fi
     assert StreamPosition(identity(), point, later).time_us == 7_000_000
     in_the_past = StreamPosition(identity(), StartPoint("mysql", None, "binlog.000002", 4))
     assert in_the_past.time_us == 0
-    in_the_past.opened("binlog.000002", 1_700_000_000)
+    in_the_past.begin_file("binlog.000002", 1_700_000_000)
     assert in_the_past.time_us == 1_700_000_000_000_000

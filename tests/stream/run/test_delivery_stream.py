@@ -212,7 +212,7 @@ def test_a_refused_transaction_is_told_with_the_position_after_it(name: str, sta
         delivery = Delivery(log, position=StreamPosition(identity, point))
     with pytest.raises(UnsupportedChange) as raised:
         list(delivery.run())
-    passed = delivery.stream.passing(raised.value)
+    passed = delivery.stream.with_fix(raised.value)
     by_position = start.endswith(":POS")
     assert passed.message.code is (
         run_errors.CONTINUE_BY_POSITION if by_position else run_errors.CONTINUE_BY_GTID
@@ -235,7 +235,7 @@ def test_a_refusal_of_one_table_names_the_quarantine() -> None:
     refused = UnsupportedChange(
         record_errors.TOPIC_SHARED, one="a.b c", other="a.b_c", topic="p.a.b_c"
     )
-    told = Delivery(LOG).stream.passing(refused)
+    told = Delivery(LOG).stream.with_fix(refused)
     assert told.code is refused.code
     assert told.text == (
         f'{refused.text}; or set quarantine.policy = "fence-table" and start again: it keeps the '
@@ -245,4 +245,4 @@ def test_a_refusal_of_one_table_names_the_quarantine() -> None:
 
 def test_a_refusal_that_nothing_passes_is_told_as_it_is() -> None:
     refused = UnsupportedChange(log_errors.FILE_NUMBER, file="binlog.backup")
-    assert Delivery(LOG).stream.passing(refused) is refused
+    assert Delivery(LOG).stream.with_fix(refused) is refused

@@ -53,7 +53,7 @@ def test_systemd_hears_that_it_runs_and_what_readyz_says(tmp_path: Path, place: 
             "STATUS=not ready; the source has not been reached yet; "
             "Kafka has not been reached yet; the stream is not open yet"
         )
-        figures.opened()
+        figures.begin_run()
         figures.kafka.answer()
         (*_, status) = heard(receiver, "STATUS=")
         assert status.startswith("STATUS=ready; ")

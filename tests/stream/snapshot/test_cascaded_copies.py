@@ -106,5 +106,5 @@ def test_a_table_with_a_fence_is_copied_as_a_whole() -> None:
 def test_a_condition_that_failed_becomes_a_copy_of_all_rows() -> None:
     rows, cascaded = copies()
     rows.add(ITEMS, {WHERE})
-    cascaded.want_all(*ITEMS)
+    cascaded.add_all(*ITEMS)
     assert cascaded.due(1.0, ()) == [(*ITEMS, "")]

@@ -32,7 +32,7 @@ DEAD = SourceUnavailable(run_errors.QUIET, address="db1:3306", seconds=4.0)
 
 def streaming() -> PipelineMetrics:
     figures = PipelineMetrics("shop", turn_seconds_max=60.0)
-    figures.opened()
+    figures.begin_run()
     figures.kafka.answer()
     figures.lag = Lag(0, 0, 0.0, 3.0 * DAY, 3 * DAY)
     return figures

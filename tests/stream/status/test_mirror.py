@@ -124,7 +124,7 @@ def states_of(facts: MirrorStatus) -> list[State]:
 
 def conditions_of(facts: MirrorStatus) -> list[Condition]:
     figures = PipelineMetrics("shop", turn_seconds_max=60.0)
-    figures.opened()
+    figures.begin_run()
     figures.kafka.answer()
     return conditions(figures, 0.02, facts)
 

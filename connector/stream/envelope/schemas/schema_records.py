@@ -169,7 +169,7 @@ class SchemaRecords(PublishedColumns):
         """Return whether a statement has changed `database.table` since its latest row."""
         return name in self.altered or name in self.added_columns
 
-    def hold_back(self, name: str) -> None:
+    def withhold(self, name: str) -> None:
         """Note that rows of `database.table` are kept back, maybe before any was published."""
         if name not in self._ids:
             self.current[name] = _UNKNOWN

@@ -97,10 +97,10 @@ def test_a_table_that_is_gone_has_no_columns() -> None:
 
 def test_rows_that_are_kept_back_make_the_columns_uncertain() -> None:
     known = Known()
-    known.records.hold_back(NAME)
+    known.records.withhold(NAME)
     assert known.names() is None
     known.write("i")
-    known.records.hold_back(NAME)
+    known.records.withhold(NAME)
     assert known.names() == ["i"]
 
 
