@@ -42,7 +42,7 @@ REASONS: Final = {
     "connector/stream/run/heartbeat.py Heartbeat.step": WRITTEN,
     "connector/stream/run/pipeline.py Pipeline._commit": WRITTEN,
     "connector/stream/run/pipeline.py Pipeline._take_turns": WRITTEN,
-    "connector/stream/run/supervisor.py supervise": SHOWN,
+    "connector/stream/run/supervisor.py _run_context": SHOWN,
     # When a copy began and ended, in its state.
     "connector/stream/snapshot/copies.py Copies._complete": WRITTEN,
     "connector/stream/snapshot/copies.py Copies._end_failed": WRITTEN,
