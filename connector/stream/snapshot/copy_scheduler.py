@@ -105,7 +105,7 @@ class CopyScheduler:
     def step(self) -> Iterator[CopyEvent]:
         """Write the chunks that may be written, and ask for more; yield what happens to copies.
 
-        Whoever takes an event handles it before the next one: a copy that ends or fails is no
+        The caller handles an event before it takes the next one: a copy that ends or fails is no
         longer among `copies` then.
         """
         if not self.copies:
