@@ -1,4 +1,9 @@
-"""The errors that the library raises, under the name that users import."""
+"""The errors that the library raises, under the name that users import.
+
+`ConnectorError` is the base of all. `LogRefused`, `LogTruncated` and `EventError` say what is wrong
+with a log, and where; `ConfigError` is about arguments; `SourceRefused` and `SourceUnavailable` are
+about a server. `docs/library.md` has a table of them.
+"""
 
 from __future__ import annotations
 

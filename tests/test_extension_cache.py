@@ -126,7 +126,7 @@ def small_clone(folder: Path) -> Path:
         "__init__.py",
         "binlog/__init__.py",
         "binlog/text_writer.py",
-        "foundation/version.py",
+        "foundation/__init__.py",
     ):
         shutil.copy(PROJECT / "connector" / name, folder / "connector" / name)
     text = (PROJECT / "connector" / "foundation" / "compiled.py").read_text()

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from connector.binlog.gtid.gtid_set import contains_all, parse_gtid_set
+from connector.binlog.gtid import contains_all, parse_gtid_set
 from connector.binlog.header import file_number
 from connector.foundation.contract import (
     OP_CREATE,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from connector.binlog.gtid.gtid_set import AnyGtidSet
+    from connector.binlog.gtid import AnyGtidSet
     from stream_jobs.cuts import Cut
     from stream_jobs.delta.actions import DataFile
     from stream_jobs.delta.snapshot import Snapshot

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
-from connector.binlog.gtid import GtidSet, MariadbGtidSet
-from connector.binlog.gtid.gtid_set import contains_all, parse_gtid_set
+from connector.binlog.gtid import GtidSet, MariadbGtidSet, contains_all, parse_gtid_set
 from connector.binlog.header import file_number
 from connector.foundation.contract import HEADER_OP, HEADER_SEQ, HEADER_TXN, row_topic
 from connector.foundation.errors import SinkUnavailable, SourceRefused, SourceUnavailable

@@ -14,7 +14,7 @@ from connector.foundation.errors import ConfigError, SinkUnavailable, SourceRefu
 from connector.stream.snapshot.copy_requests import StateWatch, request_copies
 from connector.stream.snapshot.keyset import KEYS_CHARACTERS_MAX, KEYS_MAX
 from connector.stream.snapshot.table_plan import require_condition
-from connector.stream.source.condition_limits import CHARACTERS_MAX
+from connector.stream.source import CONDITION_CHARACTERS_MAX
 from verification import verify_errors
 from verification.key_texts import condition_of_keys, plain_literal
 
@@ -107,7 +107,7 @@ def _conditions(columns: Sequence[KeyColumn], keys: Sequence[RowKey]) -> Iterato
         count = min(most, len(keys) - start)
         while True:
             condition = condition_of_keys(columns, keys[start : start + count], _literal)
-            if count == 1 or len(condition) <= CHARACTERS_MAX:
+            if count == 1 or len(condition) <= CONDITION_CHARACTERS_MAX:
                 break
             count //= 2
         yield condition

@@ -8,6 +8,8 @@
 
 Only `files` does I/O; everything else cannot tell a file from a server. With
 `connector.foundation`, this package is a library of its own (`make library-wheel`).
+
+The errors have their public names in `connector.errors`; `docs/library.md` is the guide.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from connector.cli import command_errors
 from connector.cli.configuration import configure_logging
 from connector.cli.exit_codes import EXIT_INTERRUPTED, fail, pipeline_exit_codes
 from connector.cli.start import freeze_objects
+from connector.foundation import VERSION
 from connector.foundation.compiled import mode
 from connector.foundation.errors import ConnectorError, DefiniteError, fields
 from connector.foundation.operating_system import StoppedHard, forbid_core_files
@@ -23,7 +24,6 @@ from connector.foundation.settings.configuration import (
     world_readable_warning,
 )
 from connector.foundation.settings.sections import LogSettings
-from connector.foundation.version import VERSION
 from connector.stream.run.supervisor import supervise
 from connector.stream.status.status_log import RecentEvents
 

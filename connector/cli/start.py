@@ -12,8 +12,7 @@ import sys
 from importlib import import_module
 from typing import Any, Final
 
-from connector.foundation import compiled
-from connector.foundation.version import VERSION
+from connector.foundation import VERSION, compiled
 
 PROGRAM: Final = "binlog-connector"
 # Set by a shell that asks for completions.

@@ -11,7 +11,7 @@ import os
 import socket
 from typing import TYPE_CHECKING, Any
 
-from connector.foundation.version import VERSION
+from connector.foundation import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

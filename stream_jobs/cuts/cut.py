@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from connector.binlog.gtid.gtid_set import contains_all, parse_gtid_set
+from connector.binlog.gtid import contains_all, parse_gtid_set
 from connector.foundation.errors import ConfigError, DecodeError
 from stream_jobs.cuts import cut_errors
 from stream_jobs.errors import MirrorError, job_errors

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from connector.stream.snapshot.keyset import KEYS_CHARACTERS_MAX
-from connector.stream.source.condition_limits import CHARACTERS_MAX
+from connector.stream.source import CONDITION_CHARACTERS_MAX
 from connector.stream.source.condition_parser import Condition
 from connector.stream.source.selected_table import KeyColumn
 from verification.repair import ALL_ROWS, copies_for
@@ -28,7 +28,7 @@ def test_each_condition_is_one_that_the_pipeline_takes() -> None:
     found += copies_for([column("a", "int"), column("b", "varchar")], pairs, [])
     found += copies_for([column("a", "int")], [], ['{"a":1}'])
     for each in found:
-        assert len(each.where) <= CHARACTERS_MAX
+        assert len(each.where) <= CONDITION_CHARACTERS_MAX
         Condition.parse(each.where)
 
 

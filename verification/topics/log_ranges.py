@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from connector.binlog.gtid.gtid_set import contains_all, parse_gtid_set
+from connector.binlog.gtid import contains_all, parse_gtid_set
 from connector.binlog.header import file_number
 from connector.foundation.contract import Sequence
 from connector.foundation.errors import ConfigError, DecodeError, SourceRefused, SourceUnavailable

@@ -2,11 +2,45 @@
 
 MySQL and MariaDB share only the word. MySQL names a transaction by the server that first committed
 it and a running number; a set names exactly its members. MariaDB names it by replication domain,
-server and a number that rises within the domain; a position is the last GTID of each domain.
+server and a number that rises within the domain; a position is the last GTID of each domain. The
+functions here take sets of either product.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from connector.binlog.gtid.mariadb import MariadbGtid, MariadbGtidSet
 from connector.binlog.gtid.mysql import GtidSet
 from connector.binlog.gtid.mysql_gtid import Gtid, gtid_at, gtid_prefix_at
 
-__all__ = ["Gtid", "GtidSet", "MariadbGtid", "MariadbGtidSet", "gtid_at", "gtid_prefix_at"]
+if TYPE_CHECKING:
+    AnyGtidSet = GtidSet | MariadbGtidSet
+
+__all__ = [
+    "Gtid",
+    "GtidSet",
+    "MariadbGtid",
+    "MariadbGtidSet",
+    "contains_all",
+    "gtid_at",
+    "gtid_prefix_at",
+    "parse_gtid_set",
+]
+
+
+def parse_gtid_set(text: str, flavour: str) -> AnyGtidSet:
+    """Read a set as the server of `flavour` prints it; raises DecodeError for anything else."""
+    return MariadbGtidSet.parse(text) if flavour == "mariadb" else GtidSet.parse(text)
+
+
+def contains_all(known: AnyGtidSet | None, wanted: AnyGtidSet | None) -> bool:
+    """Return whether `known` has every transaction of `wanted`.
+
+    False without one of them, and for sets of two products, which have no common names.
+    """
+    if isinstance(known, GtidSet) and isinstance(wanted, GtidSet):
+        return wanted <= known
+    if isinstance(known, MariadbGtidSet) and isinstance(wanted, MariadbGtidSet):
+        return wanted <= known
+    return False

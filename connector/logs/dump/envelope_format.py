@@ -27,10 +27,10 @@ from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.format_description import FormatDescriptionEvent
 from connector.binlog.header import FIRST_POSITION, file_number
 from connector.binlog.text_writer import QUOTE, put_utf8, quoted
+from connector.foundation import VERSION
 from connector.foundation.errors import UnsupportedChange
 from connector.foundation.kafka_records import RecordTarget, read_varint
 from connector.foundation.operating_system import TemporaryFolder
-from connector.foundation.version import VERSION
 from connector.logs.output import NOTHING_HELD, ByteFormat, LineOutput
 from connector.stream.changes.assembler import TransactionAssembler
 from connector.stream.changes.column_lists import PublishedColumns

@@ -43,10 +43,10 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanKind
 
+from connector.foundation import VERSION
 from connector.foundation.errors import ConfigError
 from connector.foundation.operating_system import Background
 from connector.foundation.settings import settings_errors
-from connector.foundation.version import VERSION
 from connector.stream.metrics.prometheus import MetricsCollector
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ from connector.binlog.events.mariadb import MariadbGtidEvent
 from connector.binlog.events.query import NO_BEGIN, QueryEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.transaction import AnonymousGtidEvent, GtidEvent
-from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
-from connector.binlog.gtid.gtid_set import parse_gtid_set
+from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet, parse_gtid_set
 from connector.binlog.header import ANNOTATE_ROWS, EventType
 from connector.binlog.statement import StatementKind, classify
 from connector.binlog.transactions.transaction_bounds import (

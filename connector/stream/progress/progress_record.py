@@ -16,8 +16,7 @@ import json
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, final
 
-from connector.binlog.gtid import GtidSet, MariadbGtid, MariadbGtidSet
-from connector.binlog.gtid.gtid_set import parse_gtid_set
+from connector.binlog.gtid import GtidSet, MariadbGtid, MariadbGtidSet, parse_gtid_set
 from connector.binlog.header import FIRST_POSITION
 from connector.foundation.contract import PROGRESS_TOPIC_SUFFIX
 from connector.foundation.errors import DecodeError, SourceRefused

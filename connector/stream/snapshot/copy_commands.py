@@ -23,7 +23,7 @@ from connector.stream.snapshot.keyset import KEYS_CHARACTERS_MAX, KEYS_MAX
 from connector.stream.snapshot.notifications import FAILED, UNKNOWN
 from connector.stream.snapshot.table_plan import require_condition
 from connector.stream.snapshot.table_state import TableState
-from connector.stream.source.condition_limits import CHARACTERS_MAX
+from connector.stream.source import CONDITION_CHARACTERS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,8 +60,12 @@ class CopyCommand:
         arguments = arguments_of(request, "tables", "where", "keys")
         where = arguments.get("where", "")
         listed = arguments.get("tables")
-        if not isinstance(where, str) or len(where) > CHARACTERS_MAX or _SURROGATE.search(where):
-            raise RequestRefused(request_errors.WHERE_NOT_TEXT, limit=CHARACTERS_MAX)
+        if (
+            not isinstance(where, str)
+            or len(where) > CONDITION_CHARACTERS_MAX
+            or _SURROGATE.search(where)
+        ):
+            raise RequestRefused(request_errors.WHERE_NOT_TEXT, limit=CONDITION_CHARACTERS_MAX)
         tables = table_names(listed)
         keys = _keys(arguments.get("keys", []))
         if keys and (not where or len(tables) != 1):

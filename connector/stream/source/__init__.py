@@ -1,3 +1,10 @@
 """The source of a stream: which server is read, whether it is fit, and what tables it has."""
 
 from __future__ import annotations
+
+from typing import Final
+
+# How long and how deep a user's condition may be.
+CONDITION_CHARACTERS_MAX: Final = 4096
+# The parser and the printer call themselves for each level.
+CONDITION_DEPTH_MAX: Final = 12

@@ -16,8 +16,7 @@ from sqlglot.expressions import Condition as AnyCondition
 from sqlglot.parsers.mysql import MySQLParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from connector.stream.source import table_errors
-from connector.stream.source.condition_limits import CHARACTERS_MAX, DEPTH_MAX
+from connector.stream.source import CONDITION_CHARACTERS_MAX, CONDITION_DEPTH_MAX, table_errors
 from connector.stream.source.condition_printer import FUNCTIONS, ConditionPrinter, refuse
 
 if TYPE_CHECKING:
@@ -92,8 +91,8 @@ class Condition:
 
 def _checked_tokens(text: str) -> list[Token]:
     """Return the tokens; names that are neither operators nor functions are quoted."""
-    if len(text) > CHARACTERS_MAX:
-        refuse(table_errors.LENGTH, length=len(text), limit=CHARACTERS_MAX)
+    if len(text) > CONDITION_CHARACTERS_MAX:
+        refuse(table_errors.LENGTH, length=len(text), limit=CONDITION_CHARACTERS_MAX)
     if "\\" in text:
         refuse(table_errors.BACKSLASH)
     if _CONTROL.search(text):
@@ -151,7 +150,7 @@ class _Depth:
         self._prefixes = 0
 
     def take(self, written: str) -> None:
-        """Count a token; raises ConfigError beyond `DEPTH_MAX`."""
+        """Count a token; raises ConfigError beyond `CONDITION_DEPTH_MAX`."""
         if written in _PREFIXES:
             self._prefixes += 1
         else:
@@ -163,8 +162,8 @@ class _Depth:
                     refuse(table_errors.CLOSES)
                 self._depth -= self._open.pop()
             self._prefixes = 0
-        if self._depth + self._prefixes > DEPTH_MAX:
-            refuse(table_errors.DEPTH, limit=DEPTH_MAX)
+        if self._depth + self._prefixes > CONDITION_DEPTH_MAX:
+            refuse(table_errors.DEPTH, limit=CONDITION_DEPTH_MAX)
 
 
 def _parsed(text: str, tokens: list[Token]) -> Expr:

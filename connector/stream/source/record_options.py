@@ -10,9 +10,9 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from connector.foundation import VERSION
 from connector.foundation.contract import EXACT
 from connector.foundation.errors import ConfigError
-from connector.foundation.version import VERSION
 from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.envelope.options import EnvelopeOptions, OutboxOptions, Route, Topics
 from connector.stream.envelope.schemas.column_rules import (

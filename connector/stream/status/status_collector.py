@@ -12,9 +12,9 @@ from dataclasses import replace
 from math import isinf
 from typing import TYPE_CHECKING, NamedTuple
 
+from connector.foundation import VERSION
 from connector.foundation.compiled import mode
 from connector.foundation.operating_system import Background
-from connector.foundation.version import VERSION
 from connector.replication.server.addresses import address_of, candidates
 from connector.stream.metrics.pipeline_metrics import FencedTable
 from connector.stream.status.conditions import conditions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from connector.binlog.gtid.gtid_set import contains_all, parse_gtid_set
+from connector.binlog.gtid import contains_all, parse_gtid_set
 
 UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 

@@ -9,8 +9,7 @@ from sqlglot.expressions import Anonymous, Literal
 
 from connector.foundation.errors import ConfigError
 from connector.foundation.errors.message import Message
-from connector.stream.source import table_errors
-from connector.stream.source.condition_limits import CHARACTERS_MAX, DEPTH_MAX
+from connector.stream.source import CONDITION_CHARACTERS_MAX, CONDITION_DEPTH_MAX, table_errors
 from connector.stream.source.condition_parser import Condition
 from connector.stream.source.condition_printer import FUNCTIONS, LEVELS_MAX, ConditionPrinter
 from tests.foundation.errors.texts import text_of
@@ -186,7 +185,7 @@ def test_what_is_no_condition_is_refused(where: str, why: Message) -> None:
     "where",
     [
         "(" * 2000,
-        "(" * (DEPTH_MAX + 1) + "v" + ")" * (DEPTH_MAX + 1),
+        "(" * (CONDITION_DEPTH_MAX + 1) + "v" + ")" * (CONDITION_DEPTH_MAX + 1),
         "NOT " * 1000 + "v",
         "- " * 2000 + "v",
         "LOWER(" * 500 + "v" + ")" * 500,
@@ -194,7 +193,7 @@ def test_what_is_no_condition_is_refused(where: str, why: Message) -> None:
     ],
 )
 def test_depth_is_bounded(where: str) -> None:
-    assert refusal(where) == text_of(table_errors.DEPTH, limit=DEPTH_MAX)
+    assert refusal(where) == text_of(table_errors.DEPTH, limit=CONDITION_DEPTH_MAX)
 
 
 def test_a_chain_of_predicates_is_bounded() -> None:
@@ -210,14 +209,16 @@ def test_what_repeats_is_refused_in_words(piece: str) -> None:
 
 
 def test_length_is_bounded() -> None:
-    assert refusal("v" * 5000) == text_of(table_errors.LENGTH, length=5000, limit=CHARACTERS_MAX)
+    assert refusal("v" * 5000) == text_of(
+        table_errors.LENGTH, length=5000, limit=CONDITION_CHARACTERS_MAX
+    )
 
 
 def test_a_long_condition_is_no_deep_one() -> None:
     ids = ", ".join(str(number) for number in range(800))
     assert printed(f"id IN ({ids})") == f"(`id` IN ({ids}))"
     assert printed(" OR ".join(["v = 1"] * 400)).count("OR") == 399
-    assert printed("(" * DEPTH_MAX + "v" + ")" * DEPTH_MAX) == "`v`"
+    assert printed("(" * CONDITION_DEPTH_MAX + "v" + ")" * CONDITION_DEPTH_MAX) == "`v`"
 
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
