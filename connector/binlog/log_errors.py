@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.foundation.errors.code import ErrorCode, Scope, frame
+from connector.foundation.errors.code import ErrorCode, Scope, frame, table_error
 from connector.foundation.errors.kinds import DecodeError
 
 if TYPE_CHECKING:
@@ -51,10 +51,8 @@ VALUE_UNKNOWN = ErrorCode(
     "L121",
     "{field} {value} is not known",
     "upgrade the connector",
-    cause=(
-        "The field has a value that no server wrote when this version was made. A newer server "
-        "wrote it, or bytes were changed."
-    ),
+    cause="The field has a value that no server wrote when this version was made. A newer server "
+    "wrote it, or bytes were changed.",
     example={"field": "compression type", "value": 7},
     scope=Scope.PLACE,
 )
@@ -308,19 +306,16 @@ VALUE_OPTIONS = ErrorCode(
     "L317",
     "value options {options:#x} are not known",
     "upgrade the connector",
-    cause=(
-        "A server says how values of an update are written (binlog_row_value_options). A newer "
-        "server wrote it, or bytes were changed."
-    ),
+    cause="A server says how values of an update are written (binlog_row_value_options). A newer "
+    "server wrote it, or bytes were changed.",
     example={"options": 4},
     scope=Scope.PLACE,
 )
-TYPE_NOT_READ = ErrorCode(
+TYPE_NOT_READ = table_error(
     "L318",
     "values of this type are not supported",
     "exclude the table",
     cause="No released server writes columns of this type, so that nobody knows how to read them.",
-    scope=Scope.TABLE,
 )
 OLD_FRACTION = ErrorCode(
     "L320",
@@ -328,10 +323,8 @@ OLD_FRACTION = ErrorCode(
     "the log does not tell how many",
     "rebuild the table (SET GLOBAL mysql56_temporal_format = ON; ALTER TABLE ... FORCE) and read "
     "from there on, or exclude the table",
-    cause=(
-        "The values of such a column take as many bytes as its digits need, and a table map of "
-        "MariaDB does not say how many. Rows could be read as others than those that were written."
-    ),
+    cause="The values of such a column take as many bytes as its digits need, and a table map of "
+    "MariaDB does not say how many. Rows could be read as others than those that were written.",
     example={"columns": ("column seen (DATETIME)",)},
     scope=Scope.PLACE,
 )

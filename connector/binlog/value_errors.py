@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import ErrorCode, Scope
+from connector.foundation.errors.code import table_error
 
-VALUE_DAMAGED = ErrorCode(
+VALUE_DAMAGED = table_error(
     "L182",
     "{reason}",
-    scope=Scope.TABLE,
     cause="No server stores this value, or describes a column so: bytes were changed.",
 )
 BIT_LENGTH = VALUE_DAMAGED.because("a BIT of {length} bits does not exist", was="L401")
@@ -72,28 +71,23 @@ NO_SUCH_PATH = VALUE_DAMAGED.because(
 )
 NOT_JSON = VALUE_DAMAGED.because("a JSON document cannot be read: {why}", was="L476")
 
-PACKED_METHOD = ErrorCode(
+PACKED_METHOD = table_error(
     "L411",
     "compression method {method} is not known",
     "upgrade the connector",
     cause="MariaDB compresses columns by zlib alone. A newer server wrote it, or bytes changed.",
     example={"method": 9},
-    scope=Scope.TABLE,
 )
-OLD_DECIMAL = ErrorCode(
+OLD_DECIMAL = table_error(
     "L421",
     "DECIMAL of servers before 5.0 cannot be read from rows",
     "rebuild the table, or exclude it",
     cause="A table made before MySQL 5.0 keeps the old form of DECIMAL until it is rebuilt.",
-    scope=Scope.TABLE,
 )
-NOT_OF_CHARSET = ErrorCode(
+NOT_OF_CHARSET = table_error(
     "L442",
     "byte {offset} of the value is not {charset}",
-    cause=(
-        "The value is not text of the character set of its column. Some servers of old versions "
-        "stored such values; otherwise bytes were changed."
-    ),
+    cause="The value is not text of the character set of its column. Some servers of old versions "
+    "stored such values; otherwise bytes were changed.",
     example={"charset": "utf8mb4"},
-    scope=Scope.TABLE,
 )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import End, ErrorCode, frame
+from connector.foundation.errors.code import End, ErrorCode, configuration_error, frame, notice
 
-COMMAND = ErrorCode(
+COMMAND = configuration_error(
     "C221",
     "there is no command {name!r}{reason}",
-    end=End.CONFIGURATION,
     cause="The first argument names a command.",
 )
 UNKNOWN_COMMAND = COMMAND.because("; the commands are {known}")
@@ -15,28 +14,25 @@ UNKNOWN_COMMAND_MEANT = COMMAND.because(
     "; did you mean {meant}? The commands are {known}", was="C222"
 )
 
-TIME = ErrorCode(
+TIME = configuration_error(
     "C223",
     "{text!r} is not a time",
     "write it like 2026-01-31T12:00:00 or 2026-01-31T13:00:00+01:00",
-    end=End.CONFIGURATION,
     cause="Times are read in the form of ISO 8601, in UTC if they have no zone.",
     example={"text": "yesterday"},
 )
 GTIDS = frame("{option}: {why}", was="C224")
-NO_GTIDS = ErrorCode(
+NO_GTIDS = configuration_error(
     "C225",
     "{option}: {text!r} is no set of GTIDs",
     "MySQL's look like 3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5, MariaDB's like 0-1-5,1-2-7",
-    end=End.CONFIGURATION,
     cause="The text has neither the form of MySQL nor that of MariaDB.",
     example={"option": "--include-gtids", "text": "foo"},
 )
 
-TABLE_PATTERN = ErrorCode(
+TABLE_PATTERN = configuration_error(
     "C226",
     "--table {pattern}: this does not name a table{reason}",
-    end=End.CONFIGURATION,
     cause="A pattern names databases and tables, with a dot between them.",
 )
 TABLE = TABLE_PATTERN.because("; write DATABASE.TABLE; * stands for any name")
@@ -44,51 +40,45 @@ TABLE_MEANT = TABLE_PATTERN.because(
     "; write DATABASE.TABLE; * stands for any name (did you mean {meant}?)", was="C227"
 )
 
-OMIT_COLUMN = ErrorCode(
+OMIT_COLUMN = configuration_error(
     "C228",
     "--omit-column {name}: this does not name a column",
     "write DATABASE.TABLE.COLUMN",
-    end=End.CONFIGURATION,
     cause="A column is named with its table and its database.",
     example={"name": "orders.total"},
 )
-NO_VARIABLE = ErrorCode(
+NO_VARIABLE = configuration_error(
     "C229",
     "--password-env {variable}: the environment has no such variable",
     "set it, or leave the option out",
-    end=End.CONFIGURATION,
     cause="The password is read from this variable of the environment.",
     example={"variable": "SOURCE_PASSWORD"},
 )
-OUTPUT_IS_A_LOG = ErrorCode(
+OUTPUT_IS_A_LOG = configuration_error(
     "C231",
     "--output {path}: this is a log that is to be read",
     "name another file",
-    end=End.CONFIGURATION,
     cause="The log would be overwritten while it is read.",
     example={"path": "binlog.000042"},
 )
-OUTPUT = ErrorCode(
+OUTPUT = configuration_error(
     "C232",
     "--output {path}: {why}",
     "name a file that this user may write",
-    end=End.CONFIGURATION,
     cause="The operating system refuses to create the file.",
     example={"path": "/dump.sql", "why": "Permission denied"},
 )
-NOT_WRITTEN = ErrorCode(
+NOT_WRITTEN = configuration_error(
     "C233",
     "cannot write: {why}",
     "check the program that reads the output, and the free space of the disk",
-    end=End.CONFIGURATION,
     cause="The operating system refuses to write more of the output.",
     example={"why": "No space left on device"},
 )
 
-OPTIONS = ErrorCode(
+OPTIONS = configuration_error(
     "C249",
     "{reason}",
-    end=End.CONFIGURATION,
     cause="The options contradict each other, or one of them needs another one.",
 )
 ONLY_WITH_SOURCE = OPTIONS.because(
@@ -130,18 +120,16 @@ ONE_PART = OPTIONS.because(
     "of --sample, --since and --state, only one can be given; leave out the others", was="V121"
 )
 
-NO_LOG = ErrorCode(
+NO_LOG = configuration_error(
     "C243",
     "no log is named",
     "name a file, - for standard input, or a server with --source",
-    end=End.CONFIGURATION,
     cause="The command reads logs, and does not know which ones.",
 )
 
-CODE = ErrorCode(
+CODE = configuration_error(
     "C501",
     "there is no error code {code!r}{reason}",
-    end=End.CONFIGURATION,
     cause="A code is a letter and three digits. It stands in brackets before the text of an error.",
 )
 UNKNOWN_CODE = CODE.because("; run `binlog-connector explain` for a list of all codes")
@@ -156,11 +144,10 @@ STOPPED_HARD = ErrorCode(
     end=End.INTERRUPTED,
     cause="A second SIGTERM or Ctrl-C came while the batch was delivered.",
 )
-NOT_IN_QUARANTINE = ErrorCode(
+NOT_IN_QUARANTINE = configuration_error(
     "R811",
     "{what}: nothing of it is in the quarantine of pipeline {pipeline}",
     "`quarantine list` shows what is kept back",
-    end=End.CONFIGURATION,
     cause="The name is misspelt, or all of the table's changes were published.",
     example={"what": "erp.orders"},
 )
@@ -177,10 +164,8 @@ REQUEST_UNREAD = ErrorCode(
     "{reason}",
     "the request is kept for a week{then} (binlog-connector run CONFIG)",
     end=End.COMMAND,
-    cause=(
-        "A running pipeline looks at requests between two source transactions; one that is "
-        "stopped reads them at its start."
-    ),
+    cause="A running pipeline looks at requests between two source transactions; one that is "
+    "stopped reads them at its start.",
 )
 NOT_TAKEN_UP = REQUEST_UNREAD.because(
     "no pipeline {pipeline} has read the request",
@@ -193,12 +178,11 @@ COPY_NOT_TAKEN_UP = REQUEST_UNREAD.because(
     was="R822",
 )
 
-COPY_IS_SILENT = ErrorCode(
+COPY_IS_SILENT = notice(
     "R823",
     "pipeline {pipeline} has reported nothing about the copy for {seconds:g} seconds",
     "its log says whether it pauses, delivers a large transaction, or does not run; the copy goes "
     "on afterwards",
-    end=End.LOGGED,
     cause="A running copy reports its progress after each chunk.",
 )
 NO_TABLE = ErrorCode(
@@ -212,45 +196,35 @@ NO_TABLE_SEEN = ErrorCode(
     "S644",
     "{source.tables} is {value}, wanted a table",
     "to have the patterns compared with the tables, GRANT SELECT on these to the account",
-    cause=(
-        "A server hides tables that an account has no right to, so nobody can say whether the "
-        "patterns match any. The changes of tables arrive without the right, if the log names "
-        "their columns (binlog_row_metadata=FULL)."
-    ),
+    cause="A server hides tables that an account has no right to, so nobody can say whether the "
+    "patterns match any. The changes of tables arrive without the right, if the log names their "
+    "columns (binlog_row_metadata=FULL).",
     example={"value": "not compared: the account sees no table"},
 )
-KEY_FORM = ErrorCode(
+KEY_FORM = notice(
     "K512",
     "table {table}, topic {topic}: the newest key ({record}) has the form {found}, but new keys "
     "get the form {wanted}",
     "set {envelope.key_format} to the form that the topic has, or choose another "
     "{kafka.topic_prefix}",
-    end=End.LOGGED,
-    cause=(
-        "The key of a row in two forms is two keys for Kafka. They may be in different partitions, "
-        "so consumers may apply an old change after a new one, and compaction keeps the last "
-        "record of each. In the profile exact, all keys are json. Only `check` says this: `run` "
-        "goes on, because consumers may be ready for it."
-    ),
+    cause="The key of a row in two forms is two keys for Kafka. They may be in different "
+    "partitions, so consumers may apply an old change after a new one, and compaction keeps the "
+    "last record of each. In the profile exact, all keys are json. Only `check` says this: `run` "
+    "goes on, because consumers may be ready for it.",
     example={"record": "shop.erp.orders[0]@41", "found": "json_with_schema", "wanted": "json"},
 )
-OTHER_KEY = ErrorCode(
+OTHER_KEY = notice(
     "K513",
     "table {table}, topic {topic}: the newest key ({record}) has a form that no "
     "{envelope.key_format} writes, and new keys get the form {wanted}",
     "choose another {kafka.topic_prefix}",
-    end=End.LOGGED,
-    cause=(
-        "Another program has written the record, for example with the StringConverter of Kafka "
-        "Connect. The key of a row in two forms is two keys for Kafka, maybe in different "
-        "partitions."
-    ),
+    cause="Another program has written the record, for example with the StringConverter of Kafka "
+    "Connect. The key of a row in two forms is two keys for Kafka, maybe in different partitions.",
     example={"record": "shop.erp.orders[0]@41", "wanted": "json"},
 )
-WHAT = ErrorCode(
+WHAT = configuration_error(
     "V109",
     "verify compares mirrors, a replica or topics",
     "give one of --mirror FILE, --replica FILE and --topics",
-    end=End.CONFIGURATION,
     cause="Mirrors and replicas are compared with tables, and topics with the source's log.",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import End, ErrorCode, frame
+from connector.foundation.errors.code import ErrorCode, configuration_error, frame
 
 IN_EVENT = frame("{file}:{position}: {why}", was="L621")
 ROW = frame("{file}:{position}: a row of {table} cannot be undone: {why}", was="L622")
@@ -17,11 +17,9 @@ NOT_IN_IMAGE = ErrorCode(
     "its image lacks column {column}",
     "if it is a generated column, or the hash of a unique key, leave it out (--omit-column); "
     "otherwise, only what was written with binlog_row_image=FULL can be undone",
-    cause=(
-        "With binlog_row_image=MINIMAL the log does not have all columns of a row. Newer MariaDB "
-        "servers leave generated columns and hashes (DB_ROW_HASH_1) out of rows of UPDATE and "
-        "DELETE, with FULL, too."
-    ),
+    cause="With binlog_row_image=MINIMAL the log does not have all columns of a row. Newer "
+    "MariaDB servers leave generated columns and hashes (DB_ROW_HASH_1) out of rows of UPDATE and "
+    "DELETE, with FULL, too.",
 )
 
 BY_HAND = ErrorCode(
@@ -64,11 +62,10 @@ STATEMENT = NOT_UNDONE.because(
 )
 DDL = NOT_UNDONE.because("{verb} on {table}, after row changes that are selected", was="L636")
 
-JOB_ENDED = ErrorCode(
+JOB_ENDED = configuration_error(
     "C248",
     "{path}: the process that read this log has ended with {status}",
     "look for what ended it, such as a lack of memory, and repeat the command, with fewer --jobs",
-    end=End.CONFIGURATION,
     cause="With --jobs, each log is read by a process of its own, and one of them was ended.",
     example={"path": "binlog.000042", "status": "signal 9"},
 )

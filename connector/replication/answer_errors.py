@@ -5,22 +5,28 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import End, ErrorCode, Scope
+from functools import partial
+from typing import TYPE_CHECKING
+
+from connector.foundation.errors.code import End, ErrorCode, table_error, transient_error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _WHAT = "{server}: error {number}: {said}"
+_passing = partial(ErrorCode, end=End.PASSING)
 
 
 def _passes(
     code: str, number: int, said: str, fix: str, cause: str, *, url_fix: str | None = None
 ) -> ErrorCode:
     """Return the code of a condition that passes."""
-    return ErrorCode(
+    return transient_error(
         code,
         _WHAT,
         fix,
-        end=End.RETRIED,
         cause=cause,
-        example={"server": "source db1:3306", "number": number, "said": said},
+        example={"number": number, "said": said},
         url_fix=url_fix,
     )
 
@@ -61,11 +67,10 @@ TOO_MANY_OF_ACCOUNT = _passes(
     "raise max_user_connections",
     "The account has as many sessions as max_user_connections allows.",
 )
-LOCKS = ErrorCode(
+LOCKS = transient_error(
     "S206",
     "{server}: error {number}: {said}",
     "look for sessions that hold locks",
-    end=End.RETRIED,
     cause="Other sessions hold locks, for too long or each on what the other needs.",
     example={"number": 1205, "said": "Lock wait timeout exceeded; try restarting transaction"},
     was="S215",
@@ -77,11 +82,10 @@ ACCOUNT_LIMIT = _passes(
     "raise the resource limits of this account",
     "The account may run only so many statements or logins an hour.",
 )
-KILLED = ErrorCode(
+KILLED = transient_error(
     "S208",
     "{server}: error {number}: {said}",
     "find out who kills queries or connections",
-    end=End.RETRIED,
     cause="Somebody, or a tool that watches for long queries or idle sessions, ended it.",
     example={"number": 1317, "said": "Query execution was interrupted"},
     was="S209",
@@ -132,18 +136,15 @@ def _stays(
     cause: str,
     *,
     url_fix: str | None = None,
-    end: End = End.DEFINITE,
-    scope: Scope = Scope.PROCESS,
+    kind: Callable[..., ErrorCode] = ErrorCode,
 ) -> ErrorCode:
     """Return the code of a refusal that repeating does not change, or not soon."""
-    return ErrorCode(
+    return kind(
         code,
         _WHAT,
         fix,
-        end=end,
-        scope=scope,
         cause=cause,
-        example={"server": "source db1:3306", "number": number, "said": said},
+        example={"number": number, "said": said},
         url_fix=url_fix,
     )
 
@@ -154,7 +155,7 @@ NO_SELECT = _stays(
     "SELECT command denied to user 'cdc'@'%' for table 'orders'",
     "GRANT SELECT on the table TO the account of {source.user}",
     "Tables are copied, and the columns of some are looked up, by SELECT.",
-    scope=Scope.TABLE,
+    kind=table_error,
 )
 NO_REPLICATION = _stays(
     "S222",
@@ -172,7 +173,7 @@ WRONG_PASSWORD = _stays(
     "check {source.user} and {source.password}, and that the account may log in from this host",
     "The account does not exist for this host, or has another password. While a password is "
     "changed, one of the two sides may have the old one for a moment.",
-    end=End.PASSING,
+    kind=_passing,
 )
 HOST_BLOCKED = _stays(
     "S224",
@@ -180,7 +181,7 @@ HOST_BLOCKED = _stays(
     "Host 'db2' is blocked because of many connection errors",
     "run FLUSH HOSTS on the server",
     "Too many connections from this host ended before they had logged in.",
-    end=End.PASSING,
+    kind=_passing,
 )
 HOST_NOT_ALLOWED = _stays(
     "S225",
@@ -188,7 +189,7 @@ HOST_NOT_ALLOWED = _stays(
     "Host 'db2' is not allowed to connect to this MySQL server",
     "create the account for this host",
     "No account of the server may log in from this host.",
-    end=End.PASSING,
+    kind=_passing,
 )
 NO_SUCH_POSITION = _stays(
     "S226",
@@ -218,7 +219,7 @@ PASSWORD_EXPIRED = _stays(
     "You must reset your password using ALTER USER statement before executing this statement",
     "give the account a new password",
     "The password of the account has expired.",
-    end=End.PASSING,
+    kind=_passing,
 )
 TLS_FAILED = _stays(
     "S230",
@@ -233,7 +234,7 @@ ACCOUNT_LOCKED = _stays(
     "Access denied for user 'cdc'@'%'. Account is locked",
     "ALTER USER ... ACCOUNT UNLOCK",
     "Somebody has locked the account.",
-    end=End.PASSING,
+    kind=_passing,
 )
 TLS_REQUIRED = _stays(
     "S232",
@@ -260,7 +261,7 @@ def _refused(
         _WHAT,
         fix,
         cause=cause,
-        example={"server": "source db1:3306", "number": number, "said": said},
+        example={"number": number, "said": said},
         url_fix=url_fix,
     )
 
@@ -290,10 +291,8 @@ RESET = _refused(
     "has the transactions",
     "The stream has read transactions of this server that the server does not know: its logs were "
     "reset, or a crash took their end.",
-    url_fix=(
-        "the server's logs were reset, or their end was lost: read a server that has the "
-        "transactions"
-    ),
+    url_fix="the server's logs were reset, or their end was lost: read a server that has the "
+    "transactions",
 )
 _URL_OVER = "start at a position that the server still has"
 GTID_MODE = _refused(
@@ -345,10 +344,8 @@ NO_GTID_NEXT = ErrorCode(
     "everything before it was sent: SET GLOBAL gtid_mode = ON_PERMISSIVE, give the pipeline a new "
     'name and set {source.start} = "position:{file}:{position}", so that nothing is lost; set the '
     "mode ON again once what has no GTID was read",
-    cause=(
-        "The stream is read by GTID, and the server's gtid_mode was not ON when it logged this "
-        "transaction. A stream by position gets it, but cannot change its server."
-    ),
+    cause="The stream is read by GTID, and the server's gtid_mode was not ON when it logged this "
+    "transaction. A stream by position gets it, but cannot change its server.",
     example={
         "said": "Cannot replicate anonymous transaction when AUTO_POSITION = 1, at file "
         "./binlog.000042, position 1187"

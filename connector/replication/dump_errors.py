@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import End, ErrorCode, frame
+from connector.foundation.errors.code import ErrorCode, frame, transient_error
 
-CONNECTION_LOST = ErrorCode(
+CONNECTION_LOST = transient_error(
     "S713",
     "{server}: {reason}",
-    end=End.RETRIED,
-    cause=(
-        "The server or something between here and the server ended the connection, or another "
-        "thread of this program did."
-    ),
+    cause="The server or something between here and the server ended the connection, or another "
+    "thread of this program did.",
 )
 CLOSED = CONNECTION_LOST.because("the connection was closed", was="S701")
 SERVER_CLOSED = CONNECTION_LOST.because("the server closed the connection", was="S702")
@@ -20,30 +17,25 @@ SESSION_CLOSED_HERE = CONNECTION_LOST.because("the session was closed here", was
 STREAM_CLOSED_HERE = CONNECTION_LOST.because("the stream was closed here", was="S705")
 DUMP_ENDED = CONNECTION_LOST.because("the server ended the dump", was="S708")
 
-SILENT = ErrorCode(
+SILENT = transient_error(
     "S706",
     "{server}: silent for {seconds:.1f} seconds, although it should send {times} heartbeats "
     "in {source.read_timeout_seconds} ({limit:g}): the server or the network is gone",
-    end=End.RETRIED,
-    cause=(
-        "A server that has nothing to send sends heartbeats. None came, so the server hangs, or "
-        "the network lost the connection without an error."
-    ),
+    cause="A server that has nothing to send sends heartbeats. None came, so the server hangs, or "
+    "the network lost the connection without an error.",
     example={"times": 3, "limit": 30.0},
 )
-NO_ANSWER = ErrorCode(
+NO_ANSWER = transient_error(
     "S707",
     "{server}: no answer to a query in {seconds:g} seconds: the server or the network is gone, or "
     "the query is slow",
     "look at SHOW PROCESSLIST, and at {source.read_timeout_seconds}",
-    end=End.RETRIED,
     cause="The server took longer for a statement than the read timeout allows.",
 )
-DUMP_HANGS = ErrorCode(
+DUMP_HANGS = transient_error(
     "S709",
     "{server}: a dump of {file} was not answered within {seconds:g} seconds",
     "check whether the server hangs",
-    end=End.RETRIED,
     cause="The connector asked for a file of the log, to find a position in it, and nothing came.",
 )
 BROKEN_RULES = frame("{server}: {why}", was="S711")
@@ -53,10 +45,8 @@ NO_SEMI_SYNC = ErrorCode(
     "SET GLOBAL rpl_semi_sync_master_enabled = ON on MariaDB; on MySQL INSTALL PLUGIN "
     "rpl_semi_sync_source SONAME 'semisync_source.so' and SET GLOBAL rpl_semi_sync_source_enabled "
     "= ON",
-    cause=(
-        "The stream was asked to acknowledge transactions, and the server does not wait for "
-        "acknowledgements."
-    ),
+    cause="The stream was asked to acknowledge transactions, and the server does not wait for "
+    "acknowledgements.",
 )
 
 CONVERSATION_GARBLED = ErrorCode(
@@ -64,10 +54,8 @@ CONVERSATION_GARBLED = ErrorCode(
     "{server}: {reason}",
     "bytes were lost, or something between here and the server changed them: look at proxies, or "
     "set {source.tls.mode} to required",
-    url_fix=(
-        "bytes were lost, or something between here and the server changed them: look at "
-        "proxies, or set {source.tls.mode} to REQUIRED"
-    ),
+    url_fix="bytes were lost, or something between here and the server changed them: look at "
+    "proxies, or set {source.tls.mode} to REQUIRED",
     cause="The packets of a server follow rules, and this one breaks them.",
 )
 STREAM_UNREADABLE = CONVERSATION_GARBLED.because(
@@ -112,9 +100,8 @@ ANSWER_END = CONVERSATION_GARBLED.because(
 SEMI_SYNC_HEADER = ErrorCode(
     "L521",
     "an event of semi-synchronous replication starts with ef and a flag, not with {found!r}",
-    cause=(
-        "A server was asked to wait for this reader, and marks each event. This event has no mark."
-    ),
+    cause="A server was asked to wait for this reader, and marks each event. This event has no "
+    "mark.",
     example={"found": "00 01"},
 )
 FORM = ErrorCode(
@@ -182,15 +169,11 @@ NO_FILE = ErrorCode(
     "{server}: the server does not have {file}; its logs go from {first} to {last}",
     f"if it was purged, changes are lost: {_OVER}; keep logs longer with "
     "binlog_expire_logs_seconds",
-    cause=(
-        "The server has deleted the file, its logs were reset, or the file belongs to another "
-        "server."
-    ),
+    cause="The server has deleted the file, its logs were reset, or the file belongs to another "
+    "server.",
     example={"first": "binlog.000040", "last": "binlog.000042"},
-    url_fix=(
-        f"if it was purged, changes are lost: {_URL_OVER}; keep logs longer with "
-        "binlog_expire_logs_seconds"
-    ),
+    url_fix=f"if it was purged, changes are lost: {_URL_OVER}; keep logs longer with "
+    "binlog_expire_logs_seconds",
 )
 AFTER_END = ErrorCode(
     "S311",

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import End, ErrorCode
+from connector.foundation.errors.code import End, ErrorCode, configuration_error, transient_error
 
-UNREACHABLE = ErrorCode(
+UNREACHABLE = transient_error(
     "S101",
     "{server}: cannot connect: {why}",
     "check that the server runs, {source.host}, {source.port} and firewalls",
-    end=End.RETRIED,
-    cause=(
-        "No server answers at the address. It may be stopped, the address may be wrong, or "
-        "something between here and the server drops what is sent."
-    ),
+    cause="No server answers at the address. It may be stopped, the address may be wrong, or "
+    "something between here and the server drops what is sent.",
     example={"why": "Connection refused"},
 )
-NAME_LATER = ErrorCode(
+NAME_LATER = transient_error(
     "S102",
     "{server}: the name cannot be resolved for now",
     "check {source.host}, and the name servers of this machine",
-    end=End.RETRIED,
     cause="The name servers of this machine did not answer, or asked to come back later.",
 )
 NAME_UNKNOWN = ErrorCode(
@@ -27,38 +23,30 @@ NAME_UNKNOWN = ErrorCode(
     "{server}: the name cannot be resolved",
     "check {source.host}",
     end=End.PASSING,
-    cause=(
-        "The name servers of this machine answered that no machine has this name. They may also do "
-        "so while the machine, or its pod, is started again."
-    ),
+    cause="The name servers of this machine answered that no machine has this name. They may also "
+    "do so while the machine, or its pod, is started again.",
 )
 LOGIN_METHOD = ErrorCode(
     "S104",
     "{server}: login failed: {why}",
     "check the account's authentication plugin",
-    cause=(
-        "The server asked for a login method that this program does not have. The plugin of the "
-        "account decides which method it is."
-    ),
+    cause="The server asked for a login method that this program does not have. The plugin of the "
+    "account decides which method it is.",
     example={"why": "Authentication plugin 'client_ed25519' not configured"},
 )
-ANOTHER_ANSWERED = ErrorCode(
+ANOTHER_ANSWERED = transient_error(
     "S105",
     "{server}: the server that answered is not the one that was checked",
     "name each server itself in {source.host} and {source.failover_hosts}, not an address that "
     "several share",
-    end=End.RETRIED,
-    cause=(
-        "Two logins at one address came to two servers: a proxy or a shared address leads to any "
-        "of them. A position in the log of one server means nothing on another."
-    ),
+    cause="Two logins at one address came to two servers: a proxy or a shared address leads to "
+    "any of them. A position in the log of one server means nothing on another.",
     url_fix="name the server itself in the URL, not an address that several share",
 )
 
-NO_GREETING = ErrorCode(
+NO_GREETING = transient_error(
     "S114",
     "{server}: no MySQL or MariaDB server greets: {reason}",
-    end=End.RETRIED,
     cause="MySQL and MariaDB speak first. Often a proxy, or another program, listens at the port.",
 )
 SILENT = NO_GREETING.because(
@@ -76,21 +64,17 @@ NOT_MYSQL = ErrorCode(
     "S108",
     "{server}: what came is not the protocol of MySQL",
     "check {source.host} and {source.port}",
-    cause=(
-        "Another program listens at the port (SSH, a mail server, the X Protocol of MySQL itself, "
-        "whose port is 33060), or something on the way changes what the server sends."
-    ),
+    cause="Another program listens at the port (SSH, a mail server, the X Protocol of MySQL "
+    "itself, whose port is 33060), or something on the way changes what the server sends.",
 )
 CLEAR_TEXT = ErrorCode(
     "S109",
     "{server}: the password is not sent: the server asks for it in clear text ({method}), and no "
     "certificate proves who it is",
     "set {source.tls.mode} to verify_identity, with {source.tls.ca}",
-    cause=(
-        "By this login method, any program that answers at the address learns the password. "
-        "Accounts of PAM and LDAP have it, and tokens of cloud services. If the account has "
-        "another method, a program may pretend to be the server."
-    ),
+    cause="By this login method, any program that answers at the address learns the password. "
+    "Accounts of PAM and LDAP have it, and tokens of cloud services. If the account has another "
+    "method, a program may pretend to be the server.",
     example={"method": "mysql_clear_password"},
     url_fix="set {source.tls.mode} to VERIFY_IDENTITY, with {source.tls.ca}",
 )
@@ -100,11 +84,9 @@ KEY_NOT_CHOSEN = ErrorCode(
     "set {source.tls.mode} to verify_identity, with {source.tls.ca}; without TLS, name the "
     "server's public_key.pem in {source.tls.server_public_key}, or set "
     "{source.tls.get_server_public_key} to true if nobody else can answer at this address",
-    cause=(
-        "The connection has no TLS, and the server does not have the account in its cache. It then "
-        "wants the password encrypted with its public key. With a key that it sends itself, "
-        "any program that answers at the address learns the password."
-    ),
+    cause="The connection has no TLS, and the server does not have the account in its cache. It "
+    "then wants the password encrypted with its public key. With a key that it sends itself, any "
+    "program that answers at the address learns the password.",
     example={"method": "caching_sha2_password"},
     url_fix="set {source.tls.mode} to VERIFY_IDENTITY, with {source.tls.ca}; without TLS, name the "
     "server's public_key.pem in {source.tls.server_public_key}, or set "
@@ -121,10 +103,8 @@ CERTIFICATE_REFUSED = ErrorCode(
     "S112",
     "{server}: the server's certificate is refused: {why}",
     "check {source.tls.ca} and {source.host}, or lower {source.tls.mode}",
-    cause=(
-        "The certificate is not signed by the given authority, is not valid now, or names another "
-        "host."
-    ),
+    cause="The certificate is not signed by the given authority, is not valid now, or names "
+    "another host.",
     example={"why": "self-signed certificate in certificate chain"},
 )
 NO_TLS_SESSION = ErrorCode(
@@ -137,68 +117,58 @@ NO_TLS_SESSION = ErrorCode(
 )
 _PEM = "name a PEM file that this user may read"
 _UNREADABLE = "The file does not exist, is not readable for this user, or is of another kind."
-TLS_CA = ErrorCode(
+TLS_CA = configuration_error(
     "C183",
     "{source.tls.ca} {path}: {why}",
     _PEM,
-    end=End.CONFIGURATION,
     cause=_UNREADABLE,
     example={"path": "/etc/ca.pem"},
 )
-TLS_CERTIFICATE = ErrorCode(
+TLS_CERTIFICATE = configuration_error(
     "C184",
     "{source.tls.certificate} {path}: {why}",
     _PEM,
-    end=End.CONFIGURATION,
     cause=_UNREADABLE,
     example={"path": "/etc/client.pem"},
 )
-PUBLIC_KEY = ErrorCode(
+PUBLIC_KEY = configuration_error(
     "C182",
     "{source.tls.server_public_key} {path}: {why}",
     "name the file public_key.pem of the server's data directory",
-    end=End.CONFIGURATION,
     cause=_UNREADABLE,
     example={"path": "/etc/public_key.pem"},
 )
-NOT_ENCODED = ErrorCode(
+NOT_ENCODED = configuration_error(
     "C201",
     "the source's URL is not mysql://user:password@host:port/",
     "percent-encode user and password",
-    end=End.CONFIGURATION,
-    cause=(
-        "A character of the user or of the password has a meaning of its own in a URL. Nothing of "
-        "the URL is shown: it may be a part of the password."
-    ),
+    cause="A character of the user or of the password has a meaning of its own in a URL. Nothing "
+    "of the URL is shown: it may be a part of the password.",
 )
-FORM = ErrorCode(
+FORM = configuration_error(
     "C202",
     "the source's URL is not mysql://user:password@host:port/",
     "write it in this form; options follow a question mark",
-    end=End.CONFIGURATION,
     cause="The URL has another scheme, no host, a path or a fragment.",
 )
-UNKNOWN_OPTION = ErrorCode(
+UNKNOWN_OPTION = configuration_error(
     "C203",
     "the source's URL has the unknown option {option}",
     "there are {known}",
-    end=End.CONFIGURATION,
     cause="The options have the names of MySQL's clients.",
     example={"option": "ssl-mod", "known": ("ssl-mode", "ssl-ca")},
 )
-WRONG_OPTION = ErrorCode(
+WRONG_OPTION = configuration_error(
     "C204",
     "the source's URL: {option}: {why}",
     "correct the URL",
-    end=End.CONFIGURATION,
     cause="A part of the URL has a value that it cannot have.",
     example={"option": "server-id", "why": "Input should be greater than or equal to 1"},
 )
-WRONG_OPTIONS = ErrorCode(
+WRONG_OPTIONS = configuration_error(
     "C205",
     "the source's URL has parts with wrong values:{problems:lines}",
     "correct the URL",
-    end=End.CONFIGURATION,
     cause="Several parts of the URL have values that they cannot have.",
     example={"problems": ("server-id: Input should be greater than or equal to 1", "port: 0")},
 )

@@ -2,49 +2,44 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import End, ErrorCode
+from connector.foundation.errors.code import End, ErrorCode, configuration_error, notice
 
-NOT_A_GTID = ErrorCode(
+NOT_A_GTID = configuration_error(
     "M801",
     "{text!r} is not a GTID, nor a set of GTIDs, of the source",
     "give it as the server prints it: `3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5` for MySQL, "
     "`0-1-42` for MariaDB",
-    end=End.CONFIGURATION,
     cause="A cut is looked for by the transactions that it must have.",
     example={"text": "binlog.000004"},
 )
-NO_PROGRESS = ErrorCode(
+NO_PROGRESS = notice(
     "M802",
     "there are no cuts: the topic {topic} has no record that says up to where the topics have "
     "everything",
     "look whether the job may read the topic; the connector writes it in each of its transactions",
-    end=End.LOGGED,
     cause="A cut is a moment that all topics have come to. Only the connector knows it. The tables "
     "go on without cuts.",
 )
-SEVERAL = ErrorCode(
+SEVERAL = notice(
     "M803",
     "there are no cuts: several pipelines write to {topic} in turn",
     "give each pipeline a kafka.topic_prefix of its own, and each prefix its own mirror",
-    end=End.LOGGED,
     cause="Each pipeline knows where its own tables are in Kafka, so no moment stands for all of "
     "them. A pipeline that replaces another one does no harm.",
 )
-HELD_UP = ErrorCode(
+HELD_UP = notice(
     "M804",
     "there is no cut: a transaction in {topic} does not end",
     "look at the brokers, and for other programs that write to the topic; the next cut comes when "
     "the transaction has ended",
-    end=End.LOGGED,
     cause="The connector has ended its transaction, and Kafka has not told it to all topics. The "
     "tables go on without cuts.",
 )
-NOT_COVERED = ErrorCode(
+NOT_COVERED = notice(
     "M805",
     "there is no cut: there are changes that no progress record covers",
     "look for other programs that write to the topics; the next cut comes with the next record of "
     "the connector",
-    end=End.LOGGED,
     cause="The connector writes changes and progress in one transaction. The tables go on without "
     "cuts.",
 )

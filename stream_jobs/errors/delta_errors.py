@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import End, ErrorCode, Scope
+from connector.foundation.errors.code import failure, table_failure
 
-DEFECT = ErrorCode(
+DEFECT = table_failure(
     "M519",
     "{reason}",
     "this is an error of the job: please report it",
-    end=End.FAILED,
-    scope=Scope.TABLE,
     cause="The job met something that its code does not expect.",
 )
 PATH_OUTSIDE = DEFECT.because("the path {path!r} is not below the mirror's folder", was="M501")
@@ -17,36 +15,30 @@ FILES_GONE = DEFECT.because(
     "{path}: the commit names files that are not in the current version: {files}", was="M512"
 )
 
-STORAGE_FAILED = ErrorCode(
+STORAGE_FAILED = failure(
     "M502",
     "{path}: {said}",
     "check that the folder of the mirror exists, that the job may write there, and its free space",
-    end=End.FAILED,
-    cause=(
-        "A file of the mirror cannot be read, written or deleted: there is no space left, the "
-        "account may not do it, or the storage does not answer."
-    ),
+    cause="A file of the mirror cannot be read, written or deleted: there is no space left, the "
+    "account may not do it, or the storage does not answer.",
     example={"path": "/data/mirror/erp/orders/_delta_log", "said": "Permission denied"},
 )
 _TABLE = "erp/orders"
-COMMIT_CONFLICT = ErrorCode(
+COMMIT_CONFLICT = failure(
     "M503",
     "{path}: another writer has committed version {version}",
     "the job reads the table again and repeats its changes; if this goes on, two jobs write to it",
-    end=End.FAILED,
     cause="Each version of a table has one commit, and another program was faster.",
     example={"path": _TABLE, "version": 42},
 )
 _REBUILD = "let the mirror be made again: `binlog-connector-mirror resume CONFIG TABLE --rebuild`"
 _DAMAGED = f"restore the file from a backup and resume the table, or {_REBUILD}"
 
-MIRROR_DAMAGED = ErrorCode(
+MIRROR_DAMAGED = table_failure(
     "M518",
     "{reason}",
     "restore the file from a backup and resume the table, or let the mirror be made again: "
     "`binlog-connector-mirror resume CONFIG TABLE --rebuild`",
-    end=End.FAILED,
-    scope=Scope.TABLE,
     cause="A file of the mirror was deleted, changed or lost in part.",
 )
 VERSION_MISSING = MIRROR_DAMAGED.because(
@@ -60,76 +52,60 @@ VECTOR_DAMAGED = MIRROR_DAMAGED.because(
 )
 NO_METADATA = MIRROR_DAMAGED.because("{path}: the log has no columns or no protocol", was="M513")
 
-FEATURES_UNKNOWN = ErrorCode(
+FEATURES_UNKNOWN = table_failure(
     "M506",
     "{path}: the table uses features of Delta that this job does not know: {features}",
     "remove them: ALTER TABLE ... DROP FEATURE",
-    end=End.FAILED,
     cause="Another program changed the table. A writer must obey all features of a table.",
     example={"path": _TABLE, "features": ["changeDataFeed"]},
-    scope=Scope.TABLE,
 )
-OTHER_PROTOCOL = ErrorCode(
+OTHER_PROTOCOL = table_failure(
     "M507",
     "{path}: the table has versions {versions} of Delta's protocol, not 3 and 7",
     "delete the folder of the table, and have it copied again",
-    end=End.FAILED,
     cause="Another program made the table, or an older version of this job.",
     example={"path": _TABLE, "versions": (1, 2)},
-    scope=Scope.TABLE,
 )
-COLUMN_UNKNOWN = ErrorCode(
+COLUMN_UNKNOWN = table_failure(
     "M508",
     "{path}: column {column} cannot be read: {said}",
     "drop the column",
-    end=End.FAILED,
     cause="Another program added a column of a type that a mirror does not have.",
     example={"path": _TABLE, "said": "'variant'"},
-    scope=Scope.TABLE,
 )
-PROPERTY_WRONG = ErrorCode(
+PROPERTY_WRONG = table_failure(
     "M514",
     "{path}: the property {name} is {value!r}, which is not understood",
     "write it like Delta: 'interval 7 days', or a number",
-    end=End.FAILED,
     cause="A property of a table has a form that neither the job nor Delta reads.",
     example={"path": _TABLE, "name": "delta.logRetentionDuration", "value": "a week"},
-    scope=Scope.TABLE,
 )
-OVERWRITES = ErrorCode(
+OVERWRITES = failure(
     "M515",
     "the bucket {bucket} overwrites objects that a put with If-None-Match must not replace",
     "use a server that knows conditional writes, such as S3",
-    end=End.FAILED,
     cause="Without this header, two jobs could overwrite commits of each other.",
     example={"bucket": "lake"},
 )
-FILE_UNREADABLE = ErrorCode(
+FILE_UNREADABLE = table_failure(
     "M517",
     "{file} cannot be read: {said}",
     f"let the account of the job read it; if the disk has lost it, {_DAMAGED}",
-    end=End.FAILED,
-    cause=(
-        "The account of the job may not read this file, the disk has lost a part of it, or it is "
-        "no file. The storage itself answers."
-    ),
+    cause="The account of the job may not read this file, the disk has lost a part of it, or it "
+    "is no file. The storage itself answers.",
     example={"said": "Permission denied"},
-    scope=Scope.TABLE,
 )
-HDFS_LOGIN = ErrorCode(
+HDFS_LOGIN = failure(
     "M521",
     "{path}: HDFS wants a login with {said}; the job gives the name of its user alone",
     "let the job write to a cluster with simple authentication, or to S3",
-    end=End.FAILED,
     cause="The job has no Kerberos.",
     example={"path": "webhdfs://namenode:9870/lake/t", "said": "Negotiate"},
 )
-NO_PARTITION = ErrorCode(
+NO_PARTITION = table_failure(
     "M516",
     "{path}: column {column} cannot partition the table",
     "choose a column of integers, dates or decimals, or one of texts that are never empty",
-    end=End.FAILED,
     cause="Delta stores values of partitions as texts, and an empty text there means NULL.",
     example={"path": _TABLE, "column": "status"},
-    scope=Scope.TABLE,
 )

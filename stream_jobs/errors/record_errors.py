@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import End, ErrorCode, Scope, frame
+from connector.foundation.errors.code import frame, table_failure
 
 RECORD_WITHOUT_SEQUENCE = frame(
     "{topic}, partition {partition}, offset {offset}: {why}",
@@ -22,11 +22,9 @@ ADVISED_RECORD = frame(
     "{topic}, partition {partition}, offset {offset}, cdc.seq {seq}: {why}", was="M222"
 )
 
-WRONG_RECORD = ErrorCode(
+WRONG_RECORD = table_failure(
     "M225",
     "{reason}",
-    end=End.FAILED,
-    scope=Scope.TABLE,
     cause="The connector writes no such record. Another program wrote it, or changed it.",
 )
 NO_SEQUENCE = WRONG_RECORD.because("there is no header cdc.seq", was="M203")
@@ -45,38 +43,32 @@ WRONG_FORM = WRONG_RECORD.because(
 )
 WRONG_VALUE = WRONG_RECORD.because("the value of column {column} is no {type}", was="M213")
 
-ZERO_DATE = ErrorCode(
+ZERO_DATE = table_failure(
     "M214",
     "column {column} holds a zero, partial or impossible date, which Spark's types cannot",
     'set mirror.zero_dates = "null" to store NULL for such values, start the job again, and resume '
     "the table: `binlog-connector-mirror resume CONFIG TABLE`",
-    end=End.FAILED,
     cause="MySQL can store dates such as 0000-00-00 and 2024-05-00, which do not exist.",
     example={"column": "shipped"},
-    scope=Scope.TABLE,
 )
-ZERO_KEY = ErrorCode(
+ZERO_KEY = table_failure(
     "M215",
     "column {column} of the primary key holds a zero, partial or impossible date, which Spark's "
     "types cannot",
     "exclude the table in the connector's source.exclude_tables",
-    end=End.FAILED,
     cause="A key cannot be NULL, so that mirror.zero_dates does not help here.",
     example={"column": "day"},
-    scope=Scope.TABLE,
 )
-DAMAGED_BATCH = ErrorCode(
+DAMAGED_BATCH = table_failure(
     "M216",
     "{topic}, partition {partition}, offset {offset}: the record batch is damaged",
     "check the disks of the brokers, and resume the table; to give up the batch, let Kafka delete "
     "the records up to it, let the connector copy the table again (`binlog-connector snapshot`), "
     "and then let the mirror be made again: "
     "`binlog-connector-mirror resume CONFIG TABLE --rebuild`",
-    end=End.FAILED,
     cause="The checksum of the batch is wrong, or its records do not have the announced form.",
-    scope=Scope.TABLE,
 )
-BATCH_TOO_LARGE = ErrorCode(
+BATCH_TOO_LARGE = table_failure(
     "M223",
     "{topic}, partition {partition}, offset {offset}: the records of the batch have more than "
     "{limit} bytes when they are decompressed",
@@ -84,83 +76,61 @@ BATCH_TOO_LARGE = ErrorCode(
     "let Kafka delete the records up to it, let the connector copy the table again "
     "(`binlog-connector snapshot`), and then let the mirror be made again: "
     "`binlog-connector-mirror resume --rebuild`",
-    end=End.FAILED,
-    cause=(
-        "The connector writes no such batch. A few kilobytes can stand for terabytes, which would "
-        "fill the memory of the job."
-    ),
+    cause="The connector writes no such batch. A few kilobytes can stand for terabytes, which "
+    "would fill the memory of the job.",
     example={"limit": 1073741824},
-    scope=Scope.TABLE,
 )
-BEYOND_PROGRESS = ErrorCode(
+BEYOND_PROGRESS = table_failure(
     "M224",
     "{topic}, partition {partition}, offset {offset}: the sequence of the record is beyond what "
     "{progress} says of any pipeline",
     "no pipeline wrote the record: look who may write to the topic, and take that right away; then "
     "resume the table without the record: `binlog-connector-mirror resume CONFIG TABLE "
     "--skip-record {partition}:{offset}`",
-    end=End.FAILED,
-    cause=(
-        "A pipeline writes changes and its progress in one transaction, so no change of a pipeline "
-        "is beyond its progress. With such a sequence, a forged record would win over each later "
-        "change of its row, and over each copy."
-    ),
+    cause="A pipeline writes changes and its progress in one transaction, so no change of a "
+    "pipeline is beyond its progress. With such a sequence, a forged record would win over each "
+    "later change of its row, and over each copy.",
     example={"progress": "shop.progress"},
-    scope=Scope.TABLE,
 )
-RECORDS_GONE = ErrorCode(
+RECORDS_GONE = table_failure(
     "M217",
     "{topic}, partition {partition}: records from offset {offset} on are wanted, but the first one "
     "that Kafka has is {first}",
     "let the connector copy the table again (`binlog-connector snapshot`), and then let the mirror "
     "be made again: `binlog-connector-mirror resume CONFIG TABLE --rebuild`; keep the topics for "
     "longer than the job may be down",
-    end=End.FAILED,
     cause="Kafka deleted records before the job had read them, or somebody made the topic again.",
     example={"first": 9000},
-    scope=Scope.TABLE,
 )
-TOPIC_SHORTER = ErrorCode(
+TOPIC_SHORTER = table_failure(
     "M218",
     "{topic}, partition {partition}: it ends at offset {end}, but records up to offset {offset} "
     "were read",
     "let the connector copy the table again (`binlog-connector snapshot`), and then let the mirror "
     "be made again: `binlog-connector-mirror resume CONFIG TABLE --rebuild`",
-    end=End.FAILED,
     cause="Somebody deleted the topic and made it again, or the brokers lost records.",
     example={"end": 12},
-    scope=Scope.TABLE,
 )
-NO_SUCH_ROW = ErrorCode(
+NO_SUCH_ROW = table_failure(
     "M219",
     "the mirror does not have the row that it takes away",
     "let the connector copy the table again (`binlog-connector snapshot`), and resume it without "
     "the record: `binlog-connector-mirror resume CONFIG TABLE --skip-record PARTITION:OFFSET`",
-    end=End.FAILED,
-    cause=(
-        'The mode "rows" needs all rows of the table: the topic began without a copy, or another '
-        "program has changed the mirror."
-    ),
-    scope=Scope.TABLE,
+    cause='The mode "rows" needs all rows of the table: the topic began without a copy, or '
+    "another program has changed the mirror.",
 )
-OUT_OF_ORDER = ErrorCode(
+OUT_OF_ORDER = table_failure(
     "M220",
     "the mirror has a later version of its row",
-    end=End.FAILED,
-    cause=(
-        'The mode "history" needs the changes of a key in order. The topic has got partitions, '
-        "and the key has moved."
-    ),
-    scope=Scope.TABLE,
+    cause='The mode "history" needs the changes of a key in order. The topic has got partitions, '
+    "and the key has moved.",
 )
-PARTITIONS_MISSING = ErrorCode(
+PARTITIONS_MISSING = table_failure(
     "M221",
     "{topic}: Kafka does not show partition {partition}, from which records up to offset {offset} "
     "were read",
     "if the topic exists (Kafka may not have been ready), resume the table again; if somebody "
     "deleted it, let the mirror be made again: "
     "`binlog-connector-mirror resume CONFIG TABLE --rebuild`",
-    end=End.FAILED,
     cause="Somebody deleted the topic, or made it again with fewer partitions.",
-    scope=Scope.TABLE,
 )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import End, ErrorCode, frame
+from connector.foundation.errors.code import ErrorCode, configuration_error, frame, transient_error
 
-NO_URL = ErrorCode(
+NO_URL = configuration_error(
     "M901",
     "replica.url does not name the server that is to be kept equal to the mirror",
     "set it to mysql://user@host:port/, and the password in STREAM_JOB_REPLICA__PASSWORD",
-    end=End.CONFIGURATION,
     cause="The command `replica` writes to the server of the section [replica].",
 )
 WRONG_URL = frame("replica.url: {why}", was="M902")
@@ -102,11 +101,10 @@ SAME_TABLE = ErrorCode(
     cause="Without {database}, tables of several databases are in one database of the target.",
     example={"names": ("erp.orders", "shop.orders")},
 )
-COLLISION = ErrorCode(
+COLLISION = transient_error(
     "M914",
     "{server}: another transaction holds rows that the replica writes (error {number})",
     "end programs that write to these tables; the cut is applied again",
-    end=End.RETRIED,
     cause="The server has ended the transaction because of a deadlock. Nothing of the cut was "
     "applied.",
     example={"number": 1213},

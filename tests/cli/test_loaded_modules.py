@@ -50,6 +50,9 @@ def test_a_command_that_reads_files_loads_no_clients(
 ) -> None:
     loaded = loaded_by("-m", "connector", *command, str(LOG))
     assert {"connector.cli.commands", "connector.logs.inputs"} <= loaded
+    catalogues = {name for name in loaded if name.endswith("_errors")}
+    rooms = ("connector.binlog.", "connector.cli.", "connector.logs.")
+    assert all(name.startswith(rooms) for name in catalogues), catalogues
     clients = {"asyncio", "cryptography", "kafka", "prometheus_client", "pymysql", "ssl"}
     others = {
         "connector.foundation.contract",

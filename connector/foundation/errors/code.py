@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
 from string import Formatter
 from typing import TYPE_CHECKING
 
@@ -147,3 +148,12 @@ def frame(what: str, fix: str = "", *, was: str = "") -> ErrorCode:
 def clause(what: str, *, was: str = "") -> ErrorCode:
     """Return a part of the texts of other codes."""
     return ErrorCode("", what, was=was)
+
+
+# Codes by what they end, and for whom.
+configuration_error = partial(ErrorCode, end=End.CONFIGURATION)
+transient_error = partial(ErrorCode, end=End.RETRIED)
+table_error = partial(ErrorCode, scope=Scope.TABLE)
+failure = partial(ErrorCode, end=End.FAILED)
+table_failure = partial(ErrorCode, end=End.FAILED, scope=Scope.TABLE)
+notice = partial(ErrorCode, end=End.LOGGED)

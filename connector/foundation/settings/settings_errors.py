@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import End, ErrorCode, frame
+from connector.foundation.errors.code import configuration_error, frame, notice, transient_error
 
-UNREADABLE = ErrorCode(
+UNREADABLE = configuration_error(
     "C101",
     "{path}: cannot read the configuration: {said}",
     "give the path of a file such as `{reference}` prints",
-    end=End.CONFIGURATION,
     cause="The file does not exist, or this user may not read it.",
     example={"path": "connector.toml"},
 )
-NOT_TOML = ErrorCode(
+NOT_TOML = configuration_error(
     "C102",
     "{path}: not valid TOML: {said}",
     "`{reference}` shows how it is written",
-    end=End.CONFIGURATION,
     cause="The file breaks the rules of TOML. Texts stand in quotes, as in every TOML file.",
     example={"path": "connector.toml", "said": "Invalid value (at line 1, column 8)"},
 )
 
-UNKNOWN_KEYS = ErrorCode(
+UNKNOWN_KEYS = configuration_error(
     "C103",
     "{path}: unknown key {reason}",
     "`{reference}` lists the keys",
-    end=End.CONFIGURATION,
     cause="A key that does not exist is an error, because it may be one that is mistyped.",
 )
 UNKNOWN_KEY = UNKNOWN_KEYS.because("{key}")
 SIMILAR_KEY = UNKNOWN_KEYS.because("{key} (did you mean {meant}?)", was="C104")
 
-MISSING = ErrorCode(
+MISSING = configuration_error(
     "C105",
     "{path}: {key} is required",
     "give it there, or set {variable}",
-    end=End.CONFIGURATION,
     cause="The key has no default, because no value would fit every pipeline.",
     example={
         "path": "connector.toml",
@@ -43,11 +39,10 @@ MISSING = ErrorCode(
         "variable": "BINLOG_CONNECTOR_SOURCE__SERVER_ID",
     },
 )
-WRONG_VALUE = ErrorCode(
+WRONG_VALUE = configuration_error(
     "C106",
     "{path}: {key}: {said}",
     "`{reference}` explains the key",
-    end=End.CONFIGURATION,
     cause="The value has another type than the key, or is out of its range.",
     example={
         "path": "connector.toml",
@@ -55,66 +50,57 @@ WRONG_VALUE = ErrorCode(
         "said": "Input should be greater than or equal to 1",
     },
 )
-SEVERAL = ErrorCode(
+SEVERAL = configuration_error(
     "C107",
     "{path}: {count} settings are wrong:{problems:lines}",
-    end=End.CONFIGURATION,
     cause="Each line has a code of its own.",
     example={"path": "connector.toml", "problems": ["[C103] …", "[C105] …"]},
 )
 
-UNKNOWN_VARIABLES = ErrorCode(
+UNKNOWN_VARIABLES = configuration_error(
     "C108",
     "environment variable {variable}: there is no key {reason}",
     "`{reference}` lists the keys",
-    end=End.CONFIGURATION,
-    cause=(
-        "Environment variables have priority over the file, and are checked like it. A key that "
-        "does not exist is an error, because it may be one that is mistyped."
-    ),
+    cause="Environment variables have priority over the file, and are checked like it. A key that "
+    "does not exist is an error, because it may be one that is mistyped.",
 )
 UNKNOWN_VARIABLE = UNKNOWN_VARIABLES.because("{key}")
 SIMILAR_VARIABLE = UNKNOWN_VARIABLES.because("{key} (did you mean {meant}?)", was="C109")
 
-NOT_JSON = ErrorCode(
+NOT_JSON = configuration_error(
     "C110",
     "environment variable {variable}: not JSON",
     'write a list like ["first", "second"], and a section like {{"key": "value"}}',
-    end=End.CONFIGURATION,
     cause="A list or a section has more than one value. As a variable it is written in JSON.",
     example={"variable": "BINLOG_CONNECTOR_SOURCE__TABLES"},
 )
 UNFIT_VALUE = frame("{path}: {key}: {why}", "`{reference}` explains the key", was="C120")
 UNFIT_TOGETHER = frame("{path}: {why}", "`{reference}` explains the keys", was="C191")
-PASSWORD_FILE = ErrorCode(
+PASSWORD_FILE = configuration_error(
     "C111",
     "{key} {path}: {said}",
     "name a file that this user may read",
-    end=End.CONFIGURATION,
     cause="The password is read from a file, which does not exist or is not readable.",
     example={"key": "source.password_file", "path": "/run/secrets/mysql"},
 )
-READABLE_BY_ALL = ErrorCode(
+READABLE_BY_ALL = notice(
     "C112",
     "{path}: every user of this machine may read {keys} there",
     "chmod o-r {path}",
-    end=End.LOGGED,
     cause="The file holds a password, and its mode lets every user of the machine read it.",
     example={"path": "connector.toml", "keys": ["source.password"]},
 )
-PASSWORD_COMMAND = ErrorCode(
+PASSWORD_COMMAND = configuration_error(
     "C113",
     "{key}: {program}: {said}",
     "name a program that this user may start, with its path; there is no shell",
-    end=End.CONFIGURATION,
     cause="The password is written by a program, which does not exist or cannot be started.",
     example={"key": "source.password_command", "program": "aws"},
 )
 
-PASSWORD_PROGRAM = ErrorCode(
+PASSWORD_PROGRAM = transient_error(
     "C197",
     "{key}: {program} {reason}",
-    end=End.RETRIED,
     cause="The program that writes the password failed, took too long, or wrote nothing.",
 )
 PASSWORD_COMMAND_FAILED = PASSWORD_PROGRAM.because(
@@ -132,10 +118,9 @@ PASSWORD_COMMAND_EMPTY = PASSWORD_PROGRAM.because(
     was="C116",
 )
 
-ONE_SECRET = ErrorCode(
+ONE_SECRET = configuration_error(
     "C196",
     "{reason}",
-    end=End.CONFIGURATION,
     cause="It would not be clear which of them is meant.",
 )
 TWO_PASSWORDS = ONE_SECRET.because(
@@ -149,27 +134,24 @@ TWO_REGISTRY_PASSWORDS = ONE_SECRET.because(
     "registry.password and registry.password_file are both given; keep one of the two", was="C189"
 )
 
-LOGIN = ErrorCode(
+LOGIN = configuration_error(
     "C142",
     "security_protocol {protocol} takes sasl_mechanism, sasl_username, and one of "
     "sasl_password, sasl_password_file and sasl_password_command",
-    end=End.CONFIGURATION,
     cause="A login at Kafka needs all of these settings.",
     example={"protocol": "SASL_SSL"},
 )
-SHORT_TOKEN = ErrorCode(
+SHORT_TOKEN = configuration_error(
     "C186",
     "{key}: the token has {found} characters, and needs {least} or more",
     "take a random one, such as what `openssl rand -hex 16` prints",
-    end=End.CONFIGURATION,
     cause="Everybody who has the token may change things, so it must be too long to be guessed.",
     example={"key": "metrics.token", "found": 6, "least": 16},
 )
 
-WRONG_FORM = ErrorCode(
+WRONG_FORM = configuration_error(
     "C193",
     "{reason}",
-    end=End.CONFIGURATION,
     cause="The value does not have the form that the key needs.",
 )
 COLLECTOR = WRONG_FORM.because(
@@ -232,11 +214,10 @@ REGISTRY_URL = WRONG_FORM.because(
     was="C188",
 )
 
-EXTRA = ErrorCode(
+EXTRA = configuration_error(
     "C198",
     "{reason}",
     "pip install 'binlog-connector[{extra}]'",
-    end=End.CONFIGURATION,
     cause="What few people need is an extra of the package.",
 )
 OTLP_EXTRA = EXTRA.because("{metrics.otlp} needs more packages ({said})", extra="otel", was="C118")
@@ -251,19 +232,17 @@ HDFS_EXTRA = EXTRA.because(
 VERIFY_EXTRA = EXTRA.because("verify needs more packages ({said})", extra="spark", was="V101")
 DEMO_EXTRA = EXTRA.because("the demo needs more packages ({said})", extra="demo", was="P301")
 
-OTLP_PAUSE = ErrorCode(
+OTLP_PAUSE = configuration_error(
     "C119",
     "{variable} is {value!r}, wanted milliseconds above 0",
     "correct or remove it",
-    end=End.CONFIGURATION,
     cause="OpenTelemetry's variable says how often figures are exported.",
     example={"variable": "OTEL_METRIC_EXPORT_INTERVAL", "value": "60s"},
 )
 
-CONTRADICTION = ErrorCode(
+CONTRADICTION = configuration_error(
     "C194",
     "{reason}",
-    end=End.CONFIGURATION,
     cause="A key has a meaning only beside certain values of others.",
 )
 OF_DEBEZIUM = CONTRADICTION.because('{key} = {value} needs profile = "debezium"', was="C143")
@@ -278,14 +257,11 @@ FLAT_EVENT = CONTRADICTION.because(
     'value_format = "cloudevents" needs shape = "envelope"', was="C192"
 )
 
-TOPIC_TAKEN = ErrorCode(
+TOPIC_TAKEN = configuration_error(
     "C195",
     "{reason}",
-    end=End.CONFIGURATION,
-    cause=(
-        "The topics <prefix> and <prefix>.schema, .progress, .snapshot, .fences, .quarantine, "
-        ".commands, .transaction and .heartbeat are those of the connector."
-    ),
+    cause="The topics <prefix> and <prefix>.schema, .progress, .snapshot, .fences, .quarantine, "
+    ".commands, .transaction and .heartbeat are those of the connector.",
 )
 OWN_TOPIC = TOPIC_TAKEN.because(
     "rows cannot go to topic {topic}, which holds records of the connector's own", was="C151"
@@ -295,26 +271,23 @@ TOPIC_IN_USE = TOPIC_TAKEN.because(
     was="C153",
 )
 
-NO_HEARTBEATS = ErrorCode(
+NO_HEARTBEATS = configuration_error(
     "C155",
     "source.heartbeat_statement needs heartbeats: delivery.heartbeat_interval_seconds is 0",
     "set delivery.heartbeat_interval_seconds to the seconds between two executions",
-    end=End.CONFIGURATION,
     cause="The statement is executed with each heartbeat, and without an interval there is none.",
 )
-NO_REGISTRY_URLS = ErrorCode(
+NO_REGISTRY_URLS = configuration_error(
     "C187",
     "{key} = {value} needs the URLs of a schema registry",
     'name them: registry.urls = ["http://registry:8081"]',
-    end=End.CONFIGURATION,
     cause="Records in these formats have only the id of their schema, which a registry has.",
     example={"key": "value_format", "value": '"avro"'},
 )
-METRICS_LISTEN = ErrorCode(
+METRICS_LISTEN = configuration_error(
     "C603",
     "metrics.listen {listen}: {why}",
     "choose another address",
-    end=End.CONFIGURATION,
     cause="Another program listens at the address, or this machine has no such address.",
     example={"listen": "127.0.0.1:9900", "why": "[Errno 98] Address already in use"},
 )

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import End, ErrorCode, Scope, clause
+from connector.foundation.errors.code import (
+    ErrorCode,
+    Scope,
+    clause,
+    notice,
+    table_error,
+    transient_error,
+)
 from connector.foundation.errors.kinds import TransientError
 
 _CONTINUE = "continue after it: give the pipeline a new name and set {source.start}"
@@ -59,23 +66,19 @@ _STATEMENT = (
     "the source and nobody would know."
 )
 
-LOGGED_STATEMENT = ErrorCode(
+LOGGED_STATEMENT = table_error(
     "T111",
     "{log_position}: {reason}, logged as a statement, cannot be published without loss "
     "(transaction {transaction})",
     "{rule}: SET GLOBAL binlog_format=ROW, take the right to change it from the application, "
     "repair the rows it touched, and continue after it: give the pipeline a new name and set "
     "{source.start}. Nothing from this transaction was published",
-    scope=Scope.TABLE,
-    fence_fix=(
-        "{rule}: SET GLOBAL binlog_format=ROW, and take the right to change it from the application"
-    ),
+    fence_fix="{rule}: SET GLOBAL binlog_format=ROW, and take the right to change it from the "
+    "application",
     passable=True,
-    cause=(
-        "The log holds the text of the statement, but not the rows that it changed. Triggers and "
-        "functions may have changed others. Without the rows, the tables in Kafka would differ "
-        "from the source and nobody would know."
-    ),
+    cause="The log holds the text of the statement, but not the rows that it changed. Triggers "
+    "and functions may have changed others. Without the rows, the tables in Kafka would differ "
+    "from the source and nobody would know.",
 )
 STATEMENT = LOGGED_STATEMENT.because("{verb} in database {schema}")
 LOAD_DATA = LOGGED_STATEMENT.because("LOAD DATA into {database}.{table}", was="T113")
@@ -120,19 +123,15 @@ SAVEPOINT = _refused(
     "ROLLBACK TO SAVEPOINT after row changes",
     "it is not certain which savepoint is meant: give savepoints names in ASCII, repair "
     f"the rows it touched, and {_CONTINUE}{_NOTHING}",
-    cause=(
-        "The rows after the savepoint were rolled back. Servers compare names of savepoints by "
-        "rules of the character set, so two names outside of ASCII may be the same or not."
-    ),
+    cause="The rows after the savepoint were rolled back. Servers compare names of savepoints by "
+    "rules of the character set, so two names outside of ASCII may be the same or not.",
 )
 XA_UNSEEN = _refused(
     "T131",
     "XA COMMIT of rows that came before the stream began",
     f"if they are of followed tables, repair these; then {_CONTINUE}{_NOTHING}",
-    cause=(
-        "The rows of an XA transaction stand in the log before XA PREPARE. The stream began "
-        "between XA PREPARE and XA COMMIT, so it has not read them."
-    ),
+    cause="The rows of an XA transaction stand in the log before XA PREPARE. The stream began "
+    "between XA PREPARE and XA COMMIT, so it has not read them.",
 )
 XA_VERB = _refused(
     "T132",
@@ -141,40 +140,31 @@ XA_VERB = _refused(
     cause="No server that is supported writes this statement to its log.",
     verb="RECOVER",
 )
-REWRITTEN = ErrorCode(
+REWRITTEN = table_error(
     "T161",
     "{log_position}: the rows of {database}.{table} may have other values, and the log does not "
     "hold them: {reason} (transaction {transaction})",
     'set {schema.on_rewrite} = "copy" and start again: the stream continues here and copies the '
     f"table{_NOTHING}",
     fence_fix="",
-    cause=(
-        "The server converts or replaces values in ALTER TABLE without writing row events. The "
-        "clause is not one of those that are proven to keep all values."
-    ),
+    cause="The server converts or replaces values in ALTER TABLE without writing row events. The "
+    "clause is not one of those that are proven to keep all values.",
     example={"reason": "ALTER TABLE … MODIFY COLUMN price"},
-    scope=Scope.TABLE,
 )
-OTHER_OUTCOME = ErrorCode(
+OTHER_OUTCOME = transient_error(
     "T151",
     "{log_position}: transaction {transaction} was rolled back when it was read before, but "
     "not now: it comes from another server",
-    end=End.RETRIED,
-    cause=(
-        "The stream reads a transaction again without its rows, because it was rolled back. Now "
-        "the log says that it was committed. After a change of the server the two differ, so the "
-        "stream begins again from committed progress."
-    ),
+    cause="The stream reads a transaction again without its rows, because it was rolled back. Now "
+    "the log says that it was committed. After a change of the server the two differ, so the "
+    "stream begins again from committed progress.",
 )
-NO_ROOM = ErrorCode(
+NO_ROOM = transient_error(
     "T152",
     "{directory}: rows of an open transaction cannot be kept: {why}",
     "make room there, or let TMPDIR name another folder",
-    end=End.RETRIED,
-    cause=(
-        "Rows of a transaction that may still be rolled back wait in a temporary file. The folder "
-        "of temporary files is full or cannot be written."
-    ),
+    cause="Rows of a transaction that may still be rolled back wait in a temporary file. The "
+    "folder of temporary files is full or cannot be written.",
     example={"directory": "/tmp", "why": "No space left on device"},  # noqa: S108 - only shown
 )
 NESTED_TRANSACTION = ErrorCode(
@@ -191,20 +181,16 @@ OUTSIDE_TRANSACTION = ErrorCode(
     cause="Reading began between the events of a transaction, so the first ones are not known.",
     example={"event_name": "WRITE_ROWS_EVENT"},
 )
-IGNORED_EVENT = ErrorCode(
+IGNORED_EVENT = notice(
     "L711",
     "skipped an event of an unknown type, which its server flagged as ignorable",
-    end=End.LOGGED,
     cause="A newer server wrote the event. The flag says that no reader needs it.",
 )
-ROLLED_BACK = ErrorCode(
+ROLLED_BACK = transient_error(
     "L104",
     "transaction {transaction} was rolled back after its rows were sent",
-    end=End.RETRIED,
-    cause=(
-        "A transaction that was prepared by XA, or that changed tables without transactions, was "
-        "rolled back at its end. The stream reads it again and leaves its rows out."
-    ),
+    cause="A transaction that was prepared by XA, or that changed tables without transactions, "
+    "was rolled back at its end. The stream reads it again and leaves its rows out.",
 )
 
 

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import End, ErrorCode
+from connector.foundation.errors.code import configuration_error, notice
 
-TOO_LARGE = ErrorCode(
+TOO_LARGE = configuration_error(
     "R101",
     "the request has {size} bytes, of {limit} at most",
     "ask for fewer tables at a time",
-    end=End.CONFIGURATION,
     cause="A request names each table that is to be copied, and its size is limited.",
     example={"size": 300_000, "limit": 262_144},
 )
 
-REQUEST = ErrorCode(
+REQUEST = notice(
     "R131",
     "{reason}",
-    end=End.LOGGED,
-    cause=(
-        "Every account with the right to write to the topic of commands can make a request, so a "
-        "request is not trusted. This one is not done, and the stream goes on."
-    ),
+    cause="Every account with the right to write to the topic of commands can make a request, so "
+    "a request is not trusted. This one is not done, and the stream goes on.",
 )
 SIZE = REQUEST.because("it has {size} bytes, of {limit} at most", was="R111")
 NOT_JSON = REQUEST.because("it is not JSON", was="R112")
@@ -49,24 +45,18 @@ ADDITIONAL_CONDITIONS = REQUEST.because(
 NO_MESSAGE = REQUEST.because("its message is not a text", was="R127")
 SURROGATE_KEY = REQUEST.because("surrogate-key is not the name of a column", was="R129")
 
-SET_POSITION = ErrorCode(
+SET_POSITION = notice(
     "R130",
     "the position of a stream is not changed by a signal",
     "give the pipeline another name, and the position as {source.start}",
-    end=End.LOGGED,
-    cause=(
-        "Changes would be left out or repeated, and each account that may write a signal could do "
-        "that."
-    ),
+    cause="Changes would be left out or repeated, and each account that may write a signal could "
+    "do that.",
 )
-SIGNAL_FILE = ErrorCode(
+SIGNAL_FILE = notice(
     "R128",
     "file of {signals.file} {path}: {said}",
     "let the account of the pipeline rename and remove files in that folder",
-    end=End.LOGGED,
-    cause=(
-        "The pipeline renames the file, so that no signal is lost that is appended meanwhile. It "
-        "tries again, and the stream goes on."
-    ),
+    cause="The pipeline renames the file, so that no signal is lost that is appended meanwhile. "
+    "It tries again, and the stream goes on.",
     example={"path": "/var/lib/cdc/signals.txt", "said": "Permission denied"},
 )

@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import End, ErrorCode
+from connector.foundation.errors.code import ErrorCode, configuration_error, notice
 
 _PATH: dict[str, object] = {"path": "connector.json"}
-UNREADABLE = ErrorCode(
+UNREADABLE = configuration_error(
     "C801",
     "{path}: cannot read the file: {said}",
     "give the path of a file that this user may read",
-    end=End.CONFIGURATION,
     cause="The file does not exist, or this user may not read it.",
     example={"path": "connector.json"},
 )
-NOT_A_CONNECTOR = ErrorCode(
+NOT_A_CONNECTOR = configuration_error(
     "C802",
     "{path} is not the JSON of a connector: {why}",
     "save what `GET /connectors/NAME` or `GET /connectors/NAME/config` of Kafka Connect answers",
-    end=End.CONFIGURATION,
     cause='The file has a map of properties, or {"name": …, "config": {…}}, and nothing else.',
     example={**_PATH, "why": "Expecting value: line 1 column 1 (char 0)"},
 )
-OTHER_CONNECTOR = ErrorCode(
+OTHER_CONNECTOR = configuration_error(
     "C803",
     "{path}: connector.class {found} is not Debezium's connector for MySQL or MariaDB",
     "give the configuration of io.debezium.connector.mysql.MySqlConnector or "
     "io.debezium.connector.mariadb.MariaDbConnector",
-    end=End.CONFIGURATION,
     cause="Only these connectors read what this program reads.",
     example={**_PATH, "found": "io.debezium.connector.postgresql.PostgresConnector"},
 )
-NO_PROPERTY = ErrorCode(
+NO_PROPERTY = configuration_error(
     "C804",
     "{path}: {name} is missing",
     "{advice}",
-    end=End.CONFIGURATION,
     cause="A pipeline needs the value, and has no default for it.",
     example={
         **_PATH,
@@ -42,15 +38,12 @@ NO_PROPERTY = ErrorCode(
         "advice": "give --bootstrap-servers",
     },
 )
-PATTERN = ErrorCode(
+PATTERN = configuration_error(
     "C805",
     "{path}: {name}: {pattern!r} cannot be written with *, ? and [...]: {why}",
     "name what it stands for, one by one, in the JSON file, and import it again",
-    end=End.CONFIGURATION,
-    cause=(
-        "Debezium has regular expressions, this program has patterns. What is followed must be "
-        "neither more nor less, so nothing was written."
-    ),
+    cause="Debezium has regular expressions, this program has patterns. What is followed must be "
+    "neither more nor less, so nothing was written.",
     example={
         **_PATH,
         "name": "table.include.list",
@@ -58,19 +51,17 @@ PATTERN = ErrorCode(
         "why": "(?!",
     },
 )
-REFERENCE = ErrorCode(
+REFERENCE = configuration_error(
     "C806",
     "{path}: {name} is {value}, which only Kafka Connect can look up",
     "write the value itself into the JSON file; passwords may stay as they are",
-    end=End.CONFIGURATION,
     cause="A configuration provider of Kafka Connect has the value.",
     example={**_PATH, "name": "database.hostname", "value": "${file:/opt/db.properties:host}"},
 )
-VALUE = ErrorCode(
+VALUE = configuration_error(
     "C807",
     "{path}: {name} = {value} has no counterpart; these have one: {known}",
     "change the property in the JSON file, and what reads the records, or stay with Debezium",
-    end=End.CONFIGURATION,
     cause="Records would look different, and what reads them would not understand them.",
     example={
         **_PATH,
@@ -79,43 +70,38 @@ VALUE = ErrorCode(
         "known": ["connect", "isostring"],
     },
 )
-NOT_OFFSETS = ErrorCode(
+NOT_OFFSETS = configuration_error(
     "C811",
     "{offsets}: not the offset of a connector: {why}",
     "save what `GET /connectors/NAME/offsets` of Kafka Connect answers, or lines KEY, tab, VALUE "
     "of the offsets topic",
-    end=End.CONFIGURATION,
     cause="The text does not have the form that Kafka Connect and Debezium give offsets.",
     example={"why": "file is missing"},
 )
-NO_OFFSET = ErrorCode(
+NO_OFFSET = configuration_error(
     "C812",
     "{offsets} has no offset of connector {name} with topic.prefix {prefix}",
     "name the topic of offset.storage.topic, or of offsets.storage.topic if the connector has it; "
     "without offsets, leave out --offsets, and the tables are copied",
-    end=End.CONFIGURATION,
     cause="The connector has another name, has never run, or its offsets were deleted.",
     example={"name": "shop-connector"},
 )
-UNFINISHED_SNAPSHOT = ErrorCode(
+UNFINISHED_SNAPSHOT = configuration_error(
     "C813",
     "{offsets}: connector {name} has not finished its snapshot ({snapshot})",
     "wait for its end, or leave out --offsets, and the tables are copied",
-    end=End.CONFIGURATION,
     cause="Some rows have not been copied, and the log does not have them.",
     example={"name": "shop-connector", "snapshot": "true"},
 )
-NO_COUNTERPART = ErrorCode(
+NO_COUNTERPART = notice(
     "C821",
     "{name} has no counterpart: {meaning}",
-    end=End.LOGGED,
     cause="The configuration was written without it. A comment there says the same.",
     example={"name": "include.query", "meaning": "records have no query"},
 )
-UNKNOWN_PROPERTY = ErrorCode(
+UNKNOWN_PROPERTY = notice(
     "C822",
     "{name} is unknown here, and was left out",
-    end=End.LOGGED,
     cause="The property is mistyped, that of another product, or newer than this program.",
     example={"name": "tables.include"},
 )
@@ -124,9 +110,7 @@ OTHER_LOG = ErrorCode(
     "{server}: the log does not have {read} of a transaction as another client would read it",
     "let the other program go on for a moment and stop it again, on this server; an offset in an "
     "XA transaction cannot be taken over",
-    cause=(
-        "The position is in a log of another server or before a reset, or it lies in an XA "
-        "transaction: Debezium publishes its rows before XA COMMIT."
-    ),
+    cause="The position is in a log of another server or before a reset, or it lies in an XA "
+    "transaction: Debezium publishes its rows before XA COMMIT.",
     example={"read": "binlog.000042:1187 and 3 events and 2 rows"},
 )

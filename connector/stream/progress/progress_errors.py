@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import End, ErrorCode
+from connector.foundation.errors.code import ErrorCode, transient_error
 
 _NEW_NAME = "give the pipeline a new name and set {source.start}"
 _COPY_ANEW = f'{_NEW_NAME} = "snapshot"'
@@ -29,11 +29,9 @@ GTID_MODE_OFF = ErrorCode(
     "S903",
     "{server}: the stream has been read by GTID, but the server's gtid_mode is not ON",
     f'SET GLOBAL gtid_mode back to ON, or {_NEW_NAME} = "{{start}}"',
-    cause=(
-        "The stream continues from a GTID set, and a server finds one only while gtid_mode is ON: "
-        "also with ON_PERMISSIVE and OFF_PERMISSIVE it refuses. If it has logged transactions "
-        "without GTIDs since, S905 says so."
-    ),
+    cause="The stream continues from a GTID set, and a server finds one only while gtid_mode is "
+    "ON: also with ON_PERMISSIVE and OFF_PERMISSIVE it refuses. If it has logged transactions "
+    "without GTIDs since, S905 says so.",
     example={"start": "position:binlog.000042:1187"},
 )
 BEGUN_ELSEWHERE = ErrorCode(
@@ -41,24 +39,19 @@ BEGUN_ELSEWHERE = ErrorCode(
     "{server}: the next transaction was delivered in part by the program before this one, from "
     "server {before}, but this is server {now}",
     f"go back to the first, or {_COPY_ANEW}",
-    cause=(
-        "The start point of `import-debezium` counts the events and rows that must not be "
-        "repeated. Another server may divide the rows of a transaction into other events."
-    ),
+    cause="The start point of `import-debezium` counts the events and rows that must not be "
+    "repeated. Another server may divide the rows of a transaction into other events.",
     example={
         "before": "3e11fa47-71ca-11e1-9e33-c80aa9429562",
         "now": "5f0c2d1a-71ca-11e1-9e33-c80aa9429562",
     },
 )
 
-LOGS_PERHAPS_RESET = ErrorCode(
+LOGS_PERHAPS_RESET = transient_error(
     "S914",
     "{reason}: the logs may have been reset; the connector checks this now",
-    end=End.RETRIED,
-    cause=(
-        "This is a sign of RESET MASTER, RESET BINARY LOGS or a server that was restored. The "
-        "stream is opened again, and the start checks the logs more closely."
-    ),
+    cause="This is a sign of RESET MASTER, RESET BINARY LOGS or a server that was restored. The "
+    "stream is opened again, and the start checks the logs more closely.",
 )
 FILE_AFTER = LOGS_PERHAPS_RESET.because(
     "source {address}: {file} does not come after transactions that were read: {gtids}", was="S911"
@@ -84,10 +77,8 @@ OTHER_VERSION = ErrorCode(
     "K514",
     "{record} is not {reason} of this version ({why})",
     "give the pipeline a new name, or remove the record",
-    cause=(
-        "A newer version wrote the record, or another program did. The connector never ignores "
-        "what it does not understand."
-    ),
+    cause="A newer version wrote the record, or another program did. The connector never ignores "
+    "what it does not understand.",
 )
 PROGRESS = OTHER_VERSION.because("a progress record", was="K501")
 COPY = OTHER_VERSION.because("the state of a copy", was="K502")

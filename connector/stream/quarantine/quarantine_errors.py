@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import End, ErrorCode, Scope, frame
+from connector.foundation.errors.code import (
+    ErrorCode,
+    configuration_error,
+    frame,
+    notice,
+    table_error,
+)
 
 KEPT_BACK = frame(
     "{why}",
@@ -18,38 +24,33 @@ DATABASE_KEPT_BACK = frame(
     was="R402",
 )
 _ORDER = "Later changes must not overtake it."
-FOLLOWS = ErrorCode(
+FOLLOWS = notice(
     "R411",
     "it must wait for an earlier change that is kept back",
-    end=End.LOGGED,
     cause=f"The change itself can be published, but it comes after one that is kept back. {_ORDER}",
 )
-KEY_CHANGED = ErrorCode(
+KEY_CHANGED = notice(
     "R412",
     "the key of {table} was changed while changes of some keys are kept back",
-    end=End.LOGGED,
     cause=f"The keys cannot be compared any more, so the whole table is kept back. {_ORDER}",
 )
-REPLAY_WHOLE = ErrorCode(
+REPLAY_WHOLE = notice(
     "R421",
     "the whole table is fenced",
     "replay it without a key",
-    end=End.LOGGED,
     cause=f"A replay of one key would leave out changes of the table that came before. {_ORDER}",
 )
-REPLAY_OTHER_KEY = ErrorCode(
+REPLAY_OTHER_KEY = notice(
     "R422",
     "a change of it also belongs to another key that is fenced",
     "replay the whole table",
-    end=End.LOGGED,
     cause=f"An UPDATE of a key changes two keys, and both are kept back. {_ORDER}",
 )
 
-REPLAY_IMPOSSIBLE = ErrorCode(
+REPLAY_IMPOSSIBLE = notice(
     "R427",
     "{reason}",
     "{once}`binlog-connector snapshot CONFIG {table}` copies the table again and lifts the fence",
-    end=End.LOGGED,
     cause="A replay writes changes as the log has them, and the quarantine does not have these so.",
 )
 REPLAY_STATEMENT = REPLAY_IMPOSSIBLE.because(
@@ -99,48 +100,39 @@ QUARANTINE_ROOM = ErrorCode(
     "K511",
     "{position}: the description of {table} does not fit into a record of the quarantine",
     "raise {kafka.record_bytes_max}, and max.message.bytes of the topic if it existed before",
-    cause=(
-        "A change that is kept back is stored with the description of its table. A table of very "
-        "many columns has a long description."
-    ),
+    cause="A change that is kept back is stored with the description of its table. A table of "
+    "very many columns has a long description.",
     example={"position": "binlog.000042:1187"},
 )
 
-TABLE_FENCED = ErrorCode(
+TABLE_FENCED = table_error(
     "R307",
     "copy of table {table}: the whole table is kept back{reason}",
     "once the cause is gone, `binlog-connector snapshot CONFIG {table}` copies it again and "
     "lifts the fence",
-    scope=Scope.TABLE,
-    cause=(
-        "No row of a table may overtake the changes that are kept back, or be compared with "
-        "their keys."
-    ),
+    cause="No row of a table may overtake the changes that are kept back, or be compared with "
+    "their keys.",
 )
 WHOLE_TABLE_FENCED = TABLE_FENCED.because(" ({why})", was="R319")
 KEY_CHANGED_IN_COPY = TABLE_FENCED.because(
     ", because its key was changed while changes of some keys are kept back", was="R320"
 )
 
-NOTHING_KEPT_BACK = ErrorCode(
+NOTHING_KEPT_BACK = configuration_error(
     "R816",
     "{reason}: nothing of it is kept back",
     "`quarantine list` shows what is",
-    end=End.CONFIGURATION,
     cause="The fence was lifted, or there never was one.",
 )
 NOT_KEPT_BACK = NOTHING_KEPT_BACK.because("{table}", was="R812")
 KEY_NOT_KEPT_BACK = NOTHING_KEPT_BACK.because("{table}, key {key}", was="R813")
 
-DATABASE_FENCED = ErrorCode(
+DATABASE_FENCED = configuration_error(
     "R814",
     "{table}: all of database {database} is kept back since {since}: a statement changed rows "
     "there, and the log does not say which",
     "`binlog-connector snapshot CONFIG {table}` copies the table again and lifts the fence",
-    end=End.CONFIGURATION,
-    cause=(
-        "A statement changed rows of a database, and the log has only its text. So the "
-        "rows cannot be written again."
-    ),
+    cause="A statement changed rows of a database, and the log has only its text. So the rows "
+    "cannot be written again.",
     example={"since": "binlog.000042:1187"},
 )

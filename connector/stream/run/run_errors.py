@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import End, ErrorCode, frame
+from connector.foundation.errors.code import ErrorCode, frame, notice, transient_error
 
 NOT_PUBLISHED = frame("{why}. Nothing from this transaction was published", was="L105")
 CONTINUE_BY_GTID = frame(
@@ -20,32 +20,25 @@ ASIDE = frame(
     "table back, and all other tables go on",
     was="T143",
 )
-QUIET = ErrorCode(
+QUIET = notice(
     "S921",
     "source {address}: silent for {seconds:.1f} seconds: no heartbeat comes",
-    end=End.LOGGED,
     cause="The server sends a sign of life each second while it has nothing else to send.",
 )
-DEAD = ErrorCode(
+DEAD = transient_error(
     "S922",
     "source {address}: silent for {seconds:.1f} seconds, although it answers another session: the "
     "connection is dead",
-    end=End.RETRIED,
-    cause=(
-        "Nothing comes on the connection of the stream, and another one to the same server "
-        "works. The stream is opened again."
-    ),
+    cause="Nothing comes on the connection of the stream, and another one to the same server "
+    "works. The stream is opened again.",
 )
-HEARTBEAT_FAILED = ErrorCode(
+HEARTBEAT_FAILED = notice(
     "S635",
     "{source.heartbeat_statement} failed: {said}",
     "the stream goes on, but an idle source may purge what it has read; `binlog-connector check` "
     "says which right is missing",
-    end=End.LOGGED,
-    cause=(
-        "The server refused the statement, or the connection broke. The next heartbeat tries "
-        "again. The line comes once for each cause."
-    ),
+    cause="The server refused the statement, or the connection broke. The next heartbeat tries "
+    "again. The line comes once for each cause.",
     example={"said": "UPDATE command denied to user 'cdc'@'app1' for table 'heartbeat'"},
 )
 OUTLASTED = frame(
@@ -58,9 +51,7 @@ OUTLASTED_TWICE = ErrorCode(
     "nor the time before, and Kafka aborts what takes longer than "
     "{kafka.transaction_timeout_seconds} ({timeout:g})",
     "raise it, and transaction.max.timeout.ms of the brokers if that is lower",
-    cause=(
-        "A source transaction goes through one transaction of Kafka. This one is too large for "
-        "the time that Kafka allows, even alone."
-    ),
+    cause="A source transaction goes through one transaction of Kafka. This one is too large for "
+    "the time that Kafka allows, even alone.",
     example={"timeout": 60.0},
 )

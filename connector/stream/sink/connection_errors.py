@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import End, ErrorCode, Scope, clause, frame
+from connector.foundation.errors.code import (
+    End,
+    ErrorCode,
+    clause,
+    configuration_error,
+    frame,
+    table_error,
+    transient_error,
+)
 
 WAY = frame("kafka {servers}: {why}", was="K201")
-SEVERAL = ErrorCode(
+SEVERAL = transient_error(
     "K202",
     "no broker accepts the connection:{problems:lines}",
-    end=End.RETRIED,
-    cause=(
-        "The addresses of kafka.bootstrap_servers fail for different reasons, and each has its "
-        "line. The attempt is repeated while one of the reasons may pass."
-    ),
+    cause="The addresses of kafka.bootstrap_servers fail for different reasons, and each has its "
+    "line. The attempt is repeated while one of the reasons may pass.",
     example={"problems": ["kafka-1:9092: cannot connect", "kafka-2:9092: authentication failed"]},
 )
 AT_ADDRESS = frame("{address}: {why}", was="K203")
 AT_ADVERTISED = frame("{address}: {why:what}", was="K204")
-NO_CONNECTION = ErrorCode(
+NO_CONNECTION = transient_error(
     "K211",
     "cannot connect: {why}",
     "check {kafka.bootstrap_servers}, firewalls, and that the brokers are up",
-    end=End.RETRIED,
     cause="No program listens at the address, or the network blocks the connection.",
     example={"why": "Connection refused"},
 )
@@ -30,34 +34,27 @@ NO_NAME = ErrorCode(
     "the name cannot be resolved",
     "check {kafka.bootstrap_servers}",
     end=End.PASSING,
-    cause=(
-        "The name servers know no such host. They may also say so while the broker, or its pod, is "
-        "started again."
-    ),
+    cause="The name servers know no such host. They may also say so while the broker, or its pod, "
+    "is started again.",
 )
-NO_NAME_NOW = ErrorCode(
+NO_NAME_NOW = transient_error(
     "K213",
     "the name cannot be resolved for now",
     "check {kafka.bootstrap_servers}, and the name servers of this machine",
-    end=End.RETRIED,
     cause="The name servers did not answer.",
 )
-NOT_KAFKA = ErrorCode(
+NOT_KAFKA = transient_error(
     "K214",
     "the program that listens there does not answer like Kafka",
     "check {kafka.bootstrap_servers}, and that the brokers are up",
-    end=End.RETRIED,
     cause="Another program listens at the address, or the broker is starting or stopping.",
 )
-ADVERTISED = ErrorCode(
+ADVERTISED = transient_error(
     "K215",
     "a broker answers, but no broker at the addresses that it announces: {addresses}",
     "set advertised.listeners of the brokers to addresses that this machine reaches",
-    end=End.RETRIED,
-    cause=(
-        "A broker announces the addresses of all brokers to its clients. With address "
-        "translation, containers or tunnels, clients often cannot reach these addresses."
-    ),
+    cause="A broker announces the addresses of all brokers to its clients. With address "
+    "translation, containers or tunnels, clients often cannot reach these addresses.",
     example={"addresses": ["kafka-1.internal:9092: the name cannot be resolved"]},
 )
 _COMPARED = (
@@ -69,21 +66,18 @@ LISTENER_PROTOCOL = ErrorCode(
     "K235",
     "the listener {reason}, and {kafka.security_protocol} is {protocol}",
     "set it to {right}, or name the port of a listener {kind} in {kafka.bootstrap_servers}",
-    cause=(
-        "The listener was asked for its protocol. Each listener of a broker has one protocol, "
-        "and clients must use it."
-    ),
+    cause="The listener was asked for its protocol. Each listener of a broker has one protocol, "
+    "and clients must use it.",
 )
 NO_TLS = LISTENER_PROTOCOL.because("does not speak TLS", kind="with TLS", was="K221")
 TLS_ALONE = LISTENER_PROTOCOL.because("speaks only TLS", kind="without TLS", was="K222")
 TAKES_NO_LOGIN = LISTENER_PROTOCOL.because("takes no login", kind="with a login", was="K232")
 
 _PROTOCOL = {"protocol": "PLAINTEXT"}
-NO_SESSION = ErrorCode(
+NO_SESSION = transient_error(
     "K223",
     "no TLS session: {why}",
     "check the TLS settings of the brokers",
-    end=End.RETRIED,
     cause="Client and broker do not agree on a version or a cipher, or the connection broke.",
     example={"why": "TLSV1_ALERT_PROTOCOL_VERSION"},
 )
@@ -91,10 +85,8 @@ CERTIFICATE = ErrorCode(
     "K224",
     "the broker's certificate is refused: {why}",
     "check {kafka.ssl_ca}, and the names in {kafka.bootstrap_servers}",
-    cause=(
-        "The certificate was not signed by an authority that the connector trusts, has expired, "
-        "or names another host."
-    ),
+    cause="The certificate was not signed by an authority that the connector trusts, has expired, "
+    "or names another host.",
     example={"why": "self-signed certificate"},
 )
 CLIENT_CERTIFICATE = ErrorCode(
@@ -134,22 +126,18 @@ COMMIT = clause("commit a transaction", was="K906")
 ABORT = clause("abort a transaction", was="K907")
 LOOK_AT_LIMITS = clause("look at its limits", was="K908")
 _URL = "http://registry:8081"
-AWAY = ErrorCode(
+AWAY = transient_error(
     "K401",
     "schema registry {urls}: no answer: {why}",
     "check {registry.urls}, and that the registry is up",
-    end=End.RETRIED,
-    cause=(
-        "A schema that records need is not registered yet, and no registry answered. Known schemas "
-        "need no registry."
-    ),
+    cause="A schema that records need is not registered yet, and no registry answered. Known "
+    "schemas need no registry.",
     example={"urls": [_URL], "why": "Connection refused"},
 )
-FAILED = ErrorCode(
+FAILED = transient_error(
     "K402",
     "schema registry {url}: {why}",
     "look at the log of the registry",
-    end=End.RETRIED,
     cause="The registry answered that it cannot do this now.",
     example={"why": "Error in the backend data store (50001)"},
 )
@@ -169,43 +157,37 @@ NO_REGISTRY = ErrorCode(
     example={"why": "HTTP 404 Not Found"},
 )
 
-KAFKA_FILES = ErrorCode(
+KAFKA_FILES = configuration_error(
     "C601",
     "kafka.{key} {path}: {reason}",
     "name a PEM file that this user may read",
-    end=End.CONFIGURATION,
     cause="The file of a certificate or key is missing, cannot be read, or is of another format.",
 )
 KAFKA_FILE = KAFKA_FILES.because("{why}")
 KAFKA_FILE_NOT_PEM = KAFKA_FILES.because("not a PEM file", was="C602")
 
-REGISTRY_FILES = ErrorCode(
+REGISTRY_FILES = configuration_error(
     "C190",
     "{registry.ca}, {registry.certificate} or {registry.key} cannot be read: {said}",
     "name PEM files that the connector may read",
-    end=End.CONFIGURATION,
     cause="They are needed for a registry with https.",
 )
-SCHEMA_REFUSED = ErrorCode(
+SCHEMA_REFUSED = table_error(
     "T410",
     "the schema registry {url} refuses the schema of {subject}: {why}",
     "change the compatibility of the subject, or delete the subject, and start again",
-    cause=(
-        "The columns of the table have changed in a way that the compatibility of the subject "
-        "forbids, or the name of the subject has a schema of something else."
-    ),
+    cause="The columns of the table have changed in a way that the compatibility of the subject "
+    "forbids, or the name of the subject has a schema of something else.",
     example={
         "subject": "shop.erp.orders-value",
         "why": "Schema being registered is incompatible with an earlier schema (40901)",
     },
-    scope=Scope.TABLE,
 )
-SCHEMA_UNKNOWN = ErrorCode(
+SCHEMA_UNKNOWN = table_error(
     "T411",
     "the schema registry {url} does not have the schema of {subject}, and "
     "{registry.auto_register} is false",
     "register the schema, or set {registry.auto_register} = true",
     cause="With {registry.auto_register} = false, schemas are registered by somebody else.",
     example={"subject": "shop.erp.orders-value"},
-    scope=Scope.TABLE,
 )

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import End, ErrorCode, Scope, clause
+from connector.foundation.errors.code import End, ErrorCode, Scope, clause, notice, transient_error
 
-UNAVAILABLE = ErrorCode(
+UNAVAILABLE = transient_error(
     "K101",
     "kafka {servers}: cannot {doing}: {why}",
     "check {kafka.bootstrap_servers}, {kafka.security_protocol}, kafka.sasl_* and that the brokers "
     "are up",
-    end=End.RETRIED,
-    cause=(
-        "A broker did not answer in time, or said that it cannot do this now. Brokers that start, "
-        "stop or elect a leader do so for a while."
-    ),
+    cause="A broker did not answer in time, or said that it cannot do this now. Brokers that "
+    "start, stop or elect a leader do so for a while.",
     example={"why": "KafkaTimeoutError"},
 )
-TOPIC_DELETED = ErrorCode(
+TOPIC_DELETED = transient_error(
     "K122",
     "kafka {servers}: topic {topic} was deleted, or created again, while the pipeline uses it",
     "nothing: it is made again, and a table whose rows it had is copied again; look for who "
     "deletes topics",
-    end=End.RETRIED,
-    cause=(
-        "Kafka is asked each two seconds beside the stream for the topics that the pipeline uses. "
-        "What other topics had is written again as it is needed: column lists with the next rows, "
-        "the states of copies by copying the tables again."
-    ),
+    cause="Kafka is asked each two seconds beside the stream for the topics that the pipeline "
+    "uses. What other topics had is written again as it is needed: column lists with the next "
+    "rows, the states of copies by copying the tables again.",
 )
 POSITION_DELETED = ErrorCode(
     "K123",
@@ -52,24 +46,20 @@ NO_POSITION = ErrorCode(
     "has deleted the topic, and the stream would begin again without a word.",
     example={"states": "shop.snapshot"},
 )
-SUPERSEDED = ErrorCode(
+SUPERSEDED = transient_error(
     "K102",
     "kafka {servers}: cannot {doing}: another process has taken over transactional id {id} and has "
     "not committed since, or this one's transaction took longer than "
     "{kafka.transaction_timeout_seconds}",
     "look for a second process with this name",
-    end=End.RETRIED,
-    cause=(
-        "Kafka lets one producer write for a transactional id. It refused this one, and the "
-        "progress topic does not name another instance."
-    ),
+    cause="Kafka lets one producer write for a transactional id. It refused this one, and the "
+    "progress topic does not name another instance.",
     example={"id": "binlog-connector.shop.orders"},
 )
-NO_ANSWER = ErrorCode(
+NO_ANSWER = notice(
     "K103",
     "kafka {servers}: no answer",
     "check that the brokers are up",
-    end=End.LOGGED,
     cause="Kafka is asked each second beside the stream, and has not answered.",
 )
 INSTANCE_SUPERSEDED = ErrorCode(
@@ -77,26 +67,21 @@ INSTANCE_SUPERSEDED = ErrorCode(
     "pipeline {pipeline}: another instance took over (process {pid} on {host}, instance "
     "{instance})",
     "stop one of the two, or give this one another name",
-    cause=(
-        "Two processes ran the same pipeline. The one that was started last goes on, so that each "
-        "change is written once."
-    ),
+    cause="Two processes ran the same pipeline. The one that was started last goes on, so that "
+    "each change is written once.",
     example={"instance": "5f0c2d"},
 )
-OPEN_TRANSACTION = ErrorCode(
+OPEN_TRANSACTION = transient_error(
     "K105",
     "{topic} cannot be read up to offset {end}: a transaction is open in partition {partition}, "
     "from offset {start} on",
     "wait: it ends when the pipeline that began it runs again, or after its "
     "{kafka.transaction_timeout_seconds}; what is open for longer hangs until somebody ends it: "
     "kafka-transactions.sh abort --topic {topic} --partition {partition} --start-offset {start}",
-    end=End.RETRIED,
-    cause=(
-        "Pipelines read what earlier runs committed. What stands after an open transaction of "
-        "another pipeline cannot be read before that transaction ends. A single broker that was "
-        "stopped may forget a transaction that partitions still wait for; find-hanging of "
-        "kafka-transactions.sh shows all of its partitions."
-    ),
+    cause="Pipelines read what earlier runs committed. What stands after an open transaction of "
+    "another pipeline cannot be read before that transaction ends. A single broker that was "
+    "stopped may forget a transaction that partitions still wait for; find-hanging of "
+    "kafka-transactions.sh shows all of its partitions.",
     example={"end": 42, "start": 40},
 )
 NO_ANSWER_IN_TIME = clause("no answer within {seconds:g} seconds", was="K106")
@@ -168,10 +153,9 @@ RECORD_SIZE = ErrorCode(
     "K120",
     "kafka {servers}: cannot {doing}: a record is larger than Kafka takes",
     "raise {kafka.record_bytes_max}, and max.message.bytes of the topic if it existed before",
-    cause=(
-        "A row becomes one record, and a record must fit into one message of Kafka. The connector "
-        "creates topics that take records of this size, but does not change topics that exist."
-    ),
+    cause="A row becomes one record, and a record must fit into one message of Kafka. The "
+    "connector creates topics that take records of this size, but does not change topics that "
+    "exist.",
     scope=Scope.PLACE,
 )
 VERSION = ErrorCode(
@@ -185,10 +169,8 @@ REQUEST_SIZE = ErrorCode(
     "kafka {servers}: {kafka.record_bytes_max} ({record}) is too close to the brokers' "
     "socket.request.max.bytes ({request})",
     "set it at least {overhead} bytes below the limit of the brokers, or raise that limit",
-    cause=(
-        "A request with one record of the largest size would be larger than the brokers take. They "
-        "then close the connection silently."
-    ),
+    cause="A request with one record of the largest size would be larger than the brokers take. "
+    "They then close the connection silently.",
     example={"record": 104_857_600, "request": 104_857_600, "overhead": 65_536},
 )
 TIMEOUT_LIMIT = ErrorCode(
@@ -207,65 +189,52 @@ REPLICAS = ErrorCode(
     cause="Each replica of a topic is on a broker of its own.",
     example={"factor": 3, "brokers": 1},
 )
-BROKERS_DOWN = ErrorCode(
+BROKERS_DOWN = transient_error(
     "K304",
     "kafka {servers}: {up} of {brokers} brokers are up, and a new topic needs "
     "{kafka.replication_factor} ({factor}) of them",
     "start the others",
-    end=End.RETRIED,
     cause="Each replica of a topic is on a broker of its own, and some brokers are down.",
     example={"up": 2, "brokers": 3, "factor": 3},
 )
-CHANGED_LIMITS = ErrorCode(
+CHANGED_LIMITS = transient_error(
     "K305",
     "kafka {servers}: topics have got other limits of max.message.bytes: {topics}",
-    end=End.RETRIED,
-    cause=(
-        "The brokers have refused a record that is too large, and the limits of these topics, in "
-        "parentheses, have changed since the stream began. It goes on from its last commit with "
-        "the new ones, and sets the table of a larger record aside."
-    ),
+    cause="The brokers have refused a record that is too large, and the limits of these topics, "
+    "in parentheses, have changed since the stream began. It goes on from its last commit with "
+    "the new ones, and sets the table of a larger record aside.",
     example={"topics": ["cdc.erp.orders (1048588)"]},
 )
-NO_TOPICS_NOW = ErrorCode(
+NO_TOPICS_NOW = notice(
     "K321",
     "no topic can be created now: brokers are down",
     "start them",
-    end=End.LOGGED,
-    cause=(
-        "Existing topics work. If the stream needs a topic for another table, it waits until "
-        "there is a broker for each replica."
-    ),
+    cause="Existing topics work. If the stream needs a topic for another table, it waits until "
+    "there is a broker for each replica.",
 )
-NO_RIGHT_TO_CREATE = ErrorCode(
+NO_RIGHT_TO_CREATE = notice(
     "K322",
     "the user may not create topics of tables",
     "create those of followed tables beforehand, or allow CREATE and DESCRIBE on topics that start "
     "with {kafka.topic_prefix}",
-    end=End.LOGGED,
     cause="Existing topics work. A table that needs another topic is set aside.",
 )
-SMALL_TOPICS = ErrorCode(
+SMALL_TOPICS = notice(
     "K323",
     "topics take smaller records than {kafka.record_bytes_max}: a larger one is not published",
     "raise their max.message.bytes",
-    end=End.LOGGED,
-    cause=(
-        "The topics existed before, or the setting was raised since they were created. The table "
-        "of a record that is larger, also after compression, is set aside."
-    ),
+    cause="The topics existed before, or the setting was raised since they were created. The "
+    "table of a record that is larger, also after compression, is set aside.",
 )
-NO_LIMITS = ErrorCode(
+NO_LIMITS = notice(
     "K324",
     "the limits of Kafka are not compared with {kafka.record_bytes_max}",
     "to compare them, allow the user DESCRIBE_CONFIGS",
-    end=End.LOGGED,
     cause="The user may not read the settings of brokers and topics. The stream works without.",
 )
-STANDSTILL = ErrorCode(
+STANDSTILL = notice(
     "K325",
     "the source has more, and nothing is delivered",
     "check that the brokers answer; a large transaction may take long",
-    end=End.LOGGED,
     cause="Nothing was committed for a minute although the source has more than was delivered.",
 )

@@ -2,159 +2,136 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import End, ErrorCode, Scope
+from connector.foundation.errors.code import (
+    configuration_error,
+    notice,
+    table_error,
+    transient_error,
+)
 
-NOT_FOLLOWED = ErrorCode(
+NOT_FOLLOWED = configuration_error(
     "R301",
     "{pattern}: no followed table matches",
     "add it to {source.tables} (and look at {source.exclude_tables}), and restart the pipeline",
-    end=End.CONFIGURATION,
     cause="Only tables that the stream follows can be copied: others would miss later changes.",
     example={"pattern": "erp.*"},
 )
 _ACCOUNT = "TO the account of {source.user}"
-NO_TABLE = ErrorCode(
+NO_TABLE = configuration_error(
     "R302",
     "{pattern}: {server} has no such table that the account may read",
     f"check the name, or GRANT SELECT on it {_ACCOUNT}",
-    end=End.CONFIGURATION,
     cause="A server does not show tables that an account may not read.",
     example={"pattern": "erp.orders"},
 )
-NONE_FOLLOWED_YET = ErrorCode(
+NONE_FOLLOWED_YET = notice(
     "R300",
     "no table is followed yet: {source.tables} matches none that the account may see",
     "look at the names in it, and at the grants",
-    end=End.LOGGED,
     cause="A pipeline may start before its tables are created. It copies each of them as it comes.",
 )
-NONE_FAILED = ErrorCode(
+NONE_FAILED = configuration_error(
     "R305",
     "{pattern}: no copy of such a table has failed",
     "look at `binlog-connector status`",
-    end=End.CONFIGURATION,
     cause="Only the failure of a copy can be dismissed.",
     example={"pattern": "erp.*"},
 )
-NAME_MATCHES_NONE = ErrorCode(
+NAME_MATCHES_NONE = notice(
     "R306",
     "{source.tables} names {pattern}, and the account sees no such table",
     "look at the name, and at the grants",
-    end=End.LOGGED,
     cause="The name may be misspelt, or the table is created later: then its rows come as changes.",
     example={"pattern": "erp.ordrs"},
 )
-MAY_NOT_READ = ErrorCode(
+MAY_NOT_READ = table_error(
     "R303",
     "{server}: table {table}: the account may not read it",
     f"GRANT SELECT ON {{grant}} {_ACCOUNT}",
     cause="The server refused a SELECT from the table.",
     example={"grant": "`erp`.`orders`"},
-    scope=Scope.TABLE,
 )
-CONDITION_REFUSED = ErrorCode(
+CONDITION_REFUSED = table_error(
     "R304",
     "{table}: the server refuses --where: {why:what}",
     "correct it",
     cause="The server was asked for a row that meets the condition, and answered with an error.",
     example={"why": "error 3854: Cannot convert string to date"},
-    scope=Scope.TABLE,
 )
-COPY_NOT_FOLLOWED = ErrorCode(
+COPY_NOT_FOLLOWED = table_error(
     "R311",
     "copy of table {table}: it is not followed",
     "add it to {source.tables}, and restart the pipeline",
     cause="The pipeline follows other tables than the command that asked for the copy.",
-    scope=Scope.TABLE,
 )
-COPY_DENIED = ErrorCode(
+COPY_DENIED = table_error(
     "R312",
     "{server}: table {table} cannot be copied: the account may not read it",
     f"GRANT {{rights}} ON `{{database}}`.* {_ACCOUNT}",
     cause="The server refused a SELECT or LOCK TABLES.",
     example={"rights": ["SELECT"]},
-    scope=Scope.TABLE,
 )
-CHANGES = ErrorCode(
+CHANGES = table_error(
     "R313",
     "copy of table {table}: {why:what}",
     "run `binlog-connector snapshot` for it once it no longer changes",
-    cause=(
-        "The table was different each time that it was read. A tool may be changing it "
-        "again and again."
-    ),
+    cause="The table was different each time that it was read. A tool may be changing it again "
+    "and again.",
     example={"why": "it has other columns, or another key"},
-    scope=Scope.TABLE,
 )
 _CHANGED = "A copy reads a table as it was planned. The table has changed since."
-OTHER_TABLE_NOW = ErrorCode(
-    "R314", "it has other columns, or another key", end=End.LOGGED, cause=_CHANGED
-)
-NO_KEY = ErrorCode(
+OTHER_TABLE_NOW = notice("R314", "it has other columns, or another key", cause=_CHANGED)
+NO_KEY = table_error(
     "R315",
     "copy of table {table}: without a key, consumers cannot know which row replaces which",
     "copy all of it, without --where",
     cause="Rows that meet a condition are written over those that consumers have, by their key.",
-    scope=Scope.TABLE,
 )
-SLOW = ErrorCode(
+SLOW = transient_error(
     "R316",
     "copy of table {table}: the server needs more than {seconds:g} seconds for one row",
     "raise {snapshot.statement_seconds_max}",
-    end=End.RETRIED,
     cause="Each SELECT of a copy has a time limit, and the server did not even send one row.",
 )
-SLOW_CONDITION = ErrorCode(
+SLOW_CONDITION = table_error(
     "R317",
     "copy of table {table}: the server needs more than {seconds:g} seconds for one row",
     "raise {snapshot.statement_seconds_max}, or choose a condition that an index answers",
-    cause=(
-        "Each SELECT of a copy has a time limit. Without an index, the server must look at many "
-        "rows to find one that meets the condition."
-    ),
-    scope=Scope.TABLE,
+    cause="Each SELECT of a copy has a time limit. Without an index, the server must look at many "
+    "rows to find one that meets the condition.",
 )
-ENDED = ErrorCode(
+ENDED = table_error(
     "R318",
     "the copy ended, because the table was dropped or renamed meanwhile",
     "ask for it by the name that it has now",
     cause="The state of a copy belongs to the name of its table, and is dropped with it.",
-    scope=Scope.TABLE,
 )
-STOPPED = ErrorCode(
+STOPPED = table_error(
     "R325",
     "the copy was stopped by a signal",
     "`binlog-connector snapshot` copies the table again",
     cause="Consumers lack the rows that were not copied yet.",
-    scope=Scope.TABLE,
 )
-NOT_LOCKED = ErrorCode(
+NOT_LOCKED = notice(
     "R321",
     "table {table} could not be locked in time, because a transaction uses it",
-    end=End.LOGGED,
-    cause=(
-        "A table without a key is read at once, as it is at one position of the log. It is "
-        "locked for a moment to find this position. The copy tries again."
-    ),
+    cause="A table without a key is read at once, as it is at one position of the log. It is "
+    "locked for a moment to find this position. The copy tries again.",
 )
-LOCKED = ErrorCode(
+LOCKED = notice(
     "R328",
     "table {table} could not be read in time: another session holds a lock on it, or a statement "
     "on it waits for one",
     "look in SHOW PROCESSLIST for LOCK TABLES, for transactions that use the table, and for "
     "statements that wait for a metadata lock",
-    end=End.LOGGED,
-    cause=(
-        "A copy waits only some seconds for a lock. It goes on with other tables, and tries again "
-        "later."
-    ),
+    cause="A copy waits only some seconds for a lock. It goes on with other tables, and tries "
+    "again later.",
 )
 
-KEYS_UNUSABLE = ErrorCode(
+KEYS_UNUSABLE = table_error(
     "R308",
     "copy of table {table}: rows cannot be taken back by their keys, because {reason}",
     "copy all of the table: `binlog-connector snapshot CONFIG {table}`",
-    scope=Scope.TABLE,
     cause="A request may list keys of rows that may be gone, and these must be compared exactly.",
 )
 KEY_TYPE = KEYS_UNUSABLE.because("of column {column}", was="R322")
@@ -162,51 +139,43 @@ MESSAGE_KEY = KEYS_UNUSABLE.because(
     "{envelope.message_keys} gives its records other keys", was="R324"
 )
 
-NOT_A_KEY = ErrorCode(
+NOT_A_KEY = table_error(
     "R323",
     "copy of table {table}: keys[{place}] of the request is not the key of a record of it",
     "ask again with the keys of records as they are in the topic",
-    cause=(
-        "A request may list keys of rows that may be gone. Each is compared with the bytes of "
-        "records' keys, so it must be the text that the connector would write. The table may have "
-        "got another key since. No row was taken back."
-    ),
+    cause="A request may list keys of rows that may be gone. Each is compared with the bytes of "
+    "records' keys, so it must be the text that the connector would write. The table may have got "
+    "another key since. No row was taken back.",
     example={"place": 0},
-    scope=Scope.TABLE,
 )
-THREADS_RUNNING = ErrorCode(
+THREADS_RUNNING = notice(
     "R331",
     "{running} running threads, above {snapshot.threads_running_max}",
-    end=End.LOGGED,
     cause="Copies pause while the source is busy with other things.",
     example={"running": 40},
 )
-PAUSE_WANTED = ErrorCode(
+PAUSE_WANTED = notice(
     "R332",
     "{snapshot.pause_query} returns {value:g}",
-    end=End.LOGGED,
     cause="Copies pause while the first column of the query is above 0.",
     example={"value": 1.0},
 )
-ROWS_DELETED = ErrorCode(
+ROWS_DELETED = notice(
     "K126",
     "topic {topic}, which had the rows of table {table}, is gone or was created again",
     "nothing: the table is copied again",
-    end=End.LOGGED,
     cause="Kafka has records of the table's columns, so rows of it were written, too. Somebody has "
     "deleted the topic.",
 )
-PAUSE_QUERY = ErrorCode(
+PAUSE_QUERY = configuration_error(
     "C605",
     "{server}: {snapshot.pause_query}: its first column is not a number",
     "write a query that returns 0 while reading may go on",
-    end=End.CONFIGURATION,
     cause="Copies pause while the first column of the query is above 0.",
 )
-SIGNALS_NOT_FOLLOWED = ErrorCode(
+SIGNALS_NOT_FOLLOWED = configuration_error(
     "C607",
     "signals.table names {table}, which is not followed",
     "name it in {source.tables}",
-    end=End.CONFIGURATION,
     cause="The stream brings the rows of followed tables alone, and signals are such rows.",
 )

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import End, ErrorCode, clause
+from connector.foundation.errors.code import (
+    ErrorCode,
+    clause,
+    configuration_error,
+    notice,
+    transient_error,
+)
 
 NOT_SET_UP = ErrorCode(
     "S601",
     "{server}: the server cannot be followed as it is set up:{problems:lines}",
-    cause=(
-        "Settings or grants that the pipeline cannot do without are missing. Each has its own line "
-        "with its own advice; `binlog-connector check` shows those that are good, too."
-    ),
+    cause="Settings or grants that the pipeline cannot do without are missing. Each has its own "
+    "line with its own advice; `binlog-connector check` shows those that are good, too.",
     example={
         "problems": (
             "binlog_format is STATEMENT, wanted ROW; SET PERSIST binlog_format = 'ROW'",
@@ -22,11 +26,10 @@ STATEMENT_AND_FILE = clause(
     "{statement}, and {name} = {value} in the server's option file", was="S602"
 )
 
-TLS_MODE = ErrorCode(
+TLS_MODE = notice(
     "S653",
     "{source.tls.mode} is {value}: {reason}",
     "set {source.tls.mode} to verify_identity, with {source.tls.ca}",
-    end=End.LOGGED,
     cause="The connection is not encrypted for certain, or nothing proves who the server is.",
 )
 PREFERRED_TLS = TLS_MODE.because(
@@ -184,10 +187,8 @@ HEARTBEAT_REFUSED = ErrorCode(
     "S633",
     "{name} is {value}, wanted {wanted}",
     "the server says: {said}; grant {account} the right to execute the statement, or correct it",
-    cause=(
-        "The server was asked to prepare the statement, which checks its tables and the rights of "
-        "the account without executing it. The stream goes on without the statement."
-    ),
+    cause="The server was asked to prepare the statement, which checks its tables and the rights "
+    "of the account without executing it. The stream goes on without the statement.",
     example={
         "name": "source.heartbeat_statement",
         "value": "refused",
@@ -208,10 +209,8 @@ NO_COLUMN = ErrorCode(
     "S643",
     "{pattern} names no column of a followed table",
     "correct it in {source.columns}, {source.exclude_columns} or {source.masks}",
-    cause=(
-        "A pipeline does not begin with the name of a column that does not exist, because the "
-        "values of another one would be published as they are."
-    ),
+    cause="A pipeline does not begin with the name of a column that does not exist, because the "
+    "values of another one would be published as they are.",
     example={"pattern": "erp.users.emial"},
 )
 _CASCADES = (
@@ -221,20 +220,18 @@ _CASCADES_CAUSE = (
     "InnoDB itself changes and deletes the rows that refer to a row (CASCADE, SET NULL). The log "
     "has only the change of that row, except on MySQL 9.6 and later."
 )
-CASCADES_COPIED = ErrorCode(
+CASCADES_COPIED = notice(
     "S651",
     _CASCADES,
     "they are copied again after such changes, all of a table after a delete with CASCADE; "
     "{schema.cascade_seconds} says how often",
-    end=End.LOGGED,
     cause=_CASCADES_CAUSE,
     example={"tables": ("erp.order_lines", "erp.invoices")},
 )
-CASCADES_LOST = ErrorCode(
+CASCADES_LOST = notice(
     "S652",
     _CASCADES,
     "consumers keep rows that the source does not have; set {schema.on_cascade} to copy",
-    end=End.LOGGED,
     cause=_CASCADES_CAUSE,
     example={"tables": ("erp.order_lines", "erp.invoices")},
 )
@@ -292,11 +289,9 @@ RDS_RETENTION_HIDDEN = ErrorCode(
     "S626",
     _WHAT,
     "GRANT SELECT ON mysql.rds_configuration TO {account}; {how}",
-    cause=(
-        "Amazon RDS and Aurora keep the log as long as this setting says, and purge it within "
-        "minutes without it. The account may not read it, and the variables of the server say "
-        "nothing about it."
-    ),
+    cause="Amazon RDS and Aurora keep the log as long as this setting says, and purge it within "
+    "minutes without it. The account may not read it, and the variables of the server say nothing "
+    "about it.",
     example={
         "name": "binlog retention hours",
         "value": "not readable",
@@ -304,37 +299,29 @@ RDS_RETENTION_HIDDEN = ErrorCode(
         "how": "CALL mysql.rds_set_configuration('binlog retention hours', 168)",
     },
 )
-NONE_NOW = ErrorCode(
+NONE_NOW = transient_error(
     "S401",
     "source: no server of {source.host} and {source.failover_hosts} can go on with the stream now:"
     "{problems:lines}",
-    end=End.RETRIED,
-    cause=(
-        "Each server of the configuration was asked, and each has its own line with its own "
-        "advice. At least one of them may be able to go on later."
-    ),
+    cause="Each server of the configuration was asked, and each has its own line with its own "
+    "advice. At least one of them may be able to go on later.",
 )
 _OVER = "give the pipeline a new name and start over"
-NONE_NOW_AND_RESET = ErrorCode(
+NONE_NOW_AND_RESET = transient_error(
     "S402",
     "source: no server of {source.host} and {source.failover_hosts} can go on with the stream now:"
     "{problems:lines}\n"
     "  A reset was seen. If the logs of all were reset, no server will ever have what was read",
     f"if that is so, {_OVER}",
-    end=End.RETRIED,
-    cause=(
-        "The logs of one server were reset, and the others lack what was read. They may still "
-        "receive it, unless their logs were reset, too."
-    ),
+    cause="The logs of one server were reset, and the others lack what was read. They may still "
+    "receive it, unless their logs were reset, too.",
 )
 NONE = ErrorCode(
     "S403",
     "source: no server of {source.host} and {source.failover_hosts} can go on with the stream:"
     "{problems:lines}",
-    cause=(
-        "Each server of the configuration was asked, and each has its own line with its own "
-        "advice. None of them will ever have what comes next."
-    ),
+    cause="Each server of the configuration was asked, and each has its own line with its own "
+    "advice. None of them will ever have what comes next.",
 )
 PREPARED_GONE = ErrorCode(
     "S451",
@@ -342,33 +329,27 @@ PREPARED_GONE = ErrorCode(
     "the server does not have them any more",
     'give the pipeline a new name and set {source.start} = "snapshot", and keep logs longer than '
     "XA transactions stay prepared ({why})",
-    cause=(
-        "The rows of a prepared XA transaction are in the log where it was prepared. That log was "
-        "deleted before the transaction was committed."
-    ),
+    cause="The rows of a prepared XA transaction are in the log where it was prepared. That log "
+    "was deleted before the transaction was committed.",
     example={
         "xids": ("X'6f6e65',X'',1",),
         "why": "source db1:3306: the server does not have binlog.000007",
     },
 )
-PREPARED_BEFORE = ErrorCode(
+PREPARED_BEFORE = notice(
     "S452",
     "{server}: XA transactions were prepared before the stream begins, so it does not have "
     "their rows: XA COMMIT of one of them will stop it ({xids})",
     "commit or roll back these transactions, then start",
-    end=End.LOGGED,
-    cause=(
-        "The rows of a prepared XA transaction are in the log before the start of the stream, "
-        "and its XA COMMIT comes after it."
-    ),
+    cause="The rows of a prepared XA transaction are in the log before the start of the stream, "
+    "and its XA COMMIT comes after it.",
     example={"xids": ("X'6f6e65',X'',1",)},
 )
-PROFILE_CHANGED = ErrorCode(
+PROFILE_CHANGED = configuration_error(
     "C606",
     'envelope.profile is "{now}", but the topics of the prefix {prefix} hold records of the '
     'profile "{before}"',
     "choose another kafka.topic_prefix, or the profile of the topics",
-    end=End.CONFIGURATION,
     cause="Consumers of one topic cannot tell the values of two profiles apart.",
     example={"now": "debezium", "before": "exact"},
 )

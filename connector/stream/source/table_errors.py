@@ -2,73 +2,60 @@
 
 from __future__ import annotations
 
-from connector.foundation.errors.code import End, ErrorCode, Scope, frame
+from connector.foundation.errors.code import configuration_error, frame, table_error
 
-TABLE_MISSING = ErrorCode(
+TABLE_MISSING = table_error(
     "S801",
     "{server}: table {table} does not exist, or the account may not read it",
     "GRANT SELECT ON {database}.* TO the account of {source.user}",
     cause="Servers hide tables that an account may not read, so the two look the same.",
-    scope=Scope.TABLE,
 )
-VIEW = ErrorCode(
+VIEW = table_error(
     "S802",
     "{server}: {table} is a view, whose rows are not in the log",
     "name the tables that it is made of",
     cause="A view has no rows of its own. The log has the rows of its tables.",
-    scope=Scope.TABLE,
 )
-SEQUENCE = ErrorCode(
+SEQUENCE = table_error(
     "S803",
     "{server}: {table} is a sequence, whose values are no rows",
     "exclude it",
     cause="A sequence of MariaDB gives numbers to rows of tables. These rows are in the log.",
-    scope=Scope.TABLE,
 )
-ROWS_WITHOUT_TABLE = ErrorCode(
+ROWS_WITHOUT_TABLE = table_error(
     "T901",
     "{server}: table {name} has rows at {file}:{position}, but does not exist, and the log up to "
     "{end_file}:{end_position} has no statement that drops it",
     "exclude the table",
-    cause=(
-        "The log does not name the columns of the table, so the server is asked for them. It has "
-        "no such table, or the account does not see it."
-    ),
+    cause="The log does not name the columns of the table, so the server is asked for them. It "
+    "has no such table, or the account does not see it.",
     example={"end_file": "binlog.000042", "end_position": 90210},
-    scope=Scope.TABLE,
 )
-LABELS_UNCERTAIN = ErrorCode(
+LABELS_UNCERTAIN = table_error(
     "T902",
     "{server}: table {name}: the log does not name the labels of column {column}, and the server "
     "shows some characters of them as `?`",
     "SET GLOBAL binlog_row_metadata=FULL, or exclude the table",
-    cause=(
-        "Labels of ENUM and SET may have characters that information_schema cannot show, so they "
-        "are known from the log alone."
-    ),
+    cause="Labels of ENUM and SET may have characters that information_schema cannot show, so "
+    "they are known from the log alone.",
     example={"column": "mood"},
-    scope=Scope.TABLE,
 )
 COPY = frame("copy of table {name}: {why}", was="T905")
-NOT_SHOWN = ErrorCode(
+NOT_SHOWN = table_error(
     "T906",
     "table {name}: the log does not name its columns, and the server does not show them: {why}",
-    cause=(
-        "The server is asked for the columns of the table, by its name. It refuses: the account "
-        "may not read the table, or the table is damaged."
-    ),
+    cause="The server is asked for the columns of the table, by its name. It refuses: the account "
+    "may not read the table, or the table is damaged.",
     example={
         "why": "source db1:3306: error 1142: SELECT command denied to user 'cdc'@'%' for table "
         "'orders'; GRANT SELECT on the table TO the account of source.user"
     },
-    scope=Scope.TABLE,
 )
 
-ROW_FILTER = ErrorCode(
+ROW_FILTER = table_error(
     "T509",
     "the filter of {table} {reason}",
     "correct {envelope.filters}: docs/topics.md says what one may compare",
-    scope=Scope.TABLE,
     cause="A filter must have the same result here as on the server.",
 )
 FILTER_NO_COLUMN = ROW_FILTER.because(
@@ -89,15 +76,12 @@ NO_TRUTH = ROW_FILTER.because("takes {what} for true or false", was="T508")
 ARGUMENT = frame("--where: {why}", was="R201")
 ARGUMENT_OF_TABLE = frame("{table}: --where: {why}", was="R202")
 
-CONDITION = ErrorCode(
+CONDITION = configuration_error(
     "R240",
     "the condition {reason}",
     "docs/snapshot.md says what one may hold",
-    end=End.CONFIGURATION,
-    cause=(
-        "Every account with the right to write to the topic of commands can send a condition. So "
-        "a condition may only choose rows of one table, by the values that its records show."
-    ),
+    cause="Every account with the right to write to the topic of commands can send a condition. "
+    "So a condition may only choose rows of one table, by the values that its records show.",
 )
 NOT_ONE = CONDITION.because(
     "is not one expression: look at its operators and parentheses", was="R211"
@@ -133,24 +117,20 @@ HIDDEN_COLUMN = CONDITION.because(
     "reads {column}, whose values the records of {table} do not show", was="R233"
 )
 
-CALCULATES = ErrorCode(
+CALCULATES = configuration_error(
     "R231",
     "the condition calls a function or calculates, which a filter cannot",
     "docs/topics.md says what one may hold",
-    end=End.CONFIGURATION,
     cause="A filter is evaluated here, and must have the same result as on the server.",
 )
 FILTER = frame("envelope.filters, {tables}: {why}", was="R232")
 
-SURROGATE_KEYS = ErrorCode(
+SURROGATE_KEYS = table_error(
     "R329",
     "copy of table {table}: surrogate-key {column} {reason}",
     "name another column, or leave surrogate-key out",
-    scope=Scope.TABLE,
-    cause=(
-        "The table is read in the order of that column, each chunk after the last row of the one "
-        "before."
-    ),
+    cause="The table is read in the order of that column, each chunk after the last row of the "
+    "one before.",
 )
 SURROGATE_KEY = SURROGATE_KEYS.because(
     "is not one of the columns of its records that are NOT NULL and alone a unique key", was="R326"
