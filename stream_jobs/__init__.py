@@ -1,1 +1,1 @@
-"""PySpark: changes in Kafka become Delta tables."""
+"""The Spark job: it applies the changes in Kafka to Delta tables."""

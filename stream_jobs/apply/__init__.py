@@ -1,1 +1,1 @@
-"""The work of one Spark task, without Spark: records become rows of data files."""
+"""The work of one Spark task, without Spark: it turns records into rows of data files."""

@@ -1,4 +1,4 @@
-"""Stored values: parsed columns become stored columns, or an error names the first wrong record.
+"""Stored values: converts parsed columns to stored ones, or names the first wrong record.
 
 `stream_jobs.source.column_types` describes the steps. Whole columns are converted at once; only
 if that fails are their values tried one by one.

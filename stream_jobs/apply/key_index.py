@@ -1,4 +1,4 @@
-"""The index of a data file: which keys it has, at which positions, and with which sequences.
+"""The index of a data file: its keys, with their positions and sequences.
 
 An index is a file in a folder of the local disk, which all Python workers share and map into their
 memory. It can be lost or damaged at any time: it is made again from the key columns of the data

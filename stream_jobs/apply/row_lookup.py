@@ -1,4 +1,4 @@
-"""The search for the rows in data files that changes replace.
+"""Looks up the rows in data files that changes replace.
 
 A change is applied only if no row of its key, alive or dead, has its sequence or a higher one. So
 a change that comes twice changes nothing, even if the row was deleted since.

@@ -1,4 +1,4 @@
-"""Images of changes become typed rows of the mirror."""
+"""Converts row images of changes to typed rows of the mirror."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The connector's state topics: how far it has delivered, and which tables it is copying.
+"""The connector's state topics: how much it has delivered, and which tables it is copying.
 
 *Progress* (`<prefix>.progress`). Each Kafka transaction of the connector ends with a progress
 record and holds whole transactions of the source. So the place of such a record is one moment of

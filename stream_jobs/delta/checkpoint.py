@@ -1,4 +1,4 @@
-"""A checkpoint: the state of a table at one version as a Parquet file with one action a row.
+"""A checkpoint: the state of a table at one version as a Parquet file, with one action per row.
 
 `00000000000000000010.checkpoint.parquet` is one; other writers may divide it into parts. The file
 `_last_checkpoint` names the newest, or an older one. The Parquet schema has a column for each

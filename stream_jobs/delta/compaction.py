@@ -1,4 +1,4 @@
-"""Fewer files: small ones become one, and rows that are dead go away.
+"""Compaction: it merges small files, and removes dead rows.
 
 Files are compacted with others of about their size, eight at least. So a row is written again each
 time its file becomes eight times as large, and not each time a small file is added.

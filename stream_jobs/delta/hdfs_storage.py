@@ -1,4 +1,4 @@
-"""Tables in a folder of HDFS, over WebHDFS with simple authentication: a user just gives a name.
+"""Tables in a folder of HDFS, over WebHDFS with simple authentication: only a user's name.
 
 Each file is written under a temporary name and then renamed. A rename is one step of the
 namenode, which refuses it if the new name is taken: that makes commits safe.

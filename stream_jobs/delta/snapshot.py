@@ -1,4 +1,4 @@
-"""The state of a table at one version: what the actions up to it sum up to.
+"""The state of a table at one version: the sum of all actions up to it.
 
 https://github.com/delta-io/delta/blob/master/PROTOCOL.md#action-reconciliation
 """

@@ -1,1 +1,1 @@
-"""A MySQL or MariaDB server that is kept equal to the mirror, cut by cut."""
+"""The replica: a MySQL or MariaDB server that is kept equal to the mirror, cut by cut."""

@@ -1,4 +1,4 @@
-"""The difference of two versions of a table: keys that go, and rows that come.
+"""The difference of two versions of a table: keys to delete, and rows to insert.
 
 A row that was changed after a cut has a sequence at or above the cut's, and every other row was
 there at the cut with the same values. So new rows are found in files that also have old ones, and

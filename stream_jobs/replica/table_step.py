@@ -1,4 +1,4 @@
-"""The step of one table to a cut: what differs, and the table at the target that gets it."""
+"""The step of one table to a cut: its difference, and the table at the target that gets it."""
 
 from __future__ import annotations
 

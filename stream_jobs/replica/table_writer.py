@@ -1,4 +1,4 @@
-"""The writer of one table's step: first the rows that go, then the rows that come.
+"""The writer of one table's step: it deletes rows first, then inserts rows.
 
 A row that comes again stays where it is, if no other key of the table is unique: then the server
 writes only what differs. So a copy of rows that have not changed costs reads alone. The row at

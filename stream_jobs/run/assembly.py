@@ -1,4 +1,4 @@
-"""Settings become the applier of batches, whose tasks Spark runs."""
+"""Builds the applier of batches, whose tasks Spark runs, from settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mirrors become tables of the catalog of the Spark session: `SELECT … FROM shop.orders`.
+"""Registers mirrors in the catalog of the Spark session: `SELECT … FROM shop.orders`.
 
 A table of the catalog is a name and the place of the mirror. All else is in the mirror's own log,
 so nothing has to be told the catalog when columns change. It is registered after its first commit

@@ -1,4 +1,4 @@
-"""Java starts in half of the time if it finds its classes in an archive of an earlier process.
+"""The archive of Java's classes, with which a later process starts in half of the time.
 
 The first process with a class path writes the archive when it ends, which takes some seconds. The
 archive is in a folder of this user alone, because Java runs what is in it; it can be deleted at any

@@ -1,4 +1,4 @@
-"""The cuts of a running job: where each batch shall end, the record when it has, and its removal.
+"""The cuts of a running job: the end of each batch, the record of a cut, and its removal.
 
 *Target.* A batch of the usual size ends at the newest moment up to which the topics have
 everything: it takes the records that have come to other tables, too. If there is more to do than

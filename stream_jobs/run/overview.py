@@ -1,4 +1,4 @@
-"""What there is to know about each table of a mirror, without Spark and without the job.
+"""An overview of all tables of a mirror, without Spark and without the job.
 
 The tables are those of the schema topic, and those that are set aside.
 """

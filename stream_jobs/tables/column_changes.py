@@ -1,4 +1,4 @@
-"""Changes of a mirror's columns: what another column list of the source does to columns and rows.
+"""Changes of a mirror's columns: the effect of a new column list on columns and rows.
 
 Data files know columns by ids, so a column that is dropped or moved changes nothing but metadata.
 A column with a value in existing rows, or with a wider type, needs the rows to be written anew.

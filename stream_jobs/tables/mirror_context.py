@@ -1,4 +1,4 @@
-"""The objects that the work on every mirror shares.
+"""The objects that the work on all mirrors shares.
 
 There is one context in a job: the storage, the Kafka client, the registry of schemas, the rules
 that mirrors follow when columns change, and the table properties of new mirrors.

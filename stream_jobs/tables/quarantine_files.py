@@ -1,4 +1,4 @@
-"""The files that record tables in quarantine, and the command `resume`, which asks for them again.
+"""The files that record tables in quarantine, and the command `resume`, which retries the tables.
 
     _cdc/quarantine/<topic>.json    a table that cannot go on: why, since when, and from where
     _cdc/resume/<topic>.json        the command asks the job to try it again

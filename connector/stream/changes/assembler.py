@@ -1,4 +1,4 @@
-"""Events become transactions.
+"""The assembler: it turns the events of a log into source transactions.
 
 ::
 

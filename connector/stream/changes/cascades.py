@@ -1,4 +1,4 @@
-"""Cascades: the rows that foreign keys changed in other tables without a trace in the log.
+"""Cascades: changes by foreign keys in other tables, which the log does not have.
 
 The keys are read from the server: they are those of log position C, and the stream is at S, before
 it. A key that was dropped between S and C is not among them. So after a statement before C that

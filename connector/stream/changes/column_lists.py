@@ -1,4 +1,4 @@
-"""The column list of a table as consumers know it, and the edits that ALTER TABLE makes to it.
+"""The column list of a table as consumers know it, and how ALTER TABLE edits it.
 
 Consumers learn a column list from the first row that has it. A table may have no row after ADD
 COLUMN or DROP COLUMN, so the list is taken from the statement itself where that says it all. What

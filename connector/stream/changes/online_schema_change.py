@@ -1,4 +1,4 @@
-"""Online schema changes: what the helper tables of such tools mean for the altered table.
+"""Online schema changes: the effect of the tools' helper tables on the altered table.
 
 gh-ost and pt-online-schema-change alter a copy of a table, keep it equal to the table, and then
 give it the table's name::

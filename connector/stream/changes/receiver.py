@@ -1,4 +1,4 @@
-"""Who gets changes: the receiver of transactions, the rows on their way to it, and the listener.
+"""The interfaces for changes: the receiver of transactions, rows on their way to it, the listener.
 
 A transaction is one or more `RowsChange` and `StatementChange`, closed by `TransactionEnd`. The
 receiver gets the pieces as they arrive, so a transaction of any size needs bounded memory. It

@@ -1,4 +1,4 @@
-"""Which ALTER TABLE keeps the rows that consumers have, and after which a table is copied again.
+"""The rules by which ALTER TABLE keeps the rows of consumers, or the table is copied again.
 
 Consumers know rows by the names and types of the newest published column list. A clause keeps the
 rows if it is in the list below. After any other clause the table is copied again: the server may

@@ -1,4 +1,4 @@
-"""Rows whose outcome is not known yet, in order: the first ones in memory, the rest in a file.
+"""Rows whose outcome is unknown so far, in order: the first in memory, the rest in a file.
 
 These are rows between XA PREPARE and XA COMMIT, and rows that a savepoint may take back. The file
 is appended in order, and read from the start::

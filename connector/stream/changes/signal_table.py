@@ -1,4 +1,4 @@
-"""The table of signals: users ask the pipeline by INSERT.
+"""The signal table: users send signals to the pipeline by INSERT.
 
 The first three columns are an id, the type and the data of a signal, whatever their names.
 https://debezium.io/documentation/reference/stable/configuration/signalling.html

@@ -1,4 +1,4 @@
-"""Statements of one stream: the kind of each, its effects on tables, or why it is unsupported.
+"""The statements of one stream: kinds, and effects on tables or the reason why unsupported.
 
 DDL has effects on followed tables (`ddl_effects`). A change of a followed table that is logged as
 a statement is unsupported: the log says that the statement ran, but not which rows it changed. If

@@ -1,4 +1,4 @@
-"""XA transactions between XA PREPARE and their outcome, and what is read twice because of them.
+"""XA transactions between XA PREPARE and their outcome, and groups that are read again for them.
 
 ::
 

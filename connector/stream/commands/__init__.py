@@ -1,1 +1,1 @@
-"""What users ask of a running pipeline: requests, and signals of Debezium."""
+"""Requests of users to a running pipeline: commands, and signals in Debezium's format."""

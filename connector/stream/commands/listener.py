@@ -1,4 +1,4 @@
-"""The way of a user's record into the pipeline: a thread listens, an attendant calls the handler.
+"""The listener and the attendant: a thread waits for users' records, the pipeline handles them.
 
 Requests and signals share it. The listener waits for records of a topic in a thread of its own.
 The attendant takes them in its turn, between two transactions, and passes each to its handler.

@@ -1,4 +1,4 @@
-"""Signals to a running pipeline in the form of Debezium, from a topic, a table or a file.
+"""Signals to a running pipeline in Debezium's format, from a topic, a table or a file.
 
 ::
 

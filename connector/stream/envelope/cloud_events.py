@@ -1,4 +1,4 @@
-"""Envelopes as CloudEvents, in the structured form that Debezium's CloudEventsConverter writes.
+"""Envelopes as CloudEvents, in structured mode as Debezium's CloudEventsConverter writes them.
 
 ::
 

@@ -1,4 +1,4 @@
-"""The schemas of a table's records, as Kafka Connect has them.
+"""The Kafka Connect schemas of a table's records.
 
 They depend on the column list alone::
 

@@ -1,4 +1,4 @@
-"""Records of Debezium's topics beside those of tables: schema changes, transaction metadata.
+"""Records of Debezium's metadata topics: schema changes and transaction metadata.
 
 *Schema changes*, in `<prefix>`, of DDL on followed tables::
 

@@ -1,4 +1,4 @@
-"""What is written around the rows and keys of one column list.
+"""The bytes around the rows and keys of one column list.
 
 With schemas, each key and each value is the `payload` of an object that begins with its schema::
 

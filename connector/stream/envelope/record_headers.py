@@ -1,4 +1,4 @@
-"""The headers of a record: its sequence, the operation, the schema, the transaction.
+"""The headers of a record: its sequence, operation, schema and transaction.
 
 In a topic to which other pipelines may write, there is the name of the pipeline, too.
 

@@ -1,4 +1,4 @@
-"""The row images of an event, one after the other, as JSON objects, and which of them have records.
+"""The row images of an event as JSON objects, in order, and which of them have records.
 
 Each row of an INSERT has an after image, of a DELETE a before image, of an UPDATE first the before
 and then the after image. `row_writer` makes JSON directly from bytes; the code here uses decoded

@@ -1,4 +1,4 @@
-"""Where a row comes from: the end of the envelope, nearly the same for all rows of an event.
+"""The `source` block: the end of the envelope, nearly the same for all rows of an event.
 
 ::
 

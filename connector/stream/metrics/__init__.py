@@ -1,1 +1,1 @@
-"""The figures of a running pipeline, for monitoring."""
+"""The metrics of a running pipeline, for monitoring."""

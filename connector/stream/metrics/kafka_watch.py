@@ -1,4 +1,4 @@
-"""Watches Kafka beside the stream, in a thread and a connection of its own.
+"""Watches Kafka alongside the stream, in a separate thread and over a separate connection.
 
 An idle stream has nothing to commit, and a busy one waits for a commit as long as Kafka may take.
 Neither notices soon that no broker answers. Each second, the watch asks the leader of the progress

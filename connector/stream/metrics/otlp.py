@@ -1,4 +1,4 @@
-"""Exports metrics and a span for each batch to a collector of OpenTelemetry, by OTLP over HTTP.
+"""Exports metrics and a span for each batch to an OpenTelemetry collector, through OTLP over HTTP.
 
 What the collector needs besides its address is in OpenTelemetry's own variables, which the SDK
 reads: OTEL_EXPORTER_OTLP_HEADERS, OTEL_TRACES_SAMPLER, OTEL_RESOURCE_ATTRIBUTES and others. A

@@ -1,1 +1,1 @@
-"""The configuration and the offsets of Debezium's connectors become those of a pipeline."""
+"""Migration: converts the configuration and the offsets of Debezium's connectors."""

@@ -1,4 +1,4 @@
-"""How far another replication client has read becomes a `source.start`, also inside a transaction.
+"""Converts another replication client's position to `source.start`, even inside a transaction.
 
 The position of the client is that of BEGIN, or comes after a transaction. Its set of GTIDs decides
 where the stream begins; the log shows whether both mean the same. The log is read from the start

@@ -1,4 +1,4 @@
-"""The properties of a connector become the keys of a configuration.
+"""Converts the properties of a connector to the keys of a configuration.
 
 Here are the keys of `[source]`, `[kafka]`, `[signals]` and `[notifications]`; `envelope_keys` and
 `patterns` have the properties of records and of tables.

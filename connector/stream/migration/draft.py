@@ -1,4 +1,4 @@
-"""The configuration that grows from the properties of a connector, and its text.
+"""The draft of a configuration, built from the properties of a connector, and its text.
 
 Each property has one line of a comment: above the key that it became, or in a list at the end.
 """

@@ -1,4 +1,4 @@
-"""Properties that decide on the bytes of records become keys of `[envelope]` and `[registry]`.
+"""Converts properties that affect the bytes of records to keys of `[envelope]` and `[registry]`.
 
 They are the converters of keys and values, with or without a schema registry, and the
 transformations; EventRouter becomes `[envelope.outbox]`.

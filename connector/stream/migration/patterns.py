@@ -1,4 +1,4 @@
-"""Lists of tables, columns and keys: regular expressions become patterns with `*`, `?`, `[...]`.
+"""Converts lists of tables, columns and keys from regular expressions to `*`, `?` and `[...]`.
 
 An expression of Debezium has to match a whole name such as `database.table`. Names have no dots
 of their own here, so an unescaped dot is either the one between database and table, or one

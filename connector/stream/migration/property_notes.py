@@ -1,4 +1,4 @@
-"""Properties that become no key: why they are not needed, or what is otherwise without them.
+"""Notes on properties without a key: why they are not needed, or what differs without them.
 
 Each is a name, or a pattern with `*` for a family of names. The first pattern that fits counts.
 

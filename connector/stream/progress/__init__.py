@@ -1,1 +1,1 @@
-"""How far a stream has been delivered: position, sequences, and the record that keeps them."""
+"""The progress of a stream: its position, its sequences, and the record that stores them."""

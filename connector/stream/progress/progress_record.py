@@ -1,4 +1,4 @@
-"""The record that closes each Kafka transaction, and what it says about a restart.
+"""The progress record, which closes each Kafka transaction, and how a restart reads it.
 
 *Resumption.* The record is committed together with its rows, so a restart reads exactly the state
 that consumers see: no change is written to Kafka twice, and none is left out.

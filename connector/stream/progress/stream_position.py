@@ -1,4 +1,4 @@
-"""The position of the stream: commits become progress.
+"""The position of the stream, which advances with each commit.
 
 A transaction joins the GTID set at its commit; an unfinished one is read again in full after a
 restart. A source without GTIDs resumes by file and offset. Rows after XA PREPARE wait for XA

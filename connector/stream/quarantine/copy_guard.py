@@ -1,4 +1,4 @@
-"""Puts rows of copies into quarantine, and leaves out rows that are kept back.
+"""Puts rows of copies into quarantine, and leaves out rows of fenced keys.
 
 If a row of a copy cannot be published, its key or its table is fenced, as for a change: later
 changes in the log probably have the same value. Rows of fenced keys are left out, because a replay

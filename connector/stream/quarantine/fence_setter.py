@@ -1,4 +1,4 @@
-"""Sets fences for what is kept back, and counts what each fence keeps back.
+"""Sets fences for changes in quarantine, and counts the changes of each fence.
 
 Changes of the log and rows of copies follow the same rules. They differ in their position and
 sequence, which their `Origin` knows.

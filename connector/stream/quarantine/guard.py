@@ -1,4 +1,4 @@
-"""Puts changes that cannot be published into quarantine, with all that must not overtake them.
+"""Puts unpublishable changes into quarantine, with all changes that must not overtake them.
 
 *Rows.* An event whose rows can all be written costs nothing more. If a row cannot be written, the
 rows before it have been written, and the rest of the event is handled row by row. With `fence-key`,

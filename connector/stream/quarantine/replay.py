@@ -1,4 +1,4 @@
-"""Writes kept changes again, in order, and lifts their fences.
+"""Replays changes from quarantine, in order, and lifts their fences.
 
 A replay writes piece by piece between transactions of the stream. Its records, its progress and the
 end of the fence are committed with the stream. So it continues after a restart, and writes nothing

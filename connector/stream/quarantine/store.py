@@ -1,4 +1,4 @@
-"""Writes kept changes to `<prefix>.quarantine`."""
+"""Writes changes to `<prefix>.quarantine`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The quarantine as its topics show it: kept changes, committed fences, and the request to replay.
+"""The quarantine in its topics: stored changes, committed fences, and the request to replay.
 
 Kept changes are read from the time at which the oldest of some fences was set. Fences are read,
 and replays requested, by other processes than the pipeline.

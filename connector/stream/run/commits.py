@@ -1,4 +1,4 @@
-"""Commits of the stream: when the next one is due, and the batch of one that is on its way.
+"""Commits of the stream: when the next one is due, and the batch that is being committed.
 
 A single change does not wait. Changes that arrive during a commit are committed next, so batches
 grow with the load. If a source sends nearly as fast as its changes are delivered, the stream needs

@@ -1,4 +1,4 @@
-"""Heartbeats: records in `<prefix>.heartbeat`, and a statement that is executed at the source.
+"""Heartbeats: records in `<prefix>.heartbeat`, and a statement at the source.
 
 ::
 

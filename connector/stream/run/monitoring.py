@@ -1,4 +1,4 @@
-"""Notifies systemd and a collector of OpenTelemetry of how the process is, while it runs.
+"""Reports the state of the running process to systemd and to an OpenTelemetry collector.
 
 A service of `Type=notify` with a watchdog sends datagrams to the socket that systemd names in the
 environment. READY says that the process runs and its configuration is right. It does not wait for

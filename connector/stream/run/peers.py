@@ -1,4 +1,4 @@
-"""The peers of a pipeline, Kafka and a source: how to connect, and what an error or silence means.
+"""The peers of a pipeline, Kafka and a source: connections, and the meaning of errors and silence.
 
 A simulation replaces both. A source that sends nothing is idle, or the connection is dead. And
 another instance of the pipeline that took over shows only as an error of source or Kafka. It reads

@@ -1,4 +1,4 @@
-"""What earlier runs of a pipeline mean for the next one.
+"""The retry state: how the next run of a pipeline continues after earlier runs.
 
 ::
 

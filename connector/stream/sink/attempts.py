@@ -1,4 +1,4 @@
-"""Attempts at Kafka: how error texts name them, and the errors by which we end one early.
+"""Attempts at Kafka: their names in error texts, and the errors that end one early.
 
 The errors are errors of the client, too, so the handlers of its errors also catch ours.
 """

@@ -1,4 +1,4 @@
-"""How large the record batches are that each topic takes.
+"""The largest record batch that each topic accepts.
 
 Kafka compares `max.message.bytes` of a topic with a whole batch, as the producer has compressed it.
 If the topic has a `compression.type` of its own, the broker compresses the batch again, and

@@ -1,4 +1,4 @@
-"""Writes and commits transactions past kafka-python: a small one at once, a large one in a thread.
+"""Writes and commits transactions without kafka-python: small ones at once, large ones in a thread.
 
 *Small.* One batch for each partition, and few bytes: three requests, each sent and awaited in the
 caller's thread.

@@ -1,4 +1,4 @@
-"""Copies of tables, read while the stream goes on and written between its transactions.
+"""Copies of tables, read while the stream continues and written between its transactions.
 
 For every consumer, no row of a copy comes after a newer change of its key:
 

@@ -1,4 +1,4 @@
-"""Tables that are to be copied again, until the copies have their turn.
+"""The backlog of copies: tables that wait to be copied again.
 
 Nobody asks for these copies: a transaction changes rows without row events (`CopyQueue`), foreign
 keys change rows (`CascadeCopies`), or the topic of a table is lost (`LostTopics`).

@@ -1,4 +1,4 @@
-"""What a user asks for becomes copies: by `binlog-connector snapshot`, or by a signal of Debezium.
+"""Turns users' requests into copies: from `binlog-connector snapshot`, or from a signal.
 
 The handlers of requests and of signals run in the pipeline. `execute-snapshot` with its
 `additional-conditions` does what `binlog-connector snapshot` asks for.

@@ -1,4 +1,4 @@
-"""At the start of a pipeline, its copies: states of earlier runs, and tables of the source."""
+"""Recovers copies at a pipeline's start: from states of earlier runs and the source's tables."""
 
 from __future__ import annotations
 

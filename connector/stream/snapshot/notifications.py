@@ -1,4 +1,4 @@
-"""Notifications of snapshots in the form of Debezium, to a topic of Kafka and to the log.
+"""Notifications of snapshots in Debezium's format, to a topic and to the log.
 
 ::
 

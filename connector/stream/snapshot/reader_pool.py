@@ -1,4 +1,4 @@
-"""Threads that read tables, each on a connection of its own."""
+"""Threads that read tables, each over its own connection."""
 
 from __future__ import annotations
 

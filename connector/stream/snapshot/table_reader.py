@@ -1,4 +1,4 @@
-"""A job becomes its answers, over one connection.
+"""The reader of tables: it answers one job at a time, over one connection.
 
 After an error that passes, the reader tries again on a new connection: the stream does not stop
 because a copy has to wait. If only the table has to wait, the answer says so, and the reader

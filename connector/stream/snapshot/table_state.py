@@ -1,4 +1,4 @@
-"""The state of the copy of a table, as its record in `<prefix>.snapshot` holds it."""
+"""The state of a table's copy, as in its record in `<prefix>.snapshot`."""
 
 from __future__ import annotations
 

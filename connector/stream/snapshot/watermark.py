@@ -1,4 +1,4 @@
-"""What the stream has delivered, and what a SELECT sees: which of the two is ahead.
+"""Watermarks: whether a SELECT sees everything that the stream has delivered.
 
 A server sends events before its engine has committed them. So a SELECT may not yet see what the
 stream has delivered. And the server commits while a chunk is read. So a SELECT may see what the

@@ -1,4 +1,4 @@
-"""The source of a stream: which server is read, whether it is fit, and what tables it has."""
+"""The source of a stream: the choice of the server, the checks of it, and its tables."""
 
 from __future__ import annotations
 

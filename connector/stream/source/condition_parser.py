@@ -1,4 +1,4 @@
-"""A user's condition for a copy or a filter becomes a tree that can only select rows.
+"""Parses a user's condition for a copy or a filter into a tree that can only select rows.
 
 The text is never sent to the server. Each token is checked, the rest is parsed, and
 `condition_printer` prints the tree again. Lists say what is allowed: symbols, operators,

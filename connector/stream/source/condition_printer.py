@@ -1,4 +1,4 @@
-"""The tree of a condition becomes SQL; what is not known here is refused.
+"""Prints the tree of a condition as SQL, and refuses everything unknown.
 
 Each operator is printed with parentheses around it, so no reader can group it in another way. The
 tree must group as MySQL does: a `_Rule` says which operands MySQL's grammar allows without

@@ -1,4 +1,4 @@
-"""What a check of the source says: findings about settings and grants, and gaps in row logging.
+"""The findings of a check of the source: settings and grants, and gaps in row logging.
 
 A finding has a name, the value, the wanted value, and what to do. The grants of the account are
 here, because they are findings themselves and name the account in what others advise.

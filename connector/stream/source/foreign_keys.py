@@ -1,4 +1,4 @@
-"""The foreign keys of a server that cascade, and which followed tables they change without a trace.
+"""The cascading foreign keys of a server, and the followed tables that they change without events.
 
 MySQL and MariaDB show the columns of a key to an account that may read its table. MariaDB shows
 the actions of the key only with other rights than SELECT, so they are read from SHOW CREATE TABLE.

@@ -1,4 +1,4 @@
-"""`information_schema` to the columns that the log would show of a table.
+"""Reads `information_schema`: the columns of a table as the log would show them.
 
 It has the same facts as TABLE_MAP with binlog_row_metadata=FULL. So rows of a SELECT have the same
 schema, and the same schema id, as rows of the log. One thing is missing: characters beyond the

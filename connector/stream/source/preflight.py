@@ -1,4 +1,4 @@
-"""A server and its account to findings: each needed setting and grant, and how to fix it.
+"""Checks a server and its account: each needed setting and grant, and how to fix it.
 
 These checks come before every run. So a pipeline refuses at once, with a text, and does not fail
 later at a row that it cannot read. A setting is an error if changes would be lost or misread, and

@@ -1,4 +1,4 @@
-"""The settings of a pipeline become the options of its records.
+"""Converts the settings of a pipeline to the options of its records.
 
 The options are columns, masks, topics, outbox tables and the profile. The envelope is compiled and
 knows no settings; it gets these values.

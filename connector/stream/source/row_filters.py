@@ -1,4 +1,4 @@
-"""The conditions of `envelope.filters` become the filters of column lists.
+"""Converts the conditions of `envelope.filters` to the filters of column lists.
 
 They are read as the condition of a copy. The server evaluates that one; these are evaluated here,
 so they hold only what gives the same result here: no functions, no calculations, and no order of

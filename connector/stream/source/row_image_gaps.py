@@ -1,4 +1,4 @@
-"""Rows that the log does not have whole: no key, or columns that the row image leaves out."""
+"""Rows that are incomplete in the log: no key, or columns that the row image leaves out."""
 
 from __future__ import annotations
 

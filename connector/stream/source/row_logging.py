@@ -1,4 +1,4 @@
-"""Which changes of followed tables would not arrive as rows, by the rules of the server.
+"""Changes of followed tables that would not arrive as rows, by the rules of the server.
 
 `check` shows it. It changes nothing about whether a stream starts. Formats and engines are here;
 row images, stored programs and foreign keys have modules of their own.

@@ -1,4 +1,4 @@
-"""A table of the source becomes its schema, as in the log, and the SELECT that reads it."""
+"""A table of the source: its schema as in the log, and the SELECT that reads it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings and progress become a checked server and the position at which its stream starts.
+"""Selects a checked server, and the position at which its stream starts.
 
 The servers of `source.host` and `source.failover_hosts` are asked in turn; the one that was read
 last comes first. The connector reads the first server that has everything after the committed

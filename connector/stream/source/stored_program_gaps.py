@@ -1,4 +1,4 @@
-"""Triggers and events by which statements on other tables change followed ones.
+"""Triggers and events through which statements on other tables change followed tables.
 
 With binlog_format ROW the log has the rows that they change, so they matter only for sessions with
 another format. Triggers of followed tables do not matter: their statements name a followed table.

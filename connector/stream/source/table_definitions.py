@@ -1,4 +1,4 @@
-"""What a stream asks the server about a table: its columns now, and those that the log leaves out.
+"""Table definitions from the server: current columns, and columns that the log leaves out.
 
 *Definitions.* A definition that is read now counts for an earlier position of the log only if the
 table did not change in between. A short dump, from the position to the log's end, shows the

@@ -1,1 +1,1 @@
-"""What somebody on call sees of a pipeline: one model of the facts, a page, and a terminal."""
+"""The status of a pipeline: one model, which a page and a terminal show."""

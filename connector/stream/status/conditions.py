@@ -1,4 +1,4 @@
-"""What is true of a running pipeline now; the first condition is its state."""
+"""The current conditions of a running pipeline; the first one is its state."""
 
 from __future__ import annotations
 

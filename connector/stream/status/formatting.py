@@ -1,4 +1,4 @@
-"""Numbers, times and names as a person reads them."""
+"""Formats numbers, times and names for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The status of the mirrors, by the metrics of the Spark job and of `verify --forever`.
+"""The status of the mirrors, from the metrics of the Spark job and of `verify --forever`.
 
 They are other processes, perhaps of other machines, and have no part of this program in common with
 it but the names of their metrics. So they are scraped as Prometheus scrapes them.

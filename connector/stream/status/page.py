@@ -1,4 +1,4 @@
-"""The status page: a template that escapes everything, and curves of the last hour as SVG.
+"""The status page: a template that escapes everything, and charts of the last hour as SVG.
 
 Names of databases, tables and columns come from the source, and anybody may have chosen them. So
 the page has a content security policy by which only its own script runs.

@@ -1,4 +1,4 @@
-"""The facts for a terminal."""
+"""The status for a terminal."""
 
 from __future__ import annotations
 

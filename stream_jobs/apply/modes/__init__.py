@@ -1,4 +1,4 @@
-"""The modes of a mirror: which rows it has of its table. Each mode is a class.
+"""The modes of a mirror: which rows of its table it has. Each mode is a class.
 
 A mode says which columns a mirror has besides the source's, and how changes become rows that are
 added and rows that die. To add a mode, write its class and list it in `MODES`, which has the mode

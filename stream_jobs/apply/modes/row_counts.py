@@ -1,4 +1,4 @@
-"""The rows of a table without a key as they are now: as many of each as the source has.
+"""The mode `rows`: the current rows of a table without a key, each as often as the source has it.
 
 Equal rows cannot be told apart, so a change counts: an insert one more, a delete one less, an
 update both. All changes of such a table are in one partition, in order.

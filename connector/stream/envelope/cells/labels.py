@@ -1,4 +1,4 @@
-"""Labels of ENUM and SET: in keys, where two must not look alike, and on servers that print `?`.
+"""Labels of ENUM and SET: unambiguous ones for keys, and labels that servers print with `?`.
 
 Servers take `ENUM('', 'a')`, which prints its first label as its error value, and without strict
 mode labels that are equal, `ENUM('a', 'a')`. They tell rows with such keys by the number, and

@@ -1,4 +1,4 @@
-"""The JSON forms of values: of decoded ones for each column type, and of those made from parts.
+"""The JSON forms of values: of decoded values by column type, and of values built from parts.
 
 The forms are those of `contract.COLUMN_TYPES` (the `lossless` profile): every value is exact and
 readable without a schema. The caller writes NULL. The functions that append a label or a geometry

@@ -1,4 +1,4 @@
-"""What is written around the rows of one SELECT: source block, headers, and sequences.
+"""The source block, headers and sequences around the rows of one SELECT.
 
 All rows of a chunk have the same position in the log. Their sequences count on from those of
 earlier chunks.

@@ -1,4 +1,4 @@
-"""Records of copies that take rows back: a truncate before a copy, and deletes of single keys.
+"""Records of copies that delete rows: a truncate before a copy, and deletes of single keys.
 
 *Truncate.* The record that begins a copy says that all earlier rows of the table are gone. It
 equals the record of a TRUNCATE, with a sequence between two source transactions.

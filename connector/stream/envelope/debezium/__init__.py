@@ -1,4 +1,4 @@
-"""The profile `debezium`: values, row filters and formats of a registry as Debezium has them.
+"""The profile `debezium`: values, row filters and registry formats as in Debezium.
 
 Values are written as by Debezium's MySQL and MariaDB connectors, with the defaults of its options.
 A value comes as the text that the server prints, or as stored bytes; one class for each form of

@@ -1,4 +1,4 @@
-"""Which form a column has in the profile `debezium`: in row images, in SELECTs, and as a value.
+"""The form of a column in the profile `debezium`: in row images, in SELECTs, and as a value.
 
 Only columns whose text is not that of the profile `exact` have a form here. The three ways give
 the same text: row images are read as the server prints them, and then given their form.

@@ -1,4 +1,4 @@
-"""Numbers in Debezium's forms, and what is made of numbers: bits, vectors, points.
+"""Numbers in Debezium's forms, and types that are built from numbers: bits, vectors, points.
 
 DECIMAL is base64 of an integer, BIGINT UNSIGNED has 64 bits, and floats are as Java prints them.
 Bits, vectors and points come in their stored form, or are made of several numbers.

@@ -1,4 +1,4 @@
-"""The options of the profile `debezium`, and the names of fields and schemas that they lead to.
+"""The options of the profile `debezium`, and the resulting names of fields and schemas.
 
 `field.name.adjustment.mode` and `schema.name.adjustment.mode` give names that Avro can have.
 """

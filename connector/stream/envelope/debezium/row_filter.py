@@ -1,4 +1,4 @@
-"""Which rows of a table have records, by a condition on the values of their columns.
+"""The row filter of a table: rows have records only if they meet a condition on their columns.
 
 As with Debezium's transformation Filter, each record is judged alone: that of an insert, of an
 update and of a copied row by the row after it, that of a delete by the row before it.

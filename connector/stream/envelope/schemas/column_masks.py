@@ -1,4 +1,4 @@
-"""Masks, hashes and truncations: what a record has instead of a text, and the cells that write it.
+"""Masks, hashes and truncations of text, and the cells that write them.
 
 The results are those of Debezium's options `column.mask.with.length.chars`, `column.mask.hash` and
 `column.mask.hash.v2`, and `column.truncate.to.length.chars`. The cells are of row images and of

@@ -1,4 +1,4 @@
-"""The rules of the settings for columns: which ones records have, and what is masked in them."""
+"""The column rules of the settings: which columns records have, and which are masked."""
 
 from __future__ import annotations
 

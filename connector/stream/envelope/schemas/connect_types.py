@@ -1,4 +1,4 @@
-"""The schema that Kafka Connect has for a column, in the form of its JsonConverter.
+"""The Kafka Connect schema of a column, in the form of its JsonConverter.
 
 On request, it has parameters that tell the type of the column at the source::
 

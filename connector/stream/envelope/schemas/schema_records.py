@@ -1,4 +1,4 @@
-"""The schema records of one stream: those that have been written, and the content of the next ones.
+"""The schema records of one stream: the written ones, and the content of the next ones.
 
 The schema record comes before the first row of its column list. A restart knows the column lists,
 because the keys of all schema records are read back before the stream opens. A schema record that

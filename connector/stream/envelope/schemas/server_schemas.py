@@ -1,4 +1,4 @@
-"""Tables whose columns the log does not name or does not hold: the server gives their schemas.
+"""Schemas from the server, for tables whose columns the log does not name or does not have.
 
 With binlog_row_metadata=FULL each table map describes the columns of its rows. Otherwise (MINIMAL,
 NO_LOG, MySQL before 8.0), the server is asked for the table's definition *now*, which may differ
