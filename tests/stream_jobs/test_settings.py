@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 
 from connector.foundation.errors import ConfigError
+from stream_jobs.apply.modes import MODES
 from stream_jobs.settings import Settings, TableSettings, load_settings
 from stream_jobs.tables.table_options import TableOptionsResolver
 
@@ -82,6 +83,15 @@ def test_every_key_of_a_table_is_documented_with_its_default(pytestconfig: pytes
     for key, field in TableSettings.model_fields.items():
         value = ".+" if field.is_required() else re.escape(json.dumps(field.get_default()))
         assert re.search(rf"^# {key} = {value}$", body, re.MULTILINE), key
+
+
+def test_every_mode_has_a_class_and_is_documented(pytestconfig: pytest.Config) -> None:
+    modes = get_args(TableSettings.model_fields["mode"].annotation)
+    assert set(modes) == MODES.keys()
+    file = (pytestconfig.rootpath / "configs" / "stream_job.toml").read_text(encoding="utf-8")
+    page = (pytestconfig.rootpath / "docs" / "mirror.md").read_text(encoding="utf-8")
+    assert [mode for mode in modes if f'#   "{mode}" ' not in file] == []
+    assert [mode for mode in modes if f"| `{mode}` |" not in page] == []
 
 
 @pytest.mark.parametrize(
