@@ -130,7 +130,8 @@ def test_the_version_says_why_the_sources_run(
 def test_extension_modules_are_what_is_imported_by_default() -> None:
     done = python("-c", WHERE, choice="require", folder=FOLDER.parent)
     suffix = EXTENSION_SUFFIXES[0]
-    expected = f"{FOLDER}/codec/payload{suffix} {FOLDER}/gtid/mysql{suffix}\n"
+    binlog = FOLDER / "binlog"
+    expected = f"{binlog}/payload_reader{suffix} {binlog}/gtid/mysql{suffix}\n"
     assert (done.stdout, done.stderr) == (expected, "")
 
 
