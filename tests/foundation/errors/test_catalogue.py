@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import BaseModel
 
-from connector.foundation.errors.catalogue import EXAMPLES, codes, example
+from connector.foundation.errors.catalogue import EXAMPLES, codes, example, retired
 from connector.foundation.errors.code import End, ErrorCode
 from connector.foundation.errors.message import Message, Words
 from connector.foundation.settings.sections import Settings
@@ -38,10 +38,22 @@ def test_no_two_codes_have_the_same_number() -> None:
 
 def test_each_number_that_was_ever_used_is_in_use_or_retired_and_no_other_is() -> None:
     """A number goes into the file with its code, and never comes out again."""
-    retired = [number for code in CODES.values() for number in code.was.split()]
-    assert sorted(set(retired)) == sorted(retired)
-    assert not codes().keys() & set(retired)
-    assert sorted([*codes(), *retired]) == sorted(NUMBERS.read_text("utf-8").split())
+    gone = [number for code in CODES.values() for number in code.was.split()]
+    assert sorted(set(gone)) == sorted(gone)
+    assert not codes().keys() & set(gone)
+    assert sorted([*codes(), *gone]) == sorted(NUMBERS.read_text("utf-8").split())
+
+
+def test_no_page_but_the_one_of_codes_names_a_retired_number() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    named = {
+        f"{page.relative_to(ROOT)}: {number}"
+        for page in pages
+        if page.name not in {"CHANGELOG.md", "errors.md"}
+        for number in re.findall(rf"\b{NUMBER.pattern}\b", page.read_text("utf-8"))
+        if number in retired()
+    }
+    assert named == set()
 
 
 def test_what_has_no_number_is_a_part_of_a_text_and_ends_nothing() -> None:
