@@ -97,7 +97,7 @@ class _PlainLines:
         self._title = title
         self._total = total
         self._done = 0
-        self._begin = self._shown = time.monotonic()
+        self._begin = self._shown_at = time.monotonic()
         self._lock = threading.Lock()
         _write(f"fetching {title}: {total / MEGABYTE:.1f} MB")
 
@@ -105,9 +105,9 @@ class _PlainLines:
         with self._lock:
             self._done += size
             now = time.monotonic()
-            if now - self._shown < PLAIN_LINE_EVERY_SECONDS:
+            if now - self._shown_at < PLAIN_LINE_EVERY_SECONDS:
                 return
-            self._shown = now
+            self._shown_at = now
         share = 100 * self._done // max(self._total, 1)
         _write(f"fetching {self._title}: {share} %")
 
@@ -217,7 +217,7 @@ class _Transfer:
         self._part = part
         self._show = show
         self._given_up = given_up
-        self._shown = 0
+        self._shown_at = 0
 
     def run(self) -> None:
         """Fetch the rest of the file, and compare the whole."""
@@ -271,8 +271,8 @@ class _Transfer:
         return begin
 
     def _progress(self, done: int) -> None:
-        self._show(done - self._shown)
-        self._shown = done
+        self._show(done - self._shown_at)
+        self._shown_at = done
 
 
 def _attempts(given_up: threading.Event) -> Retrying:

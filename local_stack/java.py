@@ -111,6 +111,6 @@ def _install(folder: Path) -> None:
     script.chmod(0o755)
 
 
-def _no_java(said: str) -> LocalStackError:
-    last = "".join(said.strip().splitlines()[-1:])
+def _no_java(output: str) -> LocalStackError:
+    last = "".join(output.strip().splitlines()[-1:])
     return LocalStackError(stack_errors.NO_JAVA, version=VERSION_MIN, wheel=WHEEL, said=last)

@@ -217,12 +217,12 @@ class CandidateCheck:
         kind: Kind = "missing" if not mirror else "different"
         if source is None or len(mirror) > 1:
             kind = "surplus"
-        shown = None if source is None else _values(*source, self._mirror.columns)
+        values = None if source is None else _values(*source, self._mirror.columns)
         own = _values(*mirror[-1], self._mirror.columns) if mirror else None
-        hashed = shown or own or {}
+        hashed = values or own or {}
         own_key = {name: hashed[name] for name in self._mirror.key}
         named = dict(zip(self._mirror.key, key, strict=True)) if key != UNKNOWN_KEY else own_key
-        return _difference(kind, named, own_key, shown, own)
+        return _difference(kind, named, own_key, values, own)
 
     def _row(self, row: tuple[pa.Table, int] | None) -> Digest | None:
         """Return the digest of a row."""

@@ -99,7 +99,7 @@ class ContinuousRun:
             times=self._times,
         )
         for result in self._results(run):
-            self._tell(result)
+            self._report(result)
             error = result.error
             is_away = isinstance(error, SourceUnavailable | SinkUnavailable)
             if error is not None and is_away and error.code not in _LAGS:
@@ -140,7 +140,7 @@ class ContinuousRun:
         tables.sort(key=lambda table: table.tried_at or 0.0)
         return [(table.database, table.table) for table in tables]
 
-    def _tell(self, result: TableResult) -> None:
+    def _report(self, result: TableResult) -> None:
         differences = [(difference, False) for difference in result.differences]
         differences += [(difference, True) for difference in result.repaired]
         for difference, is_repaired in differences[:_NAMED_MAX]:
@@ -159,8 +159,8 @@ class ContinuousRun:
             )
         for interval in result.intervals[:_NAMED_MAX]:
             _log.warning("interval is wrong", table=result.name, **interval.to_json())
-        tell = _log.info if result.verdict in {"equal", "not compared"} else _log.warning
-        tell(
+        log = _log.info if result.verdict in {"equal", "not compared"} else _log.warning
+        log(
             result.verdict,
             table=result.name,
             rows=result.rows,

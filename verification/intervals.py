@@ -112,7 +112,7 @@ class Intervals:
                 check = self._of_history if self._is_history else self._of_journal
                 for why, places, of_log in check(records):
                     room = self._count_max - len(intervals)
-                    intervals += self._shown(records[places[:room]], why, of_log[:room])
+                    intervals += self._wrong_intervals(records[places[:room]], why, of_log[:room])
         return intervals
 
     def _of_history(
@@ -211,17 +211,17 @@ class Intervals:
                 records["op"] = some[OP].to_numpy().astype("S1")
             yield records
 
-    def _shown(
+    def _wrong_intervals(
         self, records: NDArray[Any], why: str, of_log: Sequence[int | None]
     ) -> list[WrongInterval]:
         times = [None if us is None else _text(us) for us in of_log] or [None] * len(records)
-        shown = []
+        intervals = []
         for record, time in zip(records, times, strict=True):
             file, position = self._files[record["file"]], np.array([record["position"]])
             key = self._side.row_at(file, position)
             end = None if record["to"] == _NONE else _text(int(record["to"]))
-            shown.append(WrongInterval(key, _text(int(record["from"])), end, why, time))
-        return shown
+            intervals.append(WrongInterval(key, _text(int(record["from"])), end, why, time))
+        return intervals
 
 
 def _are_followed(records: NDArray[Any]) -> NDArray[np.bool_]:

@@ -97,7 +97,7 @@ class JournalSide(MirrorSide):
     ) -> pa.Table:
         """Return the current rows with these keys, and their sequences; as `MirrorSide.rows_of`."""
         del keys
-        asked = set(digest_pairs(wanted))
+        digests = set(digest_pairs(wanted))
         last: dict[Digest, _Last] = {}
         truncate = _NEVER
         for file, positions in super()._slices(snapshot):
@@ -116,7 +116,7 @@ class JournalSide(MirrorSide):
             )
             for digest, position, op, hi, lo in facts:
                 change = _Last(PackedSequence(hi, lo), op, file, position)
-                if digest in asked and change.sequence >= last.get(digest, change).sequence:
+                if digest in digests and change.sequence >= last.get(digest, change).sequence:
                     last[digest] = change
         self._met = set(last)
         current = [

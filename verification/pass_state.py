@@ -163,8 +163,8 @@ class PassState:
         if others:
             raise ConfigError(verify_errors.STATE_OTHER, path=self._path, names=others)
 
-    def _unusable(self, said: str) -> ConfigError:
-        return ConfigError(verify_errors.STATE_UNUSABLE, path=self._path, said=said)
+    def _unusable(self, reason: str) -> ConfigError:
+        return ConfigError(verify_errors.STATE_UNUSABLE, path=self._path, said=reason)
 
 
 _NOT_OURS: Final = "it is not a file of this program"

@@ -69,11 +69,11 @@ def copy_again(settings: Settings, table: str, repair: Repair, patience_seconds:
     errors of asking.
     """
     with StateWatch(settings) as watch:
-        asked = request_copies(settings, [table], repair.where, repair.keys)
+        request = request_copies(settings, [table], repair.where, repair.keys)
         heard = time.monotonic()
         is_over = False
         while not is_over:
-            for state in watch.changed(asked):
+            for state in watch.changed(request):
                 heard = time.monotonic()
                 is_over = not state.under_way
                 if state.phase == "failed":

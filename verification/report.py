@@ -53,29 +53,29 @@ class Difference:
         """Return the member of the report."""
         return {
             "kind": self.kind,
-            "key": self._shown_key(with_values=with_values),
-            "source": _shown(self.source, with_values=with_values),
-            "mirror": _shown(self.mirror, with_values=with_values),
+            "key": self._visible_key(with_values=with_values),
+            "source": _visible_values(self.source, with_values=with_values),
+            "mirror": _visible_values(self.mirror, with_values=with_values),
             **({} if self.counts is None else {"counts": self.counts._asdict()}),
             "since": None if self.since is None else self.since.to_json(),
         }
 
     def lines(self, name: str, *, with_values: bool, is_repaired: bool) -> Iterable[str]:
         """Yield what people read; `name` is that of the side that was compared."""
-        what = _text(self._shown_key(with_values=with_values))
+        what = _text(self._visible_key(with_values=with_values))
         if self.counts is not None:
             what = f"row: {self.counts.source} at the source, {self.counts.mirror} in the mirror"
         yield f"  {self.kind} {what}" + (", copied again and equal now" if is_repaired else "")
         for side, values in (("source", self.source), (name, self.mirror)):
             if values is not None:
-                yield f"    {side}: {_text(_shown(values, with_values=with_values))}"
+                yield f"    {side}: {_text(_visible_values(values, with_values=with_values))}"
         if self.since is not None:
             yield f"    in the mirror since {self.since}"
 
-    def _shown_key(self, *, with_values: bool) -> dict[str, Any] | None:
+    def _visible_key(self, *, with_values: bool) -> dict[str, Any] | None:
         """Return the key; without values, what the mirror hides is not shown."""
         key = self.key if with_values or self.own_key is None else self.own_key
-        return _shown(key, with_values=True)
+        return _visible_values(key, with_values=True)
 
 
 @dataclass(slots=True)
@@ -212,7 +212,9 @@ def report(results: Iterable[TableResult], *, with_values: bool) -> dict[str, An
     }
 
 
-def _shown(values: Mapping[str, object] | None, *, with_values: bool) -> dict[str, Any] | None:
+def _visible_values(
+    values: Mapping[str, object] | None, *, with_values: bool
+) -> dict[str, Any] | None:
     if values is None:
         return None
     return {name: _value(value, with_values=with_values) for name, value in values.items()}

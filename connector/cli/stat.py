@@ -27,7 +27,7 @@ _FILE_WIDTH = 140
 def run(arguments: Namespace) -> int:
     """Count what logs contain, and print the counts, also if an error ends the reading."""
     statistics = Statistics()
-    options = ReadingOptions(verify_checksum=arguments.verify_checksum, tell_apart=True)
+    options = ReadingOptions(verify_checksum=arguments.verify_checksum, distinct_names=True)
     try:
         _count(opened_logs(arguments, options), statistics)
     finally:

@@ -37,7 +37,7 @@ class ReadingOptions(NamedTuple):
     recover: bool = False
     follow: bool = False  # wait for more at the end of the last log
     # Whether files with the same name in several folders are named by their paths.
-    tell_apart: bool = False
+    distinct_names: bool = False
     # Transactions that change no table of these may be left out.
     tables: TableFilter | None = None
 
@@ -59,7 +59,7 @@ def file_inputs(paths: Sequence[str], options: ReadingOptions) -> Iterator[LogIn
     The events raise ConfigError for a file that cannot be opened, and the errors of reading.
     """
     start = options.start_position or FIRST_POSITION
-    shared = _shared_names(paths) if options.tell_apart else set()
+    shared = _shared_names(paths) if options.distinct_names else set()
     for number, path in enumerate(paths):
         last = number == len(paths) - 1
         name = path if Path(path).name in shared else None

@@ -207,10 +207,10 @@ class ReplicationStream:
     def _closed_here(self) -> SourceUnavailable:
         return SourceUnavailable(dump_errors.STREAM_CLOSED_HERE, server=self._server_name)
 
-    def _end(self, said: ErrPacket | EofPacket) -> Exception:
-        if isinstance(said, EofPacket):
+    def _end(self, packet: ErrPacket | EofPacket) -> Exception:
+        if isinstance(packet, EofPacket):
             return SourceUnavailable(dump_errors.DUMP_ENDED, server=self._server_name)
-        return server_error(self._server_name, said.code, said.message)
+        return server_error(self._server_name, packet.code, packet.message)
 
 
 # The namespace of the replica's UUID: any constant, but it must never change.

@@ -276,12 +276,12 @@ def _lacks_its_own(
     )
 
 
-def _lost(server: MysqlServer, gone: GtidSet | MariadbGtidSet) -> SourceRefused:
+def _lost(server: MysqlServer, missing: GtidSet | MariadbGtidSet) -> SourceRefused:
     return SourceRefused(
         failover_errors.LOST,
         reset_server=server.identity.server_uuid,
         server=server.name,
-        gtids=shortened_gtids(gone),
+        gtids=shortened_gtids(missing),
     )
 
 
@@ -291,8 +291,8 @@ def _lacks_mysql(server: MysqlServer, ahead: GtidSet) -> SourceRefused | SourceU
     # Read again, because the channels may have committed more.
     executed = GtidSet.parse(server.global_value("gtid_executed") or "")
     for channel in done:
-        if gone := (ahead - executed) - (ahead - channel.received):
-            return _lost(server, gone)
+        if missing := (ahead - executed) - (ahead - channel.received):
+            return _lost(server, missing)
     if len(done) < len(replica_channels):
         return _lacks(server, ahead)
     return _lacks(server, ahead, frozenset(channel.source_uuid for channel in replica_channels))

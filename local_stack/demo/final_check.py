@@ -83,8 +83,8 @@ class FinalCheck:
         self._display = display
         self._mirror = ("--mirror", str(stage.directory.stream_job_config))
 
-    def tell(self, gtid_set: str) -> list[str]:
-        """Tell all of it; return what differs. `gtid_set` is what the source has executed."""
+    def run(self, gtid_set: str) -> list[str]:
+        """Report all of it; return what differs. `gtid_set` is what the source has executed."""
         say, stage = self._display.say, self._stage
         tables, topics = stage.verify(*self._mirror), stage.verify("--topics")
         cut = self._cut(gtid_set)

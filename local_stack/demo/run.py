@@ -71,7 +71,7 @@ def run_demo(
     try:
         directory = _make_directory(options.directory)
         with DemoStack(options, DemoDirectory(directory)) as stage:
-            code = _DemoRun(options, stage, display, check).tell()
+            code = _DemoRun(options, stage, display, check).run()
     except KeyboardInterrupt:
         display.say("interrupted; everything is stopped")
         code = EXIT_INTERRUPTED
@@ -142,13 +142,13 @@ class _DemoRun:
         self._display = display
         self._trade_begin = 0.0
 
-    def tell(self) -> int:
+    def run(self) -> int:
         """Run all phases; return the exit code."""
         self._set_the_stage()
         with self._display.board():
             self._trade()
             gtid_set = self._catch_up()
-        problems = FinalCheck(self._stage, self._display).tell(gtid_set)
+        problems = FinalCheck(self._stage, self._display).run(gtid_set)
         if self._check is not None:
             problems += self._check(self._stage, gtid_set).problems
         self._pronounce(problems)

@@ -159,11 +159,13 @@ def _compare(
 
 def _surplus_rows(source: Sequence[Row], mirror: Sequence[Row]) -> list[Difference]:
     """Return the rows that one side has more often than the other."""
-    wanted, actual = Counter(source), Counter(mirror)
+    expected, actual = Counter(source), Counter(mirror)
     differences = [
-        Difference(row, f"is in the source {wanted[row]} times, in the mirror {actual[row]} times")
-        for row in wanted | actual
-        if wanted[row] != actual[row]
+        Difference(
+            row, f"is in the source {expected[row]} times, in the mirror {actual[row]} times"
+        )
+        for row in expected | actual
+        if expected[row] != actual[row]
     ]
     return sorted(differences, key=lambda difference: repr(difference.key))
 
@@ -177,19 +179,20 @@ def compare_rows(
     def key_of(row: Row) -> Key:
         return tuple(row[index] for index in indexes)
 
-    wanted = {key_of(row): row for row in source}
+    source_rows = {key_of(row): row for row in source}
     mirror_rows = {key_of(row): row for row in mirror}
     copies = Counter(map(key_of, mirror))
     differences = [
-        Difference(row_key, "is missing from the mirror") for row_key in wanted.keys() - mirror_rows
+        Difference(row_key, "is missing from the mirror")
+        for row_key in source_rows.keys() - mirror_rows
     ]
     for row_key, row in mirror_rows.items():
         if copies[row_key] > 1:
             differences.append(Difference(row_key, f"is in the mirror {copies[row_key]} times"))
-        elif row_key not in wanted:
+        elif row_key not in source_rows:
             differences.append(Difference(row_key, "is in the mirror alone"))
-        elif row != wanted[row_key]:
-            pairs = zip(columns, row, wanted[row_key], strict=True)
+        elif row != source_rows[row_key]:
+            pairs = zip(columns, row, source_rows[row_key], strict=True)
             unequal = ", ".join(name for name, ours, theirs in pairs if ours != theirs)
             differences.append(Difference(row_key, f"differs in {unequal}"))
     return sorted(differences, key=lambda difference: repr(difference.key))

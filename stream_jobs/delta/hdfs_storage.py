@@ -47,10 +47,10 @@ _ELSEWHERE: Final = frozenset({"StandbyException", "RetriableException"})
 class HdfsError(Exception):
     """An answer that is an error; `kind` is the exception of Java that HDFS names."""
 
-    def __init__(self, kind: str, said: str) -> None:
-        super().__init__(f"{kind}: {said}")
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(f"{kind}: {reason}")
         self.kind = kind
-        self.said = said
+        self.reason = reason
 
 
 class UnavailableError(HdfsError):
@@ -133,8 +133,8 @@ def _error(answer: BaseHTTPResponse) -> HdfsError:
     except (ValueError, KeyError, TypeError):
         kind, message = f"HTTP {answer.status}", answer.reason or ""
     # A stack trace follows.
-    said = message.partition("\n")[0]
-    return UnavailableError(kind, said) if kind in _ELSEWHERE else HdfsError(kind, said)
+    reason = message.partition("\n")[0]
+    return UnavailableError(kind, reason) if kind in _ELSEWHERE else HdfsError(kind, reason)
 
 
 @cache
@@ -163,9 +163,9 @@ class HdfsStorage:
             return None
 
     def read_part(self, path: str, start: int, size: int) -> bytes | None:
-        asked = {"offset": str(start), "length": str(size)}
+        parameters = {"offset": str(start), "length": str(size)}
         try:
-            return self.hdfs.call("GET", self._full(path), "OPEN", asked)
+            return self.hdfs.call("GET", self._full(path), "OPEN", parameters)
         except HdfsError as error:
             if " out of the range " in str(error):
                 return b""
@@ -271,5 +271,5 @@ class HdfsStorage:
     def _failed(self, path: str, error: HdfsError) -> MirrorError:
         name = f"webhdfs://{self.hdfs.hosts[0]}{self.root}/{path}"
         if isinstance(error, LoginError):
-            return MirrorError(delta_errors.HDFS_LOGIN, path=name, said=error.said)
+            return MirrorError(delta_errors.HDFS_LOGIN, path=name, said=error.reason)
         return MirrorError(delta_errors.STORAGE_FAILED, path=name, said=error)

@@ -92,9 +92,9 @@ class S3Storage:
 
     def list(self, folder: str, start_after: str = "") -> Iterator[StoredFile]:
         base = self._key(folder) + "/"
-        asked = {"Bucket": self.bucket, "Prefix": base, "StartAfter": base + start_after}
+        parameters = {"Bucket": self.bucket, "Prefix": base, "StartAfter": base + start_after}
         try:
-            for page in _client().get_paginator("list_objects_v2").paginate(**asked):
+            for page in _client().get_paginator("list_objects_v2").paginate(**parameters):
                 for entry in page.get("Contents", ()):
                     modified = int(entry["LastModified"].timestamp() * 1000)
                     yield StoredFile(entry["Key"].removeprefix(base), entry["Size"], modified)
@@ -117,10 +117,10 @@ class S3Storage:
         if overwritten:
             raise MirrorError(delta_errors.OVERWRITES, bucket=self.bucket)
 
-    def _get(self, path: str, **asked: str) -> _Found | None:
+    def _get(self, path: str, **parameters: str) -> _Found | None:
         key = self._key(path)
         try:
-            answer = _client().get_object(Bucket=self.bucket, Key=key, **asked)
+            answer = _client().get_object(Bucket=self.bucket, Key=key, **parameters)
             content = answer["Body"].read()
         except (ClientError, BotoCoreError) as error:
             if _code(error) == _MISSING:

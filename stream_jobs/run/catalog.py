@@ -48,8 +48,10 @@ class Catalog:
             try:
                 created = self._create(place, location)
             except (PySparkException, Py4JError) as error:
-                said = str(error).partition("\n")[0]
-                problems[name] = Message(choice_errors.NOT_REGISTERED, {"name": name, "said": said})
+                reason = str(error).partition("\n")[0]
+                problems[name] = Message(
+                    choice_errors.NOT_REGISTERED, {"name": name, "said": reason}
+                )
                 continue
             if _is_same(created, location):
                 self._registered.add(place)

@@ -133,7 +133,7 @@ class TerminalLines(StatusLines):
                 self._idle(fields["set_aside"])
                 return
             self._idle_since = None
-            line = self._told(event, fields)
+            line = self._line_of(event, fields)
             if line is not None:
                 self._print(line)
 
@@ -158,7 +158,7 @@ class TerminalLines(StatusLines):
         """Write the stack trace of an error on standard error."""
         sys.stderr.write("".join(traceback.format_exception(error)))
 
-    def _told(self, event: str, given: dict[str, Any]) -> Text | None:
+    def _line_of(self, event: str, given: dict[str, Any]) -> Text | None:
         fields = visible_fields(given)
         match event:
             case "batch_applied" | "retried":
@@ -169,13 +169,13 @@ class TerminalLines(StatusLines):
                 done = f"{self._batches:,} batches, {self._changes:,} changes"
                 return Text(f"stopped: {done}")
             case "no_mirror":
-                said = f"no mirror of {fields['topic']}: [{fields['code']}] {fields['error']}"
-                return Text(said, "yellow")
+                text = f"no mirror of {fields['topic']}: [{fields['code']}] {fields['error']}"
+                return Text(text, "yellow")
             case "not_registered" | "no_cuts" | "not_kept" | "interrupted":
                 return Text(f"[{fields['code']}] {fields['error']}", "yellow")
             case "table_quarantined":
-                said = f"{fields['table']} is set aside: [{fields['code']}] {fields['error']}"
-                return Text(said, "red")
+                text = f"{fields['table']} is set aside: [{fields['code']}] {fields['error']}"
+                return Text(text, "red")
             case "table_resumed":
                 return Text(f"{fields['table']} goes on", "green")
             case "record_skipped":
@@ -245,7 +245,7 @@ def _started(fields: dict[str, Any]) -> Text:
 def _other(event: str, fields: dict[str, Any]) -> Text:
     """Return the line of an event as its words and its fields; one with a code is a warning."""
     code = fields.pop("code", None)
-    said = ", ".join(f"{name} {value}" for name, value in fields.items())
+    details = ", ".join(f"{name} {value}" for name, value in fields.items())
     words = event.replace("_", " ")
-    text = f"{words}: {said}" if code is None else f"{words}: [{code}] {said}"
+    text = f"{words}: {details}" if code is None else f"{words}: [{code}] {details}"
     return Text(text, "" if code is None else "yellow")

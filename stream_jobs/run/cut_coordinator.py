@@ -321,8 +321,8 @@ class CutHistory:
             dict(sorted(left_out.items())),
         )
         if last is not None:
-            said = (last.seq, last.tables, last.left_out)
-            if cut.seq < last.seq or (cut.seq, cut.tables, cut.left_out) == said:
+            facts = (last.seq, last.tables, last.left_out)
+            if cut.seq < last.seq or (cut.seq, cut.tables, cut.left_out) == facts:
                 return None
         return self._put(cut)
 

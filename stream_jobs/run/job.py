@@ -62,7 +62,7 @@ _IDLE_CUT_SECONDS = 10.0
 # Spark calls listeners after the stream; wait so long for their last line.
 _LISTENER_SECONDS = 10.0
 # The connector asks for the metrics this often, and a little.
-_TOLD_SECONDS = 6.0
+_SCRAPE_SECONDS = 6.0
 # Between two attempts to reach Kafka, each of which waits for an answer.
 _KAFKA_SECONDS = 2.0
 # A job that ends at once waits so long for the workers that it has started.
@@ -107,7 +107,7 @@ class StreamJob:
         self._is_closed = False
         self._last_batch_id = -1
         self._failure: Exception | None = None
-        self._told = Notices(lines)
+        self._notices = Notices(lines)
         self._applier: BatchApplier | None = None
         self._looked_at = 0.0
         # When the last batch has ended, or the last look at an idle source.
@@ -129,15 +129,15 @@ class StreamJob:
         try:
             self._metrics.failure = self._record.failed(message)
         except MirrorError as error:
-            self._tell_not_kept(error)
+            self._report_lost_end(error)
         return EXIT_FAILED
 
-    def wait_until_told(self) -> None:
+    def wait_for_scrapes(self) -> None:
         """Wait while others may still ask for the metrics; a signal ends it."""
         if self._metrics.watched:
-            self._stop.wait(_TOLD_SECONDS)
+            self._stop.wait(_SCRAPE_SECONDS)
 
-    def _tell_not_kept(self, error: MirrorError) -> None:
+    def _report_lost_end(self, error: MirrorError) -> None:
         problem = Message(job_errors.END_NOT_KEPT, {"why": error.message})
         self._lines.write("not_kept", **fields(problem))
 
@@ -164,7 +164,7 @@ class StreamJob:
         try:
             self._record.stopped()
         except MirrorError as error:
-            self._tell_not_kept(error)
+            self._report_lost_end(error)
         return EXIT_OK
 
     def _outlasts(self, problem: Message) -> bool:
@@ -221,8 +221,8 @@ class StreamJob:
                 self._lines.doing(f"applying batch {batch_id}")
                 report = applier.apply(ranges_of(batch))
                 self._metrics.end_batch(report)
-                self._told.note_cuts(applier.no_cuts)
-                self._told.note_keyless(report)
+                self._notices.note_cuts(applier.no_cuts)
+                self._notices.note_keyless(report)
                 self._lines.write_quarantined(report)
                 if catalog is not None:
                     self._lines.write_unregistered(catalog.register(report.mirrors))
@@ -249,9 +249,9 @@ class StreamJob:
         while query.isActive:
             self._metrics.turn()
             if (began_at := self._metrics.began_at) is not None:
-                self._told.note_work("a batch is being applied", began_at)
-            elif not self._listener.has_told:
-                self._told.note_work("Spark prepares the first batch", opened_at)
+                self._notices.note_work("a batch is being applied", began_at)
+            elif not self._listener.has_begun:
+                self._notices.note_work("Spark prepares the first batch", opened_at)
             with suppress(queue.Empty):
                 self._wake.get(timeout=pause)
             if self._stop.is_set():
@@ -292,7 +292,7 @@ class StreamJob:
             return
         with self._batch():
             self._applier.move_on()
-            self._told.note_cuts(self._applier.no_cuts)
+            self._notices.note_cuts(self._applier.no_cuts)
 
     def _watch(self, client: KafkaClient) -> AbstractContextManager[None]:
         metrics, prefix = self._metrics, self._settings.kafka.topic_prefix
@@ -334,7 +334,7 @@ def run(settings: Settings, lines: StatusLines, metrics: JobMetrics) -> int:
         session = start_session(settings)
     except (PySparkException, Py4JError) as error:
         code = job.fail(Message(job_errors.SPARK_NOT_STARTED, {"why": error_message(error)}))
-        job.wait_until_told()
+        job.wait_for_scrapes()
         return code
     # Once more: Spark installs its own handler for SIGINT.
     _stop_on_signals(job)
@@ -343,7 +343,7 @@ def run(settings: Settings, lines: StatusLines, metrics: JobMetrics) -> int:
     try:
         code = job.run(session)
         if code != EXIT_OK:
-            job.wait_until_told()
+            job.wait_for_scrapes()
         return code
     finally:
         starting.join(_WORKERS_SECONDS)

@@ -162,7 +162,7 @@ class Overview:
             record = records.get(topic)
             status = self._of(topic, record, offsets)
             if record is not None:
-                _tell_reason(status, record)
+                _note_reason(status, record)
                 request = requests.get(topic)
                 if request is not None and request.number == record.number:
                     status.state = RESUMING
@@ -222,7 +222,7 @@ class Overview:
         status.last_change = _time(own.progress.source_ts_ms)
 
 
-def _tell_reason(status: TableStatus, record: QuarantinedTable) -> None:
+def _note_reason(status: TableStatus, record: QuarantinedTable) -> None:
     status.state, status.since = SET_ASIDE, record.since
     status.code, status.reason = record.code, record.reason
     status.partition, status.offset = record.partition, record.offset

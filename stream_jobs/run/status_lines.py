@@ -120,12 +120,12 @@ class StatusLines:
         with self._lock:
             if _has_news(event, fields):
                 self._quiet.clear()
-            elif self._is_told(event, fields.get("end_offsets")):
+            elif self._has_no_news(event, fields.get("end_offsets")):
                 return
             self._out.write(self._line.text(event, fields) + "\n")
             self._out.flush()
 
-    def _is_told(self, event: str, offsets: object) -> bool:
+    def _has_no_news(self, event: str, offsets: object) -> bool:
         """Return whether a line without news can be left out; else note that it is written."""
         now = self._monotonic()
         pause = _QUIET_SECONDS if offsets == self._quiet_offsets else _OFFSETS_SECONDS
@@ -210,7 +210,7 @@ class ProgressListener(QueryListener):
         self._terminated = threading.Event()
         self._committed = threading.Condition()
         self._last_batch_id = -1
-        self.has_told = False  # whether the query has begun to work
+        self.has_begun = False  # whether the query has begun to work
         self.end_offsets: Offsets = {}
 
     def add_report(self, batch_id: int, report: BatchReport) -> None:
@@ -233,7 +233,7 @@ class ProgressListener(QueryListener):
         self._reports.clear()
 
     def on_progress(self, batch_id: int, end_offsets: str | None) -> None:
-        self.has_told = True
+        self.has_begun = True
         report = self._reports.pop(batch_id, None)
         offsets: Offsets = json.loads(end_offsets or "{}") or {}
         offsets.pop(self._schemas, None)
@@ -255,7 +255,7 @@ class ProgressListener(QueryListener):
             self._committed.notify_all()
 
     def on_idle(self) -> None:
-        self.has_told = True
+        self.has_begun = True
         # A batch that was applied meanwhile writes its own line next.
         if self._last_batch_id < 0 or self._reports:
             return
@@ -278,35 +278,35 @@ _AGAIN_SECONDS: Final = 60.0
 
 
 class Notices:
-    """Remembers what was told."""
+    """Remembers what was reported."""
 
     def __init__(self, lines: StatusLines) -> None:
         self._lines = lines
         self._keyless: set[str] = set()
         # Why there are no cuts.
         self._no_cuts: ErrorCode | None = None
-        # When the work began that takes long, and when it was told.
+        # When the work began that takes long, and when that was reported.
         self._began_at: float | None = None
-        self._told_at = 0.0
+        self._noted_at = 0.0
 
     def note_work(self, what: str, began_at: float) -> None:
-        """Tell what takes long, and for how long; times are on the monotonic clock."""
+        """Report what takes long, and for how long; times are on the monotonic clock."""
         now = time.monotonic()
         if now - began_at < _LONG_SECONDS:
             return
-        if began_at != self._began_at or now - self._told_at >= _AGAIN_SECONDS:
-            self._began_at, self._told_at = began_at, now
+        if began_at != self._began_at or now - self._noted_at >= _AGAIN_SECONDS:
+            self._began_at, self._noted_at = began_at, now
             self._lines.write("working", what=what, seconds=round(now - began_at))
 
     def note_keyless(self, report: BatchReport) -> None:
-        """Tell of tables that have no mirror, because they have no key."""
+        """Report tables that have no mirror, because they have no key."""
         reason = Message(job_errors.NO_MIRROR, {})
         for topic in sorted(set(report.keyless_topics) - self._keyless):
             self._keyless.add(topic)
             self._lines.write("no_mirror", topic=topic, **fields(reason))
 
     def note_cuts(self, problem: Message | None) -> None:
-        """Tell why there are no cuts, if there is a problem."""
+        """Report why there are no cuts, if there is a problem."""
         if problem is not None and problem.code is not self._no_cuts:
             self._lines.write("no_cuts", **fields(problem))
         self._no_cuts = None if problem is None else problem.code

@@ -76,11 +76,11 @@ def kept_until(
 
 def _kept_ms(facts: BrokerConfig, topics: Iterable[str]) -> dict[str, int]:
     """Return the retention of topics that have one."""
-    asked = [
+    resources = [
         ConfigResource(ConfigResourceType.TOPIC, name, {_RETENTION: None})
         for name in sorted(topics)
     ]
-    if not asked:
+    if not resources:
         return {}
     try:
         admin: Any = KafkaAdminClient(
@@ -89,7 +89,7 @@ def _kept_ms(facts: BrokerConfig, topics: Iterable[str]) -> dict[str, int]:
             **dict(facts.security),
         )
         try:
-            (responses,) = admin.describe_configs(asked, config_filter="all").values()
+            (responses,) = admin.describe_configs(resources, config_filter="all").values()
         finally:
             admin.close()
     except KafkaError:

@@ -88,10 +88,10 @@ def _kept(column: SchemaColumn) -> SchemaColumn:
             "nullable": column["nullable"],
             "key": column["key"],
         }
-    kept = column.copy()
-    kept.pop("added_default", None)
-    kept.pop("added_default_unknown", None)
-    return kept
+    copy = column.copy()
+    copy.pop("added_default", None)
+    copy.pop("added_default_unknown", None)
+    return copy
 
 
 def refuse_other_mode(own: DeltaTable, mode: Mode, table: str, base: str) -> None:

@@ -120,18 +120,18 @@ def _suspects(
     before: TableOptions, labels: Mapping[str, str], source: Iterable[str]
 ) -> dict[str, str]:
     """Return the columns that appeared when a hidden one went, and that are not hidden."""
-    shown = [name for name in source if name not in labels]
-    suspects = {name: lost for name, lost in before.suspects.items() if name in shown}
+    visible = [name for name in source if name not in labels]
+    suspects = {name: lost for name, lost in before.suspects.items() if name in visible}
     lost = [name for name in before.hidden if name not in labels]
     if lost:
-        suspects |= {name: lost[0] for name in shown if name not in before.source}
+        suspects |= {name: lost[0] for name in visible if name not in before.source}
     return suspects
 
 
-def _spelt(wanted: Sequence[str], names: Iterable[str]) -> tuple[str, ...]:
+def _spelt(patterns: Sequence[str], names: Iterable[str]) -> tuple[str, ...]:
     """Return names from the settings as the table spells them."""
     spelt = {name.lower(): name for name in names}
-    return tuple(spelt.get(name.lower(), name) for name in wanted)
+    return tuple(spelt.get(name.lower(), name) for name in patterns)
 
 
 def _problem(

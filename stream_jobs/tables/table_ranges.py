@@ -148,9 +148,9 @@ class TableRanges:
 
     def is_before(self, ranges: Sequence[OffsetRange]) -> bool:
         """Return whether the bound keeps records from the table that are in `ranges`."""
-        return bool(self.kept_back(ranges))
+        return bool(self.held_ranges(ranges))
 
-    def kept_back(self, ranges: Sequence[OffsetRange]) -> list[OffsetRange]:
+    def held_ranges(self, ranges: Sequence[OffsetRange]) -> list[OffsetRange]:
         """Return the records in `ranges` that the bound keeps from the table, by partition."""
         own = (span for span in ranges if span.topic == self._state.topic)
         return [

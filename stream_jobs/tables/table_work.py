@@ -168,7 +168,7 @@ class TableWork:
 
         The bound is above each change that the topic `progress` tells of.
         """
-        first = self.ranges.kept_back(ranges)[0]
+        first = self.ranges.held_ranges(ranges)[0]
         self.error = MirrorError(
             record_errors.BEYOND_PROGRESS,
             topic=self.topic,

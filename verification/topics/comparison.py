@@ -131,7 +131,7 @@ class Comparison(RecordTarget):
         if not self._begun:
             self.begin(start)
         self._pass_below(str(start).encode())
-        self._tell_of_unnumbered()
+        self._report_unnumbered()
         self._optional.clear()
         self.missing.partial = False
 
@@ -148,7 +148,7 @@ class Comparison(RecordTarget):
             else:
                 self.newest = max(self.newest, lane.records[0][0])
                 self._topics.take(lane)
-        self._tell_of_unnumbered()
+        self._report_unnumbered()
         if self._transactions is not None:
             self._transactions.finish()
 
@@ -222,7 +222,7 @@ class Comparison(RecordTarget):
         elif topic != self._ddl_topic or not self._shared_prefix:
             self._findings.differs(SURPLUS, record, sequence)
 
-    def _tell_of_unnumbered(self) -> None:
+    def _report_unnumbered(self) -> None:
         for record in self._topics.unnumbered:
             self._findings.differs(SURPLUS, record, b"", "it has no header cdc.seq")
         self._topics.unnumbered.clear()

@@ -210,7 +210,7 @@ class LogReader:
             target = transactions = TransactionRecords(prefix, target)
         options = record_options(settings, flavour, comparison.values)
         encoder = RecordEncoder(options, position.order, target, unlogged=schemas.unlogged)
-        schemas.tell(encoder.schemas)
+        schemas.attach(encoder.schemas)
         self._expected = ExpectedRecords(
             encoder, comparison, schemas, position, transactions, span.delivered
         )
@@ -268,7 +268,7 @@ class LogReader:
         all_bytes = self._bytes_to(span.delivered.file, span.delivered.position)
         first = self._bytes_to(position.file, position.position)
         count = 0
-        shown = time.monotonic()
+        shown_at = time.monotonic()
         with span.source.open_stream("binlog-verify", stop_at_end=True) as stream:
             while True:
                 data = stream.events.next_event()
@@ -283,8 +283,8 @@ class LogReader:
                 count = expected.count
                 if span.until.reached(position):
                     return
-                if time.monotonic() - shown > _SHOW_SECONDS:
-                    shown = time.monotonic()
+                if time.monotonic() - shown_at > _SHOW_SECONDS:
+                    shown_at = time.monotonic()
                     read = self._bytes_to(position.file, position.position)
                     show(read - first, all_bytes - first)
 

@@ -207,5 +207,6 @@ class QuarantinedRecords:
 def _has_row(record: QuarantineRecord, row: int) -> bool:
     rest = record["rest"]
     return record["kind"] == ROWS and (
-        (rest is not None and row >= rest) or any(kept["row"] == row for kept in record["rows"])
+        (rest is not None and row >= rest)
+        or any(row_record["row"] == row for row_record in record["rows"])
     )

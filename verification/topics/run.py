@@ -124,10 +124,10 @@ def topics_of(
 
 
 def _compacted(admin: Any, names: list[str]) -> dict[str, bool]:
-    asked = [ConfigResource(ConfigResourceType.TOPIC, name, {_POLICY: None}) for name in names]
-    if not asked:
+    resources = [ConfigResource(ConfigResourceType.TOPIC, name, {_POLICY: None}) for name in names]
+    if not resources:
         return {}
-    (responses,) = admin.describe_configs(asked, config_filter="all").values()
+    (responses,) = admin.describe_configs(resources, config_filter="all").values()
     # A topic whose settings the account may not see has none here. Then a record that Kafka has
     # compacted away counts as missing.
     return {name: "compact" in str(responses[name].get(_POLICY, {}).get("value")) for name in names}

@@ -51,8 +51,8 @@ class SchemaHistory(DefinitionSource):
         """All tables, as `database.table`."""
         return {key.rpartition("/")[0] for _, key, _ in self._records}
 
-    def tell(self, written: SchemaRecords) -> None:
-        """Tell this encoder what is known, and from now on what is learnt."""
+    def attach(self, written: SchemaRecords) -> None:
+        """Teach this encoder the known records, and from now on the new ones."""
         for _, key, value in self._records[: self._known]:
             written.learn(key, value)
         self._written = written

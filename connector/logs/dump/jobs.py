@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 # Files whose lines may wait, for each worker.
 _AHEAD = 2
 _COPY_BYTES = 1024 * 1024
-_TELL_SECONDS = 0.1
+_RECEIVE_SECONDS = 0.1
 
 
 def can_run_in_parallel(
@@ -165,7 +165,7 @@ class ParallelDump:
                 done = part.done
                 while block := spool.read(_COPY_BYTES):
                     output.write(block)
-                self._tell(part)
+                self._report_progress(part)
                 if done is not None:
                     break
                 self._receive()
@@ -183,7 +183,7 @@ class ParallelDump:
                 with suppress(OSError):
                     worker.connection.send((worker.part.number, worker.part.spool))
 
-    def _tell(self, part: _FileLines) -> None:
+    def _report_progress(self, part: _FileLines) -> None:
         for gap in part.gaps:
             self.damaged = True
             self._report(gap)
@@ -194,23 +194,23 @@ class ParallelDump:
     def _receive(self) -> None:
         """Take what the workers tell, or return after a moment."""
         busy = {worker.connection: worker for worker in self._workers if worker.part is not None}
-        for connection in wait(list(busy), _TELL_SECONDS):
+        for connection in wait(list(busy), _RECEIVE_SECONDS):
             assert isinstance(connection, Connection)
             worker = busy[connection]
             part = worker.part
             assert part is not None
             try:
-                told = connection.recv()
+                message = connection.recv()
             except (EOFError, OSError):
-                told = _FileResult(_worker_ended(worker.process, part.log.name))
+                message = _FileResult(_worker_ended(worker.process, part.log.name))
                 self._workers.remove(worker)
-            if isinstance(told, _ReadPosition):
-                part.position = told.position
-            elif isinstance(told, _FileResult):
-                part.done = told
+            if isinstance(message, _ReadPosition):
+                part.position = message.position
+            elif isinstance(message, _FileResult):
+                part.done = message
                 worker.part = None
             else:
-                part.gaps.append(told)
+                part.gaps.append(message)
 
 
 def _worker_ended(process: BaseProcess, path: str) -> ConfigError:
@@ -232,7 +232,7 @@ class _WorkerProgress:
         del log, size
         now = monotonic()
         if now >= self._due:
-            self._due = now + _TELL_SECONDS
+            self._due = now + _RECEIVE_SECONDS
             self._connection.send(_ReadPosition(position))
 
 

@@ -116,24 +116,24 @@ def server_error(
     accounts and files. Once `logged_in`, "access denied" is about grants: if REPLICATION SLAVE is
     missing, servers answer a replication command with the number of a wrong password.
     """
-    said = message.strip().rstrip(".")
+    text = message.strip().rstrip(".")
     if number in _TRANSIENT:
-        return SourceUnavailable(_TRANSIENT[number], server=server_name, number=number, said=said)
+        return SourceUnavailable(_TRANSIENT[number], server=server_name, number=number, said=text)
     if number == ACCESS_DENIED and logged_in:
         return SourceRefused(
-            answer_errors.NO_REPLICATION, server=server_name, number=number, said=said
+            answer_errors.NO_REPLICATION, server=server_name, number=number, said=text
         )
     if number == DUMP_FAILED and (match := _NO_GTID_NEXT.search(message)):
         return SourceRefused(
             answer_errors.NO_GTID_NEXT,
             server=server_name,
             number=number,
-            said=said,
+            said=text,
             file=match[1],
             position=int(match[2]),
         )
     code = _refusal(number, message)
-    return SourceRefused(code, server=server_name, number=number, said=said)
+    return SourceRefused(code, server=server_name, number=number, said=text)
 
 
 def codes_of_words(text: str) -> list[ErrorCode]:

@@ -58,14 +58,14 @@ def query_fields(body: QueryEvent) -> Fields:
     """Return the fields of a QUERY_EVENT."""
     variables = body.status_variables
     charset = charset_of(variables.charset[0]) if variables.charset is not None else None
-    told: Fields = {
+    fields: Fields = {
         "thread_id": body.thread_id,
         "exec_time": body.exec_time,
         "error_code": body.error_code,
         "schema": body.schema,
         "status_vars": _status_variables(variables),
     }
-    return told | statement_fields(body.query, body.query_bytes, charset or _UTF8)
+    return fields | statement_fields(body.query, body.query_bytes, charset or _UTF8)
 
 
 def statement_fields(query: str, query_bytes: bytes, charset: str = _UTF8) -> Fields:
@@ -78,14 +78,14 @@ def statement_fields(query: str, query_bytes: bytes, charset: str = _UTF8) -> Fi
 
 def _status_variables(variables: StatusVariables) -> Fields:
     """Return the variables that are present; flags that are not set are left out."""
-    told: Fields = {}
+    fields: Fields = {}
     for name in _VARIABLES:
         value = getattr(variables, name)
         if value is not None and value is not False:
-            told[name] = value
+            fields[name] = value
     if variables.unknown:
-        told["unknown"] = hexadecimal(variables.unknown)
-    return told
+        fields["unknown"] = hexadecimal(variables.unknown)
+    return fields
 
 
 def execute_load_query_fields(body: ExecuteLoadQueryEvent) -> Fields:
@@ -101,22 +101,22 @@ def execute_load_query_fields(body: ExecuteLoadQueryEvent) -> Fields:
 def user_var_fields(body: UserVarEvent, *, mariadb: bool) -> Fields:
     """Return the fields of a USER_VAR_EVENT, with the server's name of the collation."""
     value = body.value
-    shown: object = value
+    text: object = value
     if isinstance(value, bytes):
-        shown = hexadecimal(value)
+        text = hexadecimal(value)
     elif value is not None and body.type is not UserVarType.STRING:
-        shown = number_text(value)
-    told: Fields = {
+        text = number_text(value)
+    fields: Fields = {
         "name": body.name,
-        "value": shown,
+        "value": text,
         "type": body.type.name,
         "charset": charset_of(body.collation),
         "collation": collation_name(body.collation, mariadb=mariadb),
         "unsigned": body.unsigned,
     }
     if body.data_type is not None:
-        told["data_type"] = body.data_type
-    return told
+        fields["data_type"] = body.data_type
+    return fields
 
 
 def load_fields(body: LoadEvent | CreateFileEvent) -> Fields:

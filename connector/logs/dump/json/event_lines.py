@@ -52,10 +52,10 @@ class _Middle:
         self.timestamp: i64 = timestamp
         self.server_id: i64 = server_id
         self.flags: i64 = flags
-        shown = "null" if flags == NOTHING else str(flags)
+        flags_text = "null" if flags == NOTHING else str(flags)
         self.text = (
             f',"type":"{event_name(type_code)}","type_code":{type_code},"timestamp":{timestamp},'
-            f'"server_id":{server_id},"flags":{shown},"size":'
+            f'"server_id":{server_id},"flags":{flags_text},"size":'
         ).encode()
 
 

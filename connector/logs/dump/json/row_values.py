@@ -156,32 +156,32 @@ def columns_of(table_map: TableMapEvent, *, mariadb: bool) -> list[dict[str, Any
 
 def _column(column: Column, fields: Sequence[int], *, mariadb: bool) -> dict[str, Any]:
     real_type = column.real_type
-    told: dict[str, Any] = {
+    members: dict[str, Any] = {
         "type": column_type_name(real_type),
         "metadata": column.metadata,
         "nullable": column.nullable,
     }
     if column.name is not None:
-        told["name"] = column.name
+        members["name"] = column.name
     if MetadataField.SIGNEDNESS in fields and real_type in NUMERIC_TYPES:
-        told["unsigned"] = column.unsigned
+        members["unsigned"] = column.unsigned
     if column.collation is not None:
-        told["charset"] = column.charset
-        told["collation"] = collation_name(column.collation, mariadb=mariadb)
+        members["charset"] = column.charset
+        members["collation"] = collation_name(column.collation, mariadb=mariadb)
     if column.labels is not None:
-        told["values"] = column.labels
+        members["values"] = column.labels
     if column.geometry_type is not None:
-        told["geometry_type"] = column.geometry_type
+        members["geometry_type"] = column.geometry_type
     if column.dimension is not None:
-        told["dimension"] = column.dimension
+        members["dimension"] = column.dimension
     if MetadataField.COLUMN_VISIBILITY in fields:
-        told["visible"] = column.visible
+        members["visible"] = column.visible
     if MetadataField.COLUMN_NAME in fields:
         # If the names are known, the key is known, too; there may be none.
-        told["primary_key"] = column.primary_key != 0
+        members["primary_key"] = column.primary_key != 0
         if column.primary_key_prefix:
-            told["primary_key_prefix"] = column.primary_key_prefix
-    return told
+            members["primary_key_prefix"] = column.primary_key_prefix
+    return members
 
 
 def rows_body(event: RowsEvent, columns: str, *, apply_diffs: bool) -> str:
@@ -254,14 +254,14 @@ def _unreadable_reason(event: RowsEvent) -> str | None:
 
 def extra_row_info(info: ExtraRowInfo) -> dict[str, Any]:
     """Return the facts beside the rows; nothing for most events."""
-    told = {
+    fields = {
         "ndb_format": info.ndb_format,
         "ndb_data": None if info.ndb_data is None else hexadecimal(info.ndb_data),
         "partition_id": info.partition_id,
         "source_partition_id": info.source_partition_id,
         "unknown_extra_row_info": hexadecimal(info.unknown) if info.unknown else None,
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _rows(event: RowsEvent, *, apply_diffs: bool) -> Iterator[str]:

@@ -95,9 +95,9 @@ class TableWriter:
             return
         info = event.extra_row_info
         if info is not self._plain:
-            told = extra_row_info(info)
-            if told:
-                extra = b"," + encoded(dumps(told)[1:-1])
+            members = extra_row_info(info)
+            if members:
+                extra = b"," + encoded(dumps(members)[1:-1])
                 out.write(self._start_of_rows(event.flags, extra))
             else:
                 self._plain = info
