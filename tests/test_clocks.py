@@ -58,7 +58,7 @@ REASONS: Final = {
     "connector/stream/snapshot/copy_output.py CopyOutput._put_state": WRITTEN,
     "connector/stream/snapshot/copy_output.py CopyOutput.put_chunk": WRITTEN,
     "connector/stream/snapshot/copy_output.py CopyOutput.put_rows_gone": KEPT,
-    "connector/stream/snapshot/copy_output.py CopyOutput.put_taken_back": WRITTEN,
+    "connector/stream/snapshot/copy_output.py CopyOutput.delete_rows": WRITTEN,
     "connector/stream/snapshot/copy_output.py CopyOutput.replace_rows": WRITTEN,
     # The server's own clock, where its log ends.
     "connector/replication/start_setting.py _latest": "the source's time before its log",

@@ -19,7 +19,7 @@ from connector.stream.snapshot.reader_jobs import (
     JobFailure,
     PlanJob,
     TableBusy,
-    TableChanged,
+    TableChange,
 )
 from connector.stream.snapshot.table_plan import plan
 from connector.stream.snapshot.table_reader import Pause, TableReader
@@ -269,5 +269,5 @@ class SourceTable:
                     time.sleep(answer.seconds)
                 elif isinstance(answer, TableBusy):
                     time.sleep(_BUSY_SECONDS)
-                elif isinstance(answer, (JobFailure, TableChanged)):
+                elif isinstance(answer, (JobFailure, TableChange)):
                     raise answer.error

@@ -46,14 +46,14 @@ def statement_changes(
     know. `online` is updated with the meaning of the statement for online schema changes.
     `in_doubt` says that it may be about temporary tables.
     """
-    effects = _Effects(tables, online, columns, logged.query, mode)
+    collector = _Effects(tables, online, columns, logged.query, mode)
     if in_doubt:
-        effects.take_in_doubt(statement)
+        collector.take_in_doubt(statement)
     else:
-        effects.take(statement, logged.event.header.timestamp)
+        collector.take(statement, logged.event.header.timestamp)
     return [
         StatementChange(logged, kind, name[0], name[1], added, resync)
-        for kind, name, added, resync in effects.found
+        for kind, name, added, resync in collector.effects
     ]
 
 
@@ -73,7 +73,7 @@ class _Effects:
         self._columns = columns
         self._query = query
         self._mode = mode
-        self.found: list[tuple[StatementKind, TableName, list[AddedColumn], str]] = []
+        self.effects: list[tuple[StatementKind, TableName, list[AddedColumn], str]] = []
 
     def take(self, statement: Statement, timestamp: int) -> None:
         kind = statement.kind
@@ -104,9 +104,9 @@ class _Effects:
         elif kind is StatementKind.INDEX:
             what = f"{statement.verb} INDEX"
         known = [
-            effect for effect in self.found if effect[3] or effect[0] is StatementKind.ALTER_TABLE
+            effect for effect in self.effects if effect[3] or effect[0] is StatementKind.ALTER_TABLE
         ]
-        self.found = []
+        self.effects = []
         names = {name for _, name, _, _ in known}
         for name in dict.fromkeys(statement.tables):
             if name in names:
@@ -114,7 +114,7 @@ class _Effects:
             self._forget(name)
             if self._tables.follows(*name):
                 self._found(kind, name, resync=f"{what}, maybe of a temporary table")
-        self.found += known
+        self.effects += known
 
     def _database(self, kind: StatementKind, name: TableName) -> None:
         if kind is StatementKind.DROP_DATABASE:
@@ -250,4 +250,4 @@ class _Effects:
         added: list[AddedColumn] | None = None,
         resync: str = "",
     ) -> None:
-        self.found.append((kind, name, added or [], resync))
+        self.effects.append((kind, name, added or [], resync))

@@ -171,12 +171,12 @@ def open_quarantine(
     sink: KafkaSink,
     clock: Clock,
 ) -> tuple[Guard | None, CopyGuard, QuarantineAttendant]:
-    """Return the guard of changes, that of copied rows, and the keeper of `fences`.
+    """Return the guard of changes, that of copied rows, and the attendant of `fences`.
 
     There is no guard if no setting asks for fences, and no fence exists.
     """
     options = encoder.options
-    keeper = QuarantineAttendant(
+    attendant = QuarantineAttendant(
         settings.kafka, settings.name, fences, encoder, position, sink.clients, clock
     )
     policy = settings.quarantine.policy
@@ -186,5 +186,5 @@ def open_quarantine(
     copied = CopyGuard(policy, fences, store)
     fences_rewritten = settings.schema.on_rewrite == "fence"
     if policy == STOP and not fences_rewritten and not fences.any:
-        return None, copied, keeper
-    return Guard(policy, encoder, fences, store), copied, keeper
+        return None, copied, attendant
+    return Guard(policy, encoder, fences, store), copied, attendant

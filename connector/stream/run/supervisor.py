@@ -98,11 +98,11 @@ def supervise(
     context = _run_context(settings, peers)
     instance, metrics = context.instance, context.metrics
     refusals = _Refusals(settings.source, metrics)
-    following = RetryState()
+    retry_state = RetryState()
 
     def open_pipeline() -> Pipeline:
         return Pipeline(
-            context, following.single_transactions, following.rolled_back, refusals.current()
+            context, retry_state.single_transactions, retry_state.rolled_back, refusals.current()
         )
 
     opening = partial(refusals.open_other, open_pipeline)
@@ -125,18 +125,18 @@ def supervise(
                 pipeline.run(stop)
             except RolledBack as error:
                 structlog.get_logger().info("reading again without its rows", **fields(error))
-                following.leave_out_rows(error.transaction_id)
+                retry_state.leave_out_rows(error.transaction_id)
             except TransientError as error:
-                _follow(error, following, pipeline, settings)
+                _prepare_next_run(error, retry_state, pipeline, settings)
                 stop.sleep(runs.interrupt(error))
             except DefiniteError as error:
                 if runs.outlasts(error):
-                    following.start_over()
+                    retry_state.start_over()
                     stop.sleep(runs.interrupt(error))
                 elif isinstance(error, SourceRefused):
                     refusals.add(error)
-                    following.start_over()
-                elif not _saves_complete(error, following, pipeline):
+                    retry_state.start_over()
+                elif not _saves_complete(error, retry_state, pipeline):
                     raise
             finally:
                 pipeline.close()
@@ -206,13 +206,13 @@ class _Refusals:
         _interrupted(self._metrics, error, 0.0)
 
 
-def _saves_complete(error: DefiniteError, following: RetryState, pipeline: Pipeline) -> bool:
+def _saves_complete(error: DefiniteError, retry_state: RetryState, pipeline: Pipeline) -> bool:
     """Return whether the next run commits what came before a change that cannot be published."""
     kinds = (DecodeError, UnsupportedChange, SinkRefused)
     if error.code in (kafka_errors.POSITION_DELETED, kafka_errors.KEPT_BACK_DELETED):
         # A next run would begin without what was deleted.
         return False
-    return isinstance(error, kinds) and following.save_complete(pipeline.waiting_transactions)
+    return isinstance(error, kinds) and retry_state.save_complete(pipeline.waiting_transactions)
 
 
 class _Runs:
@@ -299,14 +299,14 @@ def _open(open_pipeline: Callable[[], Pipeline], runs: _Runs, stop: StopSignals)
     return retrying(attempt)
 
 
-def _follow(
-    error: TransientError, following: RetryState, pipeline: Pipeline, settings: Settings
+def _prepare_next_run(
+    error: TransientError, retry_state: RetryState, pipeline: Pipeline, settings: Settings
 ) -> None:
     """Prepare the next run; raises SinkRefused if a transaction took too long twice."""
     if not isinstance(error, TransactionOutlasted):
-        following.start_over()
+        retry_state.start_over()
         return
-    if following.spare_others(error.transaction_id, pipeline.waiting_transactions):
+    if retry_state.spare_others(error.transaction_id, pipeline.waiting_transactions):
         return
     kafka = settings.kafka
     raise SinkRefused(

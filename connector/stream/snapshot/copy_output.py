@@ -143,7 +143,7 @@ class CopyOutput:
         self._copied_rows.keep(schema, refused, read_at, _sequence(first), now_us)
         return rows, len(refused)
 
-    def put_taken_back(self, schema: TableSchema, keys: AnySequence[bytes], read_us: int) -> int:
+    def delete_rows(self, schema: TableSchema, keys: AnySequence[bytes], read_us: int) -> int:
         """Write that the rows with these keys of records are gone, except for kept back keys.
 
         Returns how many were written. Raises as `CopyGuard` does.

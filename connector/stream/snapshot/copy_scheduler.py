@@ -37,11 +37,11 @@ from connector.stream.snapshot.reader_jobs import (
     KeysRead,
     PassChunk,
     PassJob,
-    PassOpened,
     PassReady,
+    PassSnapshot,
     PlanJob,
     TableBusy,
-    TableChanged,
+    TableChange,
     TablePlan,
 )
 from connector.stream.snapshot.table_copy import TablePass
@@ -155,7 +155,7 @@ class CopyScheduler:
                 self._unread -= 1
             copy = next((copy for copy in self.copies if copy.number == result.job.copy), None)
             if copy is not None:
-                if isinstance(result, (ChunkRead, KeysRead, PassOpened)):
+                if isinstance(result, (ChunkRead, KeysRead, PassSnapshot)):
                     for other in self._together(copy):
                         other.go_on()
                 yield from self._take(copy, result)
@@ -164,13 +164,13 @@ class CopyScheduler:
 
     def _take(self, copy: TableCopy, result: Result) -> Iterator[CopyEvent]:
         if isinstance(result, ChunkRead):
-            copy.read(result)
+            copy.note_read(result)
             self._read.append(result)
         elif isinstance(result, KeysRead):
             self._read.append(result)
         elif isinstance(result, TablePlan):
             yield from self._take_plan(copy, result)
-        elif isinstance(result, TableChanged):
+        elif isinstance(result, TableChange):
             yield from self._take_change(copy, result)
         elif isinstance(result, JobFailure):
             for failed in self._together(copy) if isinstance(result.job, PassJob) else [copy]:
@@ -228,7 +228,7 @@ class CopyScheduler:
         copy.plan(planned)
         self._output.put_state(state)
 
-    def _take_change(self, copy: TableCopy, changed: TableChanged) -> Iterator[CopyEvent]:
+    def _take_change(self, copy: TableCopy, changed: TableChange) -> Iterator[CopyEvent]:
         self.drop(copy)
         copy.changed += 1
         if changed.is_gone:
@@ -281,14 +281,14 @@ class CopyScheduler:
         touched = copy.watched.touched_since(result.job.window)
         if isinstance(result, ChunkRead):
             started = output.seconds
-            rows, kept_back = output.put_chunk(result.chunk, touched, result.read_us)
-            copy.written(result, rows, kept_back, output.seconds)
+            rows, quarantined = output.put_chunk(result.chunk, touched, result.read_us)
+            copy.note_written(result, rows, quarantined, output.seconds)
             copy.cost_seconds += result.seconds + output.seconds - started
             return
         keys = dict.fromkeys(key.record_key for key in result.job.keys)
-        gone = [key for key in keys if key not in result.found and key not in touched]
-        rows = output.put_taken_back(result.job.table.schema, gone, result.read_us)
-        copy.taken_back(result)
+        gone = [key for key in keys if key not in result.record_keys and key not in touched]
+        rows = output.delete_rows(result.job.table.schema, gone, result.read_us)
+        copy.note_deleted(result)
         self._log.info("rows were taken back", table=copy.state.name, rows=rows, keys=len(keys))
 
     def _step_pass(self) -> Iterator[CopyEvent]:

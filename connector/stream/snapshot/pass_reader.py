@@ -21,8 +21,8 @@ from connector.stream.snapshot.keyset import select_rows
 from connector.stream.snapshot.reader_jobs import (
     PassChunk,
     PassJob,
-    PassOpened,
     PassReady,
+    PassSnapshot,
     Result,
     TableBusy,
 )
@@ -48,9 +48,9 @@ def read_pass(
     closing: Event,
     debezium: DebeziumProfile | None = None,
 ) -> Iterator[Result]:
-    """Yield `PassReady`, then `PassOpened` and each `PassChunk`, or `TableBusy`.
+    """Yield `PassReady`, then `PassSnapshot` and each `PassChunk`, or `TableBusy`.
 
-    After `PassReady` the stream stands still, until `PassOpened` or `TableBusy`. Unless all rows
+    After `PassReady` the stream stands still, until `PassSnapshot` or `TableBusy`. Unless all rows
     are taken, the session cannot be used again. The rows have the form `debezium`, if there is one.
     Raises the errors of the session.
     """
@@ -74,7 +74,7 @@ def read_pass(
                 yield TableBusy(job, SourceUnavailable(copy_errors.NOT_LOCKED, table=job.names))
                 return
             position = _snapshot_at(session, locking)
-    yield PassOpened(job, position, read_us)
+    yield PassSnapshot(job, position, read_us)
     for part in job.parts:
         writer = part.table.writer(debezium)
         sql = select_rows(part.table, (), part.where)

@@ -93,7 +93,7 @@ class KeysRead:
     """The answer to `KeysJob`."""
 
     job: KeysJob
-    found: set[bytes]  # the keys of records of the rows that there are
+    record_keys: set[bytes]  # the keys of records of the rows that there are
     end: LogPosition  # the position that the stream must reach before the others are taken back
     read_us: int  # time of the SELECT, microseconds since 1970
 
@@ -134,7 +134,7 @@ class PassReady:
 
 
 @dataclass(frozen=True, slots=True)
-class PassOpened:
+class PassSnapshot:
     """The rows that follow are those at this position."""
 
     job: PassJob
@@ -153,7 +153,7 @@ class PassChunk:
 
 
 @dataclass(frozen=True, slots=True)
-class TableChanged:
+class TableChange:
     """The table is not the planned one; the log up to `end` says more."""
 
     job: ChunkJob | KeysJob | PassPart | PlanJob
@@ -180,5 +180,5 @@ class JobFailure:
 
 
 Job = PlanJob | ChunkJob | KeysJob | PassJob
-PassResult = PassReady | PassOpened | PassChunk
-Result = TablePlan | ChunkRead | KeysRead | PassResult | TableBusy | TableChanged | JobFailure
+PassResult = PassReady | PassSnapshot | PassChunk
+Result = TablePlan | ChunkRead | KeysRead | PassResult | TableBusy | TableChange | JobFailure

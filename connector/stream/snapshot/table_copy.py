@@ -17,9 +17,9 @@ from connector.stream.snapshot.reader_jobs import (
     ChunkJob,
     KeysJob,
     PassJob,
-    PassOpened,
     PassPart,
     PassReady,
+    PassSnapshot,
 )
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class TableCopy:
         assert planned is not None
         return PassPart(self.number, planned.table, planned.transactional, planned.condition)
 
-    def read(self, result: ChunkRead) -> None:
+    def note_read(self, result: ChunkRead) -> None:
         """Record that a chunk was read: the next one follows it."""
         part, chunk = result.job.part, result.chunk
         self._asked.discard(part)
@@ -185,7 +185,7 @@ class TableCopy:
             limit = min(limit * _GROWTH, fitting)
         self._limit = max(1, min(limit, self._settings.chunk_rows))
 
-    def written(self, result: ChunkRead, rows: int, kept_back: int, seconds: float) -> None:
+    def note_written(self, result: ChunkRead, rows: int, quarantined: int, seconds: float) -> None:
         """Record that a chunk was written, with `rows` of its rows; the others were kept back."""
         job, chunk = result.job, result.chunk
         self.watched.close_window(job.window)
@@ -195,9 +195,9 @@ class TableCopy:
             part.last = [cell.hex() for cell in chunk.last_key]
         part.done = result.is_last
         self.changed = 0
-        self.count_rows(rows, kept_back, seconds)
+        self.count_rows(rows, quarantined, seconds)
 
-    def taken_back(self, result: KeysRead) -> None:
+    def note_deleted(self, result: KeysRead) -> None:
         """Record that the rows with listed keys are taken back that the table does not have."""
         self.watched.close_window(result.job.window)
         self._windows.discard(result.job.window)
@@ -216,12 +216,12 @@ class TableCopy:
             if key
         }
 
-    def count_rows(self, rows: int, kept_back: int, seconds: float) -> None:
+    def count_rows(self, rows: int, quarantined: int, seconds: float) -> None:
         """Count rows that were written at a time, and those that went into quarantine."""
         if self._first_written is None:
             self._first_written = (seconds, self.state.rows)
         self.state.rows += rows
-        self.state.kept_back += kept_back
+        self.state.kept_back += quarantined
 
     def drop(self) -> None:
         """Drop the unwritten chunks; they are read again, after the last row that was written."""
@@ -298,7 +298,7 @@ class TablePass:
             self._stage = "opening"
             self.opened_at = self._output.seconds
             self._readers.go_on()
-        elif isinstance(result, PassOpened):
+        elif isinstance(result, PassSnapshot):
             self._stage = "approaching"
             self._position = result.position
             self._read_us = result.read_us
@@ -353,8 +353,8 @@ class TablePass:
         marks = COPIED, COPIED
         if copy.state.together:
             marks = _first(self._written, held.part), _last(held.part, following)
-        rows, kept_back = self._output.put_chunk(held.chunk, frozenset(), self._read_us, marks)
-        copy.count_rows(rows, kept_back, self._output.seconds)
+        rows, quarantined = self._output.put_chunk(held.chunk, frozenset(), self._read_us, marks)
+        copy.count_rows(rows, quarantined, self._output.seconds)
         self._written = held.part
 
     def _drop_earlier_rows(self) -> None:

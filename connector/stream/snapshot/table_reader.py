@@ -41,7 +41,7 @@ from connector.stream.snapshot.reader_jobs import (
     PlanJob,
     Result,
     TableBusy,
-    TableChanged,
+    TableChange,
 )
 from connector.stream.snapshot.table_plan import is_absent, plan, table_exists
 from connector.stream.snapshot.watermark import log_end, read_after_delivered
@@ -313,8 +313,8 @@ class TableReader:
 
     def _changed(
         self, session: SelectSession, job: ChunkJob | KeysJob | PassPart
-    ) -> TableChanged | None:
-        """Return `TableChanged` if the table is not the planned one, else None."""
+    ) -> TableChange | None:
+        """Return `TableChange` if the table is not the planned one, else None."""
         planned = job.table
         try:
             table = SelectedTable.describe(session, *_table_of(job), planned.surrogate_key)
@@ -323,9 +323,7 @@ class TableReader:
             return _changed_table(session, job, error, gone=gone)
         if table == planned:
             return None
-        return TableChanged(
-            job, log_end(session), False, SourceRefused(copy_errors.OTHER_TABLE_NOW)
-        )
+        return TableChange(job, log_end(session), False, SourceRefused(copy_errors.OTHER_TABLE_NOW))
 
 
 def _busy(job: Job, error: ConnectorError) -> TableBusy | None:
@@ -345,10 +343,10 @@ def _changed_table(
     error: SourceRefused,
     *,
     gone: bool,
-) -> TableChanged:
+) -> TableChange:
     """Return what the log up to its end says more about: the table is another one, or `gone`."""
     absent = gone and is_absent(session, *_table_of(job))
-    return TableChanged(job, log_end(session), gone, error, absent)
+    return TableChange(job, log_end(session), gone, error, absent)
 
 
 def _table_of(job: ChunkJob | KeysJob | PassPart | PlanJob) -> tuple[str, str]:

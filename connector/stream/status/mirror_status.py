@@ -37,7 +37,7 @@ MetricValues = dict[str, dict[str, float]]
 class Scrape(NamedTuple):
     """What a process says by its figures."""
 
-    found: MetricValues
+    values: MetricValues
     # The labels `code`, by the names of the figures and by tables.
     codes: dict[str, dict[str, str]]
     note: str = ""  # why it says nothing
@@ -74,18 +74,18 @@ def fetch_mirror_status(
     job, verify = _ask(settings.mirror), _ask(settings.verify)
     # What a job that ran has said was why the run before it had failed.
     known = None if before is None or before.job_runs else before.job_failure
-    job_values = job.found
+    job_values = job.values
     status = _job_status(settings.mirror, job_values)
     return MirrorStatus(
         job_address=settings.mirror,
         job_note=job.note or _not_up(job_values, "mirror_up", _not_open(status)),
         verify_address=settings.verify,
         verify_note=verify.note
-        or _not_up(verify.found, "verify_up", "source or Kafka does not answer it"),
+        or _not_up(verify.values, "verify_up", "source or Kafka does not answer it"),
         set_aside=_whole(_one(job_values, "mirror_tables_set_aside")),
         last_batch_seconds=_one(job_values, "mirror_last_batch_age_seconds"),
         running_batch_seconds=_one(job_values, "mirror_running_batch_seconds"),
-        tables=_tables(job, verify.found),
+        tables=_tables(job, verify.values),
         job_failure=known if job.note else _failure(status),
         job_runs=_one(job_values, "mirror_up") == 1,
         catch_up_seconds=_one(job_values, "mirror_catch_up_seconds"),
@@ -127,7 +127,9 @@ def _ask(address: str | None) -> Scrape:
     except ValueError:
         scrape = None
     return (
-        scrape if scrape is not None and scrape.found else Scrape({}, {}, "another program answers")
+        scrape
+        if scrape is not None and scrape.values
+        else Scrape({}, {}, "another program answers")
     )
 
 
@@ -206,7 +208,7 @@ def _not_up(values: MetricValues, name: str, note: str) -> str:
 
 
 def _tables(job_scrape: Scrape, verify: MetricValues) -> list[MirrorTable]:
-    job, aside = job_scrape.found, job_scrape.codes.get("mirror_set_aside", {})
+    job, aside = job_scrape.values, job_scrape.codes.get("mirror_set_aside", {})
 
     def column(values: MetricValues, name: str) -> dict[str, float]:
         return {table: value for table, value in values.get(name, {}).items() if table}

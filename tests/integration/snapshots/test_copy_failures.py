@@ -27,7 +27,7 @@ from connector.stream.snapshot.reader_jobs import (
     PassReady,
     PlanJob,
     TableBusy,
-    TableChanged,
+    TableChange,
 )
 from connector.stream.snapshot.reader_pool import ReaderPool
 from connector.stream.snapshot.table_copy import TableCopy
@@ -124,7 +124,7 @@ def test_a_table_that_changes_again_and_again() -> None:
     copying = making(None, None, SnapshotSettings())
     state = TableState("shop", "t")
     copy = TableCopy(state, TableWindows(), SnapshotSettings())
-    changed = TableChanged(
+    changed = TableChange(
         PlanJob(copy.number, "shop", "t"),
         LogPosition(1, 4),
         is_gone=False,

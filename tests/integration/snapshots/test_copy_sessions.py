@@ -11,9 +11,9 @@ from connector.stream.snapshot.reader_jobs import (
     ChunkRead,
     PassChunk,
     PassJob,
-    PassOpened,
     PassPart,
     PassReady,
+    PassSnapshot,
 )
 from connector.stream.snapshot.reader_pool import ReaderPool
 from connector.stream.source.select_session import SelectSession
@@ -47,7 +47,7 @@ def test_a_copy_that_was_given_up_leaves_no_snapshot_to_the_next(
             readers.submit(PassJob((part,), BYTES_MAX))
             assert isinstance(readers.results.get(timeout=20), PassReady)
             readers.go_on()
-            assert isinstance(readers.results.get(timeout=20), PassOpened)
+            assert isinstance(readers.results.get(timeout=20), PassSnapshot)
             assert isinstance(readers.results.get(timeout=20), PassChunk)
             readers.cancel(1)
             readers.go_on()

@@ -11,7 +11,7 @@ import pytest
 from connector.foundation.errors import SourceRefused
 from connector.foundation.settings.sections import SnapshotSettings
 from connector.stream.snapshot import copy_errors
-from connector.stream.snapshot.reader_jobs import TableChanged
+from connector.stream.snapshot.reader_jobs import TableChange
 from connector.stream.snapshot.reader_pool import ReaderPool
 from connector.stream.snapshot.watermark import read_after_delivered
 from connector.stream.source.select_session import SelectSession
@@ -54,7 +54,7 @@ def test_a_chunk_that_found_another_table_holds_no_lock_on_it(
         readers = ReaderPool(settings, SnapshotSettings(connections=1), session.identity)
         try:
             readers.submit(chunk_job(session, table, 1))
-            assert isinstance(readers.results.get(timeout=20), TableChanged)
+            assert isinstance(readers.results.get(timeout=20), TableChange)
             # The reader waits for its next job.
             source.execute(_IN_TIME, f"ALTER TABLE {schema}.t ADD COLUMN w INT")
         finally:
