@@ -33,7 +33,7 @@ from librt.strings import (
 from mypy_extensions import i16, i32, i64, mypyc_attr, u8
 
 from connector.binlog import argument_errors
-from connector.foundation.errors import DecodeError
+from connector.foundation.errors.kinds import DecodeError
 
 if TYPE_CHECKING:
     from connector.binlog.columns.decimal import DecimalReader
