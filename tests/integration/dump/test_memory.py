@@ -33,7 +33,7 @@ import gc, io, json, re, sys
 from pathlib import Path
 
 from connector.logs.dump import Format
-from connector.logs.inputs import ReadingOptions, files
+from connector.logs.inputs import ReadingOptions, file_inputs
 from connector.logs.output import LineOutput
 from connector.logs.dump.dump import Dump, DumpOptions
 from connector.reader import open_binlog
@@ -58,7 +58,7 @@ def read_changes():
 def dump(written_as):
     def run():
         options = DumpOptions(format=written_as)
-        Dump(options, LineOutput(Nowhere()), print).run(files([path], ReadingOptions()))
+        Dump(options, LineOutput(Nowhere()), print).run(file_inputs([path], ReadingOptions()))
     return run
 
 

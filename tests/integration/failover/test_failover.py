@@ -159,7 +159,7 @@ def test_where_no_server_will_do_each_says_why(
         "source: no server of source.host and source.failover_hosts can go on with the stream:\n"
     )
     reset = f"source {address(pair.source)}: the logs were reset since LOG was read: "
-    assert re.match(rf"  \[S43[456]\] {re.escape(reset)}", first)
+    assert re.match(rf"  \[S437\] {re.escape(reset)}", first)
     purged = f"source {address(pair.replica)}: the server"
     assert re.match(rf"  \[S42[12]\] {re.escape(purged)}", second)
     assert "if the stream goes on without them, changes are lost" in second

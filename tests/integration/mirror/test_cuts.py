@@ -555,7 +555,7 @@ def test_a_cut_goes_before_the_files_of_its_versions(
     with applier(job, mirror={"retention_hours": 2}) as own:
         for minutes in (0, 60, 90, 125, 150, 185):
             at = began + minutes * 60_000
-            for module in ("run.cut_record", "run.batch", "delta.table"):
+            for module in ("run.cut_coordinator", "run.batch", "delta.table"):
                 monkeypatch.setattr(f"stream_jobs.{module}.now", lambda at=at: at)
             transfer(kafka, savings, wallet, minutes // 10)
             own.apply(())

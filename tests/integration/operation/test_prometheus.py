@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka]
 
-RULE_TESTS = sorted((Path(__file__).parents[2] / "metrics" / "rules").glob("*.yml"))
+RULE_TESTS = sorted((Path(__file__).parents[2] / "stream" / "metrics" / "rules").glob("*.yml"))
 COLLECTORS: list[Collector] = [
     OfConnector(complete()),
     OfMirror(complete_mirror()),

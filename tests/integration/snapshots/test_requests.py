@@ -174,9 +174,8 @@ def test_no_request_ends_the_stream(stream: Stream) -> None:
         (26, "it has keys, and not one table and a condition"),
         (27, "where is not a text of 4096 characters at most"),
     ]
-    (unknown,) = [
-        line for line in refused if line["error.code"] == request_errors.UNKNOWN_COMMAND.code
-    ]
+    (unknown,) = [line for line in refused if "cdc.command" in line]
+    assert unknown["error.code"] == request_errors.UNKNOWN_COMMAND.code
     assert (unknown["cdc.offset"], unknown["cdc.command"]) == (6, "reboot")
 
 
