@@ -34,13 +34,13 @@ def test_the_page_is_what_the_files_prove(evidence: list[Evidence]) -> None:
     assert page(evidence) == PAGE.read_text(encoding="utf-8")
 
 
-def test_the_readme_names_the_versions_on_which_a_pipeline_has_lived() -> None:
-    readme = (PROJECT / "README.md").read_text("utf-8")
+def test_the_page_on_installation_names_the_versions_on_which_a_pipeline_has_lived() -> None:
+    page = (PROJECT / "docs" / "installation.md").read_text("utf-8")
     for product in ("MySQL", "MariaDB"):
         *others, last = dict.fromkeys(
             kind.version for kind in KINDS.values() if kind.product == product
         )
-        assert f"on {product} {', '.join(others)} and {last}" in readme
+        assert f"{product} {', '.join(others)} and {last}" in page
 
 
 def test_every_event_type_is_proven_or_listed_with_a_reason(evidence: list[Evidence]) -> None:

@@ -43,7 +43,7 @@ def test_every_event_after_it_in_a_file_is_refused(data: bytes) -> None:
             log.decode(data)
         assert caught.value.text == (
             "binlog.000001: encrypted with version 3 of a key that only its MariaDB server has; "
-            "read the log from the server, which decrypts it"
+            "read it from the server, which decrypts it"
         )
 
 
