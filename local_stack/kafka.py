@@ -236,7 +236,6 @@ _PATH: Final = (
 _BYTES: Final = 142_198_683
 _SHA256: Final = "3cda1b34aa020fb4ac4dd6a66018d757e81e437f97e20a1f92d366b70091c6ba"
 _CONFLUENT: Final = "/apis/ccompat/v7"
-_MEMORY: Final = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
 class SchemaRegistryServer(ManagedServer):
@@ -270,7 +269,7 @@ class SchemaRegistryServer(ManagedServer):
         folder = self._cache.directory / f"servers/apicurio-{_VERSION}"
         return [
             str(java_runtime(self._cache)),
-            *_MEMORY,
+            *SMALL_MEMORY,
             f"-Dquarkus.http.host={HOST}",
             f"-Dquarkus.http.port={port}",
             "-jar",

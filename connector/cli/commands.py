@@ -216,11 +216,10 @@ def _describe_program(parser: ArgumentParser) -> None:
 def _refuse_name(parser: ArgumentParser, name: str) -> NoReturn:
     known = list(parser.commands)
     meant = nearest(name, known, _NEAR)
-    message = Message(command_errors.UNKNOWN_COMMAND, {"name": name, "known": known})
+    code, facts = command_errors.UNKNOWN_COMMAND, {"name": name, "known": known}
     if meant is not None:
-        facts = {"name": name, "known": known, "meant": meant}
-        message = Message(command_errors.UNKNOWN_COMMAND_MEANT, facts)
-    parser.error(str(message))
+        code, facts["meant"] = command_errors.UNKNOWN_COMMAND_MEANT, meant
+    parser.error(str(Message(code, facts)))
 
 
 def function_of(names: Sequence[str]) -> Callable[[argparse.Namespace], int]:

@@ -1,4 +1,4 @@
-"""The reader of arguments of both programs: argparse, with what users expect beyond it.
+"""The reader of arguments of `binlog-connector`: argparse, with what users expect beyond it.
 
 Options may stand between other words, and a value may begin with a hyphen. A mistyped option is
 answered by the nearest one. Help has commands, groups of options and examples; on a terminal it has

@@ -11,11 +11,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from connector.binlog import BinlogReader, RowChange, Transaction, open_binlog, open_binlogs
+
 if TYPE_CHECKING:
-    from connector.binlog import BinlogReader, RowChange, Transaction, open_binlog, open_binlogs
     from connector.reader.server_log import open_server
 
 __all__ = [
@@ -27,20 +27,12 @@ __all__ = [
     "open_server",
 ]
 
-# Commands that read logs need parts of this package, and not these names: they are imported at
-# their first use.
-_MODULES = {
-    "BinlogReader": "connector.binlog",
-    "RowChange": "connector.binlog",
-    "Transaction": "connector.binlog",
-    "open_binlog": "connector.binlog",
-    "open_binlogs": "connector.binlog",
-    "open_server": "connector.reader.server_log",
-}
-
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
+    """Import `open_server` at its first use: readers of files need no client of servers."""
+    if name != "open_server":
         reason = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(reason)
-    return getattr(import_module(_MODULES[name]), name)
+    from connector.reader.server_log import open_server  # noqa: PLC0415
+
+    return open_server

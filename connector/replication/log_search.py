@@ -87,7 +87,7 @@ def find_time(server: MysqlServer, text: str) -> StartPoint:
     (row,) = server.query("SELECT UNIX_TIMESTAMP() AS now")
     now = int(str(row["now"]))
     if time_us >= (now + 1) * _US:
-        raise SourceRefused(dump_errors.FUTURE, server=server.name, time=text, now=_iso(now))
+        raise SourceRefused(dump_errors.FUTURE, server=server.name, time=text, now=utc_text(now))
     files = list(binary_logs(server))
     first = _last_begun_before(server, files, time_us)
     if first is None:
@@ -98,7 +98,7 @@ def find_time(server: MysqlServer, text: str) -> StartPoint:
                 server=server.name,
                 time=text,
                 file=files[0],
-                begins=_iso(created),
+                begins=utc_text(created),
             )
         first = files[0]
     return _first_transaction(server, first, time_us)
@@ -208,5 +208,6 @@ def _microseconds(text: str) -> int:
     return (since.days * 86_400 + since.seconds) * _US + since.microseconds
 
 
-def _iso(seconds: int) -> str:
+def utc_text(seconds: int) -> str:
+    """Return a time in seconds since the epoch for people, in UTC."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

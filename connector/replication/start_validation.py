@@ -18,7 +18,6 @@ The last three are definite. Nothing is ever skipped.
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -26,7 +25,7 @@ from connector.binlog.gtid import GtidSet, MariadbGtid, MariadbGtidSet
 from connector.binlog.header import FIRST_POSITION, file_number
 from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.replication import dump_errors, failover_errors
-from connector.replication.log_search import log_head
+from connector.replication.log_search import log_head, utc_text
 from connector.replication.server.replication_status import (
     binary_logs,
     channels,
@@ -134,8 +133,8 @@ def _is_position_known(server: MysqlServer, point: StartPoint, logs: dict[str, i
             server,
             point,
             failover_errors.RESET_FILE_TIME,
-            begun=_iso(head.created),
-            before=_iso(point.file_created),
+            begun=utc_text(head.created),
+            before=utc_text(point.file_created),
         )
     return True
 
@@ -324,7 +323,3 @@ def _diverged(server: MysqlServer, gtid: MariadbGtid, last: MariadbGtid) -> Sour
         domain=gtid.domain_id,
         last=last,
     )
-
-
-def _iso(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

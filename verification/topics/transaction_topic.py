@@ -17,15 +17,13 @@ from verification.topics.outcome import EXPIRED, QUARANTINED, TRANSACTION, Examp
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    # Whether records before a time, in milliseconds, are gone, and those from that time on.
+    ReadSince = Callable[[int], tuple[bool, Iterator[Any]]]
+
 # How far ahead an expected record is looked for, before it counts as missing.
 _AHEAD_MAX: Final = 2000
 # The times of commits are not exactly in the order of the log.
 _OUT_OF_ORDER_MS: Final = 60_000
-
-
-if TYPE_CHECKING:
-    # Whether records before a time, in milliseconds, are gone, and those from that time on.
-    ReadSince = Callable[[int], tuple[bool, Iterator[Any]]]
 
 
 class _Expected(NamedTuple):

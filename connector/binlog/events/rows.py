@@ -25,7 +25,15 @@ from mypy_extensions import i64, mypyc_attr
 
 from connector.binlog import log_errors
 from connector.binlog.events.row_reader import Row, RowReader, indexes_of, with_whole_documents
-from connector.binlog.events.rows_header import DELETE, DUMMY_TABLE_ID, INSERT, STMT_END_F, UPDATE
+from connector.binlog.events.rows_header import (
+    DELETE,
+    DUMMY_TABLE_ID,
+    INSERT,
+    STMT_END_F,
+    UPDATE,
+    RowsHeader,
+    RowsKind,
+)
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.log_errors import EventError
 from connector.binlog.payload_reader import PayloadReader
@@ -36,7 +44,6 @@ if TYPE_CHECKING:
 
     from connector.binlog.columns.row_images import RowPlan
     from connector.binlog.events.rows_header import ExtraRowInfo
-from connector.binlog.events.rows_header import RowsHeader, RowsKind
 
 
 @mypyc_attr(acyclic=True, free_list_len=1)

@@ -34,12 +34,6 @@ ERR: Final = 0xFF
 # A longer payload after 0xFE would be a length-encoded integer, not an EOF.
 EOF_LENGTH_MAX: Final = 8
 
-# The bytes after an answer that cannot be one, and what to do about it.
-GARBLED: Final = (
-    "bytes were lost, or something between here and the server changed them: look at proxies, or "
-    "set source.tls.mode to required"
-)
-
 _SQLSTATE_MARKER = b"#"
 _SQLSTATE_LENGTH = 5
 

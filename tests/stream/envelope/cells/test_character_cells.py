@@ -11,13 +11,12 @@ from connector.binlog.columns.column import Column, ColumnType
 from connector.binlog.columns.strings import varchar_reader
 from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import UnsupportedChange
+from connector.stream.envelope import record_errors
 from connector.stream.envelope.cells.image_cells import character_writer
 from tests.foundation.errors.texts import text_of
 
 if TYPE_CHECKING:
     from connector.foundation.contract import SchemaColumn
-
-from connector.stream.envelope import record_errors
 
 CP1256 = 57
 
