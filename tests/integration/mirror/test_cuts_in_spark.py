@@ -10,6 +10,7 @@ import pytest
 from stream_jobs.cuts.spark import mirror_at
 from stream_jobs.errors import MirrorError
 from tests.integration.mirror.test_cuts import COLUMNS, cuts, settle, transfer
+from tests.length import full_only
 from tests.stream_jobs.topics import SourceTable
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def test_spark_reads_all_tables_as_of_a_cut(kafka: Kafka, spark_job: SparkJob) -
         mirror_at(spark, path, time=datetime.fromtimestamp(0, UTC))
 
 
+@full_only
 def test_the_job_says_once_that_there_are_no_cuts(kafka: Kafka, spark_job: SparkJob) -> None:
     savings = SourceTable(kafka, "savings", COLUMNS).create()
     savings.insert(*({"id": number, "amount": 1} for number in range(30)))

@@ -103,6 +103,7 @@ def test_readers_agree_after_every_commit_of_rows(
     assert agree(table) == [2, 6, 7, 8]
 
 
+@full_only
 def test_readers_agree_after_every_change_of_columns(sample: Sample, agree: Agree) -> None:
     table = sample.table
     sample.append(range(4))

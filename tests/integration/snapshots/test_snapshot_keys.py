@@ -104,12 +104,14 @@ def test_chunks_of_large_rows_have_fewer_of_them(stream: Stream, chunk_bytes: in
     )
 
 
-def test_a_select_that_takes_too_long_is_halved(either_stream: Stream) -> None:
-    stream = either_stream
+# On MySQL alone: the log of MariaDB has no virtual columns, so no condition may read one there.
+def test_a_select_that_takes_too_long_is_halved(stream: Stream) -> None:
     stream.execute(*slow_table("plain", 40))
-    with stream.connector(
-        **CHUNKED | {"source__start": "latest", "snapshot__statement_seconds_max": 0.1}
-    ) as connector:
+    # Half of what all rows take, however fast this machine is at the moment.
+    begin = time.monotonic()
+    stream.execute(f"SELECT COUNT(*) FROM {stream.database}.plain WHERE slow = 128")
+    limit = {"snapshot__statement_seconds_max": max(0.1, (time.monotonic() - begin) / 2)}
+    with stream.connector(**CHUNKED | {"source__start": "latest"} | limit) as connector:
         connector.wait_for("streaming")
         done = run_snapshot(connector.config, f"{stream.database}.plain", "--where", "slow = 128")
         assert (done.returncode, done.stderr) == (0, "")

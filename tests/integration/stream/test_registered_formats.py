@@ -22,6 +22,7 @@ from tests.integration.harness import (
     run_to_end,
     wait_until,
 )
+from tests.length import full_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,6 +119,7 @@ def test_avro_is_copied_streamed_and_proven(
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@full_only
 def test_the_stream_waits_for_a_registry_that_is_away(
     stream: Stream, registry: SchemaRegistryServer
 ) -> None:

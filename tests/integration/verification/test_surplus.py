@@ -9,7 +9,7 @@ import pytest
 
 from tests.integration.verification.load import changing
 from tests.integration.verification.pair import pair_of
-from tests.length import length
+from tests.length import full_only, length
 
 if TYPE_CHECKING:
     import random
@@ -232,6 +232,7 @@ def changes(random_: random.Random) -> list[str]:
     ]
 
 
+@full_only
 def test_keys_that_come_and_go_meanwhile_end_right(stream: Stream) -> None:
     values = ",".join(f"({n}, 0)" for n in range(1000))
     stream.execute(
