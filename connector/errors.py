@@ -5,8 +5,6 @@ with a log, and where; `ConfigError` is about arguments; `SourceRefused` and `So
 about a server. `docs/library.md` has a table of them.
 """
 
-from __future__ import annotations
-
 from connector.binlog.log_errors import (
     EventError,
     LogRefused,

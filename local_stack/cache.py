@@ -28,16 +28,13 @@ import os
 import shutil
 import tarfile
 import zipfile
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from local_stack import download_errors
 from local_stack.stack_errors import LocalStackError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
 
 CACHE_VARIABLE = "BINLOG_CONNECTOR_CACHE"
 

@@ -7,12 +7,11 @@ its address is the same for all clients, and stays the same after a restart.
 https://testcontainers-python.readthedocs.io/
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 # Docker's client has no types, and a package of stubs is too much for two names.
 from docker import from_env  # type: ignore[import-untyped]
@@ -30,9 +29,6 @@ from local_stack.sql_server import (
     server_answers,
 )
 from local_stack.stack_errors import LocalStackError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 LOOK_SECONDS = 0.2
 TAIL_LINES = 20

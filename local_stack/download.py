@@ -8,8 +8,6 @@ SSL_CERT_DIR), and the variables of other tools that name bundles. Proxies: the 
 The progress is a bar on a terminal, and lines in a pipe.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import http.client
@@ -20,11 +18,13 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Protocol
+from pathlib import Path
+from typing import Any, Protocol
 
 from rich.console import Console
 from rich.progress import (
@@ -46,14 +46,8 @@ from tenacity import (
 
 from connector.foundation.errors.message import Message
 from local_stack import download_errors
+from local_stack.cache import Cache
 from local_stack.stack_errors import LocalStackError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from local_stack.cache import Cache
-
 
 PLAIN_LINE_EVERY_SECONDS = 10.0
 MEGABYTE = 1_000_000

@@ -1,7 +1,5 @@
 """What the local stack fetches, unpacks and keeps."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import clause, failure
 
 CACHE = failure(

@@ -11,8 +11,6 @@ itself has one, in case the guard is killed. Both have their own session, so Ctr
 reaches only the owner, who decides what stops first. The exit code is that of the server.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import select

@@ -8,29 +8,21 @@ libaio's soname. If the loader does not find one, Debian 12's package of it (33 
 libc) goes into the cache and on LD_LIBRARY_PATH.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from local_stack import stack_errors
-from local_stack.cache import unpack_tarball_of_jar
+from local_stack.cache import Cache, unpack_tarball_of_jar
 from local_stack.package_repositories import Jar, fetch_jars, unpack_packages
 from local_stack.process import log_tail
 from local_stack.stack_errors import LocalStackError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from local_stack.cache import Cache
-
 
 LIBRARY_SUITE = "bookworm"
 LIBRARY_PACKAGES = {"libaio.so.1": "libaio1", "libnuma.so.1": "libnuma1"}

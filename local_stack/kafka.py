@@ -19,8 +19,6 @@ https://kafka.apache.org/43/configuration/broker-configs/
 https://www.apicur.io/registry/docs/apicurio-registry/2.6.x/
 """
 
-from __future__ import annotations
-
 import base64
 import os
 import shutil
@@ -28,7 +26,9 @@ import socket
 import subprocess
 import tarfile
 import urllib.request
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
 
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
@@ -43,11 +43,6 @@ from local_stack.process import log_tail
 from local_stack.server import HOST, Endpoint, ManagedServer, free_port
 from local_stack.stack_errors import LocalStackError
 from stream_jobs.run.class_archive import shared_classes
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
 
 # One broker, so one replica of each partition; small, and fast to start and stop.
 BROKER_SETTINGS: Mapping[str, str] = {

@@ -4,8 +4,6 @@ They are resolved from `org.apache.kafka:kafka_2.13:4.3.1` and `org.slf4j:slf4j-
 which writes the log to standard error.
 """
 
-from __future__ import annotations
-
 from local_stack.package_repositories import Jar
 
 KAFKA_VERSION = "4.3.1"

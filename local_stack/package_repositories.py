@@ -18,26 +18,18 @@ https://wiki.debian.org/DebianRepository/Format
 https://maven.apache.org/repositories/layout.html
 """
 
-from __future__ import annotations
-
 import lzma
 import os
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from local_stack import download_errors
-from local_stack.cache import unpack_deb
+from local_stack.cache import Cache, unpack_deb
 from local_stack.download import Artifact, NotPublished, fetch, read_text
 from local_stack.stack_errors import LocalStackError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from local_stack.cache import Cache
-
 
 MIRROR_VARIABLE = "BINLOG_CONNECTOR_DEBIAN_MIRROR"
 DEFAULT_MIRROR = "https://deb.debian.org/debian"

@@ -1,18 +1,13 @@
 """Starts a command as a process that ends with its owner."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from local_stack import stack_errors
 from local_stack.stack_errors import LocalStackError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 GUARD = Path(__file__).with_name("guard.py")
 STOP_SECONDS = 60.0

@@ -9,20 +9,15 @@
     └── port            the port of its clients, since the first start
 """
 
-from __future__ import annotations
-
 import os
 import urllib.error
 import urllib.request
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from local_stack.cache import Cache
 from local_stack.installation import LIBRARY_FOLDERS, LOADER
 from local_stack.package_repositories import unpack_packages
 from local_stack.server import HOST, Endpoint, ManagedServer
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # The newest suite whose package has promtool.
 _SUITE = "bookworm"

@@ -15,6 +15,7 @@ import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import pymysql
@@ -24,8 +25,6 @@ from local_stack.process import GuardedProcess, log_tail
 from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pymysql.cursors import Cursor
 
 

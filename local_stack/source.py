@@ -6,7 +6,9 @@ The user's own server has the interface of the private servers, but is never sta
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote, urlsplit
 
@@ -18,9 +20,6 @@ from local_stack.sql_server import MariadbServer, MysqlServer
 from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from local_stack.container import MysqlContainer
 
 

@@ -12,15 +12,14 @@ Spark's classes are those of the package pyspark; its own scripts for clusters a
 https://spark.apache.org/docs/latest/spark-standalone.html
 """
 
-from __future__ import annotations
-
 import json
 import os
 import time
 import urllib.request
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from local_stack import stack_errors
 from local_stack.cache import Cache
@@ -30,10 +29,6 @@ from local_stack.process import GuardedProcess, log_tail
 from local_stack.server import HOST, LOOK_SECONDS, START_SECONDS, free_port
 from local_stack.stack_errors import LocalStackError
 from stream_jobs.run.class_archive import archive_options
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 _NAME = "Spark's cluster"
 # Small, and fast to start.

@@ -21,27 +21,25 @@ https://mariadb.com/docs/server/clients-and-utilities/deployment-tools/mariadb-i
 https://mariadb.com/docs/server/ha-and-performance/standard-replication/replication-and-binary-log-system-variables
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil
 from abc import abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import pymysql
 
 from local_stack.cache import Cache
-from local_stack.installation import MARIADB_PACKAGES, MYSQL_PACKAGES, install, program_installation
+from local_stack.installation import (
+    MARIADB_PACKAGES,
+    MYSQL_PACKAGES,
+    Installation,
+    install,
+    program_installation,
+)
 from local_stack.server import HOST, Endpoint, ManagedServer, connect
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from local_stack.installation import Installation
-
 
 ADMINISTRATOR = "root"
 ADMINISTRATOR_PASSWORD = "local-stack"  # noqa: S105 - not a secret, see above

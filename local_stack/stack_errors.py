@@ -1,7 +1,5 @@
 """Private servers, their programs and their containers; servers of the user's."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import failure
 from connector.foundation.errors.kinds import DefiniteError
 

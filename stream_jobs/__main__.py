@@ -10,11 +10,11 @@ Spark, its JVM and libraries goes to standard error, and so does the text of a f
 are JSON.
 """
 
-from __future__ import annotations
-
+import argparse
 import os
 import sys
-from typing import TYPE_CHECKING, TextIO
+from pathlib import Path
+from typing import TextIO
 
 from connector.foundation.errors import ConfigError, ConnectorError, fields
 from connector.foundation.errors.message import Message
@@ -22,12 +22,7 @@ from connector.foundation.errors.visible import visible
 from connector.foundation.settings import settings_errors
 from stream_jobs.log_lines import EcsLine
 from stream_jobs.run.arguments import parsed
-
-if TYPE_CHECKING:
-    import argparse
-    from pathlib import Path
-
-    from stream_jobs.settings import Settings
+from stream_jobs.settings import Settings
 
 # Packages of the extra; without the extra, one of them is missing.
 _EXTRA = frozenset({"numpy", "py4j", "pyarrow", "pyroaring", "pyspark", "xxhash"})

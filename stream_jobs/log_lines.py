@@ -3,18 +3,13 @@
 The job and the replica share them. JSON lines have the field names of the connector's log.
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from connector.foundation.ecs import as_ecs
 from connector.foundation.errors.visible import visible_json
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 # Other lines with a code are warnings.
 _ERRORS: Final = frozenset({"failed", "table_quarantined", "trace"})

@@ -7,8 +7,6 @@ keeps its own files in `_cdc`, a folder name that no database can have.
 write.
 """
 
-from __future__ import annotations
-
 import getpass
 import os
 import tempfile

@@ -16,28 +16,21 @@ row changed after the source was read, the topic's records have its key. If not,
 not have the row: its SELECTs would have seen it.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from connector.foundation.contract import OP_CREATE, OP_DELETE, OP_TRUNCATE, OP_UPDATE
 from stream_jobs.apply.row_hashes import Keys
 from verification.digests import Digest, digest_pairs, row_digests
 from verification.key_texts import condition_of_keys, select_literal
+from verification.pipeline import Pipeline
 from verification.report import Difference, Kind
-from verification.source_table import UNKNOWN_KEY
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
-    from verification.pipeline import Pipeline
-    from verification.side import Side
-    from verification.source_table import RowKey, SourceTable
+from verification.side import Side
+from verification.source_table import UNKNOWN_KEY, RowKey, SourceTable
 
 
 class TablePair(NamedTuple):

@@ -11,24 +11,20 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from connector.foundation.errors import SourceRefused, SourceUnavailable
+from connector.foundation.settings.sections import SnapshotSettings
 from connector.stream.snapshot.table_reader import Throttle
+from connector.stream.source.select_session import SelectSession
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from concurrent.futures import Future
-    from contextlib import AbstractContextManager
-
-    from numpy.typing import NDArray
-
-    from connector.foundation.settings.sections import SnapshotSettings
-    from connector.stream.source.select_session import SelectSession
     from verification.key_ranges import KeyNumber, KeyRanges
     from verification.row_text import RowText
 

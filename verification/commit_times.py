@@ -11,6 +11,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from connector.binlog.events.transaction import CommitInfo
 from connector.binlog.header import file_number
@@ -18,14 +19,12 @@ from connector.binlog.log_errors import EventError
 from connector.binlog.transactions.transaction import transactions_of
 from connector.foundation.contract import Sequence
 from connector.foundation.errors import DecodeError, SourceRefused, SourceUnavailable
+from connector.foundation.settings.sections import SourceSettings
 from connector.reader.server_log import ServerLog
+from stream_jobs.cuts.cut import CutStore
 from stream_jobs.source.sequence import PackedSequence
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from connector.foundation.settings.sections import SourceSettings
-    from stream_jobs.cuts.cut import CutStore
     from verification.pipeline import Pipeline
 
 # Each takes 24 bytes; of more, the older half is forgotten.

@@ -10,26 +10,24 @@ import random
 import time
 import traceback
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import structlog
 
 from connector.foundation.errors import ConnectorError, SinkUnavailable, SourceUnavailable, fields
+from connector.foundation.settings.sections import Settings
 from verification import verify_errors
 from verification.commit_times import CommitTimeCache
 from verification.pipeline import Pipeline
 from verification.replica_side import ReplicaServer
 from verification.report import TableResult
 from verification.run import Run, job_settings, table_names
+from verification.table_check import Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-    from typing import NoReturn
-
-    from connector.foundation.settings.sections import Settings
     from verification.metrics import VerificationMetrics
-    from verification.table_check import Limits
 
 # The log names so many rows of a table; the figure counts all.
 _NAMED_MAX: Final = 20

@@ -13,14 +13,17 @@ hand can have kept them.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
-from connector.binlog.gtid import contains_all, parse_gtid_set
+from connector.binlog.gtid import AnyGtidSet, contains_all, parse_gtid_set
 from connector.binlog.header import file_number
 from connector.foundation.contract import (
     OP_CREATE,
@@ -30,30 +33,21 @@ from connector.foundation.contract import (
     SEQ_EPOCH_DIGITS,
 )
 from connector.foundation.errors import ConfigError, DecodeError
-from stream_jobs.cuts import cut_errors
+from stream_jobs.cuts import Cut, cut_errors
 from stream_jobs.cuts.cut import CutStore
+from stream_jobs.delta.actions import DataFile
 from stream_jobs.delta.parquet_file import live_positions
+from stream_jobs.delta.snapshot import Snapshot
+from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import MirrorError, delta_errors
 from stream_jobs.tables.mirror_metadata import DOMAIN, Progress
 from verification import verify_errors
-from verification.digests import RowIndex, keys_by_digest, row_digests
-from verification.report import CutSummary, IncrementalScope
+from verification.digests import Digest, RowIndex, keys_by_digest, row_digests
+from verification.report import CutSummary, IncrementalScope, TableResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
-    from connector.binlog.gtid import AnyGtidSet
-    from stream_jobs.cuts import Cut
-    from stream_jobs.delta.actions import DataFile
-    from stream_jobs.delta.snapshot import Snapshot
-    from stream_jobs.delta.storage import Storage
-    from verification.digests import Digest
     from verification.mirror_side import MirrorSide
     from verification.pipeline import Pipeline, TopicRecord
-    from verification.report import TableResult
     from verification.source_table import RowKey, SourceTable
 
 

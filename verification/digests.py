@@ -7,21 +7,15 @@ with the table, apart from one byte a row that says whether the source has its k
 `RowIndex` says which key has which row. `RowCounter` counts equal rows of tables without a key.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from stream_jobs.apply.row_hashes import Keys, digests_of_rows, distinct
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
 
 Digest = tuple[int, int]
 

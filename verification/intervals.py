@@ -10,6 +10,7 @@ One pass over the mirror writes a record of fixed size for each row to a tempora
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,21 +20,17 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from stream_jobs.apply.modes.history import History
 from stream_jobs.apply.modes.journal import OP, TIME
 from stream_jobs.apply.modes.versions import END_HI, END_LO, END_OP, FROM, IS_CURRENT, TO
-from stream_jobs.source.sequence import HI, LO, is_above
+from stream_jobs.delta.actions import DataFile
+from stream_jobs.source.sequence import HI, LO, PackedSequence, is_above
+from verification.commit_times import CommitTimes
 from verification.digests import DigestBuckets, row_digests
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from stream_jobs.delta.actions import DataFile
-    from stream_jobs.source.sequence import PackedSequence
-    from verification.commit_times import CommitTimes
     from verification.mirror_side import MirrorSide
 
 # A version that has no end, and a time that no calendar has.

@@ -8,35 +8,28 @@ it, or after a truncate. Otherwise a row without any change in the journal is no
 that are newer than changes that still count are NULL in those, so they are not compared.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from connector.foundation.contract import OP_DELETE, OP_READ, OP_TRUNCATE
 from stream_jobs.apply.modes.journal import OP
+from stream_jobs.apply.row_hashes import Keys
+from stream_jobs.delta.actions import DataFile
+from stream_jobs.delta.snapshot import Snapshot
 from stream_jobs.source.sequence import HI, LO, PackedSequence, is_above
-from verification.digests import DigestBuckets, digest_pairs, row_digests
+from stream_jobs.source.table_schema import TableSchema
+from stream_jobs.tables.mirror_table import MirrorTable
+from verification.digests import Digest, DigestBuckets, digest_pairs, row_digests
 from verification.key_ranges import numbers_of
 from verification.mirror_side import MirrorSide
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from stream_jobs.apply.row_hashes import Keys
-    from stream_jobs.delta.actions import DataFile
-    from stream_jobs.delta.snapshot import Snapshot
-    from stream_jobs.source.table_schema import TableSchema
-    from stream_jobs.tables.mirror_table import MirrorTable
-    from verification.digests import Digest
-    from verification.pipeline import TableHistory
+from verification.pipeline import TableHistory
 
 _NEVER: Final = PackedSequence(-1, -1)
 _RECORD: Final = np.dtype(

@@ -9,25 +9,20 @@ their order.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from connector.foundation.contract import INTEGER_TYPES
+from connector.foundation.contract import INTEGER_TYPES, SchemaColumn
+from connector.stream.source.selected_table import KeyColumn
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from numpy.typing import NDArray
-
-    from connector.foundation.contract import SchemaColumn
-    from connector.stream.source.selected_table import KeyColumn
-
-    Numbers = NDArray[np.int64]
+Numbers = NDArray[np.int64]
 
 
 LEAST: Final = int(np.iinfo(np.int64).min)

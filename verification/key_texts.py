@@ -3,34 +3,25 @@
 A key is used in a request only if the job would read its text as the key of the mirror.
 """
 
-from __future__ import annotations
-
 import base64
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 
 from connector.binlog.text_writer import quoted
-from connector.foundation.contract import INTEGER_TYPES
+from connector.foundation.contract import INTEGER_TYPES, SchemaColumn
 from connector.foundation.errors import SourceRefused, UnsupportedChange
 from connector.stream.envelope.cells.values import value_encoder
 from connector.stream.snapshot.keyset import listed_keys
+from connector.stream.source.selected_table import KeyColumn
 from stream_jobs.errors import MirrorError
 from stream_jobs.source.column_types import ColumnType
-from verification.digests import digest_pairs, row_digests
-from verification.source_table import UNKNOWN_KEY
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from connector.foundation.contract import SchemaColumn
-    from connector.stream.source.selected_table import KeyColumn
-    from stream_jobs.source.table_schema import TableSchema
-    from verification.digests import Digest
-    from verification.source_table import RowKey, SourceTable
-
+from stream_jobs.source.table_schema import TableSchema
+from verification.digests import Digest, digest_pairs, row_digests
+from verification.source_table import UNKNOWN_KEY, RowKey, SourceTable
 
 _TEXTS = frozenset({"char", "varchar", "text", "enum", "set"})
 

@@ -22,6 +22,7 @@ afterwards. The snapshot may have the transactions between the two, or not.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import chain
@@ -31,6 +32,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import numpy as np
+import pyarrow as pa
 
 from connector.binlog.gtid import GtidSet
 from connector.foundation.contract import OP_CREATE, OP_DELETE, OP_UPDATE, Sequence
@@ -39,31 +41,25 @@ from connector.stream.snapshot import copy_errors
 from connector.stream.snapshot.keyset import select_rows
 from connector.stream.snapshot.table_reader import Throttle
 from connector.stream.snapshot.watermark import (
+    DeliveredPosition,
     LogPosition,
     log_end,
     open_snapshot,
     wait_until_visible,
 )
 from connector.stream.source.selected_table import SelectedTable
+from stream_jobs.apply.row_hashes import Keys
 from stream_jobs.errors import MirrorError
 from verification import verify_errors
 from verification.checksums import ReadRate
-from verification.digests import RowCounter, digest_pairs, row_digests
+from verification.digests import Digest, RowCounter, SideCounts, digest_pairs, row_digests
+from verification.pipeline import DeliveredState, Pipeline, TopicRecord
 from verification.repair import ALL_ROWS, copy_again
-from verification.report import Difference
+from verification.report import Difference, TableResult
+from verification.source_table import SourceTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    import pyarrow as pa
-
-    from connector.stream.snapshot.watermark import DeliveredPosition
-    from stream_jobs.apply.row_hashes import Keys
-    from verification.digests import Digest, SideCounts
     from verification.mirror_side import MirrorSide
-    from verification.pipeline import DeliveredState, Pipeline, TopicRecord
-    from verification.report import TableResult
-    from verification.source_table import SourceTable
     from verification.table_check import Limits
 
 

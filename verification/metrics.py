@@ -4,26 +4,19 @@ The comparison writes the metrics; a scrape or a probe reads them from another t
 format is https://prometheus.io/docs/instrumenting/exposition_formats/
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from connector.foundation import http_server
 from connector.foundation.http_server import Endpoints, turning
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from contextlib import AbstractContextManager
-
-    from prometheus_client.core import Metric
-
-    from verification.report import TableResult
+from verification.report import TableResult
 
 
 @dataclass(slots=True)

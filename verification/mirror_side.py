@@ -4,50 +4,41 @@ Data files are read with pyarrow, without Spark and without the key indexes of t
 part of what is checked.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from stream_jobs.apply.modes.current import DELETED
 from stream_jobs.apply.modes.journal import Journal
 from stream_jobs.apply.modes.row_counts import RowCounts
 from stream_jobs.apply.modes.versions import IS_CURRENT
+from stream_jobs.apply.row_hashes import Keys
 from stream_jobs.delta import parquet_file
+from stream_jobs.delta.actions import DataFile
+from stream_jobs.delta.columns import Column
 from stream_jobs.delta.log import Log
+from stream_jobs.delta.snapshot import Snapshot
+from stream_jobs.delta.storage import Storage
+from stream_jobs.delta.table import DeltaTable
 from stream_jobs.errors import MirrorError
 from stream_jobs.source.column_types import ColumnType
 from stream_jobs.source.sequence import HI, LO
+from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.mirror_metadata import MODE_PROPERTY
+from stream_jobs.tables.mirror_table import MirrorTable
 from stream_jobs.tables.quarantine_files import QuarantineFiles
 from verification import verify_errors
 from verification.checksums import Checksums
-from verification.digests import places_of, row_digests
-from verification.key_ranges import numbers_of
+from verification.digests import Digest, places_of, row_digests
+from verification.key_ranges import KeyRanges, numbers_of
+from verification.row_text import RowText
 from verification.side import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from stream_jobs.apply.row_hashes import Keys
-    from stream_jobs.delta.actions import DataFile
-    from stream_jobs.delta.columns import Column
-    from stream_jobs.delta.snapshot import Snapshot
-    from stream_jobs.delta.storage import Storage
-    from stream_jobs.delta.table import DeltaTable
-    from stream_jobs.source.table_schema import TableSchema
-    from stream_jobs.tables.mirror_table import MirrorTable
-    from verification.digests import Digest
-    from verification.key_ranges import KeyRanges
-    from verification.row_text import RowText
-
 
 # Rows that are in memory at a time: those of a row group of the job's files.
 _SLICE_ROWS: Final = 200_000

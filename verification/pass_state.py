@@ -5,28 +5,22 @@ keys, which are read again. Of tables that were begun, it has the ranges with eq
 file is replaced as a whole, so no crash can tear it, and it is removed when the pass is over.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
 
 from connector.foundation.errors import ConfigError
+from stream_jobs.source.table_schema import TableSchema
 from verification import verify_errors
+from verification.digests import Digest
 from verification.key_ranges import EqualRanges
 from verification.key_texts import decode_keys, encode_keys
-from verification.report import Difference
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from stream_jobs.source.table_schema import TableSchema
-    from verification.digests import Digest
-    from verification.report import TableResult
-    from verification.source_table import RowKey
+from verification.report import Difference, TableResult
+from verification.source_table import RowKey
 
 _FORMAT: Final = 1
 _SECONDS: Final = 2.0

@@ -7,7 +7,8 @@ process itself is asked nothing, and nothing is written.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple, Self
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple, Self
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
@@ -16,7 +17,9 @@ from connector.binlog.gtid import GtidSet, MariadbGtidSet, contains_all, parse_g
 from connector.binlog.header import file_number
 from connector.foundation.contract import HEADER_OP, HEADER_SEQ, HEADER_TXN, row_topic
 from connector.foundation.errors import SinkUnavailable, SourceRefused, SourceUnavailable
+from connector.foundation.settings.sections import Settings, SourceSettings
 from connector.replication.server.addresses import open_same_server
+from connector.stream.progress.progress_record import Progress
 from connector.stream.sink import attempts
 from connector.stream.sink.connection import connector_error, consumer_settings
 from connector.stream.sink.recovery import read_progress, recover
@@ -27,13 +30,6 @@ from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.column_changes import has_same_key
 from verification import verify_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from connector.foundation.settings.sections import Settings, SourceSettings
-    from connector.stream.progress.progress_record import Progress
-
 
 _LOOK_SECONDS = 0.2
 _POLL_MS = 500

@@ -5,25 +5,20 @@ request lists the keys of their records. If one cannot be listed, the whole tabl
 that begins by saying that all earlier rows are gone.
 """
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 from connector.foundation.errors import ConfigError, SinkUnavailable, SourceRefused
+from connector.foundation.settings.sections import Settings
 from connector.stream.snapshot.copy_requests import StateWatch, request_copies
 from connector.stream.snapshot.keyset import KEYS_CHARACTERS_MAX, KEYS_MAX
 from connector.stream.snapshot.table_plan import require_condition
 from connector.stream.source import CONDITION_CHARACTERS_MAX
+from connector.stream.source.selected_table import KeyColumn
 from verification import verify_errors
 from verification.key_texts import condition_of_keys, plain_literal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from connector.foundation.settings.sections import Settings
-    from connector.stream.source.selected_table import KeyColumn
-    from verification.source_table import RowKey
+from verification.source_table import RowKey
 
 # Of several columns: the parser of conditions calls itself for each OR.
 _KEYS_OF_A_COPY: Final = 20

@@ -7,51 +7,46 @@ they belong together. Each SELECT is read as one stream.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from connector.binlog.sql_text import sql_text
 from connector.foundation.errors import SourceRefused, SourceUnavailable
+from connector.foundation.settings.sections import SnapshotSettings
 from connector.stream.snapshot.keyset import select_rows
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
+from stream_jobs.apply.row_hashes import Keys
 from stream_jobs.delta.log import Log
+from stream_jobs.delta.snapshot import Snapshot
 from stream_jobs.errors import MirrorError
 from stream_jobs.replica.column_definitions import ColumnList
 from stream_jobs.replica.state_tables import REPLICA, TABLES, ReplicatedTable
+from stream_jobs.replica.statements import TableName
 from stream_jobs.replica.table_step import place_at_target
 from stream_jobs.replica.target import as_target_error, target_settings
+from stream_jobs.settings import Settings as JobSettings
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.mirror_metadata import DOMAIN, MODE_PROPERTY, Progress
+from stream_jobs.tables.mirror_table import MirrorTable
 from verification import verify_errors
-from verification.checksums import ReadRate, ServerChecksums
-from verification.digests import places_of, row_digests
+from verification.checksums import Checksums, ReadRate, ServerChecksums
+from verification.digests import Digest, places_of, row_digests
+from verification.key_ranges import KeyRanges
 from verification.key_texts import condition_of_keys, select_literal
 from verification.row_text import RowText
 from verification.side import wait_for
-from verification.source_table import TypedRows
+from verification.source_table import SourceTable, TypedRows
 from verification.value_normalization import ValueNormalization, columns_by_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from connector.foundation.settings.sections import SnapshotSettings
-    from stream_jobs.apply.row_hashes import Keys
-    from stream_jobs.delta.snapshot import Snapshot
-    from stream_jobs.replica.statements import TableName
-    from stream_jobs.settings import Settings as JobSettings
-    from stream_jobs.tables.mirror_table import MirrorTable
-    from verification.checksums import Checksums
-    from verification.digests import Digest
-    from verification.key_ranges import KeyRanges
     from verification.mirror_side import MirrorSide
-    from verification.source_table import SourceTable
 
 
 # Of rows that are in memory at a time.

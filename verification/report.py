@@ -9,15 +9,15 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+from connector.foundation.errors import ConnectorError
+from stream_jobs.cuts import Cut
 
-    from connector.foundation.errors import ConnectorError
-    from stream_jobs.cuts import Cut
+if TYPE_CHECKING:
     from verification.digests import SideCounts
     from verification.intervals import WrongInterval
 

@@ -12,24 +12,22 @@ they are. A time with a row is overlooked if it lasted less than a quarter of th
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from stream_jobs.apply.row_hashes import Keys
+from stream_jobs.cuts import Cut
+from stream_jobs.cuts.cut import CutStore
 from stream_jobs.delta import deletion_vectors
+from stream_jobs.delta.actions import DataFile
 from stream_jobs.errors import MirrorError
-from verification.digests import digest_pairs, row_digests
+from verification.digests import Digest, digest_pairs, row_digests
+from verification.key_ranges import KeyNumber
 from verification.report import CutSummary, RowOrigin
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from stream_jobs.cuts import Cut
-    from stream_jobs.cuts.cut import CutStore
-    from stream_jobs.delta.actions import DataFile
-    from verification.digests import Digest
-    from verification.key_ranges import KeyNumber
     from verification.mirror_side import MirrorSide
     from verification.source_table import RowKey
 

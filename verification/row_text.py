@@ -13,23 +13,20 @@ Unicode nor latin1.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from connector.binlog.sql_text import quoted_identifier
-from connector.foundation.contract import INTEGER_TYPES
+from connector.foundation.contract import INTEGER_TYPES, SchemaColumn
 from connector.stream.envelope.cells.labels import has_uncertain_labels
-from connector.stream.source.information_schema import PACKED_TYPES, read_definition
+from connector.stream.source.information_schema import PACKED_TYPES, Row, read_definition
+from connector.stream.source.select_session import SelectSession
 from stream_jobs.source.column_types import DECIMAL_PRECISION_MAX, decimal_texts, mask_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from connector.foundation.contract import SchemaColumn
-    from connector.stream.source.information_schema import Row
-    from connector.stream.source.select_session import SelectSession
     from stream_jobs.source.table_schema import TableSchema
 
 _NULL: Final = "N"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from connector.binlog.table_filter import TableFilter
 from connector.foundation.errors import ConfigError, ConnectorError
+from connector.foundation.settings.sections import Settings
 from connector.stream.snapshot.copy_requests import matching_tables, names_ignore_case
 from connector.stream.snapshot.table_plan import followed_tables
 from stream_jobs.apply.modes.history import History
@@ -17,14 +19,18 @@ from stream_jobs.apply.modes.journal import Journal
 from stream_jobs.cuts.cut import CutStore
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError
+from stream_jobs.settings import Settings as JobSettings
 from stream_jobs.settings import load_settings
+from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.table_options import TableOptionsResolver
 from verification import verify_errors
 from verification.candidate_check import TablePair
 from verification.commit_times import CommitTimeCache
 from verification.cut_changes import ChangedKeys, parse_cut
+from verification.digests import Digest
 from verification.intervals import Intervals
 from verification.journal_side import JournalSide
+from verification.key_ranges import EqualRanges
 from verification.keyless_check import KeylessTableCheck
 from verification.mirror_side import MirrorSide
 from verification.pass_state import PassState
@@ -32,24 +38,12 @@ from verification.pipeline import Pipeline, TableHistory
 from verification.replica_side import ReplicaServer
 from verification.report import CutSummary, IncrementalScope, TableResult
 from verification.row_origins import RowOrigins
+from verification.side import Side
 from verification.side_factory import SideFactory, counted_mirror, full_comparison_reason
-from verification.source_table import SourceTable
-from verification.table_check import TableCheck
+from verification.source_table import RowKey, SourceTable
+from verification.table_check import Limits, TableCheck
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from connector.foundation.settings.sections import Settings
-    from stream_jobs.settings import Settings as JobSettings
-    from stream_jobs.source.table_schema import TableSchema
-    from verification.digests import Digest
-    from verification.key_ranges import EqualRanges
-    from verification.side import Side
-    from verification.source_table import RowKey
-    from verification.table_check import Limits
-
-    Show = Callable[[str, int, int], None]
+Show = Callable[[str, int, int], None]
 
 
 def verify(

@@ -6,18 +6,19 @@ Both are at a version of the mirror. That of a replica is the one whose rows it 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+from numpy.typing import NDArray
 
+from stream_jobs.errors import MirrorError
+
+if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
-    from numpy.typing import NDArray
 
     from stream_jobs.apply.row_hashes import Keys
     from stream_jobs.delta.snapshot import Snapshot
-    from stream_jobs.errors import MirrorError
     from stream_jobs.source.table_schema import TableSchema
     from verification.checksums import Checksums
     from verification.digests import Digest

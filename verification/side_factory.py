@@ -1,28 +1,21 @@
 """What a table is compared with: its mirror, its journal, or its table on a replica."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from connector.foundation.settings.sections import Settings
 from stream_jobs.apply.modes.journal import Journal
 from stream_jobs.apply.modes.row_counts import RowCounts
+from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import MirrorError
+from stream_jobs.settings import Settings as JobSettings
 from stream_jobs.tables.mirror_metadata import MODE_PROPERTY
 from stream_jobs.tables.mirror_table import MirrorTable, mirror_path
+from stream_jobs.tables.table_options import TableOptionsResolver
 from verification import verify_errors
 from verification.journal_side import JournalSide
 from verification.mirror_side import MirrorSide
 from verification.pipeline import TableHistory
-from verification.replica_side import ReplicaSide
-
-if TYPE_CHECKING:
-    from connector.foundation.settings.sections import Settings
-    from stream_jobs.delta.storage import Storage
-    from stream_jobs.settings import Settings as JobSettings
-    from stream_jobs.tables.table_options import TableOptionsResolver
-    from verification.replica_side import ReplicaServer
-    from verification.side import Side
-    from verification.source_table import SourceTable
+from verification.replica_side import ReplicaServer, ReplicaSide
+from verification.side import Side
+from verification.source_table import SourceTable
 
 
 class SideFactory:

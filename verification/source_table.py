@@ -5,14 +5,16 @@ columns of `stream_jobs.apply`. So hashes, masks, zero dates and character sets 
 the mirror. Where the mirror has only the hash of a key, the row also has the key itself.
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from threading import Event
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
 
+from connector.foundation.contract import SchemaColumn
+from connector.foundation.settings.sections import SnapshotSettings
 from connector.stream.snapshot.reader_jobs import (
     ChunkJob,
     ChunkRead,
@@ -24,28 +26,18 @@ from connector.stream.snapshot.reader_jobs import (
 from connector.stream.snapshot.table_plan import plan
 from connector.stream.snapshot.table_reader import Pause, TableReader
 from connector.stream.snapshot.table_state import KeyRange
-from stream_jobs.apply.column_values import stored_columns
+from connector.stream.snapshot.watermark import DeliveredPosition
+from connector.stream.source.select_session import SelectSession
+from connector.stream.source.selected_table import SelectedTable
+from stream_jobs.apply.column_values import ZeroDates, stored_columns
 from stream_jobs.apply.row_images import read_images
 from stream_jobs.apply.table_failures import InvalidRecordError
 from stream_jobs.errors import MirrorError
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import TableSchema
+from stream_jobs.tables.table_options import TableOptionsResolver
 from verification import verify_errors
-from verification.key_ranges import KeyNumber
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
-
-    from connector.foundation.contract import SchemaColumn
-    from connector.foundation.settings.sections import SnapshotSettings
-    from connector.stream.snapshot.watermark import DeliveredPosition
-    from connector.stream.source.select_session import SelectSession
-    from connector.stream.source.selected_table import SelectedTable
-    from stream_jobs.apply.column_values import ZeroDates
-    from stream_jobs.tables.table_options import TableOptionsResolver
-    from verification.key_ranges import KeyRanges
-
+from verification.key_ranges import KeyNumber, KeyRanges
 
 _NONE_MISSING: Final = pa.chunked_array([[False]])
 

@@ -5,42 +5,32 @@ compared again with the mirror as it is then, so few rows are left to be read on
 still differ are candidates, which `candidate_check` reads again; rows that differ can be repaired.
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
+from stream_jobs.apply.row_hashes import Keys
 from stream_jobs.errors import MirrorError
 from verification import verify_errors
 from verification.candidate_check import CandidateCheck, TablePair
-from verification.checksums import ReadRate, ServerChecksums
-from verification.digests import RowIndex, digest_pairs, row_digests
-from verification.key_ranges import KeyRanges, numbers_of
+from verification.checksums import Checksums, ReadRate, ServerChecksums
+from verification.digests import Digest, RowIndex, digest_pairs, row_digests
+from verification.key_ranges import EqualRanges, KeyRanges, Sample, numbers_of
 from verification.key_texts import record_keys
 from verification.mirror_side import MirrorSide
 from verification.repair import copies_for, copy_again
+from verification.report import Difference, RowOrigin, TableResult
+from verification.row_origins import RowOrigins
 from verification.row_text import RowText
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
-    from stream_jobs.apply.row_hashes import Keys
-    from verification.checksums import Checksums
-    from verification.digests import Digest
-    from verification.key_ranges import EqualRanges, Sample
-    from verification.report import Difference, RowOrigin, TableResult
-    from verification.row_origins import RowOrigins
-    from verification.side import Side
-    from verification.source_table import RowKey
-
+from verification.side import Side
+from verification.source_table import RowKey
 
 # Rows of a range, in the first round and in the second.
 _ROWS_OF_A_RANGE: Final = (2000, 100)

@@ -5,23 +5,17 @@ Numbers in documents are compared as JSON knows them, because the replica stores
 zeros of FLOAT and DOUBLE are equal, because MariaDB stores -0 as 0 since 11.8.9.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from connector.foundation.contract import INTEGER_TYPES
+from connector.foundation.contract import INTEGER_TYPES, SchemaColumn
 from stream_jobs.errors import MirrorError
 from stream_jobs.source.column_types import DECIMAL_PRECISION_MAX, ColumnType, mask_of, type_text
 from verification import verify_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from connector.foundation.contract import SchemaColumn
 
 _INTEGERS: Final = range(-(1 << 63), 1 << 64)
 _TEXTS: Final = frozenset({"char", "varchar", "text", "enum", "set"})

@@ -1,7 +1,5 @@
 """`verify`, which compares tables and topics with their source."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import End, ErrorCode, configuration_error, notice
 
 OTHER_TOPICS = configuration_error(

@@ -12,8 +12,6 @@ Only `files` does I/O; everything else cannot tell a file from a server. With
 The errors have their public names in `connector.errors`; `docs/library.md` is the guide.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

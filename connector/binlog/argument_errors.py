@@ -1,7 +1,5 @@
 """Arguments of the reader and of commands that read logs; GTIDs as text; Arrow."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import ErrorCode, configuration_error, frame
 
 ARGUMENT = frame("{argument}: {why}", was="C301")

@@ -15,17 +15,18 @@ bodies are decoded at once.
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Transaction__payload__event.html
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final, final
+from collections import Counter
+from typing import Final, final
 
 from librt.strings import read_i64_le
+from mypy_extensions import i64
 
 from connector.binlog import log_errors
-from connector.binlog.event import Event, EventBodies, TransactionPayloadEvent
+from connector.binlog.event import Event, EventBodies, EventBody, TransactionPayloadEvent
 from connector.binlog.events.body_types import BODIES
 from connector.binlog.events.compression import TransactionPayload
 from connector.binlog.events.control import IgnorableEvent, is_heartbeat
+from connector.binlog.events.format_description import FormatDescriptionEvent
 from connector.binlog.events.mariadb import PartialRowDataEvent, RowsEventAssembler
 from connector.binlog.events.query import QUERY_HEADER_LENGTH
 from connector.binlog.events.table_map import TableMapCache
@@ -55,15 +56,6 @@ from connector.binlog.payload_reader import (
 )
 from connector.binlog.rows_decoder import RowsDecoder, is_rows
 from connector.foundation.errors import DecodeError
-
-if TYPE_CHECKING:
-    from collections import Counter
-
-    from mypy_extensions import i64
-
-    from connector.binlog.event import EventBody
-    from connector.binlog.events.format_description import FormatDescriptionEvent
-
 
 # These events are about the file, or hold events themselves.
 _NEVER_INSIDE = (

@@ -12,18 +12,12 @@ client store: ASCII above 7F, the code 8EA0 of EUC-JP, and surrogates.
 https://dev.mysql.com/doc/refman/8.4/en/charset-charsets.html
 """
 
-from __future__ import annotations
-
 import codecs
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from connector.binlog import value_errors
 from connector.foundation.errors import DecodeError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 HOLE = "\ufffe"
 

@@ -15,16 +15,10 @@ https://dev.mysql.com/doc/refman/8.4/en/charset-charsets.html
 https://mariadb.com/kb/en/supported-character-sets-and-collations/
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from connector.binlog import value_errors
 from connector.foundation.errors import DecodeError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 # MySQL's name to Python's, of sets in which no code lacks a character.
 _CODECS: dict[str, str] = {

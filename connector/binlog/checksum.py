@@ -17,8 +17,6 @@ https://dev.mysql.com/doc/refman/8.4/en/replication-options-binary-log.html#sysv
 https://www.zlib.net/manual.html#Checksum (crc32_combine)
 """
 
-from __future__ import annotations
-
 from enum import IntEnum
 from struct import pack
 from typing import Final, final

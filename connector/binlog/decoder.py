@@ -8,10 +8,10 @@ position and event.
 https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_replication_binlog_event.html
 """
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING, final
+from typing import final
+
+from mypy_extensions import i64
 
 from connector.binlog import log_errors
 from connector.binlog.body_decoder import BodyDecoder
@@ -57,9 +57,6 @@ from connector.binlog.header import (
 from connector.binlog.log_errors import EventError, LogRefused
 from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
-
-if TYPE_CHECKING:
-    from mypy_extensions import i64
 
 
 @final

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol, final
+from typing import Final, Protocol, final
 
 from mypy_extensions import i64, mypyc_attr
 
 from connector.binlog import log_errors
 from connector.binlog.checksum import stored_checksum
 from connector.binlog.events.body_types import PlainBody
+from connector.binlog.events.compression import CompressionType, TransactionPayload
 from connector.binlog.events.query import NO_BEGIN, QueryEvent, thread_id_of
+from connector.binlog.events.rows_header import RowsHeader
+from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.events.transaction import GtidEvent, gtid_and_commit_time
+from connector.binlog.gtid import Gtid
 from connector.binlog.header import (
     QUERY,
     TYPE_OFFSET,
@@ -25,14 +30,6 @@ from connector.binlog.header import (
 from connector.binlog.log_errors import EventError
 from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from connector.binlog.events.compression import CompressionType, TransactionPayload
-    from connector.binlog.events.rows_header import RowsHeader
-    from connector.binlog.events.table_map import TableMapEvent
-    from connector.binlog.gtid import Gtid
 
 _BEGIN: Final = b"BEGIN"
 

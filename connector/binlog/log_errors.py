@@ -1,15 +1,7 @@
 """Logs: their files, events, packed events and rows; fields of a payload."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from connector.foundation.errors.code import ErrorCode, Scope, frame, table_error
-from connector.foundation.errors.kinds import DecodeError
-
-if TYPE_CHECKING:
-    from connector.foundation.errors.kinds import ConnectorError
-
+from connector.foundation.errors.kinds import ConnectorError, DecodeError
 
 FIELD_DAMAGED = ErrorCode(
     "L181",

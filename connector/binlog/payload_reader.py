@@ -5,8 +5,6 @@ Payloads are also compared here, in place and without a copy.
 https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_basic_data_types.html
 """
 
-from __future__ import annotations
-
 from typing import Final, final
 
 from librt.strings import read_i16_le, read_i32_le, read_i64_le

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
+from mypy_extensions import i64
+
 from connector.binlog import log_errors
 from connector.binlog.checksum import (
     CHECKSUM_LENGTH,
@@ -23,9 +25,10 @@ from connector.binlog.checksum import (
     computed_checksum,
     stored_checksum,
 )
-from connector.binlog.columns.column import ABSENT
-from connector.binlog.columns.row_images import bitmap_length, column_label
+from connector.binlog.columns.column import ABSENT, Value
+from connector.binlog.columns.row_images import RowPlan, bitmap_length, column_label
 from connector.binlog.events.compression import decompress_rows
+from connector.binlog.events.format_description import FormatDescriptionEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.rows_header import (
     DUMMY_TABLE_ID,
@@ -37,6 +40,7 @@ from connector.binlog.events.rows_header import (
     RowsKind,
     plain_rows_header,
 )
+from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.header import (
     HEADER_LENGTH,
     PARTIAL_UPDATE_ROWS,
@@ -48,13 +52,7 @@ from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
-    from mypy_extensions import i64
-
-    from connector.binlog.columns.column import Value
-    from connector.binlog.columns.row_images import RowPlan
     from connector.binlog.event import Event
-    from connector.binlog.events.format_description import FormatDescriptionEvent
-    from connector.binlog.events.table_map import TableMapEvent
 
 
 def old_temporal_error(rows: RowsEvent) -> DecodeError | None:

@@ -11,21 +11,16 @@ https://dev.mysql.com/doc/refman/8.4/en/language-structure.html
 https://dev.mysql.com/doc/refman/8.4/en/string-literals.html
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from librt.strings import read_i64_le, write_i64_le
+from librt.strings import BytesWriter, read_i64_le, write_i64_le
 from mypy_extensions import i64, u8
 
 from connector.binlog.text_writer import character_length
-
-if TYPE_CHECKING:
-    from librt.strings import BytesWriter
 
 
 def quoted_identifier(name: str) -> str:

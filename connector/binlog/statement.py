@@ -18,23 +18,20 @@ DROP TEMPORARY name themselves, and the server logs one DROP TABLE for each kind
 https://dev.mysql.com/doc/refman/8.4/en/sql-statements.html
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from connector.binlog.sql_text import (
+    TableName,
+    Token,
     alter_table_targets,
     open_parentheses,
     table_names,
     tokenize,
     without_wait_options,
 )
-
-if TYPE_CHECKING:
-    from connector.binlog.sql_text import TableName, Token
 
 
 class StatementKind(Enum):

@@ -13,6 +13,7 @@ https://mariadb.com/docs/server/reference/sql-structure/sequences/sequence-overv
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final, final
 
@@ -22,8 +23,6 @@ from connector.binlog import argument_errors
 from connector.foundation.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from connector.binlog.events.table_map import TableMapEvent
 
 

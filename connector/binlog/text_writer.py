@@ -9,17 +9,18 @@ at once.
 the backslash and control characters are escaped; everything else stays as it is.
 """
 
-from __future__ import annotations
-
 from json.encoder import encode_basestring
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from librt.strings import read_i16_le, read_i64_le, write_i16_le, write_i32_le, write_i64_le
+from librt.strings import (
+    BytesWriter,
+    read_i16_le,
+    read_i64_le,
+    write_i16_le,
+    write_i32_le,
+    write_i64_le,
+)
 from mypy_extensions import i16, i32, i64, u8
-
-if TYPE_CHECKING:
-    from librt.strings import BytesWriter
-
 
 QUOTE: Final = 0x22
 _BACKSLASH: Final = 0x5C

@@ -1,7 +1,5 @@
 """Values of columns, and JSON documents."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import table_error
 
 VALUE_DAMAGED = table_error(

@@ -4,8 +4,6 @@
 so `--help` is fast.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 

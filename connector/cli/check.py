@@ -9,10 +9,10 @@ this: consumers may be ready for two forms. A topic may have keys of another for
 `envelope.key_format` was changed, or if another program wrote them, such as Debezium.
 """
 
-from __future__ import annotations
-
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from rich.console import Console
 from rich.table import Table
@@ -36,19 +36,22 @@ from connector.foundation.errors import (
 from connector.foundation.errors.message import Message
 from connector.foundation.errors.visible import visible
 from connector.foundation.settings.configuration import in_lower_case
+from connector.foundation.settings.sections import Settings, SourceSettings
 from connector.replication.server.addresses import address_of, candidates
 from connector.replication.server.identity import version_of
 from connector.replication.server.mysql_server import MysqlServer
 from connector.stream.envelope.options import TopicClaims
+from connector.stream.progress.progress_record import Progress
 from connector.stream.quarantine.fences import decode_fences
 from connector.stream.quarantine.guard import STOP
-from connector.stream.sink.checks import check_limits, inspect, newest_keys
-from connector.stream.sink.recovery import require_position
+from connector.stream.sink.checks import NewestKey, check_limits, inspect, newest_keys
+from connector.stream.sink.recovery import RecoveredState, require_position
 from connector.stream.sink.schema_registry import open_registry
 from connector.stream.snapshot.copy_commands import signal_rows
 from connector.stream.snapshot.copy_recovery import copy_states
-from connector.stream.source.findings import Finding, Severity, global_privileges
+from connector.stream.source.findings import Finding, RowLoggingGap, Severity, global_privileges
 from connector.stream.source.followed_tables import (
+    BaseTable,
     base_tables,
     check_columns,
     followed_table_filter,
@@ -59,17 +62,6 @@ from connector.stream.source.preflight import check_source, require
 from connector.stream.source.record_options import debezium_form, require_same_profile, table_topics
 from connector.stream.source.row_logging import not_seen, row_gaps
 from connector.stream.source.server_selection import check_server, choose_source
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable, Iterator, Sequence
-
-    from connector.foundation.settings.sections import Settings, SourceSettings
-    from connector.stream.progress.progress_record import Progress
-    from connector.stream.sink.checks import NewestKey
-    from connector.stream.sink.recovery import RecoveredState
-    from connector.stream.source.findings import RowLoggingGap
-    from connector.stream.source.followed_tables import BaseTable
 
 
 def run(arguments: Namespace) -> int:

@@ -1,7 +1,5 @@
 """Commands, their options, and a running pipeline that they speak with."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import End, ErrorCode, configuration_error, frame, notice
 
 COMMAND = configuration_error(

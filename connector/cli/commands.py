@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 from connector.cli import command_errors
 from connector.cli.exit_codes import EXIT_ARGUMENTS, log_exit_codes, pipeline_exit_codes
@@ -18,9 +19,6 @@ from connector.cli.start import COMPLETION, PROGRAM, import_structlog, print_ver
 from connector.foundation.argument_parser import EXIT_USAGE, ArgumentParser
 from connector.foundation.errors.message import Message
 from connector.foundation.spelling import nearest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 # `states` is not a typing error for `stat`, although the two have a similarity of 0.8.
 _NEAR: Final = 0.81

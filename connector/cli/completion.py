@@ -4,18 +4,14 @@ A script in the shell runs the program again with what was typed so far. The nam
 stay, because scripts that were installed earlier go on to use them.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from connector.cli.start import COMPLETION, PROGRAM
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 _FUNCTION: Final = "_binlog_connector_completion"
 _TYPED: Final = "_TYPER_COMPLETE_ARGS"

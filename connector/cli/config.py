@@ -1,15 +1,10 @@
 """`config`: the reference files of the package."""
 
-from __future__ import annotations
-
 import re
 import sys
+from argparse import Namespace
 from enum import StrEnum
 from importlib import resources
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 
 def run(arguments: Namespace) -> int:

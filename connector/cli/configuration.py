@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import MutableMapping
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -13,14 +15,11 @@ from connector.cli.exit_codes import warn
 from connector.foundation.ecs import as_ecs
 from connector.foundation.errors.visible import visible_fields, visible_json
 from connector.foundation.settings.configuration import load_settings, world_readable_warning
+from connector.foundation.settings.sections import LogSettings, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping
-    from pathlib import Path
-
     from structlog.typing import Processor
 
-    from connector.foundation.settings.sections import LogSettings, Settings
     from connector.stream.status.status_log import RecentEvents
 
 

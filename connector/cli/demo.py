@@ -1,15 +1,10 @@
 """`demo`: the whole pipeline on real servers."""
 
-from __future__ import annotations
-
 import logging
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from connector.foundation.errors import ConfigError
 from connector.foundation.settings import settings_errors
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 
 def run(arguments: Namespace) -> int:

@@ -1,11 +1,11 @@
 """`dump`: the events of logs as text, in one of four formats."""
 
-from __future__ import annotations
-
 import sys
+from argparse import Namespace
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import BinaryIO
 
 from connector.cli import command_errors
 from connector.cli.exit_codes import EXIT_CORRUPT, errors
@@ -18,18 +18,11 @@ from connector.cli.log_input import (
 )
 from connector.foundation.errors import ConfigError
 from connector.logs.dump import Format
-from connector.logs.dump.dump import Dump, DumpOptions
+from connector.logs.dump.dump import Dump, DumpOptions, Progress
+from connector.logs.dump.jobs import ParallelDump
 from connector.logs.inputs import ReadingOptions
 from connector.logs.output import LineOutput
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Sequence
-    from typing import BinaryIO
-
-    from connector.logs.dump.dump import Progress
-    from connector.logs.dump.jobs import ParallelDump
-    from connector.logs.recovery import Gap
+from connector.logs.recovery import Gap
 
 
 def run(arguments: Namespace) -> int:

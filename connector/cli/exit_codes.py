@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Final, NoReturn
@@ -22,8 +23,6 @@ from connector.foundation.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from rich.console import Console
 
 # Of a pipeline; 0 is a clean end, also after SIGTERM.

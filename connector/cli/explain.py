@@ -3,13 +3,11 @@
 The words can be from our texts, or from a server's.
 """
 
-from __future__ import annotations
-
 import re
+from argparse import Namespace
 from collections import Counter
 from difflib import get_close_matches
 from string import Formatter
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
@@ -18,15 +16,9 @@ from rich.text import Text
 from connector.cli import command_errors
 from connector.foundation.errors import ConfigError
 from connector.foundation.errors.catalogue import GROUPS, codes, example, reasons, retired, texts
-from connector.foundation.errors.code import End, Scope
+from connector.foundation.errors.code import End, ErrorCode, Scope
 from connector.foundation.errors.message import Message
 from connector.replication.server.server_error_numbers import codes_of_words
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from connector.foundation.errors.code import ErrorCode
-
 
 # Shorter words say little.
 _WORD = re.compile(r"\w{3,}")

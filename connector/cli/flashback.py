@@ -1,9 +1,8 @@
 """`flashback`: the SQL that undoes row changes."""
 
-from __future__ import annotations
-
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
 
 from connector.binlog.log_errors import LogTruncated
 from connector.cli import command_errors
@@ -12,16 +11,10 @@ from connector.foundation.errors import ConfigError
 from connector.logs.dump.dump import Dump, DumpOptions
 from connector.logs.flashback.undo import Undo
 from connector.logs.flashback.undo_statements import ReverseSpool
-from connector.logs.inputs import ReadingOptions
+from connector.logs.inputs import LogInput, ReadingOptions
 from connector.logs.output import LineOutput
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Iterator, Sequence
-
-    from connector.logs.inputs import LogInput
-    from connector.logs.recovery import Gap
-    from connector.logs.selection import SelectionOptions
+from connector.logs.recovery import Gap
+from connector.logs.selection import SelectionOptions
 
 _NAME_PARTS = 3
 

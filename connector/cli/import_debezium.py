@@ -1,31 +1,28 @@
 """`import-debezium`: the configuration of a pipeline that follows one of Debezium's connectors."""
 
-from __future__ import annotations
-
 import sys
 import tomllib
+from argparse import Namespace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
 from connector.cli.configuration import configure_logging
 from connector.cli.exit_codes import warn
-from connector.foundation.settings.sections import Settings
+from connector.foundation.settings.sections import Settings, SourceSettings
 from connector.replication.server.mysql_server import MysqlServer
 from connector.stream.migration.client_position import start_after
-from connector.stream.migration.connect_files import read_connector, read_worker, with_worker
+from connector.stream.migration.connect_files import (
+    ConnectorFile,
+    read_connector,
+    read_worker,
+    with_worker,
+)
 from connector.stream.migration.conversion import convert
+from connector.stream.migration.draft import Draft
 from connector.stream.migration.offsets import file_offset, topic_offset
 from connector.stream.source.server_selection import check_server
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from connector.foundation.settings.sections import SourceSettings
-    from connector.stream.migration.connect_files import ConnectorFile
-    from connector.stream.migration.draft import Draft
 
 
 def run(arguments: Namespace) -> int:

@@ -4,22 +4,14 @@ A wrong argument of such a command ends it with 1, not with 2 as in other comman
 means a truncated log.
 """
 
-from __future__ import annotations
-
-from argparse import ArgumentTypeError
+from argparse import ArgumentTypeError, _ArgumentGroup
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from connector.cli import command_errors
-from connector.foundation.argument_parser import Switch, whole_number
+from connector.foundation.argument_parser import ArgumentParser, Switch, whole_number
 from connector.foundation.errors.message import Message
 from connector.logs.dump import Format
-
-if TYPE_CHECKING:
-    from argparse import _ArgumentGroup
-
-    from connector.foundation.argument_parser import ArgumentParser
 
 
 def dump(parser: ArgumentParser) -> None:

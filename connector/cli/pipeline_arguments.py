@@ -1,14 +1,8 @@
 """The arguments of the commands for a pipeline, which has a file of configuration."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from connector.foundation.argument_parser import decimal_number, whole_number
-
-if TYPE_CHECKING:
-    from connector.foundation.argument_parser import ArgumentParser
+from connector.foundation.argument_parser import ArgumentParser, decimal_number, whole_number
 
 
 def run(parser: ArgumentParser) -> None:

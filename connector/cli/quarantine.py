@@ -1,11 +1,10 @@
 """`quarantine list|show|replay`: the changes that are held back, the reasons, and their replay."""
 
-from __future__ import annotations
-
 import time
+from argparse import Namespace
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
@@ -14,8 +13,11 @@ from rich.table import Table
 from connector.cli import command_errors
 from connector.cli.configuration import loaded
 from connector.cli.exit_codes import EXIT_DEFINITE, say
+from connector.foundation.contract import QuarantineRecord
 from connector.foundation.errors import ConfigError, DefiniteError, TransientError
 from connector.foundation.errors.visible import visible, visible_json
+from connector.foundation.settings.sections import Settings
+from connector.stream.quarantine.fences import Fence
 from connector.stream.quarantine.records import explain_record
 from connector.stream.quarantine.topics import (
     database_fence,
@@ -24,14 +26,6 @@ from connector.stream.quarantine.topics import (
     request_replay,
 )
 from connector.stream.snapshot.copy_requests import copy_has_failed
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-    from pathlib import Path
-
-    from connector.foundation.contract import QuarantineRecord
-    from connector.foundation.settings.sections import Settings
-    from connector.stream.quarantine.fences import Fence
 
 # The width of the output if it is not a terminal.
 _WIDTH = 160

@@ -1,27 +1,19 @@
 """`rules`: how a server would log a statement, and by which rule."""
 
-from __future__ import annotations
-
+from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from connector.cli.configuration import loaded
 from connector.cli.exit_codes import say
 from connector.foundation.errors.visible import visible, visible_lines
+from connector.foundation.settings.sections import SourceSettings
 from connector.replication.server.addresses import source_settings
-from connector.rules.procedure_calls import possible_decisions
-from connector.rules.server import BinlogFormat, Isolation, SessionState
+from connector.rules.logging_format import Decision
+from connector.rules.procedure_calls import UnrolledCall, possible_decisions
+from connector.rules.server import BinlogFormat, Isolation, ServerVersion, SessionState
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.statement_tables import StatementTables, unrolled
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from connector.foundation.settings.sections import SourceSettings
-    from connector.rules.logging_format import Decision
-    from connector.rules.procedure_calls import UnrolledCall
-    from connector.rules.server import ServerVersion
 
 
 def run(arguments: Namespace) -> int:

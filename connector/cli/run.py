@@ -1,11 +1,12 @@
 """`run`: the stream into Kafka, until a signal or an error ends it."""
 
-from __future__ import annotations
-
 import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import NoReturn
 
 from structlog import get_logger
 
@@ -23,17 +24,9 @@ from connector.foundation.settings.configuration import (
     pipeline_name,
     world_readable_warning,
 )
-from connector.foundation.settings.sections import LogSettings
+from connector.foundation.settings.sections import LogSettings, Settings
 from connector.stream.run.supervisor import supervise
 from connector.stream.status.status_log import RecentEvents
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-    from typing import NoReturn
-
-    from connector.foundation.settings.sections import Settings
 
 # The threads that compress and send need Python for microseconds, but wait for it as long as this;
 # with Python's default of 5 ms, they are idle while the stream encodes.

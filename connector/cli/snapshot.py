@@ -1,15 +1,14 @@
 """`snapshot`: the running pipeline copies tables again."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    TaskID,
     TextColumn,
     TimeRemainingColumn,
 )
@@ -20,22 +19,16 @@ from connector.cli.exit_codes import EXIT_DEFINITE, EXIT_INTERRUPTED, errors
 from connector.foundation.errors import ConfigError, TransientError
 from connector.foundation.errors.message import Message
 from connector.foundation.errors.visible import visible
+from connector.foundation.settings.sections import Settings
 from connector.stream.snapshot.copy_requests import (
+    CopyRequest,
     StateWatch,
     ask_to_dismiss,
     failed_copies,
     request_copies,
     require_condition,
 )
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from rich.progress import TaskID
-
-    from connector.foundation.settings.sections import Settings
-    from connector.stream.snapshot.copy_requests import CopyRequest
-    from connector.stream.snapshot.table_state import TableState
+from connector.stream.snapshot.table_state import TableState
 
 # A running pipeline accepts a command at the end of the current source transaction.
 _TAKEN_UP_SECONDS = 15.0

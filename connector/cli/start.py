@@ -5,8 +5,6 @@ modules, classes, functions. With Python's threshold the garbage collector looks
 times, which is a tenth of the start.
 """
 
-from __future__ import annotations
-
 import gc
 import sys
 from importlib import import_module

@@ -1,24 +1,17 @@
 """`stat`: counts of what logs contain."""
 
-from __future__ import annotations
-
 import sys
+from argparse import Namespace
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING
 
 from connector.cli.log_input import opened_logs, shown_progress
 from connector.foundation.errors.visible import visible_json
-from connector.logs.inputs import ReadingOptions, file_errors
+from connector.logs.inputs import LogInput, ReadingOptions, file_errors
 from connector.logs.log_counts import LogCounts
 from connector.logs.recovery import Gap
 from connector.logs.selection import is_artificial
 from connector.logs.statistics import Statistics
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Iterable, Iterator
-
-    from connector.logs.inputs import LogInput
 
 # Without a terminal, this width has room for GTIDs and file names.
 _FILE_WIDTH = 140

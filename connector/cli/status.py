@@ -1,10 +1,8 @@
 """`status`: what the running process says of itself; without one, what Kafka and the source say."""
 
-from __future__ import annotations
-
 import json
 import time
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from rich.console import Console
 from rich.live import Live
@@ -13,15 +11,10 @@ from connector.cli.configuration import loaded
 from connector.cli.exit_codes import EXIT_DEFINITE, EXIT_GAVE_UP, say, warn
 from connector.foundation.errors import ConnectorError
 from connector.foundation.errors.visible import visible_json
-from connector.stream.status.pipeline_status import Level, State, to_json
+from connector.foundation.settings.sections import Settings
+from connector.stream.status.pipeline_status import Level, PipelineStatus, State, to_json
 from connector.stream.status.status_client import NoAnswer, fetch_status, status_from_records
 from connector.stream.status.terminal import render_status
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from connector.foundation.settings.sections import Settings
-    from connector.stream.status.pipeline_status import PipelineStatus
 
 EXIT_STOPPED = 4
 

@@ -1,14 +1,8 @@
 """The arguments of the commands that need no pipeline: `config`, `explain`, `rules` and `demo`."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from connector.foundation.argument_parser import decimal_number
-
-if TYPE_CHECKING:
-    from connector.foundation.argument_parser import ArgumentParser
+from connector.foundation.argument_parser import ArgumentParser, decimal_number
 
 
 def config(parser: ArgumentParser) -> None:

@@ -1,15 +1,10 @@
 """`verify`: compares what the pipeline has delivered with the source."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from connector.cli import command_errors
 from connector.foundation.errors import ConfigError
 from connector.foundation.settings import settings_errors
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 
 def run(arguments: Namespace) -> int:

@@ -1,15 +1,22 @@
 """`verify --mirror` and `--replica`: one comparison, or `--forever` one after the other."""
 
-from __future__ import annotations
-
 import json
 import secrets
 import signal
 import sys
-from typing import TYPE_CHECKING, Final
+from argparse import Namespace
+from collections.abc import Iterator
+from typing import Final
 
 import structlog
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from connector.cli.configuration import configure_logging, loaded
 from connector.cli.exit_codes import errors, say
@@ -17,18 +24,9 @@ from connector.foundation.errors.visible import visible
 from verification.continuous_run import ContinuousRun
 from verification.key_ranges import Sample
 from verification.metrics import VerificationMetrics, metrics_server
-from verification.report import exit_code, report
+from verification.report import TableResult, exit_code, report
 from verification.run import verify
 from verification.table_check import Limits
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Iterator
-
-    from rich.progress import TaskID
-
-    from verification.report import TableResult
-
 
 _SEEDS: Final = 1_000_000
 

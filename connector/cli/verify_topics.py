@@ -1,8 +1,6 @@
 """`verify --topics`: shows a proof while it runs, and its outcome."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -10,12 +8,8 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from connector.cli.configuration import loaded
 from connector.cli.exit_codes import EXIT_DEFINITE, errors, say
 from connector.foundation.errors.visible import visible, visible_json
+from verification.topics.outcome import EpochOutcome, Example, Outcome, Place
 from verification.topics.run import compare_topics
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from verification.topics.outcome import EpochOutcome, Example, Outcome, Place
 
 EXIT_DIFFERENT = 4
 # Examples that are printed; the JSON report has more.

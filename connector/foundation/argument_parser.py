@@ -6,21 +6,16 @@ colours. Nothing is imported for help before somebody asks for it, because each 
 parser when it starts.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import os
 import re
 import sys
 from collections import deque
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, NoReturn, TextIO
 
 from connector.foundation.spelling import nearest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import TextIO
 
 EXIT_USAGE: Final = 2
 

@@ -16,10 +16,9 @@ of the connector.
 https://mypyc.readthedocs.io/
 """
 
-from __future__ import annotations
-
 import os
 import sys
+from collections.abc import Iterable
 from importlib.machinery import (
     EXTENSION_SUFFIXES,
     SOURCE_SUFFIXES,
@@ -27,10 +26,7 @@ from importlib.machinery import (
     SourceFileLoader,
 )
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import Final, Literal
 
 VARIABLE: Final = "CONNECTOR_COMPILED"
 PACKAGE: Final = Path(__file__).parents[1]

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from connector.foundation import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from structlog.typing import EventDict, Processor
 
 _ECS_VERSION = "8.11.0"

@@ -11,6 +11,7 @@ import io
 import socket
 import sys
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
 from ipaddress import ip_address
@@ -27,7 +28,6 @@ from connector.foundation.settings import settings_errors
 from connector.foundation.settings.values import is_loopback
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
     from prometheus_client.registry import Collector

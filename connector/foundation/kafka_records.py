@@ -21,16 +21,10 @@ with the same key are in the same partition.
 https://github.com/apache/kafka/blob/trunk/clients/src/main/java/org/apache/kafka/common/utils/Utils.java
 """
 
-from __future__ import annotations
+from typing import Any, Final, NamedTuple
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-from librt.strings import read_i32_le
+from librt.strings import BytesWriter, read_i32_le
 from mypy_extensions import i64, mypyc_attr, u8
-
-if TYPE_CHECKING:
-    from librt.strings import BytesWriter
-
 
 _MORE: Final = 0x80
 _BITS: Final = 0x7F

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
-from prometheus_client.core import HistogramMetricFamily
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from prometheus_client.core import Metric
+from prometheus_client.core import HistogramMetricFamily, Metric
 
 
 @dataclass(frozen=True, slots=True)

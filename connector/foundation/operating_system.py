@@ -6,8 +6,6 @@ the second stops at once. In core files, the kernel keeps the memory of a proces
 https://man7.org/linux/man-pages/man5/core.5.html
 """
 
-from __future__ import annotations
-
 import ctypes
 import resource
 import signal
@@ -15,13 +13,10 @@ import tempfile
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Final, Self
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import FrameType
-
+from types import FrameType
+from typing import IO, Final, Self
 
 _SLICE_SECONDS = 0.1
 

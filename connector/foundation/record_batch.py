@@ -10,9 +10,8 @@ The Kafka client adds the header of a batch, 61 bytes: its own numbers, and a ch
 https://kafka.apache.org/documentation/#recordbatch
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final, final
+from collections.abc import Iterator
+from typing import Final, final
 
 from librt.strings import BytesWriter
 from mypy_extensions import i64, mypyc_attr
@@ -26,9 +25,6 @@ from connector.foundation.kafka_records import (
     read_varint,
     varint_length,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 HEADER_BYTES: Final = 61
 _HEADER_SPACE: Final = bytes(HEADER_BYTES)

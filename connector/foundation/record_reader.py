@@ -9,8 +9,6 @@ numpy can use them without an object for each record::
     schemas     4 bytes, little-endian: the index of cdc.schema in `schema_ids`, or NO_SCHEMA
 """
 
-from __future__ import annotations
-
 from typing import Final, final
 
 from librt.strings import BytesWriter, write_i32_le, write_i64_le

@@ -1,11 +1,6 @@
 """Finds the known word that a misspelt word probably means."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
 
 # The least similarity, as difflib counts it: `snapoot` is as near to `snapshot` as 0.8.
 _NEAR = 0.75

@@ -7,9 +7,8 @@ https://dev.mysql.com/doc/refman/8.4/en/show-binlog-events.html
 https://mariadb.com/kb/en/show-binlog-events/
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from connector.binlog.columns.json_scalars import double_text
 from connector.binlog.event import TransactionPayloadEvent
@@ -53,15 +52,9 @@ from connector.binlog.events.transaction import (
     XaPrepareEvent,
     XidEvent,
 )
+from connector.binlog.header import EventHeader
 from connector.binlog.sql_text import quoted_identifier
-from connector.logs.server_release import event_type_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from connector.binlog.header import EventHeader
-    from connector.logs.server_release import ServerRelease
-
+from connector.logs.server_release import ServerRelease, event_type_text
 
 # In an event's header: the statement does not depend on the default database.
 LOG_EVENT_SUPPRESS_USE_F = 0x0008

@@ -1,29 +1,22 @@
 """The logs that a dump reads, in order: files and standard input, or those of a server."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from connector.binlog import argument_errors
-from connector.binlog.files.byte_source import ByteSource, FileOptions
+from connector.binlog.event import Event
+from connector.binlog.files.byte_source import ByteSource, FileOptions, LogSource
 from connector.binlog.files.event_frames import EventFrames
 from connector.binlog.files.file_log import FileLog
 from connector.binlog.header import FIRST_POSITION
 from connector.binlog.log_errors import EventError, LogTruncated
+from connector.binlog.table_filter import TableFilter
 from connector.foundation.errors import ConfigError, DecodeError
-from connector.logs.recovery import LogRecovery
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
-
-    from connector.binlog.event import Event
-    from connector.binlog.files.byte_source import LogSource
-    from connector.binlog.table_filter import TableFilter
-    from connector.logs.recovery import Gap
+from connector.logs.recovery import Gap, LogRecovery
 
 STANDARD_INPUT = "-"
 _COPY_BYTES = 1024 * 1024

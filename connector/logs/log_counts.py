@@ -13,6 +13,7 @@ from mypy_extensions import i64
 
 from connector.binlog import log_errors
 from connector.binlog.events.table_map import TableMapEvent
+from connector.binlog.files.event_frames import EventBlock
 from connector.binlog.gtid import Gtid, gtid_at
 from connector.binlog.gtid.mysql import GNO_END
 from connector.binlog.header import (
@@ -34,12 +35,10 @@ from connector.binlog.transactions.transaction_bounds import (
     table_id_at,
 )
 from connector.foundation.errors import DecodeError
-from connector.logs.statistics import TransactionCount
+from connector.logs.statistics import Count, Statistics, TableCount, TransactionCount
 
 if TYPE_CHECKING:
-    from connector.binlog.files.event_frames import EventBlock
     from connector.binlog.files.file_log import FileLog
-    from connector.logs.statistics import Count, Statistics, TableCount
 
 
 _U32: Final = 0xFFFF_FFFF

@@ -10,7 +10,7 @@ whole line is never in memory. All work for each event is compiled.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, BinaryIO, ClassVar, Final, final
 
 from librt.strings import BytesWriter
@@ -19,8 +19,6 @@ from mypy_extensions import i64, u8
 from connector.binlog.header import PREVIOUS_GTIDS, XID
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from connector.binlog.event import Event
     from connector.binlog.files.event_frames import EventBlock
     from connector.binlog.files.file_log import FileLog

@@ -12,12 +12,11 @@ event that is right in everything else. Headers of MariaDB inside a transaction 
 0, headers of a relay log refer to other files, and in format v1 headers have no `log_pos`.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from os import SEEK_END
 from struct import Struct
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 from zlib import crc32
 
 from connector.binlog import log_errors
@@ -28,6 +27,7 @@ from connector.binlog.checksum import (
     stored_checksum,
 )
 from connector.binlog.decoder import EventDecoder
+from connector.binlog.event import Event
 from connector.binlog.events.format_description import FormatDescriptionEvent
 from connector.binlog.header import (
     FIRST_POSITION,
@@ -42,14 +42,7 @@ from connector.binlog.header import (
     event_name,
 )
 from connector.binlog.log_errors import EventError, LogTruncated
-from connector.foundation.errors import DecodeError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from connector.binlog.event import Event
-    from connector.foundation.errors import ConnectorError
-
+from connector.foundation.errors import ConnectorError, DecodeError
 
 # Bytes of the first event that show the format.
 _FIRST_EVENT_BYTES = 21

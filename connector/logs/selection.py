@@ -19,15 +19,15 @@ text names (DDL), else those of the databases that the server lists with it, els
 default database.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from enum import Enum, auto
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from connector.binlog import argument_errors
-from connector.binlog.event import TransactionPayloadEvent
+from connector.binlog.event import Event, EventBody, TransactionPayloadEvent
 from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent
 from connector.binlog.events.control import RotateEvent
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
@@ -53,17 +53,10 @@ from connector.binlog.events.transaction import (
 from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
 from connector.binlog.header import EventType
 from connector.binlog.statement import StatementKind, classify
+from connector.binlog.table_filter import TableFilter
 from connector.binlog.transactions.transaction_bounds import rows_event_of
 from connector.foundation.errors import ConfigError
 from connector.foundation.spelling import nearest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from datetime import datetime
-
-    from connector.binlog.event import Event, EventBody
-    from connector.binlog.table_filter import TableFilter
-
 
 GTID_EVENTS = (GtidEvent, GtidTaggedEvent, AnonymousGtidEvent, MariadbGtidEvent)
 

@@ -10,14 +10,11 @@ https://mariadb.com/kb/en/show-binlog-events/
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from connector.binlog.character_sets import charset_of, collation_name
+from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
 from connector.binlog.header import EventType
-
-if TYPE_CHECKING:
-    from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
-
 
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 _LATEST = (99, 0, 0)

@@ -6,16 +6,18 @@
 transactions; single events take none.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 from heapq import heappush, heappushpop
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
-from connector.binlog.event import TransactionPayloadEvent
+from mypy_extensions import i64
+
+from connector.binlog.event import Event, TransactionPayloadEvent
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
+from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.rows_header import DELETE, INSERT, UPDATE
+from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid
 from connector.binlog.header import PARTIAL_ROW_DATA, TRANSACTION_PAYLOAD, event_name
 from connector.binlog.log_errors import EventError
@@ -27,13 +29,6 @@ from connector.binlog.transactions.transaction_bounds import (
     TransactionSpan,
     rows_event_of,
 )
-
-if TYPE_CHECKING:
-    from mypy_extensions import i64
-
-    from connector.binlog.event import Event
-    from connector.binlog.events.rows import RowsEvent
-    from connector.binlog.events.table_map import TableMapEvent
 
 LARGEST_TRANSACTIONS: Final = 10
 

@@ -1,7 +1,5 @@
 """What `flashback` cannot undo."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import ErrorCode, configuration_error, frame
 
 IN_EVENT = frame("{file}:{position}: {why}", was="L621")

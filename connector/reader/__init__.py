@@ -9,14 +9,10 @@
 `docs/library.md` is the guide.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from connector.binlog import BinlogReader, RowChange, Transaction, open_binlog, open_binlogs
-
-if TYPE_CHECKING:
-    from connector.reader.server_log import open_server
+from connector.reader.server_log import open_server
 
 __all__ = [
     "BinlogReader",

@@ -1,7 +1,5 @@
 """Arguments of the reader of a server's log, and options of Spark's data source."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import configuration_error
 
 OWN_SCHEMA = configuration_error(

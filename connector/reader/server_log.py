@@ -5,13 +5,13 @@ format description if reading begins in the middle. These events have the positi
 after them. Heartbeats are not part of the log and are left out.
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 from connector.binlog.decoder import EventDecoder
+from connector.binlog.event import Event
 from connector.binlog.events.control import HeartbeatEvent, RotateEvent
 from connector.binlog.events.format_description import (
     FormatDescriptionEvent,
@@ -31,13 +31,6 @@ from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.start_point import StartPoint
 from connector.replication.start_setting import resolve_start
 from connector.replication.start_validation import validate_start
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
-
-    from connector.binlog.event import Event
-    from connector.foundation.settings.sections import SourceSettings
 
 # Name of the reader in SHOW REPLICAS.
 _REPLICA_NAME = "binlog-reader"

@@ -37,7 +37,12 @@ except ModuleNotFoundError as missing:
     _reason = f"mysql_binlog needs PySpark ({missing}): pip install 'binlog-connector[spark]'"
     raise ImportError(_reason) from missing
 
-from connector.binlog.columns.column import ABSENT, JsonDiffs
+from collections.abc import Callable, Iterator, Sequence
+
+from pyspark.sql import SparkSession
+
+from connector.binlog.columns.column import ABSENT, Column, JsonDiffs, Value
+from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.table_filter import TableFilter
 from connector.binlog.transactions.transaction import column_names
 from connector.foundation.errors import ConfigError
@@ -46,13 +51,8 @@ from connector.stream.envelope.cells.values import value_encoder
 from connector.stream.envelope.schemas.table_schema import schema_column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
-    from connector.binlog.columns.column import Column, Value
-    from connector.binlog.events.table_map import TableMapEvent
 
 SCHEMA = (
     "file STRING, pos BIGINT, gtid STRING, timestamp TIMESTAMP, database STRING, table STRING, "

@@ -1,3 +1,1 @@
 """A replication client: it finds the start, checks the server, and receives the binary log."""
-
-from __future__ import annotations

@@ -3,15 +3,10 @@
 `said` is the server's own text: it names accounts and files.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from connector.foundation.errors.code import End, ErrorCode, table_error, transient_error
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _WHAT = "{server}: error {number}: {said}"
 _passing = partial(ErrorCode, end=End.PASSING)

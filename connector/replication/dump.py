@@ -39,10 +39,10 @@ from connector.replication.protocol.event_stream import EventStream
 from connector.replication.protocol.responses import EofPacket, ErrPacket, SemiSyncAck, split_header
 from connector.replication.server.mysql_server import MysqlServer, SharedSocket
 from connector.replication.server.server_error_numbers import server_error
+from connector.replication.start_point import ServerIdentity, StartPoint
 
 if TYPE_CHECKING:
     from connector.foundation.settings.sections import SourceSettings
-    from connector.replication.start_point import ServerIdentity, StartPoint
 
 
 HEARTBEATS_PER_READ_TIMEOUT = 3

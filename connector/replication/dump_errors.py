@@ -1,7 +1,5 @@
 """The request for a log: its start, the conversation, and the connection."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import ErrorCode, frame, transient_error
 
 CONNECTION_LOST = transient_error(

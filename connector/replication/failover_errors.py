@@ -1,7 +1,5 @@
 """Whether a server can go on with a stream: lagging, purged, reset, diverged or foreign."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import ErrorCode, transient_error
 
 _LACKS = "{server}: the server does not have transactions that were already read: {gtids}"

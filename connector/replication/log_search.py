@@ -12,14 +12,13 @@ back a little from one transaction to the next. The first transaction of the log
 the time decides, and everything after it is read.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from connector.binlog.decoder import EventDecoder
+from connector.binlog.event import Event
 from connector.binlog.events.gtid_tagged import GtidTaggedEvent
 from connector.binlog.events.mariadb import MariadbGtidEvent, MariadbGtidListEvent
 from connector.binlog.events.transaction import AnonymousGtidEvent, GtidEvent, PreviousGtidsEvent
@@ -28,14 +27,9 @@ from connector.binlog.header import FIRST_POSITION, EventType
 from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.replication import dump_errors
 from connector.replication.dump import open_stream
+from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.server.replication_status import binary_logs
 from connector.replication.start_point import StartPoint
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from connector.binlog.event import Event
-    from connector.replication.server.mysql_server import MysqlServer
 
 _US = 1_000_000
 _PREVIOUS_GTIDS = (EventType.PREVIOUS_GTIDS_LOG_EVENT, EventType.GTID_LIST_EVENT)

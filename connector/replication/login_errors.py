@@ -1,7 +1,5 @@
 """Reaching a server, logging in, and TLS; the URL of a server."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import End, ErrorCode, configuration_error, transient_error
 
 UNREACHABLE = transient_error(

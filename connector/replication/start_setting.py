@@ -7,17 +7,15 @@ server of the same topology can continue with it.
 `start_validation` checks whether the server has everything after the position.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from connector.binlog.gtid import GtidSet, MariadbGtidSet
 from connector.binlog.header import FIRST_POSITION
 from connector.foundation.errors import DecodeError, SourceRefused
 from connector.replication import dump_errors
 from connector.replication.log_search import find_time
+from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.server.replication_status import (
     binary_log_status,
     binary_logs,
@@ -27,9 +25,6 @@ from connector.replication.server.replication_status import (
 )
 from connector.replication.start_point import StartPoint
 from connector.replication.start_validation import mariadb_point, require_position
-
-if TYPE_CHECKING:
-    from connector.replication.server.mysql_server import MysqlServer
 
 _US = 1_000_000
 _GTID_NEXT = re.compile(r"GTID_NEXT= '([^']+)'")

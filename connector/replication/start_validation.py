@@ -15,17 +15,17 @@ after a position that its log has not reached. The errors distinguish the causes
 The last three are definite. Nothing is ever skipped.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from connector.binlog.gtid import GtidSet, MariadbGtid, MariadbGtidSet
 from connector.binlog.header import FIRST_POSITION, file_number
 from connector.foundation.errors import SourceRefused, SourceUnavailable
+from connector.foundation.errors.code import ErrorCode
 from connector.replication import dump_errors, failover_errors
 from connector.replication.log_search import log_head, utc_text
+from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.server.replication_status import (
     binary_logs,
     channels,
@@ -34,10 +34,6 @@ from connector.replication.server.replication_status import (
     transaction_without_gtid,
 )
 from connector.replication.start_point import StartPoint, shortened_gtids
-
-if TYPE_CHECKING:
-    from connector.foundation.errors.code import ErrorCode
-    from connector.replication.server.mysql_server import MysqlServer
 
 
 def validate_start(

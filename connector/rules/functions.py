@@ -4,13 +4,9 @@ The lists were measured: each function was called in an INSERT on every server o
 that has it. The document's list is from 2009; `docs/logging-rules.md` says what has changed since.
 """
 
-from __future__ import annotations
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from connector.rules.server import ServerVersion
-
+from connector.rules.server import ServerVersion
 
 _EVERYWHERE: Final = frozenset(
     [

@@ -5,19 +5,13 @@ cannot be in one transaction. The numbers of the errors are the same on MySQL si
 MariaDB; MariaDB has none for consistency of GTIDs.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from connector.rules.server import BinlogFormat, Isolation
-from connector.rules.statement_facts import DML, Kind
+from connector.rules.server import BinlogFormat, Isolation, ServerVersion, SessionState
+from connector.rules.statement_facts import DML, Kind, StatementFacts, Table
 from connector.rules.unsafe_statements import UnsafeReason, unsafe_reasons
-
-if TYPE_CHECKING:
-    from connector.rules.server import ServerVersion, SessionState
-    from connector.rules.statement_facts import StatementFacts, Table
 
 
 class Refusal(Enum):

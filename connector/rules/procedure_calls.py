@@ -4,21 +4,14 @@ Which branch is taken, how often a loop runs and where a handler steps in is in 
 statement is decided for every state of the session in which it could run.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from connector.rules.logging_format import LoggedAs, decide_logging_format
-from connector.rules.statement_facts import COMMITS_FIRST, Kind
+from connector.rules.logging_format import Decision, LoggedAs, decide_logging_format
+from connector.rules.server import ServerVersion, SessionState
+from connector.rules.statement_facts import COMMITS_FIRST, Kind, StatementFacts
 from connector.rules.unsafe_statements import UnsafeReason
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from connector.rules.logging_format import Decision
-    from connector.rules.server import ServerVersion, SessionState
-    from connector.rules.statement_facts import StatementFacts
 
 _STARTS: Final = frozenset({Kind.BEGIN, Kind.XA_START})
 _ENDS: Final = COMMITS_FIRST | {

@@ -1,18 +1,11 @@
 """The columns that a row event records before and after a change."""
 
-from __future__ import annotations
-
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
 
-from connector.rules.statement_facts import Generated
-
-if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
-
-    from connector.rules.server import ServerVersion
-    from connector.rules.statement_facts import Table
+from connector.rules.server import ServerVersion
+from connector.rules.statement_facts import Generated, Table
 
 
 class RowImage(Enum):

@@ -1,7 +1,5 @@
 """Statements about which `rules` cannot say how they are logged."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import configuration_error
 
 NOT_UNDERSTOOD = configuration_error(

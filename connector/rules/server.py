@@ -1,7 +1,5 @@
 """The server and session whose rules are asked for: version, storage engines, session settings."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Final

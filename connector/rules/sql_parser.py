@@ -7,13 +7,12 @@ Rows of an unsafe statement are logged in MIXED and in ROW format, so its text c
 format. A statement that is safe by its text can be unsafe by its tables, triggers and functions.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from sqlglot import expressions as exp
+from sqlglot.expressions import Expr
 from sqlglot.parsers.mysql import MySQLParser
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -40,10 +39,6 @@ from connector.rules.syntax_tree import (
     written_tables,
 )
 from connector.rules.unsafe_statements import UnsafeReason, unsafe_reasons
-
-if TYPE_CHECKING:
-    from sqlglot.expressions import Expr
-
 
 # Words that change nothing in the rest of the statement, and that the parser does not know.
 _LEFT_OUT: Final = frozenset({"LOW_PRIORITY", "HIGH_PRIORITY", "QUICK", "DELAYED", "IGNORE"})

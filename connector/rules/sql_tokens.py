@@ -1,17 +1,13 @@
 """Words of MySQL's SQL, each with its place in the text."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, ClassVar, Final
+from collections.abc import Sequence
+from typing import ClassVar, Final
 
 from sqlglot.dialects.mysql import MySQL
 from sqlglot.tokenizer_core import Token, TokenType
 
 from connector.foundation.errors import ConfigError
 from connector.rules import rules_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class Dialect(MySQL):

@@ -4,26 +4,17 @@ These are CALL, LOAD DATA, SET, DO, XA, DDL, and the statements of transactions.
 not know them. Their expressions become a statement that it knows.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from connector.foundation.errors import ConfigError
 from connector.rules import rules_errors
+from connector.rules.server import ServerVersion
 from connector.rules.sql_tokens import split, text_of, word, words
-from connector.rules.statement_facts import Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlglot.tokenizer_core import Token
-
-    from connector.rules.server import ServerVersion
-    from connector.rules.statement_facts import TableColumn, UniqueKey
-
+from connector.rules.statement_facts import Kind, TableColumn, UniqueKey
 
 # Database ("" for the default one) and name.
 TableName: TypeAlias = tuple[str, str]

@@ -6,26 +6,18 @@ are returned, and whether each of them runs once, in their order.
 https://dev.mysql.com/doc/refman/8.4/en/sql-compound-statements.html
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from connector.foundation.errors import ConfigError
 from connector.rules import rules_errors
 from connector.rules.sql_parser import parse
 from connector.rules.sql_tokens import text_of, tokens_of, word, words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sqlglot.tokenizer_core import Token
-
-    from connector.rules.statement_text import TableName
-
+from connector.rules.statement_text import TableName
 
 # They change nothing and call nothing.
 _QUIET: Final = frozenset(

@@ -5,26 +5,19 @@ a view. Servers keep the text of a view in a form of their own, in which each co
 before it.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sqlglot import expressions as exp
+from sqlglot.expressions import Expr
 from sqlglot.parsers.mysql import MySQLParser
 
 from connector.foundation.errors import ConfigError
 from connector.rules import rules_errors
 from connector.rules.sql_tokens import Dialect, tokens_of
 from connector.rules.statement_facts import TableColumn, UniqueKey
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sqlglot.expressions import Expr
-
-    from connector.rules.statement_text import TableName
-
+from connector.rules.statement_text import TableName
 
 _COLUMNS_MAX: Final = 4096
 # SELECT 1 FROM DUAL reads nothing.

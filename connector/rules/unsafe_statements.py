@@ -15,18 +15,15 @@ MariaDB asks whether the table is written at all.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from connector.rules.functions import SAFE_VARIABLES, unsafe_functions
-from connector.rules.server import Isolation
-from connector.rules.statement_facts import INSERTS, Kind
+from connector.rules.server import Isolation, ServerVersion, SessionState
+from connector.rules.statement_facts import INSERTS, Kind, StatementFacts, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from connector.rules.server import ServerVersion, SessionState
-    from connector.rules.statement_facts import StatementFacts, Table
     from connector.rules.statement_text import ParsedStatement
 
 

@@ -8,22 +8,18 @@ Each side has its own reader, so that neither can repeat the other's mistake. A 
 unexpected type is left unchanged, so it differs from every value of the source.
 """
 
-from __future__ import annotations
-
 import struct
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from local_stack.demo import demo_errors
 from local_stack.stack_errors import LocalStackError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SRID_BYTES = 4
 

@@ -3,20 +3,13 @@
 The files are as a user would write them.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from local_stack.demo.shop import DATABASE, READER
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from local_stack.server import Endpoint
-    from local_stack.source import Product
-
+from local_stack.server import Endpoint
+from local_stack.source import Product
 
 PIPELINE = "demo"
 TOPIC_PREFIX = "demo"

@@ -1,7 +1,5 @@
 """The demo."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import failure
 
 DIRECTORY = failure(

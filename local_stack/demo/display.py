@@ -4,12 +4,10 @@ On a terminal, messages scroll above the table. In a pipe, there are the same me
 few seconds a line with the numbers of the table.
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -17,9 +15,6 @@ from rich.panel import Panel
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 PLAIN_EVERY_SECONDS = 5.0
 PANEL_WIDTH = 90

@@ -5,34 +5,27 @@ proves the topics meanwhile. The damage is a mistake of another program: one val
 changed.
 """
 
-from __future__ import annotations
-
 import time
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
 from local_stack.demo import demo_errors
+from local_stack.demo.display import Display
 from local_stack.demo.shop import DATABASE
+from local_stack.demo.stack import DemoStack
 from local_stack.stack_errors import LocalStackError
-from stream_jobs.cuts import cut_at
+from stream_jobs.cuts import Cut, cut_at
 from stream_jobs.delta import deletion_vectors
 from stream_jobs.delta.parquet_file import live_mask, rows_at, write_file
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable, TableCommit
 from stream_jobs.errors import CommitConflict
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from local_stack.demo.display import Display
-    from local_stack.demo.stack import DemoStack
-    from stream_jobs.cuts import Cut
-
 
 TABLE: Final = "products"
 KEY: Final = "sku"

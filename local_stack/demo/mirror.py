@@ -4,17 +4,12 @@ Only its SQL engine knows deletion vectors and column mapping. `MirrorRows` coun
 growing mirrors.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from local_stack.demo.configuration import DemoDirectory
+from local_stack.demo.configuration import DemoDirectory
 
 
 def read_mirror(path: Path | str, where: str = "true") -> pa.Table:

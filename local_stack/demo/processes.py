@@ -3,27 +3,22 @@
 Their logs are growing files of JSON lines.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from connector.foundation.ecs import facts_of
 from local_stack import stack_errors
 from local_stack.demo import demo_errors
+from local_stack.demo.configuration import DemoDirectory
+from local_stack.demo.topics import Offsets
 from local_stack.process import GuardedProcess, log_tail
 from local_stack.stack_errors import LocalStackError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from local_stack.demo.configuration import DemoDirectory
-    from local_stack.demo.topics import Offsets
 
 
 class JsonLines:

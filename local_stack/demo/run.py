@@ -9,9 +9,9 @@ import shutil
 import signal
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
 
 import pymysql
 from deltalake.exceptions import DeltaError
@@ -20,21 +20,16 @@ from kafka.errors import KafkaError
 from connector.foundation import compiled
 from connector.foundation.errors import ConnectorError
 from local_stack.demo import demo_errors
-from local_stack.demo.configuration import DemoDirectory
+from local_stack.demo.configuration import DemoDirectory, DemoOptions
 from local_stack.demo.display import Display
 from local_stack.demo.final_check import FinalCheck
 from local_stack.demo.shop import ADD_COLUMN, DATABASE, KEYLESS_TABLE, MIRRORED_TABLES, TABLES
 from local_stack.demo.stack import DemoStack, access_commands
+from local_stack.demo.verdict import Verdict
 from local_stack.stack_errors import LocalStackError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from local_stack.demo.configuration import DemoOptions
-    from local_stack.demo.verdict import Verdict
-
-    # Gets the stage, and the GTIDs that the source has executed.
-    Check = Callable[[DemoStack, str], Verdict]
+# Gets the stage, and the GTIDs that the source has executed.
+Check = Callable[[DemoStack, str], Verdict]
 
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130

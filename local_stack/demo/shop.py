@@ -5,25 +5,18 @@ workload adds a column to `orders`. The account has the fewest rights. Values ar
 limits of each type, and NULL in a fifth.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from random import Random
+from typing import TypeVar
 
 from local_stack.demo import demo_errors
-from local_stack.server import connect
+from local_stack.server import Endpoint, connect
 from local_stack.stack_errors import LocalStackError
-
-if TYPE_CHECKING:
-    from random import Random
-
-    from local_stack.server import Endpoint
-
 
 DATABASE = "shop"
 MIRRORED_TABLES = ("customers", "products", "orders", "order_lines", "payments")

@@ -4,8 +4,6 @@ The binlog of the source is a set of GTIDs: the start, and what must arrive in t
 that goes on running has a command for each part, with which the user can look at it.
 """
 
-from __future__ import annotations
-
 import secrets
 import shlex
 import sys
@@ -13,12 +11,12 @@ import time
 from collections import deque
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Self
 
 from connector.binlog.gtid import GtidSet, MariadbGtidSet
 from local_stack import stack_errors
 from local_stack.demo import demo_errors
-from local_stack.demo.configuration import PIPELINE, TOPIC_PREFIX, DemoDirectory
+from local_stack.demo.configuration import PIPELINE, TOPIC_PREFIX, DemoDirectory, DemoOptions
 from local_stack.demo.display import StatusBoard, TableLine
 from local_stack.demo.mirror import MirrorRows
 from local_stack.demo.processes import Connector, StreamJob, VerifyCommand
@@ -36,18 +34,10 @@ from local_stack.demo.workload import Workload
 from local_stack.java import java_runtime
 from local_stack.kafka import KafkaBroker
 from local_stack.process import log_tail
-from local_stack.server import ManagedServer, connect
-from local_stack.source import SourceChoice, source_server
+from local_stack.server import Endpoint, ManagedServer, connect
+from local_stack.source import Product, SourceChoice, source_server
 from local_stack.spark import spark_jars, spark_java_options
 from local_stack.stack_errors import LocalStackError
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from local_stack.demo.configuration import DemoOptions
-    from local_stack.server import Endpoint
-    from local_stack.source import Product
-
 
 EXECUTED = {
     "mysql": "SELECT @@version, @@global.gtid_executed",

@@ -4,11 +4,10 @@ Each change must occur once. Records of a table, except tombstones, have a uniqu
 sequences rise in each partition. A tombstone repeats the sequence of its delete.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
@@ -19,16 +18,11 @@ from connector.foundation.contract import (
     OP_READ,
     OP_TRUNCATE,
     PROGRESS_TOPIC_SUFFIX,
+    ProgressRecord,
     row_topic,
 )
 from local_stack.demo import demo_errors
 from local_stack.stack_errors import LocalStackError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Self
-
-    from connector.foundation.contract import ProgressRecord
 
 # By topic and partition.
 Offsets = dict[str, dict[int, int]]

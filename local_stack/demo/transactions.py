@@ -7,14 +7,13 @@ decides when they run, and commits or rolls back.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
+from random import Random
 from typing import TYPE_CHECKING
 
 from local_stack.demo.shop import CATEGORIES, CHANNELS, RandomValues
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from random import Random
-
     from pymysql.cursors import Cursor
 
 NEW_PRODUCT_SHARE = 0.3

@@ -10,10 +10,13 @@ https://delta-io.github.io/delta-rs/
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pymysql
 from deltalake.exceptions import TableNotFoundError
 from pymysql.converters import encoders
@@ -22,18 +25,13 @@ from local_stack.demo import demo_errors
 from local_stack.demo.canonical_values import Family, family_of
 from local_stack.demo.mirror import read_mirror
 from local_stack.demo.shop import DATABASE, MIRRORED_TABLES, TABLES
+from local_stack.demo.stack import DemoStack
+from local_stack.demo.topics import TopicCheck
+from local_stack.server import Endpoint
 from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    import pyarrow as pa
     from pymysql.cursors import Cursor
-
-    from local_stack.demo.stack import DemoStack
-    from local_stack.demo.topics import TopicCheck
-    from local_stack.server import Endpoint
 
 
 # The prefix of the mirror's own columns, which the source does not have.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, deque
+from collections.abc import Iterable
 from contextlib import closing
 from random import Random
 from typing import TYPE_CHECKING
@@ -19,15 +20,11 @@ import pymysql
 from local_stack.demo import demo_errors
 from local_stack.demo.shop import ADD_COLUMN, DATABASE
 from local_stack.demo.transactions import Shop
-from local_stack.server import connect
+from local_stack.server import Endpoint, connect
 from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from pymysql.cursors import Cursor
-
-    from local_stack.server import Endpoint
 
 
 class ChangeTimes:

@@ -4,13 +4,13 @@ The connector writes a partition in the order of its sequences. But a task may r
 partitions, and a record may come twice, so sequences decide, not offsets.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from connector.foundation.contract import (
     HEADER_OP,
@@ -22,21 +22,17 @@ from connector.foundation.contract import (
     OP_UPDATE,
 )
 from connector.foundation.errors.message import Message
-from connector.foundation.record_reader import NO_OP, NO_SCHEMA, NO_SEQUENCE, SEQUENCE_BYTES
+from connector.foundation.record_reader import (
+    NO_OP,
+    NO_SCHEMA,
+    NO_SEQUENCE,
+    SEQUENCE_BYTES,
+    RecordColumns,
+)
 from stream_jobs.apply.table_failures import InvalidRecordError, RecordPosition
-from stream_jobs.errors import record_errors
-from stream_jobs.source.sequence import PackedSequences, Truncate
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from connector.foundation.record_reader import RecordColumns
-    from stream_jobs.errors import MirrorError
-    from stream_jobs.source.sequence import PackedSequence
-    from stream_jobs.source.topics import OffsetRange
-
+from stream_jobs.errors import MirrorError, record_errors
+from stream_jobs.source.sequence import PackedSequence, PackedSequences, Truncate
+from stream_jobs.source.topics import OffsetRange
 
 DELETE: Final = ord(OP_DELETE)
 TRUNCATE: Final = ord(OP_TRUNCATE)

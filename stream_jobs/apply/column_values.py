@@ -4,28 +4,22 @@
 if that fails are their values tried one by one.
 """
 
-from __future__ import annotations
-
 import binascii
 import re
-from typing import TYPE_CHECKING, Final, Literal
+from collections.abc import Callable, Sequence
+from typing import Final, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from connector.foundation.contract import SchemaColumn
+from connector.foundation.errors.code import ErrorCode
 from connector.foundation.errors.message import Message
-from stream_jobs.apply.row_images import FEW
+from stream_jobs.apply.row_images import FEW, RowImages
 from stream_jobs.apply.table_failures import InvalidRecordError
 from stream_jobs.errors import record_errors
 from stream_jobs.source.column_types import ColumnType, TextMask, mask_of, type_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from connector.foundation.contract import SchemaColumn
-    from connector.foundation.errors.code import ErrorCode
-    from stream_jobs.apply.row_images import RowImages
 
 ZeroDates = Literal["error", "null"]
 # 0001-01-01: Arrow knows the year 0, but the calendars of others begin with 1.

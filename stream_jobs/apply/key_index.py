@@ -13,29 +13,25 @@ from __future__ import annotations
 import hashlib
 import os
 import uuid
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import BinaryIO, Final
 
 import numpy as np
 import pyarrow as pa
 import xxhash
+from numpy.typing import NDArray
 
 from stream_jobs.apply.row_hashes import Keys, keys_of
+from stream_jobs.delta.actions import DataFile
+from stream_jobs.delta.columns import Column
 from stream_jobs.delta.parquet_file import read_columns
+from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.paths import is_ours_alone
 from stream_jobs.source.sequence import HI, LO
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    from stream_jobs.delta.actions import DataFile
-    from stream_jobs.delta.columns import Column
-    from stream_jobs.delta.storage import Storage
 
 _MAGIC: Final = 0x31584449435F4342
 _HEADER_NUMBERS: Final = 4

@@ -18,19 +18,15 @@ https://github.com/Cyan4973/xxHash
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
+from numpy.typing import NDArray
 
 _LENGTH: Final = struct.Struct("<I")
 

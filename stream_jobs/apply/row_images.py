@@ -14,9 +14,10 @@ https://arrow.apache.org/docs/python/generated/pyarrow.json.read_json.html
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import orjson
@@ -24,16 +25,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
+from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors.message import Message
 from stream_jobs.apply.table_failures import InvalidRecordError
 from stream_jobs.errors import record_errors
 from stream_jobs.source.column_types import ColumnType
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from connector.foundation.contract import SchemaColumn
-
 
 _TIMES: Final = ("ts_ms", "ts_us")
 SOURCE: Final = pa.struct([(name, pa.int64()) for name in _TIMES])

@@ -6,24 +6,21 @@ a change that comes twice changes nothing, even if the row was deleted since.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from pyroaring import BitMap
 
 from stream_jobs.delta import deletion_vectors
-from stream_jobs.source.sequence import is_above
+from stream_jobs.delta.storage import Storage
+from stream_jobs.source.sequence import PackedSequence, is_above
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
-
     from stream_jobs.apply.key_index import IndexColumns, IndexFolder, KeyIndex
     from stream_jobs.apply.row_hashes import Keys
     from stream_jobs.delta.actions import DataFile
-    from stream_jobs.delta.storage import Storage
-    from stream_jobs.source.sequence import PackedSequence
 
 
 _NO_PLACES: Final = np.zeros(0, np.intp)

@@ -1,33 +1,24 @@
 """Converts row images of changes to typed rows of the mirror."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from stream_jobs.apply.changes import DELETE, READ
-from stream_jobs.apply.column_values import stored_columns
+from connector.foundation.contract import SchemaColumn
+from stream_jobs.apply.changes import DELETE, READ, Changes
+from stream_jobs.apply.column_values import ZeroDates, stored_columns
 from stream_jobs.apply.row_images import SOURCE, read_images
 from stream_jobs.apply.table_failures import InvalidRecordError
+from stream_jobs.apply.task_messages import RecordMapping
+from stream_jobs.delta.columns import Column
 from stream_jobs.source.column_types import ColumnType
 from stream_jobs.source.sequence import HI, LO
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from connector.foundation.contract import SchemaColumn
-    from stream_jobs.apply.changes import Changes
-    from stream_jobs.apply.column_values import ZeroDates
-    from stream_jobs.apply.task_messages import RecordMapping
-    from stream_jobs.delta.columns import Column
-    from stream_jobs.source.table_schema import TableSchema
+from stream_jobs.source.table_schema import TableSchema
 
 # The last microsecond of the year 9999, after which the calendars of readers end.
 _LAST_US = 253_402_300_799_999_999

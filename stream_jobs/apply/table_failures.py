@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from connector.foundation.errors.code import Scope
+from connector.foundation.errors.message import Message
 from stream_jobs.errors import MirrorError, job_errors, record_errors
 
 if TYPE_CHECKING:
-    from connector.foundation.errors.message import Message
     from stream_jobs.source.sequence import PackedSequence
 
 

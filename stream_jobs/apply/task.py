@@ -13,35 +13,34 @@ cycle, and with Python's default this search takes a fifth of the time of a batc
 https://docs.python.org/3/library/gc.html
 """
 
-from __future__ import annotations
-
 import gc
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from connector.foundation.record_reader import RecordColumns
 from stream_jobs.apply.changes import TRUNCATE, Changes, last_change, truncates_of
 from stream_jobs.apply.modes import MODES
-from stream_jobs.apply.modes.mode import ModeInput, Truncation
+from stream_jobs.apply.modes.mode import Mode, ModeInput, Truncation
 from stream_jobs.apply.row_hashes import Keys
 from stream_jobs.apply.rows import literal
 from stream_jobs.apply.table_failures import DEFECT_TYPES, InvalidRecordError, table_defect
-from stream_jobs.apply.task_messages import PartResult, SchemaUse
+from stream_jobs.apply.task_messages import (
+    CompactedFiles,
+    PartResult,
+    RewrittenFile,
+    SchemaUse,
+    TablePart,
+    Task,
+)
 from stream_jobs.delta.compaction import rewrite
 from stream_jobs.delta.parquet_file import live_rows, write_file
 from stream_jobs.errors import MirrorError
 from stream_jobs.source.client import KafkaClient, read_ranges
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from connector.foundation.record_reader import RecordColumns
-    from stream_jobs.apply.modes.mode import Mode
-    from stream_jobs.apply.task_messages import CompactedFiles, RewrittenFile, TablePart, Task
-    from stream_jobs.source.topics import BrokerConfig, OffsetRange
+from stream_jobs.source.topics import BrokerConfig, OffsetRange
 
 
 def apply_part(

@@ -6,13 +6,12 @@ They are plain values, which Spark sends between processes.
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from connector.foundation.contract import SchemaColumn
     from stream_jobs.apply.changes import LastChange
     from stream_jobs.apply.column_values import ZeroDates

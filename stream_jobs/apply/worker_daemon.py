@@ -5,8 +5,6 @@ module instead of its own daemon (`spark.python.daemon.module`), with the name o
 worker; for its helpers, too, which get Spark's daemon as it is.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -14,20 +14,17 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from connector.binlog.gtid import contains_all, parse_gtid_set
 from connector.foundation.errors import ConfigError, DecodeError
 from stream_jobs.cuts import cut_errors
+from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.paths import OWN_FOLDER
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from stream_jobs.delta.storage import Storage
 
 
 class CutTable(NamedTuple):

@@ -1,7 +1,5 @@
 """The cuts of a mirror: moments at which the versions of all tables are known."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import End, ErrorCode, configuration_error, notice
 
 NOT_A_GTID = configuration_error(

@@ -20,25 +20,19 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
 
 from connector.foundation.errors.message import Message
 from connector.foundation.record_reader import SEQUENCE_BYTES, RecordColumns
 from stream_jobs.cuts import cut_errors
-from stream_jobs.cuts.state_topics import COPYING, ProgressTopic, SnapshotTopic
+from stream_jobs.cuts.state_topics import COPYING, DeliveredPosition, ProgressTopic, SnapshotTopic
+from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.record_batches import read_committed_records
-from stream_jobs.source.sequence import PackedSequences
-from stream_jobs.source.topic_filter import TopicFilter
+from stream_jobs.source.requests import Partition
+from stream_jobs.source.sequence import PackedSequence, PackedSequences
+from stream_jobs.source.topic_filter import SkippedTables, TopicFilter
 from stream_jobs.source.topics import row_topics, schema_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from stream_jobs.cuts.state_topics import DeliveredPosition
-    from stream_jobs.source.client import KafkaClient
-    from stream_jobs.source.requests import Partition
-    from stream_jobs.source.sequence import PackedSequence
-    from stream_jobs.source.topic_filter import SkippedTables
 
 # Markers come to all partitions within milliseconds.
 _PAUSE_SECONDS: Final = 0.005

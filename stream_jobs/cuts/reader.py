@@ -7,25 +7,23 @@ found.delta_tables()["shop.orders"]   # a deltalake.DeltaTable of that version
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from stream_jobs.cuts import cut_errors
-from stream_jobs.cuts.cut import cut_at
+from stream_jobs.cuts.cut import Cut, CutTable, cut_at
 from stream_jobs.delta.log import Log
+from stream_jobs.delta.storage import Storage
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.delta.table import DeltaTable
 from stream_jobs.errors import MirrorError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
-
     import deltalake
 
-    from stream_jobs.cuts.cut import Cut, CutTable
-    from stream_jobs.delta.storage import Storage
 
 # Tables that are looked at together.
 _THREADS: Final = 16

@@ -9,6 +9,7 @@ spark.sql("SELECT sum(amount) FROM `shop.orders`")
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -16,8 +17,6 @@ from urllib.parse import urlsplit
 from stream_jobs.cuts import reader
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from pyspark.sql import DataFrame, SparkSession
 
 

@@ -12,24 +12,21 @@ rows that it counts. A table that is being copied does not have all rows of any 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from connector.foundation.contract import (
     PROGRESS_TOPIC_SUFFIX,
     SEQ_ROW_DIGITS,
     SNAPSHOT_TOPIC_SUFFIX,
+    ProgressRecord,
     Sequence,
+    SnapshotRecord,
     control_topic,
 )
 from connector.foundation.contract.record_formats import read_document
-from stream_jobs.source.client import read_ranges
+from stream_jobs.source.client import KafkaClient, read_ranges
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.topics import OffsetRange
-
-if TYPE_CHECKING:
-    from connector.foundation.contract import ProgressRecord, SnapshotRecord
-    from stream_jobs.source.client import KafkaClient
-
 
 # Offsets that are looked at for the newest record; a transaction takes two of them.
 _TAIL: Final = 200

@@ -9,20 +9,16 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 import orjson
 
-from stream_jobs.delta.columns import highest_id, read_schema, write_schema
+from stream_jobs.delta.columns import Column, highest_id, read_schema, write_schema
 from stream_jobs.delta.deletion_vectors import DeletionVector
 from stream_jobs.errors import MirrorError, delta_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from stream_jobs.delta.columns import Column
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ https://github.com/delta-io/delta/blob/master/PROTOCOL.md#checkpoint-schema
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,13 +20,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from stream_jobs.delta.storage import Storage, StoredFile
 from stream_jobs.errors import MirrorError, delta_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from stream_jobs.delta.snapshot import Snapshot, SnapshotBuilder
-    from stream_jobs.delta.storage import Storage, StoredFile
 
 
 _TEXTS = pa.map_(pa.string(), pa.string())

@@ -9,19 +9,14 @@ https://github.com/delta-io/delta/blob/master/PROTOCOL.md#schema-serialization-f
 https://github.com/delta-io/delta/blob/master/PROTOCOL.md#primitive-types
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 import orjson
 import pyarrow as pa
 
 from stream_jobs.errors import MirrorError, delta_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
 
 _PRIMITIVE: dict[str, pa.DataType] = {
     "string": pa.string(),

@@ -8,20 +8,15 @@ has as many more files, which are as much smaller. So such a group waits until t
 for each of two tasks: otherwise each row would be written again more often than by one task.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import pyarrow as pa
 
+from stream_jobs.delta.actions import DataFile
+from stream_jobs.delta.columns import Column
 from stream_jobs.delta.parquet_file import live_rows, write_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from stream_jobs.delta.actions import DataFile
-    from stream_jobs.delta.columns import Column
-    from stream_jobs.delta.storage import Storage
+from stream_jobs.delta.storage import Storage
 
 # Files of one size that are compacted, and how much larger the next size is.
 GROUP_FILES = 8

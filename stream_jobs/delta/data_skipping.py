@@ -10,24 +10,18 @@ https://github.com/delta-io/delta/blob/master/PROTOCOL.md#per-file-statistics
 https://github.com/delta-io/delta/blob/master/PROTOCOL.md#partition-value-serialization
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import decimal
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from stream_jobs.delta.columns import Column
 from stream_jobs.errors import MirrorError, delta_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from stream_jobs.delta.columns import Column
-
 
 # As Delta's own writers do.
 COLUMNS_MAX = 32

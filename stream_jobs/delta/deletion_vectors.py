@@ -19,18 +19,14 @@ from __future__ import annotations
 
 import struct
 import uuid
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 from zlib import crc32
 
 from pyroaring import BitMap
 
+from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import MirrorError, delta_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from stream_jobs.delta.storage import Storage
-
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 _VALUES = {digit: value for value, digit in enumerate(_DIGITS)}

@@ -9,29 +9,23 @@ active one answers, and the others say that they are standby.
 https://hadoop.apache.org/docs/stable/hadoop-project-dist/hadoop-hdfs/WebHDFS.html
 """
 
-from __future__ import annotations
-
 import uuid
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 import orjson
 import pyarrow as pa
 import urllib3
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
+from urllib3 import BaseHTTPResponse
 
 from stream_jobs.delta.storage import ObjectFile, StoredFile, checked_path
 from stream_jobs.errors import MirrorError, delta_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from urllib3 import BaseHTTPResponse
-
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 _CONNECT_SECONDS: Final = 5.0

@@ -10,8 +10,9 @@ https://docs.delta.io/latest/table-properties.html
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 import pyarrow as pa
@@ -20,16 +21,10 @@ import pyarrow.compute as pc
 from stream_jobs.delta import checkpoint
 from stream_jobs.delta.actions import location_of
 from stream_jobs.delta.deletion_vectors import DeletionVector
-from stream_jobs.delta.log import Log, now
+from stream_jobs.delta.log import Log, LogListing, now
+from stream_jobs.delta.snapshot import Snapshot
+from stream_jobs.delta.table import DeltaTable
 from stream_jobs.errors import MirrorError, delta_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from stream_jobs.delta.log import LogListing
-    from stream_jobs.delta.snapshot import Snapshot
-    from stream_jobs.delta.table import DeltaTable
-
 
 LOG_RETENTION = "delta.logRetentionDuration"
 FILE_RETENTION = "delta.deletedFileRetentionDuration"

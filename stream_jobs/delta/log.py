@@ -6,25 +6,19 @@ version one wins, and the other one is told.
 https://github.com/delta-io/delta/blob/master/PROTOCOL.md#delta-log-entries
 """
 
-from __future__ import annotations
-
 import re
 import time
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
 from stream_jobs.delta import checkpoint
-from stream_jobs.delta.snapshot import SnapshotBuilder
+from stream_jobs.delta.snapshot import Snapshot, SnapshotBuilder
+from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import CommitConflict, MirrorError, delta_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from stream_jobs.delta.snapshot import Snapshot
-    from stream_jobs.delta.storage import Storage
 
 _COMMIT = re.compile(r"([0-9]{20})\.json")
 _ENGINE = "binlog-connector"

@@ -6,29 +6,21 @@ added later: its values there are NULL.
 https://github.com/delta-io/delta/blob/master/PROTOCOL.md#writer-requirements-for-column-mapping
 """
 
-from __future__ import annotations
-
 import time
 import uuid
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyroaring import BitMap
 
 from stream_jobs.delta import deletion_vectors
 from stream_jobs.delta.actions import DataFile
-from stream_jobs.delta.columns import physical_schema
+from stream_jobs.delta.columns import Column, physical_schema
 from stream_jobs.delta.data_skipping import write_statistics
+from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import MirrorError, delta_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
-    from pyroaring import BitMap
-
-    from stream_jobs.delta.columns import Column
-    from stream_jobs.delta.storage import Storage
 
 # A reader skips row groups; each of them costs a footer entry for every column.
 _ROW_GROUP_ROWS = 200_000

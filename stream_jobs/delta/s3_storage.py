@@ -7,12 +7,11 @@ Credentials, region and endpoint are those of the AWS SDK: AWS_PROFILE, AWS_ENDP
 https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html
 """
 
-from __future__ import annotations
-
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import boto3
 import pyarrow as pa
@@ -22,9 +21,6 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_rand
 
 from stream_jobs.delta.storage import ObjectFile, StoredFile, checked_path
 from stream_jobs.errors import MirrorError, delta_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _MISSING = "NoSuchKey"
 _EMPTY = "InvalidRange"

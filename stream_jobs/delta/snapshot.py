@@ -5,19 +5,16 @@ https://github.com/delta-io/delta/blob/master/PROTOCOL.md#action-reconciliation
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
 from stream_jobs.delta.actions import DataFile, Features, Metadata
+from stream_jobs.delta.columns import Column
 from stream_jobs.delta.deletion_vectors import DeletionVector
 from stream_jobs.errors import MirrorError, delta_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from stream_jobs.delta.columns import Column
 
 # https://github.com/delta-io/delta/blob/master/PROTOCOL.md#clustered-table
 CLUSTERING = "delta.clustering"

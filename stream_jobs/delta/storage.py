@@ -9,13 +9,12 @@ https://github.com/delta-io/delta/blob/master/PROTOCOL.md#delta-log-entries
 from __future__ import annotations
 
 import io
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from stream_jobs.errors import MirrorError, delta_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     import pyarrow as pa
 
     ReadPart = Callable[[int, int], bytes | None]

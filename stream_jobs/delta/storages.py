@@ -9,31 +9,23 @@ seconds old, and then its table says from where the changes have to be applied a
 half a millisecond on an idle disk; without it, a table could be left with empty files.
 """
 
-from __future__ import annotations
-
 import errno
 import getpass
 import os
 import stat
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote, urlsplit
+from typing import Final
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import pyarrow as pa
 
 from connector.foundation.errors import ConfigError
 from connector.foundation.settings import settings_errors
-from stream_jobs.delta.storage import StoredFile, checked_path
+from stream_jobs.delta.storage import Storage, StoredFile, checked_path
 from stream_jobs.errors import MirrorError, delta_errors, job_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from urllib.parse import SplitResult
-
-    from stream_jobs.delta.storage import Storage
-
 
 # Errors of reads that say nothing of other files.
 _OF_ONE_FILE: Final = frozenset(

@@ -8,24 +8,19 @@ table.commit(Change(new=[file], dead={old.path: positions}, domains={"d": "{}"})
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 from pyroaring import BitMap
 
 from stream_jobs.delta import deletion_vectors
-from stream_jobs.delta.actions import Features
+from stream_jobs.delta.actions import DataFile, Features, Metadata
 from stream_jobs.delta.log import Log, now
-from stream_jobs.delta.snapshot import CLUSTERING, SnapshotBuilder
+from stream_jobs.delta.snapshot import CLUSTERING, Snapshot, SnapshotBuilder
+from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import CommitConflict, MirrorError, delta_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from stream_jobs.delta.actions import DataFile, Metadata
-    from stream_jobs.delta.snapshot import Snapshot
-    from stream_jobs.delta.storage import Storage
 
 
 @dataclass(frozen=True, slots=True)

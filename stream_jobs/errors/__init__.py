@@ -1,13 +1,7 @@
 """The errors of the Spark job: kinds, and catalogues of their codes."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from connector.foundation.errors import DefiniteError
-
-if TYPE_CHECKING:
-    from connector.foundation.errors.code import ErrorCode
+from connector.foundation.errors.code import ErrorCode
 
 
 class MirrorError(DefiniteError):

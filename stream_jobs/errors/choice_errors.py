@@ -1,7 +1,5 @@
 """What the settings of the Spark job choose for tables."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import configuration_error, notice, table_failure
 
 NO_SALT = configuration_error(

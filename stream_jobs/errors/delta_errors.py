@@ -1,7 +1,5 @@
 """Delta tables of a mirror: their storage, their log, their files."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import failure, table_failure
 
 DEFECT = table_failure(

@@ -1,7 +1,5 @@
 """The Spark job: Spark and Kafka, schemas, topics and folders of a mirror."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import (
     ErrorCode,
     configuration_error,

@@ -1,7 +1,5 @@
 """Records that the job refuses."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import frame, table_failure
 
 RECORD_WITHOUT_SEQUENCE = frame(

@@ -26,36 +26,28 @@ none is removed or changes its meaning.
 https://prometheus.io/docs/instrumenting/exposition_formats/
 """
 
-from __future__ import annotations
-
 import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import Any, Final, TextIO
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from connector.foundation import http_server
 from connector.foundation.errors import ConfigError, DefiniteError, TransientError, fields
+from connector.foundation.errors.message import Message
 from connector.foundation.errors.visible import visible_fields
 from connector.foundation.http_server import Endpoints
 from stream_jobs.cuts import cut_errors
 from stream_jobs.errors import MirrorError
 from stream_jobs.log_lines import EcsLine, line_time
 from stream_jobs.replica import replica_errors
-from stream_jobs.replica.replica import Replica
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from prometheus_client.core import Metric
-
-    from connector.foundation.errors.message import Message
-    from stream_jobs.replica.replica import AppliedCut
-    from stream_jobs.settings import Settings
+from stream_jobs.replica.replica import AppliedCut, Replica
+from stream_jobs.settings import Settings
 
 
 class ReplicaLines:

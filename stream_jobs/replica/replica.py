@@ -6,29 +6,21 @@ states, and one transaction that writes it. At the first load, each table has a 
 own, and several tables are loaded at a time.
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import NoReturn
 
-from stream_jobs.cuts.cut import CutStore
+from stream_jobs.cuts.cut import Cut, CutStore
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError
 from stream_jobs.replica import replica_errors
 from stream_jobs.replica.state_tables import ReplicaState, StateTables
-from stream_jobs.replica.table_step import GONE, TableStepPlanner
+from stream_jobs.replica.table_step import GONE, TableStep, TableStepPlanner
 from stream_jobs.replica.table_writer import TableWriter, WriteCounts
 from stream_jobs.replica.target import TargetSession, target_settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import NoReturn
-
-    from stream_jobs.cuts.cut import Cut
-    from stream_jobs.replica.table_step import TableStep
-    from stream_jobs.settings import Settings
+from stream_jobs.settings import Settings
 
 
 def load_tables(

@@ -1,7 +1,5 @@
 """The replica: a MySQL or MariaDB server that is kept equal to the mirror."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import ErrorCode, configuration_error, frame, transient_error
 
 NO_URL = configuration_error(

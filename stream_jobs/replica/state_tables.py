@@ -8,23 +8,18 @@ before it writes.
     _cdc.replica_tables    for each table: its Delta version, its columns, why a cut lacks it
 """
 
-from __future__ import annotations
-
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
+from stream_jobs.cuts.cut import Cut
 from stream_jobs.errors import MirrorError
 from stream_jobs.paths import OWN_FOLDER
 from stream_jobs.replica import replica_errors
 from stream_jobs.replica.statements import text_literal
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from stream_jobs.cuts.cut import Cut
-    from stream_jobs.replica.target import TargetSession
+from stream_jobs.replica.target import TargetSession
 
 REPLICA: Final = f"`{OWN_FOLDER}`.`replica`"
 TABLES: Final = f"`{OWN_FOLDER}`.`replica_tables`"

@@ -5,23 +5,17 @@ only character of a text that has a meaning. Bytes are hexadecimal digits. Float
 server reads such a text as the nearest number, and keeps the sign of zero.
 """
 
-from __future__ import annotations
-
 import struct
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from connector.binlog.sql_text import quoted_identifier, quoted_name
+from connector.foundation.contract import SchemaColumn
 from stream_jobs.source.column_types import decimal_texts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from connector.foundation.contract import SchemaColumn
-
 
 _TEXT = pa.large_string()
 _HEX_DIGITS = np.frombuffer(b"0123456789ABCDEF", np.uint8)

@@ -12,28 +12,22 @@ and costs nothing else.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
+from pyroaring import BitMap
 
 from stream_jobs.delta import deletion_vectors
+from stream_jobs.delta.actions import DataFile
+from stream_jobs.delta.columns import Column
+from stream_jobs.delta.log import Log
 from stream_jobs.delta.parquet_file import live_positions, rows_at
-from stream_jobs.delta.snapshot import SnapshotBuilder
-from stream_jobs.source.sequence import HI, LO, is_above
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-    from pyroaring import BitMap
-
-    from stream_jobs.delta.actions import DataFile
-    from stream_jobs.delta.columns import Column
-    from stream_jobs.delta.log import Log
-    from stream_jobs.delta.snapshot import Snapshot
-    from stream_jobs.source.sequence import PackedSequence
+from stream_jobs.delta.snapshot import Snapshot, SnapshotBuilder
+from stream_jobs.source.sequence import HI, LO, PackedSequence, is_above
 
 
 class DeadRows(NamedTuple):

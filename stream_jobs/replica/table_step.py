@@ -1,14 +1,15 @@
 """The step of one table to a cut: its difference, and the table at the target that gets it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from connector.binlog.sql_text import quoted_identifier
-from connector.foundation.contract import Sequence
+from connector.foundation.contract import SchemaColumn, Sequence
 from stream_jobs.cuts import cut_errors
+from stream_jobs.cuts.cut import Cut, CutTable
 from stream_jobs.delta.log import Log
+from stream_jobs.delta.snapshot import Snapshot
+from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import MirrorError, delta_errors
 from stream_jobs.replica import replica_errors
 from stream_jobs.replica.column_definitions import (
@@ -20,16 +21,9 @@ from stream_jobs.replica.column_definitions import (
 from stream_jobs.replica.state_tables import ReplicatedTable
 from stream_jobs.replica.statements import TableName, text_literal
 from stream_jobs.replica.table_difference import TableDifference
-from stream_jobs.replica.target import TargetTable
+from stream_jobs.replica.target import TargetSession, TargetTable
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.tables.mirror_metadata import MODE_PROPERTY, place_of
-
-if TYPE_CHECKING:
-    from connector.foundation.contract import SchemaColumn
-    from stream_jobs.cuts.cut import Cut, CutTable
-    from stream_jobs.delta.snapshot import Snapshot
-    from stream_jobs.delta.storage import Storage
-    from stream_jobs.replica.target import TargetSession
 
 # What a retention has deleted: then the table is loaded as a whole.
 GONE: Final = (

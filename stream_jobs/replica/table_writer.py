@@ -7,21 +7,19 @@ the target decides what differs, and not what the mirror had, so a copy repairs 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from stream_jobs.apply.row_hashes import keys_of
 from stream_jobs.replica.statements import deletes, inserts, text_literal
+from stream_jobs.replica.target import TargetSession
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
     from stream_jobs.replica.table_step import TableStep
-    from stream_jobs.replica.target import TargetSession
 
 
 _PAIR = np.dtype([("first", "<i8"), ("second", "<i8")])

@@ -4,12 +4,11 @@ PyMySQL logs in with the connector's code, so TLS and logins work as they do for
 existing table is refused if it cannot hold every value of the mirror.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
+from typing import Any, Final, NoReturn, Self
 
-from connector.foundation.contract import INTEGER_TYPES
+from connector.foundation.contract import INTEGER_TYPES, SchemaColumn
 from connector.foundation.errors import (
     ConfigError,
     ConnectorError,
@@ -17,21 +16,14 @@ from connector.foundation.errors import (
     SourceUnavailable,
 )
 from connector.foundation.errors.message import Message, Words
+from connector.foundation.settings.sections import SourceSettings
 from connector.replication.server.addresses import source_settings
 from connector.replication.server.mysql_server import MysqlServer
 from stream_jobs.errors import MirrorError
 from stream_jobs.replica import replica_errors
-from stream_jobs.replica.statements import text_literal
+from stream_jobs.replica.statements import TableName, text_literal
+from stream_jobs.settings import ReplicaSettings
 from stream_jobs.source.column_types import type_text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from connector.foundation.contract import SchemaColumn
-    from connector.foundation.settings.sections import SourceSettings
-    from stream_jobs.replica.statements import TableName
-    from stream_jobs.settings import ReplicaSettings
-
 
 Row = dict[str, object]
 

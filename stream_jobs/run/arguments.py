@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import Final
 
 _PROGRAM: Final = "binlog-connector-mirror"
 _COMMANDS: Final = ("run", "status", "cuts", "replica", "resume")

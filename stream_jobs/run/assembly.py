@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from stream_jobs.apply.key_index import IndexFolder
 from stream_jobs.apply.task import run_task
-from stream_jobs.apply.task_messages import Task
+from stream_jobs.apply.task_messages import PartResult, Task
 from stream_jobs.cuts.cut import CutStore
 from stream_jobs.cuts.cut_target import CutTargetFinder
 from stream_jobs.delta import housekeeping
@@ -20,23 +21,18 @@ from stream_jobs.paths import own_folder
 from stream_jobs.run.batch import BatchApplier
 from stream_jobs.run.cut_coordinator import CutCoordinator, CutHistory
 from stream_jobs.run.job_state import Owner, Ownership
+from stream_jobs.settings import MirrorSettings, Settings
+from stream_jobs.source.client import KafkaClient
 from stream_jobs.tables.maintenance import TableMaintenance
 from stream_jobs.tables.mirror_context import MirrorContext
 from stream_jobs.tables.schema_registry import SchemaRegistry
 from stream_jobs.tables.schema_rules import SchemaRules
 from stream_jobs.tables.table_options import TableOptionsResolver
-from stream_jobs.tables.table_work import Rounds
+from stream_jobs.tables.table_work import Rounds, Runner
 from stream_jobs.tables.topic_state import MirrorOffsets, TopicStates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from pyspark.sql import SparkSession
-
-    from stream_jobs.apply.task_messages import PartResult
-    from stream_jobs.settings import MirrorSettings, Settings
-    from stream_jobs.source.client import KafkaClient
-    from stream_jobs.tables.table_work import Runner
 
 
 # Where programs of a user keep what is no data and may be lost.

@@ -10,35 +10,28 @@ point, finds what was applied, and continues.
 A table that cannot go on is set aside, and the batch goes on without it: see `isolation`.
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from connector.foundation.errors.message import Message
 from stream_jobs.apply.table_failures import DEFECT_TYPES, concerns_one_table, table_defect
+from stream_jobs.cuts.cut import Cut
 from stream_jobs.delta.log import now
 from stream_jobs.errors import MirrorError
+from stream_jobs.run.cut_coordinator import CutCoordinator
+from stream_jobs.run.job_state import Owner, Ownership
 from stream_jobs.run.quarantine import Quarantine, refuse_shorter
-from stream_jobs.source.topics import schema_topic
+from stream_jobs.source.sequence import PackedSequence
+from stream_jobs.source.topics import OffsetRange, schema_topic
 from stream_jobs.tables.batch_report import BatchReport
+from stream_jobs.tables.maintenance import TableMaintenance
+from stream_jobs.tables.mirror_context import MirrorContext
+from stream_jobs.tables.quarantine_files import QuarantinedTable, ResumeRequest
 from stream_jobs.tables.schema_evolution import statement_schema_ranges
-from stream_jobs.tables.table_work import TableWork
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from connector.foundation.errors.message import Message
-    from stream_jobs.cuts.cut import Cut
-    from stream_jobs.run.cut_coordinator import CutCoordinator
-    from stream_jobs.run.job_state import Owner, Ownership
-    from stream_jobs.source.sequence import PackedSequence
-    from stream_jobs.source.topics import OffsetRange
-    from stream_jobs.tables.maintenance import TableMaintenance
-    from stream_jobs.tables.mirror_context import MirrorContext
-    from stream_jobs.tables.quarantine_files import QuarantinedTable, ResumeRequest
-    from stream_jobs.tables.table_work import Rounds
-    from stream_jobs.tables.topic_state import TopicStates
+from stream_jobs.tables.table_work import Rounds, TableWork
+from stream_jobs.tables.topic_state import TopicStates
 
 # Records of resumed tables that are applied before the other tables have their turn again.
 _RETRIED_RECORDS: Final = 200_000

@@ -7,6 +7,7 @@ of this process; if that fails, again after the next one.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -18,8 +19,6 @@ from connector.foundation.errors.message import Message
 from stream_jobs.errors import choice_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pyspark.sql import SparkSession
 
 

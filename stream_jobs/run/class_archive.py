@@ -11,22 +11,18 @@ so the name of the archive has the times of these files.
 https://docs.oracle.com/en/java/javase/17/vm/class-data-sharing.html
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import secrets
 import shutil
 import time
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from stream_jobs.paths import is_ours_alone
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 _HEADER_BYTES: Final = 4
 # After this time, another process may write the archive: the first one may have been killed.

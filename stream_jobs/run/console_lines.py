@@ -8,13 +8,12 @@ While nothing is new, the last line says so, and does not scroll. If the output 
 that line is missing, and the time has its date.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 import time
 import traceback
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TextIO
 
 from rich.console import Console
 from rich.control import Control
@@ -22,15 +21,10 @@ from rich.segment import ControlType
 from rich.table import Table
 from rich.text import Text
 
+from connector.foundation.errors.message import Message
 from connector.foundation.errors.visible import visible, visible_fields
 from stream_jobs.log_lines import line_time
 from stream_jobs.run.status_lines import StatusLines
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from connector.foundation.errors.message import Message
-
 
 # A batch that takes longer says where the time went.
 _SLOW_SECONDS: Final = 5.0

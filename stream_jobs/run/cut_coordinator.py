@@ -20,6 +20,7 @@ have not changed since.
 from __future__ import annotations
 
 import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -27,20 +28,17 @@ from typing import TYPE_CHECKING, Final
 
 from connector.foundation.errors.message import Message
 from stream_jobs.cuts import cut_errors
-from stream_jobs.cuts.cut import Cut, CutTable
+from stream_jobs.cuts.cut import Cut, CutStore, CutTable
 from stream_jobs.delta.housekeeping import Retention
 from stream_jobs.delta.log import now
+from stream_jobs.delta.table import DeltaTable
 from stream_jobs.errors import MirrorError
+from stream_jobs.run.job_state import Ownership
 from stream_jobs.source.topics import OffsetRange
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from stream_jobs.cuts.cut import CutStore
     from stream_jobs.cuts.cut_target import CutTarget, CutTargetFinder
     from stream_jobs.cuts.state_topics import DeliveredPosition
-    from stream_jobs.delta.table import DeltaTable
-    from stream_jobs.run.job_state import Ownership
     from stream_jobs.source.sequence import PackedSequence
     from stream_jobs.tables.mirror_table import MirrorTable
     from stream_jobs.tables.table_work import TableWork

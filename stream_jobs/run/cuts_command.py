@@ -1,25 +1,18 @@
 """`binlog-connector-mirror cuts`: the cuts of a mirror, for people or as JSON."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TextIO
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from connector.foundation.errors.visible import visible
-from stream_jobs.cuts import read_cuts
+from stream_jobs.cuts import Cut, read_cuts
 from stream_jobs.delta.storages import storage_of
-
-if TYPE_CHECKING:
-    from typing import TextIO
-
-    from stream_jobs.cuts import Cut
-    from stream_jobs.settings import Settings
+from stream_jobs.settings import Settings
 
 # The width of the output if it is not a terminal.
 _WIDTH = 200

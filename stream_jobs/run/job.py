@@ -20,11 +20,13 @@ import secrets
 import signal
 import threading
 import time
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped] # it has no types
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
 
 from connector.foundation.errors import ConnectorError, fields
 from connector.foundation.errors.message import Message
@@ -32,26 +34,22 @@ from stream_jobs.apply.task import collect_garbage_rarely
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.run.assembly import batch_applier, spark_runner, start_workers
+from stream_jobs.run.batch import BatchApplier
 from stream_jobs.run.catalog import Catalog
 from stream_jobs.run.job_state import RunRecord
 from stream_jobs.run.metrics import IdleTables, JobMetrics, TopicMonitor, topic_monitor
 from stream_jobs.run.spark_session import start_session
 from stream_jobs.run.status_lines import Notices, ProgressListener, StatusLines
 from stream_jobs.run.streaming_query import checkpoint_of, query_listener, ranges_of, start_query
+from stream_jobs.settings import Settings
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.offset_stream import error_message
 from stream_jobs.source.topics import row_topic_pattern, schema_topic
 from stream_jobs.tables.table_options import TableOptionsResolver
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from contextlib import AbstractContextManager
-
-    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from stream_jobs.run.batch import BatchApplier
-    from stream_jobs.settings import Settings
 
 # Spark is asked this often whether the stream has ended, if its listener has said nothing.
 _POLL_SECONDS = 5.0

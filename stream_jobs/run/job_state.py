@@ -20,15 +20,12 @@ import socket
 import uuid
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
+from connector.foundation.errors.message import Message
+from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.paths import OWN_FOLDER
-
-if TYPE_CHECKING:
-    from connector.foundation.errors.message import Message
-    from stream_jobs.delta.storage import Storage
-
 
 _FOLDER: Final = f"{OWN_FOLDER}/owner"
 

@@ -19,31 +19,24 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from connector.foundation.errors import ConnectorError
+from connector.foundation.errors.message import Message
 from connector.foundation.metrics import CatchUpEstimate, Histogram
 from stream_jobs.errors import MirrorError
-from stream_jobs.source.topic_filter import TopicFilter
-from stream_jobs.source.topics import nest_offsets, row_topics
-from stream_jobs.tables.batch_report import TableState
+from stream_jobs.run.job_state import RunFailure
+from stream_jobs.source.client import KafkaClient
+from stream_jobs.source.topic_filter import SkippedTables, TopicFilter
+from stream_jobs.source.topics import Offsets, nest_offsets, row_topics
+from stream_jobs.tables.batch_report import BatchReport, TableReport, TableSource, TableState
+from stream_jobs.tables.mirror_context import MirrorContext
 from stream_jobs.tables.mirror_table import MirrorTable
+from stream_jobs.tables.quarantine_files import QuarantinedTable
 from stream_jobs.tables.topic_state import path_in
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from connector.foundation.errors.message import Message
-    from stream_jobs.run.job_state import RunFailure
-    from stream_jobs.source.client import KafkaClient
-    from stream_jobs.source.topic_filter import SkippedTables
-    from stream_jobs.source.topics import Offsets
-    from stream_jobs.tables.batch_report import BatchReport, TableReport, TableSource
-    from stream_jobs.tables.mirror_context import MirrorContext
-    from stream_jobs.tables.quarantine_files import QuarantinedTable
-
 
 _MS: Final = 1000
 _BATCHES: Final = Histogram.of(0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
+    Metric,
     SummaryMetricFamily,
 )
 from prometheus_client.registry import Collector
@@ -24,10 +26,6 @@ from connector.foundation import http_server
 from connector.foundation.http_server import Endpoints, Page, turning
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from prometheus_client.core import Metric
-
     from stream_jobs.run.metrics import JobMetrics, TableMetrics
 
 

@@ -3,34 +3,28 @@
 The tables are those of the schema topic, and those that are set aside.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import orjson
 
 from stream_jobs.delta.log import Log
+from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import MirrorError
+from stream_jobs.settings import Settings
 from stream_jobs.source.backlog import kept_until, oldest_pending_time
+from stream_jobs.source.client import KafkaClient
+from stream_jobs.source.requests import Partition
+from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.batch_report import TableState
 from stream_jobs.tables.mirror_table import MirrorTable
-from stream_jobs.tables.quarantine_files import QuarantineFiles
+from stream_jobs.tables.quarantine_files import QuarantinedTable, QuarantineFiles
 from stream_jobs.tables.schema_registry import SchemaRegistry
 from stream_jobs.tables.table_options import TableOptionsResolver
 from stream_jobs.tables.topic_state import path_in
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from stream_jobs.delta.storage import Storage
-    from stream_jobs.settings import Settings
-    from stream_jobs.source.client import KafkaClient
-    from stream_jobs.source.requests import Partition
-    from stream_jobs.source.table_schema import TableSchema
-    from stream_jobs.tables.quarantine_files import QuarantinedTable
 
 CURRENT: Final = "current"
 WAITING: Final = "records wait"

@@ -5,25 +5,17 @@ forgets it. Spark's offsets go on meanwhile. They do not matter for the table: w
 is read from its own progress, and the record says where to begin if there is no mirror.
 """
 
-from __future__ import annotations
-
 import uuid
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from stream_jobs.errors import MirrorError, job_errors, record_errors
 from stream_jobs.source.topics import OffsetRange
+from stream_jobs.tables.mirror_context import MirrorContext
 from stream_jobs.tables.mirror_table import MirrorTable
-from stream_jobs.tables.quarantine_files import QuarantinedTable, QuarantineFiles
-from stream_jobs.tables.topic_state import path_in
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from stream_jobs.tables.mirror_context import MirrorContext
-    from stream_jobs.tables.quarantine_files import ResumeRequest
-    from stream_jobs.tables.topic_state import TopicState
+from stream_jobs.tables.quarantine_files import QuarantinedTable, QuarantineFiles, ResumeRequest
+from stream_jobs.tables.topic_state import TopicState, path_in
 
 
 class Quarantine:

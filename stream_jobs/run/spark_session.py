@@ -23,18 +23,17 @@ https://spark.apache.org/docs/latest/configuration.html
 https://logging.apache.org/log4j/2.x/manual/json-template-layout.html
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
 import secrets
 import sys
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyspark
 from pyspark.sql import SparkSession
@@ -42,12 +41,7 @@ from pyspark.sql import SparkSession
 from connector.foundation.ecs import as_ecs
 from stream_jobs.paths import own_folder
 from stream_jobs.run.class_archive import archive_options, is_private
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from stream_jobs.settings import Settings
-
+from stream_jobs.settings import Settings
 
 # An environment variable of log4j; the JVM of the driver inherits it.
 _VARIABLE: Final = "LOG4J_CONFIGURATION_FILE"

@@ -1,11 +1,10 @@
 """`binlog-connector-mirror status`: the tables of a mirror, for people or as JSON."""
 
-from __future__ import annotations
-
 import json
 import time
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal, TextIO
 
 from rich.console import Console
 from rich.table import Table
@@ -13,17 +12,18 @@ from rich.text import Text
 
 from connector.foundation.errors.visible import visible
 from stream_jobs.delta.storages import storage_of
-from stream_jobs.run.job_state import Owner, Ownership, RunRecord, job_status
-from stream_jobs.run.overview import CURRENT, NO_KEY, NO_MIRROR, SKIPPED, WAITING, Overview
+from stream_jobs.run.job_state import JobStatus, Owner, Ownership, RunRecord, job_status
+from stream_jobs.run.overview import (
+    CURRENT,
+    NO_KEY,
+    NO_MIRROR,
+    SKIPPED,
+    WAITING,
+    Overview,
+    TableStatus,
+)
+from stream_jobs.settings import Settings
 from stream_jobs.source.client import KafkaClient
-
-if TYPE_CHECKING:
-    from pathlib import Path
-    from typing import TextIO
-
-    from stream_jobs.run.job_state import JobStatus
-    from stream_jobs.run.overview import TableStatus
-    from stream_jobs.settings import Settings
 
 EXIT_FINE = 0
 EXIT_LATE = 1

@@ -69,22 +69,21 @@ import json
 import threading
 import time
 import traceback
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final, TextIO
 
 from connector.foundation.errors import fields
+from connector.foundation.errors.code import ErrorCode
 from connector.foundation.errors.message import Message
 from connector.foundation.errors.visible import visible
 from stream_jobs.errors import job_errors
 from stream_jobs.log_lines import EcsLine
 from stream_jobs.run.streaming_query import QueryListener
+from stream_jobs.tables.batch_report import BatchReport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from connector.foundation.errors.code import ErrorCode
     from stream_jobs.run.metrics import JobMetrics
-    from stream_jobs.tables.batch_report import BatchReport
 
 
 # How long a job says nothing that has nothing new, unless a terminal shows it; and how long while

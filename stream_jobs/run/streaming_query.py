@@ -13,26 +13,24 @@ https://spark.apache.org/docs/latest/api/java/org/apache/spark/sql/streaming/Str
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from pyspark import SparkContext
+from pyspark.sql import DataFrame, SparkSession
 
 from stream_jobs.run.assembly import mirror_offsets, own_checkpoint
+from stream_jobs.settings import Settings
 from stream_jobs.source.offset_stream import read_ranges_stream
 from stream_jobs.source.topics import OffsetRange
 from stream_jobs.tables.table_options import TableOptionsResolver
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from py4j.java_gateway import JavaObject  # type: ignore[import-untyped]
-    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.listener import StreamingQueryListener
     from pyspark.sql.streaming.query import StreamingQuery
-
-    from stream_jobs.settings import Settings
 
 
 def delete_stale_checkpoint(session: SparkSession, checkpoint: str) -> None:

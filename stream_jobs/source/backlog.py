@@ -1,21 +1,15 @@
 """The backlog of a topic: since when its records wait, and until when Kafka keeps them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.errors import KafkaError
 
+from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.record_batches import first_committed_time, newest_time
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from stream_jobs.source.client import KafkaClient
-    from stream_jobs.source.requests import Partition
-    from stream_jobs.source.topics import BrokerConfig
-
+from stream_jobs.source.requests import Partition
+from stream_jobs.source.topics import BrokerConfig
 
 # Enough for the markers of some hundred transactions, and a broker returns at least one batch.
 _BYTES = 64 * 1024

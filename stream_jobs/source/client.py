@@ -11,11 +11,10 @@ complete.
 https://kafka.apache.org/protocol.html
 """
 
-from __future__ import annotations
-
 import threading
 import time
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from typing import Final, TypeVar
 
 from kafka import errors
 from kafka.net.compat import KafkaNetClient
@@ -23,25 +22,20 @@ from kafka.structs import TopicPartition
 
 from connector.foundation.record_reader import RecordColumns
 from stream_jobs.errors import MirrorError, job_errors, record_errors
-from stream_jobs.source.record_batches import read_committed_records
+from stream_jobs.source.record_batches import FetchResponse, read_committed_records
 from stream_jobs.source.requests import (
     EARLIEST,
     FETCH_BYTES,
     LATEST,
+    KafkaResponse,
+    Partition,
     fetch_request,
     has_content,
     offsets_request,
     raise_for_code,
     read_fetch_response,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
-
-    from stream_jobs.source.record_batches import FetchResponse
-    from stream_jobs.source.requests import KafkaResponse, Partition
-    from stream_jobs.source.topics import BrokerConfig, OffsetRange
-
+from stream_jobs.source.topics import BrokerConfig, OffsetRange
 
 _ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
 _RETRY_SECONDS: Final = 0.1

@@ -18,17 +18,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, TypedDict, cast
+from typing import Any, Final, NotRequired, TypedDict, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, NotRequired
-
-    from connector.foundation.contract import SchemaColumn
+from connector.foundation.contract import SchemaColumn
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,11 @@ import math
 import pickle
 import re
 import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
@@ -35,9 +37,11 @@ from pyspark.sql.streaming.datasource import (
 from connector.foundation.errors import ConnectorError
 from connector.foundation.errors.message import Message
 from stream_jobs.errors import job_errors
-from stream_jobs.source.topic_filter import NO_SKIPPED_TABLES, TopicFilter
+from stream_jobs.source.topic_filter import NO_SKIPPED_TABLES, SkippedTables, TopicFilter
 from stream_jobs.source.topics import (
+    BrokerConfig,
     OffsetRange,
+    Offsets,
     advance_offsets,
     limit_offsets,
     nest_offsets,
@@ -46,14 +50,9 @@ from stream_jobs.source.topics import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
     from stream_jobs.source.client import KafkaClient
-    from stream_jobs.source.topic_filter import SkippedTables
-    from stream_jobs.source.topics import BrokerConfig, Offsets
 
     Begin = Callable[[KafkaClient, Iterable[str]], Offsets]
 

@@ -17,26 +17,19 @@ clients send one raw block.
 https://kafka.apache.org/documentation/#recordbatch
 """
 
-from __future__ import annotations
-
 import struct
 import zlib
+from collections.abc import Callable
 from io import BytesIO
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import crc32c
 import lz4.frame
 import pyarrow as pa
 import zstandard
 
-from connector.foundation.record_reader import DamagedRecordsError, read_records
+from connector.foundation.record_reader import DamagedRecordsError, RecordColumns, read_records
 from stream_jobs.errors import MirrorError, record_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from connector.foundation.record_reader import RecordColumns
-
 
 _GZIP_WINDOW: Final = 31
 _XERIAL: Final = b"\x82SNAPPY\x00"

@@ -3,17 +3,13 @@
 https://kafka.apache.org/protocol.html
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 from kafka import errors
 from kafka.protocol.consumer import FetchRequest, IsolationLevel, ListOffsetsRequest
 
 from stream_jobs.source.record_batches import AbortedTransaction, FetchResponse
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 # For `offsets_request`.
 LATEST: Final = -1

@@ -11,9 +11,10 @@ widths is an error, not a wrap.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from connector.foundation.contract import (
     SEQ_DIGITS,
@@ -25,9 +26,6 @@ from connector.foundation.contract import (
     Sequence,
 )
 from stream_jobs.errors import MirrorError, job_errors
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 EPOCH_BITS = 11
 FILE_BITS = 20

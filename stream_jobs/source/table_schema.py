@@ -6,20 +6,15 @@ change nothing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from connector.foundation.contract import COLUMN_TYPES, EXACT, Sequence
+from connector.foundation.contract import COLUMN_TYPES, EXACT, SchemaColumn, SchemaRecord, Sequence
 from connector.foundation.contract.record_formats import read_document
+from connector.foundation.errors.message import Message
 from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.source.sequence import PackedSequence
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from connector.foundation.contract import SchemaColumn, SchemaRecord
-    from connector.foundation.errors.message import Message
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ read.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
@@ -16,8 +17,6 @@ from connector.foundation.contract.record_formats import read_document
 from stream_jobs.source.topics import OffsetRange, schema_topic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from stream_jobs.source.client import KafkaClient
 
 

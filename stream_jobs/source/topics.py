@@ -7,13 +7,12 @@ it. Offsets have the form of Spark's offset log: {topic: {partition: offset}}.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from connector.foundation.contract import SCHEMA_TOPIC_SUFFIX, control_topic
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from stream_jobs.source.requests import Partition
 
 

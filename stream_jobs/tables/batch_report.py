@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from stream_jobs.apply.task_messages import PartResult
+from stream_jobs.delta.snapshot import Snapshot
+from stream_jobs.delta.table import DeltaTable
 from stream_jobs.tables.maintenance import ChangedTable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from stream_jobs.apply.task_messages import PartResult
-    from stream_jobs.delta.snapshot import Snapshot
-    from stream_jobs.delta.table import DeltaTable
-    from stream_jobs.tables.mirror_context import MirrorContext
-    from stream_jobs.tables.quarantine_files import QuarantinedTable
-    from stream_jobs.tables.topic_state import TopicState
-
+from stream_jobs.tables.mirror_context import MirrorContext
+from stream_jobs.tables.quarantine_files import QuarantinedTable
+from stream_jobs.tables.topic_state import TopicState
 
 _MS: Final = 1000
 

@@ -16,23 +16,21 @@ column that the source no longer has is *retired*; its metadata says which name 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 
+from connector.foundation.contract import SchemaColumn
 from stream_jobs.delta.columns import Column, highest_id, new_columns
 from stream_jobs.errors import SchemaUnfollowed, job_errors
 from stream_jobs.source.column_types import ColumnType, type_text
 from stream_jobs.source.sequence import HI, LO
-from stream_jobs.source.table_schema import OWN_PREFIX
+from stream_jobs.source.table_schema import OWN_PREFIX, TableSchema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from connector.foundation.contract import SchemaColumn
     from stream_jobs.apply.modes.mode import ModeColumn
-    from stream_jobs.source.table_schema import TableSchema
 
 
 _COMMENTS = {

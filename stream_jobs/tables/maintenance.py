@@ -8,24 +8,19 @@ Only tables that had records in the batch are looked at: an idle table costs not
 call OPTIMIZE or VACUUM.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from stream_jobs.apply.task_messages import CompactedFiles, PartResult, Task, results_by_topic
 from stream_jobs.delta.compaction import CompactionLimits, plan
 from stream_jobs.delta.housekeeping import clean_up, is_checkpoint_due
+from stream_jobs.delta.table import DeltaTable
 from stream_jobs.errors import CommitConflict, MirrorError
 from stream_jobs.tables.mirror_creation import remove_files
+from stream_jobs.tables.mirror_table import MirrorTable
 from stream_jobs.tables.task_plan import divide_work
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from stream_jobs.delta.table import DeltaTable
-    from stream_jobs.tables.mirror_table import MirrorTable
 
 
 class ChangedTable(NamedTuple):

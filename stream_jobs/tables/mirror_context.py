@@ -6,12 +6,12 @@ that mirrors follow when columns change, and the table properties of new mirrors
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from stream_jobs.delta.storage import Storage
 
-    from stream_jobs.delta.storage import Storage
+if TYPE_CHECKING:
     from stream_jobs.source.client import KafkaClient
     from stream_jobs.tables.schema_registry import SchemaRegistry
     from stream_jobs.tables.schema_rules import SchemaRules

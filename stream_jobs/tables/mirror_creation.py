@@ -3,29 +3,22 @@
 Tasks write files before the table exists, so files are removed if a check fails.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from connector.foundation.errors.message import Message
-from stream_jobs.apply.task_messages import MirrorDescription, RecordMapping
+from stream_jobs.apply.task_messages import MirrorDescription, PartResult, RecordMapping, SchemaUse
+from stream_jobs.delta.columns import Column
+from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import MirrorError, job_errors, record_errors
+from stream_jobs.source.sequence import PackedSequence, Truncate
+from stream_jobs.source.table_schema import TableSchema
+from stream_jobs.source.topics import OffsetRange
 from stream_jobs.tables.column_changes import all_columns
+from stream_jobs.tables.mirror_context import MirrorContext
 from stream_jobs.tables.mirror_metadata import Progress
 from stream_jobs.tables.mirror_table import MirrorTable
-from stream_jobs.tables.topic_state import path_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from stream_jobs.apply.task_messages import PartResult, SchemaUse
-    from stream_jobs.delta.columns import Column
-    from stream_jobs.delta.storage import Storage
-    from stream_jobs.source.sequence import PackedSequence, Truncate
-    from stream_jobs.source.table_schema import TableSchema
-    from stream_jobs.source.topics import OffsetRange
-    from stream_jobs.tables.mirror_context import MirrorContext
-    from stream_jobs.tables.topic_state import TopicState
+from stream_jobs.tables.topic_state import TopicState, path_of
 
 
 def refuse_deleted_records(

@@ -33,22 +33,21 @@ https://github.com/delta-io/delta/blob/master/PROTOCOL.md#domain-metadata
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from connector.foundation.contract import SchemaColumn
 from stream_jobs.apply.changes import LastChange
+from stream_jobs.apply.task_messages import PartResult
 from stream_jobs.errors import MirrorError, choice_errors, job_errors
 from stream_jobs.source.column_types import mask_of
 from stream_jobs.source.sequence import PackedSequence, Truncate
+from stream_jobs.source.table_schema import TableSchema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from connector.foundation.contract import SchemaColumn
     from stream_jobs.apply.modes.mode import Mode
-    from stream_jobs.apply.task_messages import PartResult
     from stream_jobs.delta.table import DeltaTable
-    from stream_jobs.source.table_schema import TableSchema
 
 
 TABLE_PROPERTY: Final = "cdc.table"

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pyroaring import BitMap
 
-from stream_jobs.apply.task_messages import MirrorDescription
+from stream_jobs.apply.modes.mode import Mode
+from stream_jobs.apply.task_messages import MirrorDescription, PartResult, RecordMapping
 from stream_jobs.delta.actions import Metadata
+from stream_jobs.delta.columns import Column
+from stream_jobs.delta.storage import Storage
 from stream_jobs.delta.table import DeltaTable, TableCommit
 from stream_jobs.errors import MirrorError, delta_errors, job_errors
 from stream_jobs.paths import EARLIER_MARK, table_path
+from stream_jobs.source.sequence import PackedSequence, Truncate
+from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.mirror_metadata import (
     DOMAIN,
     MODE_PROPERTY,
@@ -19,16 +25,6 @@ from stream_jobs.tables.mirror_metadata import (
     Progress,
     properties_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from stream_jobs.apply.modes.mode import Mode
-    from stream_jobs.apply.task_messages import PartResult, RecordMapping
-    from stream_jobs.delta.columns import Column
-    from stream_jobs.delta.storage import Storage
-    from stream_jobs.source.sequence import PackedSequence, Truncate
-    from stream_jobs.source.table_schema import TableSchema
 
 # What a table of another program has.
 _FOREIGN: Final = (

@@ -13,24 +13,20 @@ start.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeVar
 
 from connector.foundation.errors import ConfigError
+from stream_jobs.delta.storage import Storage
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.paths import EARLIER_MARK, OWN_FOLDER, path_part
+from stream_jobs.settings import Settings
 from stream_jobs.source.client import KafkaClient
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
-    from typing import TypeVar
-
-    from stream_jobs.delta.storage import Storage
-    from stream_jobs.settings import Settings
-
-    _T = TypeVar("_T")
+_T = TypeVar("_T")
 
 
 _RECORDS: Final = f"{OWN_FOLDER}/quarantine"

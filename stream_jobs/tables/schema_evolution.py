@@ -12,20 +12,18 @@ list bring a newer record.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from stream_jobs.apply.task_messages import RecordMapping, SchemaUse
+from stream_jobs.apply.task_messages import PartResult, RecordMapping, SchemaUse
 from stream_jobs.errors import MirrorError
+from stream_jobs.source.sequence import PackedSequence
+from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.source.topics import OffsetRange
 from stream_jobs.tables.column_changes import has_same_key
+from stream_jobs.tables.mirror_context import MirrorContext
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from stream_jobs.apply.task_messages import PartResult
-    from stream_jobs.source.sequence import PackedSequence
-    from stream_jobs.source.table_schema import TableSchema
-    from stream_jobs.tables.mirror_context import MirrorContext
     from stream_jobs.tables.mirror_creation import MirrorProposal
     from stream_jobs.tables.mirror_table import MirrorTable
     from stream_jobs.tables.schema_rules import SchemaChange

@@ -6,27 +6,19 @@ commit marker reaches each partition at a different time, so for a moment the ro
 before its schema record. So the job waits for a missing id before it raises an error.
 """
 
-from __future__ import annotations
-
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator
 
-from connector.foundation.contract import row_topic
+from connector.foundation.contract import SchemaColumn, row_topic
 from stream_jobs.errors import MirrorError, job_errors
-from stream_jobs.source.client import read_ranges
+from stream_jobs.source.client import KafkaClient, read_ranges
+from stream_jobs.source.requests import Partition
+from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.source.topics import OffsetRange, schema_topic
 from stream_jobs.tables.column_changes import fits_all_values
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-    from connector.foundation.contract import SchemaColumn
-    from stream_jobs.source.client import KafkaClient
-    from stream_jobs.source.requests import Partition
-    from stream_jobs.source.sequence import PackedSequence
-    from stream_jobs.tables.table_options import TableOptionsResolver
+from stream_jobs.tables.table_options import TableOptionsResolver
 
 WAIT_SECONDS = 30.0
 POLL_SECONDS = 0.1

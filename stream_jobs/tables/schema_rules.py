@@ -4,14 +4,18 @@ A mirror follows the newest schema whose rows have been seen; rows of older sche
 to it. A batch may end anywhere, so the outcome is the same wherever it ended.
 """
 
-from __future__ import annotations
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
-
+from connector.foundation.contract import SchemaColumn
+from stream_jobs.apply.column_values import ZeroDates
+from stream_jobs.apply.modes.mode import Mode
 from stream_jobs.apply.rows import literal
-from stream_jobs.apply.task_messages import RecordMapping
-from stream_jobs.delta.columns import highest_id
+from stream_jobs.apply.task_messages import RecordMapping, SchemaUse
+from stream_jobs.delta.columns import Column, highest_id
 from stream_jobs.errors import MirrorError, SchemaUnfollowed, job_errors
+from stream_jobs.source.sequence import PackedSequence
+from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.column_changes import (
     all_columns,
     changed_columns,
@@ -21,20 +25,9 @@ from stream_jobs.tables.column_changes import (
     renamed_columns,
     retained_columns,
 )
+from stream_jobs.tables.mirror_table import MirrorTable
+from stream_jobs.tables.schema_registry import SchemaRegistry
 from stream_jobs.tables.topic_state import path_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from connector.foundation.contract import SchemaColumn
-    from stream_jobs.apply.column_values import ZeroDates
-    from stream_jobs.apply.modes.mode import Mode
-    from stream_jobs.apply.task_messages import SchemaUse
-    from stream_jobs.delta.columns import Column
-    from stream_jobs.source.sequence import PackedSequence
-    from stream_jobs.source.table_schema import TableSchema
-    from stream_jobs.tables.mirror_table import MirrorTable
-    from stream_jobs.tables.schema_registry import SchemaRegistry
 
 
 class SchemaChange(NamedTuple):

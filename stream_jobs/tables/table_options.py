@@ -11,16 +11,19 @@ Names count without regard to case, as MySQL compares names of columns.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from connector.foundation.contract import COLUMN_TYPES
+import pyarrow as pa
+
+from connector.foundation.contract import COLUMN_TYPES, SchemaColumn
 from connector.foundation.errors.message import Message
 from connector.foundation.spelling import nearest
 from stream_jobs.delta.data_skipping import can_cluster, can_partition
 from stream_jobs.errors import choice_errors
-from stream_jobs.settings import TableSettings
+from stream_jobs.settings import Settings, TableSettings
 from stream_jobs.source.column_types import (
     ColumnType,
     HashMask,
@@ -29,18 +32,8 @@ from stream_jobs.source.column_types import (
     masked_column,
     type_text,
 )
-from stream_jobs.source.table_schema import TableOptions
+from stream_jobs.source.table_schema import TableOptions, TableSchema
 from stream_jobs.source.topic_filter import SkippedTables, first_match, is_pattern
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    import pyarrow as pa
-
-    from connector.foundation.contract import SchemaColumn
-    from stream_jobs.settings import Settings
-    from stream_jobs.source.table_schema import TableSchema
-
 
 _PLACEHOLDER: Final = re.compile(r"\{(database|table)\}")
 

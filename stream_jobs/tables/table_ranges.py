@@ -11,23 +11,21 @@ the stream goes on.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from stream_jobs.apply.changes import TRUNCATES
-from stream_jobs.apply.modes.mode import Truncation
+from stream_jobs.apply.modes.mode import Mode, Truncation
+from stream_jobs.apply.task_messages import PartResult
 from stream_jobs.errors import MirrorError, job_errors
+from stream_jobs.source.sequence import PackedSequence, Truncate
 from stream_jobs.source.topics import OffsetRange
+from stream_jobs.tables.mirror_context import MirrorContext
+from stream_jobs.tables.mirror_table import MirrorTable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from stream_jobs.apply.modes.mode import Mode
-    from stream_jobs.apply.task_messages import PartResult
-    from stream_jobs.source.sequence import PackedSequence, Truncate
-    from stream_jobs.tables.mirror_context import MirrorContext
-    from stream_jobs.tables.mirror_table import MirrorTable
     from stream_jobs.tables.topic_state import TopicState
 
 

@@ -15,31 +15,24 @@ the new version of the table. Each step can be repeated after a crash at any poi
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from stream_jobs.apply.table_failures import DEFECT_TYPES, concerns_existing_rows, table_defect
-from stream_jobs.apply.task_messages import PartResult, Task, results_by_topic
+from stream_jobs.apply.task_messages import PartResult, SchemaUse, Task, results_by_topic
 from stream_jobs.errors import CommitConflict, MirrorError, record_errors
+from stream_jobs.source.sequence import PackedSequence
+from stream_jobs.source.topics import OffsetRange
 from stream_jobs.tables.batch_report import TableResult
+from stream_jobs.tables.mirror_context import MirrorContext
 from stream_jobs.tables.mirror_creation import MirrorCreation, refuse_rows_without_key, remove_files
+from stream_jobs.tables.mirror_table import MirrorTable
 from stream_jobs.tables.schema_evolution import SchemaEvolution
 from stream_jobs.tables.schema_rules import merge_schema_uses
 from stream_jobs.tables.table_ranges import TableRanges, TableTruncates
 from stream_jobs.tables.task_plan import TableRound, distribute_parts, divide_work
-from stream_jobs.tables.topic_state import path_in
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from stream_jobs.apply.task_messages import SchemaUse
-    from stream_jobs.source.sequence import PackedSequence
-    from stream_jobs.source.topics import OffsetRange
-    from stream_jobs.tables.mirror_context import MirrorContext
-    from stream_jobs.tables.mirror_table import MirrorTable
-    from stream_jobs.tables.topic_state import TopicState
-
+from stream_jobs.tables.topic_state import TopicState, path_in
 
 # Runs tasks somewhere, and returns the results of all.
 Runner = Callable[[Sequence[Task]], list[PartResult]]

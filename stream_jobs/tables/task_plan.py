@@ -6,16 +6,15 @@ table is split by its partitions, which share no key.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from stream_jobs.apply.changes import TRUNCATES
 from stream_jobs.apply.task_messages import RewrittenFile, TablePart
+from stream_jobs.source.topics import OffsetRange
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from stream_jobs.source.topics import OffsetRange
     from stream_jobs.tables.mirror_creation import MirrorCreation
     from stream_jobs.tables.schema_evolution import SchemaEvolution
     from stream_jobs.tables.table_ranges import TableRanges, TableTruncates

@@ -3,30 +3,24 @@
 A new checkpoint begins at the offsets that the mirrors hold themselves (`MirrorOffsets`).
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from stream_jobs.apply.modes import MODES
+from stream_jobs.apply.modes.mode import Mode
+from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import MirrorError, choice_errors, job_errors
 from stream_jobs.paths import table_path
-from stream_jobs.source.topics import nest_offsets
+from stream_jobs.settings import TableSettings
+from stream_jobs.source.client import KafkaClient
+from stream_jobs.source.table_schema import TableSchema
+from stream_jobs.source.topics import Offsets, nest_offsets
 from stream_jobs.tables.mirror_metadata import refuse_other_choices, refuse_other_mode
 from stream_jobs.tables.mirror_table import MirrorTable, mirror_path
 from stream_jobs.tables.schema_registry import SchemaRegistry
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from stream_jobs.apply.modes.mode import Mode
-    from stream_jobs.delta.storage import Storage
-    from stream_jobs.settings import TableSettings
-    from stream_jobs.source.client import KafkaClient
-    from stream_jobs.source.table_schema import TableSchema
-    from stream_jobs.source.topics import Offsets
-    from stream_jobs.tables.table_options import TableOptionsResolver
+from stream_jobs.tables.table_options import TableOptionsResolver
 
 
 @dataclass(slots=True)

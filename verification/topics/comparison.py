@@ -12,9 +12,9 @@ order of their sequences, so one record of each side is enough to compare:
 A missing record that is found later is in the wrong partition, or out of order.
 """
 
-from __future__ import annotations
+from typing import Any, Final
 
-from typing import TYPE_CHECKING, Any, Final
+from mypy_extensions import i64
 
 from connector.foundation.contract import (
     HEADER_OP,
@@ -27,6 +27,7 @@ from connector.foundation.contract import (
     Sequence,
 )
 from connector.foundation.kafka_records import NO_HEADERS, RecordTarget, partition_of
+from verification.topics.findings import MissingRecords
 from verification.topics.outcome import (
     COPIED,
     DIFFERENT,
@@ -36,21 +37,16 @@ from verification.topics.outcome import (
     UNCHECKED,
     Outcome,
 )
-from verification.topics.record_difference import difference
+from verification.topics.record_difference import RegistryValues, difference
 from verification.topics.topic_records import (
     EVENT_DIGITS,
     TRANSACTION_DIGITS,
+    PartitionBuffer,
+    TopicRecords,
     header_of,
     sequence_of,
 )
-
-if TYPE_CHECKING:
-    from mypy_extensions import i64
-
-    from verification.topics.findings import MissingRecords
-    from verification.topics.record_difference import RegistryValues
-    from verification.topics.topic_records import PartitionBuffer, TopicRecords
-    from verification.topics.transaction_topic import TransactionTopic
+from verification.topics.transaction_topic import TransactionTopic
 
 # In encoded headers: a count of one byte, then the name with its length and the value's length.
 _SEQ_AT: Final = 1 + 1 + len(HEADER_SEQ) + 1

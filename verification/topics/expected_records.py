@@ -8,12 +8,17 @@ quarantine. The topics say what there was of these.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from mypy_extensions import i64
+
 from connector.binlog.decoder import EventDecoder
+from connector.binlog.event import Event
 from connector.binlog.header import file_number
 from connector.binlog.log_errors import EventError
 from connector.binlog.statement import StatementKind
+from connector.binlog.table_filter import TableFilter
 from connector.foundation.contract import Sequence
 from connector.foundation.errors import (
     DefiniteError,
@@ -21,10 +26,13 @@ from connector.foundation.errors import (
     TransientError,
     UnsupportedChange,
 )
+from connector.foundation.kafka_records import RecordTarget
 from connector.foundation.operating_system import TemporaryFolder
+from connector.foundation.settings.sections import Settings
 from connector.stream.changes.assembler import TransactionAssembler
 from connector.stream.changes.online_schema_change import OnlineSchemaChanges
-from connector.stream.changes.receiver import ChangeReceiver
+from connector.stream.changes.receiver import ChangeReceiver, TransactionEnd
+from connector.stream.changes.transaction import RowsChange, SourceTransaction, StatementChange
 from connector.stream.changes.xa_transactions import EarlierGroups
 from connector.stream.envelope.metadata_topics import TransactionRecords
 from connector.stream.envelope.record_encoder import RecordEncoder
@@ -32,21 +40,11 @@ from connector.stream.progress.stream_position import StreamPosition
 from connector.stream.source.record_options import record_options
 from verification import verify_errors
 from verification.topics.outcome import STATED, UNNAMED, Place
+from verification.topics.schema_history import SchemaHistory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mypy_extensions import i64
-
-    from connector.binlog.event import Event
-    from connector.binlog.table_filter import TableFilter
-    from connector.foundation.kafka_records import RecordTarget
-    from connector.foundation.settings.sections import Settings
-    from connector.stream.changes.receiver import TransactionEnd
-    from connector.stream.changes.transaction import RowsChange, SourceTransaction, StatementChange
     from verification.topics.comparison import Comparison
     from verification.topics.log_ranges import LogRange
-    from verification.topics.schema_history import SchemaHistory
 
 
 class ExpectedRecords(ChangeReceiver):

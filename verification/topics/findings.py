@@ -8,10 +8,13 @@ partition, or out of order.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from typing import Any, Final
 
-from connector.foundation.contract import HEADER_TXN
+from connector.foundation.contract import HEADER_TXN, QuarantineRecord
 from connector.foundation.kafka_records import decode_headers
+from connector.foundation.settings.sections import Settings
+from connector.stream.envelope.options import Topics
 from connector.stream.quarantine.records import GONE, ROWS
 from connector.stream.quarantine.topics import read_all
 from verification.topics.outcome import (
@@ -25,16 +28,7 @@ from verification.topics.outcome import (
     Example,
     Outcome,
 )
-from verification.topics.topic_records import EVENT_DIGITS, header_of, row_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from connector.foundation.contract import QuarantineRecord
-    from connector.foundation.settings.sections import Settings
-    from connector.stream.envelope.options import Topics
-    from verification.topics.topic_records import PartitionBuffer
-
+from verification.topics.topic_records import EVENT_DIGITS, PartitionBuffer, header_of, row_of
 
 # Missing records that may still turn up elsewhere.
 _AWAITED_MAX: Final = 100_000

@@ -12,27 +12,22 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from connector.binlog.gtid import contains_all, parse_gtid_set
+from connector.binlog.gtid import GtidSet, MariadbGtidSet, contains_all, parse_gtid_set
 from connector.binlog.header import file_number
 from connector.foundation.contract import Sequence
 from connector.foundation.errors import ConfigError, DecodeError, SourceRefused, SourceUnavailable
+from connector.foundation.settings.sections import Settings, SourceSettings
 from connector.replication.server.addresses import address_of, candidates, open_same_server
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.server.replication_status import binary_logs
 from connector.stream.progress.progress_record import Progress, progress_topic
+from connector.stream.progress.stream_position import StreamPosition
+from connector.stream.sink.clients import KafkaClients
 from connector.stream.sink.recovery import open_records
 from connector.stream.source.server_selection import CheckedSource, check_server
 from verification import verify_errors
 from verification.topics.outcome import PROGRESS, EpochOutcome, Example, Place
-
-if TYPE_CHECKING:
-    from connector.binlog.gtid import GtidSet, MariadbGtidSet
-    from connector.foundation.settings.sections import Settings, SourceSettings
-    from connector.stream.progress.stream_position import StreamPosition
-    from connector.stream.sink.clients import KafkaClients
-
 
 _POSITION = re.compile(r"(?P<file>[^:]+\.\d+):(?P<position>\d+)", re.ASCII)
 

@@ -1,7 +1,5 @@
 """What a proof has found: counts of each topic, differences with examples, and the range."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final

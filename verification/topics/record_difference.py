@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import TYPE_CHECKING, Any, Final, final
+from collections.abc import Iterator
+from typing import Any, Final, final
 
 from connector.foundation.contract.record_formats import read_document
 from connector.foundation.kafka_records import decode_headers, read_varint
-from connector.stream.envelope.debezium.registry_schemas import PREFIX_BYTES, SchemaIds, prefix_id
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from connector.stream.envelope.debezium.registry_schemas import SchemaType
-
+from connector.stream.envelope.debezium.registry_schemas import (
+    PREFIX_BYTES,
+    SchemaIds,
+    SchemaType,
+    prefix_id,
+)
 
 # What comes before the letter of the operation in the envelope of a row.
 _OPERATION: Final = b',"transaction":null,"op":"'

@@ -7,8 +7,9 @@ tables, and which Kafka compacts.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
@@ -23,9 +24,11 @@ from connector.foundation.contract import (
 )
 from connector.foundation.errors import SourceRefused, TransientError
 from connector.foundation.settings.configuration import in_lower_case
+from connector.foundation.settings.sections import KafkaSettings, Settings
 from connector.stream.changes.changes_errors import RolledBack
+from connector.stream.envelope.options import OutboxOptions, Topics
 from connector.stream.envelope.schemas.table_schema import schema_topic
-from connector.stream.progress.progress_record import progress_topic
+from connector.stream.progress.progress_record import Progress, progress_topic
 from connector.stream.sink import attempts
 from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.stream.sink.connection import client_settings, connector_error
@@ -42,17 +45,9 @@ from verification.topics.outcome import OTHERS, PROGRESS, SCHEMA, EpochOutcome, 
 from verification.topics.record_difference import RegistryValues
 from verification.topics.schema_history import SchemaHistory
 from verification.topics.topic_records import TopicRecords, Writers
-from verification.topics.transaction_topic import TransactionTopic
+from verification.topics.transaction_topic import ReadSince, TransactionTopic
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from connector.foundation.settings.sections import KafkaSettings, Settings
-    from connector.stream.envelope.options import OutboxOptions, Topics
-    from connector.stream.progress.progress_record import Progress
-    from verification.topics.transaction_topic import ReadSince
-
-    Show = Callable[[int, int, Outcome], None]
+Show = Callable[[int, int, Outcome], None]
 
 
 _POLICY = "cleanup.policy"

@@ -1,11 +1,13 @@
 """The schema records of the topics, as the pipeline knew them at each point of the log."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
+from connector.foundation.contract import SchemaColumn, SchemaRecord, Sequence
 from connector.stream.changes.receiver import StreamListener
+from connector.stream.changes.transaction import RowsChange
+from connector.stream.envelope.schemas.schema_records import SchemaRecords
 from connector.stream.envelope.schemas.server_schemas import (
     DefinitionSource,
     ServerDefinition,
@@ -13,13 +15,6 @@ from connector.stream.envelope.schemas.server_schemas import (
     UnloggedColumns,
 )
 from connector.stream.envelope.schemas.table_schema import every_column
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from connector.foundation.contract import SchemaColumn, SchemaRecord, Sequence
-    from connector.stream.changes.transaction import RowsChange
-    from connector.stream.envelope.schemas.schema_records import SchemaRecords
 
 
 class SchemaHistory(DefinitionSource):

@@ -9,20 +9,17 @@ at too, and if they do not belong before it, the search goes on there.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
+from kafka import TopicPartition
+
+from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.stream.sink.connection import client_settings
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from kafka import TopicPartition
-
-    from connector.foundation.settings.sections import KafkaSettings
-
-    # Gives the sequence of a record; None if it has none.
-    SequenceOf = Callable[[Any], bytes | None]
+# Gives the sequence of a record; None if it has none.
+SequenceOf = Callable[[Any], bytes | None]
 
 # Kafka sends whole batches: one of a partition, or so many bytes of them.
 _FETCH_BYTES: Final = 16 * 1024

@@ -7,13 +7,12 @@ partition that is far ahead waits. The end of a partition is the one that it had
 A record's sequence is in its headers, which also say whether another pipeline wrote it.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter, deque
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from kafka import TopicPartition
 from kafka.errors import KafkaError
@@ -27,17 +26,13 @@ from connector.foundation.contract import (
     SEQ_POSITION_DIGITS,
     SEQ_ROW_DIGITS,
 )
+from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.envelope.event_encoder import HALVES
 from connector.stream.sink import attempts
 from connector.stream.sink.attempts import open_transaction_timeout
 from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.stream.sink.connection import client_settings, connector_error
 from verification.topics.start_offsets import first_offsets
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from connector.foundation.settings.sections import KafkaSettings
 
 
 class PartitionBuffer:

@@ -8,17 +8,15 @@ before the range, and records after the last one of the time after it.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
 
 from connector.foundation.contract import TRANSACTION_TOPIC_SUFFIX, control_topic
 from connector.foundation.contract.record_formats import read_document
 from verification.topics.outcome import EXPIRED, QUARANTINED, TRANSACTION, Example, Outcome
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    # Whether records before a time, in milliseconds, are gone, and those from that time on.
-    ReadSince = Callable[[int], tuple[bool, Iterator[Any]]]
+# Whether records before a time, in milliseconds, are gone, and those from that time on.
+ReadSince = Callable[[int], tuple[bool, Iterator[Any]]]
 
 # How far ahead an expected record is looked for, before it counts as missing.
 _AHEAD_MAX: Final = 2000

@@ -25,6 +25,7 @@ https://arrow.apache.org/docs/python/api/datatypes.html
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, final
 
 import pyarrow as pa
@@ -62,7 +63,7 @@ from connector.binlog.arrow.variable_size import (
     Utf8Builder,
     VectorBuilder,
 )
-from connector.binlog.columns.column import ColumnType, PrintedReader
+from connector.binlog.columns.column import Column, ColumnReader, ColumnType, PrintedReader
 from connector.binlog.columns.decimal import DecimalReader
 from connector.binlog.columns.floats import DoubleReader, FloatReader, VectorReader
 from connector.binlog.columns.integers import (
@@ -73,15 +74,12 @@ from connector.binlog.columns.integers import (
     YearReader,
 )
 from connector.binlog.columns.strings import CharacterReader, GeometryReader, StringReader
+from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.rows_header import DELETE, INSERT
 from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from connector.binlog.columns.column import Column, ColumnReader
     from connector.binlog.event import Event
-    from connector.binlog.events.rows import RowsEvent
 
 
 _INTEGERS = {

@@ -19,11 +19,11 @@ Batches of one table come in the order of the log, and a table that is altered b
 https://arrow.apache.org/docs/python/generated/pyarrow.RecordBatch.html
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final, NamedTuple, final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple, final
 
 import pyarrow as pa
+from mypy_extensions import i64
 
 from connector.binlog import argument_errors
 from connector.binlog.arrow.batch_columns import (
@@ -34,25 +34,17 @@ from connector.binlog.arrow.batch_columns import (
     arrow_type,
 )
 from connector.binlog.arrow.builder import ArrayBuilder, ArrowValueError, VariableWidthBuilder
+from connector.binlog.columns.column import Value
 from connector.binlog.columns.json import JsonDiffsReader, with_diffs_applied
 from connector.binlog.columns.row_images import bitmap_length, column_error, is_set
+from connector.binlog.event import Event
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.events.table_map import TableMapEvent
+from connector.binlog.log_errors import EventError
 from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.table_filter import TableFilter
-from connector.binlog.transactions.transaction import changed_rows_in, column_names
+from connector.binlog.transactions.transaction import Transaction, changed_rows_in, column_names
 from connector.foundation.errors import ConfigError, DecodeError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from mypy_extensions import i64
-
-    from connector.binlog.columns.column import Value
-    from connector.binlog.event import Event
-    from connector.binlog.events.rows import RowsEvent
-    from connector.binlog.events.table_map import TableMapEvent
-    from connector.binlog.log_errors import EventError
-    from connector.binlog.transactions.transaction import Transaction
-
 
 # Bitmaps of columns that are cached; with binlog_row_image=MINIMAL there may be many.
 _LAYOUTS_MAX: Final = 64

@@ -33,13 +33,13 @@ from librt.strings import (
 from mypy_extensions import i16, i32, i64, mypyc_attr, u8
 
 from connector.binlog import argument_errors
+from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors.kinds import DecodeError
 
 if TYPE_CHECKING:
     from connector.binlog.columns.decimal import DecimalReader
     from connector.binlog.columns.floats import DoubleReader, FloatReader
     from connector.binlog.columns.integers import IntegerReader, YearReader
-    from connector.binlog.payload_reader import PayloadReader
 
 
 # mypyc needs this name at runtime, because a base class comes from this module.

@@ -9,21 +9,16 @@ https://arrow.apache.org/docs/format/Columnar.html
 https://howardhinnant.github.io/date_algorithms.html#days_from_civil
 """
 
-from __future__ import annotations
+from typing import Final, final
 
-from typing import TYPE_CHECKING, Final, final
-
+import pyarrow as pa
 from librt.strings import write_i32_le, write_i64_le
 from mypy_extensions import i32, i64
 
 from connector.binlog import argument_errors
 from connector.binlog.arrow.builder import ArrowValueError, FixedWidthBuilder
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from connector.binlog.columns.column import PrintedReader
-    from connector.binlog.payload_reader import PayloadReader
+from connector.binlog.columns.column import PrintedReader
+from connector.binlog.payload_reader import PayloadReader
 
 _MICROSECONDS: Final = 1_000_000
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
+import pyarrow as pa
 from librt.strings import BytesWriter, read_i32_le, read_i64_le, write_i32_le, write_i64_le
 from mypy_extensions import i32, i64
 
@@ -20,15 +21,13 @@ from connector.binlog.arrow.builder import (
     VariableWidthBuilder,
     array_of,
 )
+from connector.binlog.columns.column import ColumnReader, PrintedReader
+from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.text_writer import character_length
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from connector.binlog.columns.column import ColumnReader, PrintedReader
     from connector.binlog.columns.integers import EnumReader, SetReader
     from connector.binlog.columns.strings import CharacterReader
-    from connector.binlog.payload_reader import PayloadReader
 
 
 _ASCII_END: Final = 0x80

@@ -13,18 +13,14 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_
 https://dev.mysql.com/doc/dev/mysql-server/latest/field__types_8h.html
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from librt.strings import BytesWriter
 
 from connector.binlog.character_sets import BINARY_COLLATION, charset_of
-
-if TYPE_CHECKING:
-    from connector.binlog.payload_reader import PayloadReader
+from connector.binlog.payload_reader import PayloadReader
 
 
 class ColumnType(IntEnum):

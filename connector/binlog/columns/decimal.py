@@ -16,21 +16,16 @@ https://dev.mysql.com/doc/refman/8.4/en/precision-math-decimal-characteristics.h
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NoReturn, final
+from typing import Final, NoReturn, final
 
-from librt.strings import write_i64_le
+from librt.strings import BytesWriter, write_i64_le
 from mypy_extensions import i64, u8
 
 from connector.binlog import value_errors
-from connector.binlog.columns.column import PrintedReader
+from connector.binlog.columns.column import Column, PrintedReader
+from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.text_writer import put_padded, put_uint
 from connector.foundation.errors import DecodeError
-
-if TYPE_CHECKING:
-    from librt.strings import BytesWriter
-
-    from connector.binlog.columns.column import Column
-    from connector.binlog.payload_reader import PayloadReader
 
 PRECISION_MAX = 65
 SCALE_MAX = 38  # of MariaDB; 30 in MySQL

@@ -8,25 +8,20 @@ https://dev.mysql.com/doc/refman/9.0/en/vector.html
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import isinf, isnan
 from struct import Struct
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from librt.strings import BytesWriter, read_f32_le, read_f64_le, read_i32_le
 from mypy_extensions import i64, u8
 
 from connector.binlog import value_errors
-from connector.binlog.columns.column import PrintedReader
+from connector.binlog.columns.column import Column, PrintedReader, Value
 from connector.binlog.columns.strings import require_blob_length
+from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.text_writer import put_ascii, put_padded, put_uint
 from connector.foundation.errors import DecodeError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from connector.binlog.columns.column import Column, Value
-    from connector.binlog.payload_reader import PayloadReader
-
 
 FLOAT64_LENGTH: Final = 8
 

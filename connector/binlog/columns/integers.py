@@ -13,20 +13,23 @@ The row does not say whether a column is unsigned: the table map's SIGNEDNESS do
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
+
+from librt.strings import BytesWriter
+from mypy_extensions import i64
 
 from connector.binlog import value_errors
-from connector.binlog.columns.column import ColumnReader, ColumnType, EnumIndex, PrintedReader
+from connector.binlog.columns.column import (
+    Column,
+    ColumnReader,
+    ColumnType,
+    EnumIndex,
+    PrintedReader,
+    Value,
+)
+from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.text_writer import put_ascii, put_int, put_uint, put_uint64
 from connector.foundation.errors import DecodeError
-
-if TYPE_CHECKING:
-    from librt.strings import BytesWriter
-    from mypy_extensions import i64
-
-    from connector.binlog.columns.column import Column, Value
-    from connector.binlog.payload_reader import PayloadReader
-
 
 _YEAR_BASE: Final = 1900
 _WORD_RANGE: Final = 1 << 64

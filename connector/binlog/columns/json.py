@@ -26,29 +26,26 @@ from __future__ import annotations
 import re
 from json import JSONDecodeError, JSONDecoder
 from json.encoder import encode_basestring
-from typing import TYPE_CHECKING, cast, final
+from typing import cast, final
 
-from mypy_extensions import mypyc_attr
+from librt.strings import BytesWriter
+from mypy_extensions import i64, mypyc_attr
 
 from connector.binlog import value_errors
 from connector.binlog.columns.column import (
     ABSENT,
+    Column,
     ColumnReader,
     JsonDiff,
     JsonDiffs,
     JsonOperation,
     PrintedReader,
+    Value,
 )
 from connector.binlog.columns.json_document import json_text, put_json, require_depth
 from connector.binlog.columns.strings import require_blob_length
 from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
-
-if TYPE_CHECKING:
-    from librt.strings import BytesWriter
-    from mypy_extensions import i64
-
-    from connector.binlog.columns.column import Column, Value
 
 
 def json_reader(column: Column) -> JsonReader:

@@ -16,8 +16,6 @@ their offset. A varint has seven bits a byte, the lowest first. No bytes at all 
 https://dev.mysql.com/doc/dev/mysql-server/latest/json__binary_8h.html
 """
 
-from __future__ import annotations
-
 from typing import Final, final
 
 from librt.strings import BytesWriter, read_f64_le, read_i16_le, read_i32_le, write_i16_le

@@ -7,8 +7,6 @@ with six digits, others as `"base64:type15:…"`. The texts are those of 8.0; 5.
 https://dev.mysql.com/doc/refman/8.4/en/json.html#json-converting-between-types
 """
 
-from __future__ import annotations
-
 from base64 import b64encode
 from typing import Final
 

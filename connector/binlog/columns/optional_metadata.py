@@ -22,22 +22,15 @@ All numbers are length-encoded. The length of an unknown field says how much to 
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Table__map__event.html
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from contextlib import suppress
 from enum import IntEnum
-from typing import TYPE_CHECKING
 
 from connector.binlog import log_errors
 from connector.binlog.character_sets import BINARY_COLLATION, character_decoder
-from connector.binlog.columns.column import NUMERIC_TYPES, ColumnType
+from connector.binlog.columns.column import NUMERIC_TYPES, Column, ColumnType
 from connector.binlog.payload_reader import PayloadReader, encode_lenenc
 from connector.foundation.errors import DecodeError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from connector.binlog.columns.column import Column
 
 
 class MetadataField(IntEnum):

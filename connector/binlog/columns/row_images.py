@@ -11,23 +11,23 @@ In bitmaps, bit n is bit n % 8 of byte n / 8, the lowest bit first.
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Rows__event.html
 """
 
-from __future__ import annotations
+from collections.abc import Callable
+from typing import Final, final
 
-from typing import TYPE_CHECKING, Final, final
+from mypy_extensions import i64
 
 from connector.binlog import log_errors
 from connector.binlog.columns import decimal, floats, integers, json, strings, temporal
-from connector.binlog.columns.column import ABSENT, ColumnType, Value, column_type_name
+from connector.binlog.columns.column import (
+    ABSENT,
+    Column,
+    ColumnReader,
+    ColumnType,
+    Value,
+    column_type_name,
+)
+from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mypy_extensions import i64
-
-    from connector.binlog.columns.column import Column, ColumnReader
-    from connector.binlog.payload_reader import PayloadReader
-
 
 _EIGHT_BITS: Final = 0xFF
 

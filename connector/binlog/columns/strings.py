@@ -21,21 +21,16 @@ https://mariadb.com/kb/en/storage-engine-independent-column-compression/
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, Final, final
+from collections.abc import Callable
+from typing import Final, final
+
+from mypy_extensions import i64
 
 from connector.binlog import log_errors, value_errors
 from connector.binlog.character_sets import BINARY_COLLATION, character_decoder
-from connector.binlog.columns.column import ColumnReader, Geometry
+from connector.binlog.columns.column import Column, ColumnReader, Geometry, Value
 from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mypy_extensions import i64
-
-    from connector.binlog.columns.column import Column, Value
-
 
 _ONE_BYTE_MAX: Final = 255
 _BLOB_LENGTHS = (1, 2, 3, 4)

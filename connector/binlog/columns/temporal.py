@@ -29,12 +29,13 @@ https://dev.mysql.com/doc/refman/5.7/en/upgrading-from-previous-series.html
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
+from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
 from connector.binlog import value_errors
-from connector.binlog.columns.column import PrintedReader
+from connector.binlog.columns.column import Column, PrintedReader
 from connector.binlog.columns.time_text import (
     fraction_length,
     put_clock,
@@ -46,14 +47,8 @@ from connector.binlog.columns.time_text import (
     put_utc,
     require_fraction,
 )
+from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
-
-if TYPE_CHECKING:
-    from librt.strings import BytesWriter
-
-    from connector.binlog.columns.column import Column
-    from connector.binlog.payload_reader import PayloadReader
-
 
 _DATETIME2_ZERO: Final = 0x80_0000_0000
 _TIME2_ZERO: Final = 0x80_0000

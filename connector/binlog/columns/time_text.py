@@ -3,19 +3,14 @@
 Zero and partial dates (`0000-00-00`, `2010-00-00`) are values like others.
 """
 
-from __future__ import annotations
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
-from librt.strings import write_i32_le, write_i64_le
+from librt.strings import BytesWriter, write_i32_le, write_i64_le
 from mypy_extensions import i32, i64, u8
 
 from connector.binlog import value_errors
 from connector.binlog.text_writer import put_2, put_4, put_padded, put_uint
 from connector.foundation.errors import DecodeError
-
-if TYPE_CHECKING:
-    from librt.strings import BytesWriter
 
 FRACTION_MAX: Final = 6
 

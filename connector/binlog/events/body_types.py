@@ -7,7 +7,8 @@ reads the body to its end. Table maps, rows and what holds other events are deco
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from connector.binlog.events.compression import decompress_query
 from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent
@@ -49,7 +50,8 @@ from connector.binlog.events.transaction import (
     XaPrepareEvent,
     XidEvent,
 )
-from connector.binlog.header import EventType
+from connector.binlog.header import EventHeader, EventType
+from connector.binlog.payload_reader import PayloadReader
 
 # A body that holds no events of its own.
 PlainBody = (
@@ -91,13 +93,7 @@ PlainBody = (
     | XidEvent
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from connector.binlog.header import EventHeader
-    from connector.binlog.payload_reader import PayloadReader
-
-    ReadBody = Callable[[PayloadReader, EventHeader, FormatDescriptionEvent], PlainBody]
+ReadBody = Callable[[PayloadReader, EventHeader, FormatDescriptionEvent], PlainBody]
 
 
 def _decode_compressed_query(body: PayloadReader, post_header_length: int | None) -> QueryEvent:

@@ -26,6 +26,7 @@ https://mariadb.com/kb/en/compressing-events-to-reduce-size-of-the-binary-log/
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from io import BytesIO
@@ -46,8 +47,6 @@ from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import zstandard
 
     _Source = BytesIO | zstandard.ZstdDecompressionReader

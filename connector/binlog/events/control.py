@@ -30,9 +30,11 @@ https://mariadb.com/kb/en/start_encryption_event/
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from struct import Struct
-from typing import TYPE_CHECKING
+
+from mypy_extensions import i64
 
 from connector.binlog import log_errors
 from connector.binlog.gtid import GtidSet
@@ -40,18 +42,11 @@ from connector.binlog.header import (
     FIRST_POSITION,
     HEARTBEAT_LOG,
     HEARTBEAT_LOG_V2,
+    EventHeader,
     read_post_header,
 )
 from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from mypy_extensions import i64
-
-    from connector.binlog.header import EventHeader
-
 
 _INCIDENT_HEADER_LENGTH = 2
 _INCIDENTS = {0: "NONE", 1: "LOST_EVENTS"}

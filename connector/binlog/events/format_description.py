@@ -24,16 +24,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from connector.binlog import log_errors
 from connector.binlog.checksum import CHECKSUM_LENGTH, ChecksumAlgorithm
 from connector.binlog.header import HEADER_LENGTH, V1_HEADER_LENGTH, BinlogVersion, EventType
+from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
-
-if TYPE_CHECKING:
-    from connector.binlog.payload_reader import PayloadReader
-
 
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 

@@ -28,17 +28,13 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/PageLibsMysqlSerialization.htm
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from connector.binlog import log_errors
 from connector.binlog.events.transaction import CommitInfo, require_gno
 from connector.binlog.gtid import Gtid
+from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
-
-if TYPE_CHECKING:
-    from connector.binlog.payload_reader import PayloadReader
-
 
 SERIALIZATION_VERSION = 1
 

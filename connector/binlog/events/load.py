@@ -25,14 +25,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntFlag
-from typing import TYPE_CHECKING
 
 from connector.binlog import log_errors
 from connector.binlog.header import read_post_header
+from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
-
-if TYPE_CHECKING:
-    from connector.binlog.payload_reader import PayloadReader
 
 _LOAD_HEADER_LENGTH = 18
 _FILE_ID_LENGTH = 4

@@ -36,12 +36,12 @@ from connector.binlog import log_errors
 from connector.binlog.events.control import decode_file_name
 from connector.binlog.events.transaction import XaXid
 from connector.binlog.gtid import MariadbGtid
+from connector.binlog.header import EventHeader
+from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
 
 if TYPE_CHECKING:
     from connector.binlog.events.rows import RowsEvent
-    from connector.binlog.header import EventHeader
-    from connector.binlog.payload_reader import PayloadReader
 
 
 FL_STANDALONE = 0x01

@@ -9,22 +9,17 @@ Most columns of an updated row keep their value. Equal bytes are one value, so f
 once.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import final
 
+from mypy_extensions import i64
+
+from connector.binlog.columns.column import ColumnReader, Value
 from connector.binlog.columns.json import with_diffs_applied
-from connector.binlog.columns.row_images import bitmap_length, column_error
+from connector.binlog.columns.row_images import RowPlan, bitmap_length, column_error
+from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.payload_reader import PayloadReader, has_same_bytes
 from connector.foundation.errors import DecodeError
-
-if TYPE_CHECKING:
-    from mypy_extensions import i64
-
-    from connector.binlog.columns.column import ColumnReader, Value
-    from connector.binlog.columns.row_images import RowPlan
-    from connector.binlog.events.table_map import TableMapEvent
 
 
 @dataclass(slots=True)

@@ -18,12 +18,14 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from mypy_extensions import i64, mypyc_attr
 
 from connector.binlog import log_errors
+from connector.binlog.columns.row_images import RowPlan
 from connector.binlog.events.row_reader import Row, RowReader, indexes_of, with_whole_documents
 from connector.binlog.events.rows_header import (
     DELETE,
@@ -31,6 +33,7 @@ from connector.binlog.events.rows_header import (
     INSERT,
     STMT_END_F,
     UPDATE,
+    ExtraRowInfo,
     RowsHeader,
     RowsKind,
 )
@@ -38,12 +41,6 @@ from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.log_errors import EventError
 from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from connector.binlog.columns.row_images import RowPlan
-    from connector.binlog.events.rows_header import ExtraRowInfo
 
 
 @mypyc_attr(acyclic=True, free_list_len=1)

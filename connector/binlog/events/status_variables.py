@@ -18,17 +18,13 @@ https://github.com/mysql/mysql-server/blob/8.0/sql/system_variables.h
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from connector.binlog import log_errors
+from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from connector.binlog.payload_reader import PayloadReader
-
 
 # Instead of a count: the statement touched too many databases to list them.
 OVER_MAX_DBS_IN_EVENT_MTS = 254

@@ -19,7 +19,9 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
+
+from mypy_extensions import i64
 
 from connector.binlog import log_errors
 from connector.binlog.columns.column import Column, ColumnType
@@ -29,15 +31,10 @@ from connector.binlog.columns.optional_metadata import (
     read_optional_metadata,
 )
 from connector.binlog.columns.row_images import RowPlan, bitmap_length, is_set
+from connector.binlog.events.format_description import FormatDescriptionEvent
 from connector.binlog.header import TABLE_MAP, EventType, read_post_header
 from connector.binlog.payload_reader import PayloadReader, has_bytes_at
 from connector.foundation.errors import DecodeError
-
-if TYPE_CHECKING:
-    from mypy_extensions import i64
-
-    from connector.binlog.events.format_description import FormatDescriptionEvent
-
 
 TABLE_MAP_HEADER_LENGTH: Final = 8
 # The post-header of servers (5.1.4 and older) whose table ids have four bytes.

@@ -29,21 +29,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from struct import Struct
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from librt.strings import read_i32_le, read_i64_le
 from mypy_extensions import i64
 
 from connector.binlog import log_errors
-from connector.binlog.gtid import GtidSet, gtid_at
+from connector.binlog.gtid import Gtid, GtidSet, gtid_at
 from connector.binlog.gtid.mysql import GNO_END
-from connector.binlog.payload_reader import encode_lenenc
+from connector.binlog.payload_reader import PayloadReader, encode_lenenc
 from connector.foundation.errors import DecodeError
-
-if TYPE_CHECKING:
-    from connector.binlog.gtid import Gtid
-    from connector.binlog.payload_reader import PayloadReader
-
 
 # The flag of GTID events: the transaction may hold changes logged as statements.
 FLAG_MAY_HAVE_SBR: Final = 0x01

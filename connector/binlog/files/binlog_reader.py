@@ -8,27 +8,32 @@ not for both.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Self
 
-from connector.binlog.files.byte_source import FileOptions
+from connector.binlog.event import Event
+from connector.binlog.events.format_description import FormatDescriptionEvent
+from connector.binlog.files.byte_source import FileOptions, LogSource
 from connector.binlog.files.file_sequence import FileSequence
-from connector.binlog.header import FIRST_POSITION
-from connector.binlog.transactions.transaction import Transaction, row_changes_of, transactions_of
-from connector.binlog.transactions.transaction_selection import TransactionSelection
+from connector.binlog.header import FIRST_POSITION, BinlogVersion
+from connector.binlog.transactions.transaction import (
+    RowChange,
+    Transaction,
+    row_changes_of,
+    transactions_of,
+)
+from connector.binlog.transactions.transaction_selection import (
+    AnyGtid,
+    AnyGtidSet,
+    ReadableLog,
+    TransactionSelection,
+)
 from connector.foundation.errors import ConfigError
 from connector.foundation.settings import settings_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime
-
     from connector.binlog.arrow.batches import ArrowBatch
-    from connector.binlog.event import Event
-    from connector.binlog.events.format_description import FormatDescriptionEvent
-    from connector.binlog.files.byte_source import LogSource
-    from connector.binlog.header import BinlogVersion
-    from connector.binlog.transactions.transaction import RowChange
-    from connector.binlog.transactions.transaction_selection import AnyGtid, AnyGtidSet, ReadableLog
 
 
 class BinlogReader:

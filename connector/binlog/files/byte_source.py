@@ -11,20 +11,18 @@ from __future__ import annotations
 import io
 import os
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from connector.binlog import argument_errors, log_errors
 from connector.binlog.header import FIRST_POSITION
 from connector.binlog.log_errors import EventError, LogRefused, LogTruncated
+from connector.binlog.table_filter import TableFilter
 from connector.foundation.errors import ConfigError, DecodeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import zstandard
-
-    from connector.binlog.table_filter import TableFilter
 
 
 MAGIC_LENGTH = 4

@@ -15,9 +15,7 @@ decoded.
 https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_replication_binlog_event.html
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from librt.strings import read_i32_le
 from mypy_extensions import i64
@@ -25,7 +23,7 @@ from mypy_extensions import i64
 from connector.binlog import log_errors
 from connector.binlog.checksum import ChecksumRuns
 from connector.binlog.events.table_map import TABLE_MAP_HEADER_LENGTH
-from connector.binlog.files.byte_source import MAGIC_LENGTH
+from connector.binlog.files.byte_source import MAGIC_LENGTH, ByteSource
 from connector.binlog.header import (
     EVENT_BYTES_MAX,
     FIRST_POSITION,
@@ -41,6 +39,7 @@ from connector.binlog.header import (
 )
 from connector.binlog.log_errors import EventError, LogRefused, LogTruncated
 from connector.binlog.payload_reader import PayloadReader, has_bytes_at
+from connector.binlog.table_filter import TableFilter
 from connector.binlog.transactions.transaction_bounds import (
     PART_END,
     PART_ROWS,
@@ -52,11 +51,6 @@ from connector.binlog.transactions.transaction_bounds import (
     table_id_at,
 )
 from connector.foundation.errors import DecodeError
-
-if TYPE_CHECKING:
-    from connector.binlog.files.byte_source import ByteSource
-    from connector.binlog.table_filter import TableFilter
-
 
 _MAGIC = b"\xfebin"
 # Files that are similar to logs, with their kinds.

@@ -5,13 +5,15 @@ relay log also that of the source. They come first in the file, so they are read
 events before the position are skipped.
 """
 
-from __future__ import annotations
-
 from collections import deque
-from typing import TYPE_CHECKING, Final, final
+from pathlib import Path
+from typing import Final, final
+
+from mypy_extensions import i64
 
 from connector.binlog import argument_errors, log_errors
 from connector.binlog.decoder import EventDecoder
+from connector.binlog.event import Event
 from connector.binlog.events.control import RotateEvent, StartEncryptionEvent
 from connector.binlog.events.format_description import (
     FormatDescriptionEvent,
@@ -20,7 +22,13 @@ from connector.binlog.events.format_description import (
 )
 from connector.binlog.events.mariadb import BinlogCheckpointEvent, MariadbGtidListEvent
 from connector.binlog.events.transaction import PreviousGtidsEvent
-from connector.binlog.files.byte_source import LONG_STEP_LENGTH, STEP_LENGTH, ByteSource
+from connector.binlog.files.byte_source import (
+    LONG_STEP_LENGTH,
+    STEP_LENGTH,
+    ByteSource,
+    FileOptions,
+    LogSource,
+)
 from connector.binlog.files.event_frames import EventBlock, EventFrames, GroupFilter
 from connector.binlog.header import (
     FIRST_POSITION,
@@ -32,14 +40,6 @@ from connector.binlog.header import (
 )
 from connector.binlog.log_errors import EventError, LogTruncated
 from connector.foundation.errors import ConfigError, DecodeError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from mypy_extensions import i64
-
-    from connector.binlog.event import Event
-    from connector.binlog.files.byte_source import FileOptions, LogSource
 
 # These describe the log; one may follow another.
 _START_EVENTS = (FormatDescriptionEvent, StartEventV3)

@@ -4,28 +4,22 @@ A server that rotates its log names the next file in the last event of a file. A
 shutdown it does not: then the next file is the one with the next number.
 """
 
-from __future__ import annotations
-
 import re
 import threading
 import time
-from typing import TYPE_CHECKING, final
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import final
 
 from connector.binlog import argument_errors
+from connector.binlog.event import Event
 from connector.binlog.events.control import RotateEvent
-from connector.binlog.files.byte_source import MAGIC_LENGTH
+from connector.binlog.events.format_description import FormatDescriptionEvent
+from connector.binlog.files.byte_source import MAGIC_LENGTH, FileOptions, LogSource
 from connector.binlog.files.file_log import FileLog
+from connector.binlog.header import BinlogVersion
 from connector.binlog.log_errors import LogTruncated
 from connector.foundation.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from connector.binlog.event import Event
-    from connector.binlog.events.format_description import FormatDescriptionEvent
-    from connector.binlog.files.byte_source import FileOptions, LogSource
-    from connector.binlog.header import BinlogVersion
 
 _POLL_SECONDS = 0.1
 _NUMBERED = re.compile(r"(.*\.)([0-9]+)")

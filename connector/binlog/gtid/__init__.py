@@ -8,14 +8,11 @@ functions here take sets of either product.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from connector.binlog.gtid.mariadb import MariadbGtid, MariadbGtidSet
 from connector.binlog.gtid.mysql import GtidSet
 from connector.binlog.gtid.mysql_gtid import Gtid, gtid_at, gtid_prefix_at
 
-if TYPE_CHECKING:
-    AnyGtidSet = GtidSet | MariadbGtidSet
+AnyGtidSet = GtidSet | MariadbGtidSet
 
 __all__ = [
     "Gtid",

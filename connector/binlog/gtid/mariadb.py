@@ -17,17 +17,15 @@ https://mariadb.com/docs/server/ha-and-performance/standard-replication/gtid
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from struct import Struct
-from typing import TYPE_CHECKING, final
+from typing import final
+
+from mypy_extensions import i64
 
 from connector.binlog import argument_errors
 from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from mypy_extensions import i64
 
 _GTID = re.compile(r"([0-9]{1,10})-([0-9]{1,10})-([0-9]{1,20})")
 _UINT32_MAX = 2**32 - 1

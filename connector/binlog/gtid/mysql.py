@@ -25,20 +25,16 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, Final, final
+from collections.abc import Iterator
+from typing import Final, final
 from uuid import UUID
+
+from mypy_extensions import i64
 
 from connector.binlog import argument_errors, log_errors
 from connector.binlog.gtid.mysql_gtid import Gtid
+from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mypy_extensions import i64
-
-    from connector.binlog.payload_reader import PayloadReader
-
 
 # The server's GNO_END: numbers run from 1 to one below it.
 GNO_END: Final = 2**63 - 1

@@ -8,16 +8,11 @@
 https://dev.mysql.com/doc/refman/8.4/en/replication-gtids-concepts.html
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 from uuid import UUID
 
 from librt.strings import read_i64_le
-from mypy_extensions import mypyc_attr
-
-if TYPE_CHECKING:
-    from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 # Number of servers whose UUID is kept decoded: a log has few, but a bad log can have any number.
 _SERVERS_MAX: Final = 1024

@@ -10,41 +10,30 @@ before. Unlike the pipeline, this module refuses nothing: groups that were rolle
 prepared, are transactions, too. No event stays in memory.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import (
     UTC,
     datetime,
 )
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
-from mypy_extensions import mypyc_attr
+from mypy_extensions import i64, mypyc_attr
 
 from connector.binlog import argument_errors
-from connector.binlog.columns.column import ABSENT
-from connector.binlog.events.row_reader import NamedImages
-from connector.binlog.events.rows_header import DELETE, INSERT
+from connector.binlog.columns.column import ABSENT, Value
+from connector.binlog.columns.row_images import RowPlan
+from connector.binlog.event import Event
+from connector.binlog.events.row_reader import NamedImages, Row
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.events.rows_header import DELETE, INSERT, RowsKind
+from connector.binlog.events.table_map import TableMapEvent
+from connector.binlog.gtid import Gtid, MariadbGtid
 from connector.binlog.header import PARTIAL_ROW_DATA
+from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.transactions.transaction_bounds import ROLE_OF_TYPE, ROLE_ROWS, rows_event_of
 from connector.binlog.transactions.transaction_events import EventCursor, TransactionEvents
 from connector.foundation.errors import ConfigError, DecodeError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from mypy_extensions import i64
-
-    from connector.binlog.columns.column import Value
-    from connector.binlog.columns.row_images import RowPlan
-    from connector.binlog.event import Event
-    from connector.binlog.events.row_reader import Row
-    from connector.binlog.events.rows import RowsEvent
-    from connector.binlog.events.rows_header import RowsKind
-    from connector.binlog.events.table_map import TableMapEvent
-    from connector.binlog.gtid import Gtid, MariadbGtid
-    from connector.binlog.payload_reader import PayloadReader
-
 
 Image = dict[str, "Value"]
 

@@ -21,14 +21,13 @@ groups need no objects for their events:
 What has another form (DDL, XA, a rollback, compressed events) is decoded.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from librt.strings import read_i16_le, read_i32_le
 from mypy_extensions import i64
 
+from connector.binlog.event import Event, EventBody
 from connector.binlog.events.control import (
     HeartbeatEvent,
     IgnorableEvent,
@@ -54,6 +53,7 @@ from connector.binlog.events.mariadb import (
 from connector.binlog.events.query import NO_BEGIN, QueryEvent, is_begin
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.transaction import PreviousGtidsEvent, XaPrepareEvent
+from connector.binlog.gtid import Gtid, MariadbGtid
 from connector.binlog.header import (
     ANNOTATE_ROWS,
     ANONYMOUS_GTID_LOG,
@@ -69,11 +69,6 @@ from connector.binlog.header import (
     EventType,
 )
 from connector.binlog.statement import StatementKind, classify
-
-if TYPE_CHECKING:
-    from connector.binlog.event import Event, EventBody
-    from connector.binlog.gtid import Gtid, MariadbGtid
-
 
 ROLE_OTHER: Final = 0  # the body decides
 ROLE_ROWS: Final = 1

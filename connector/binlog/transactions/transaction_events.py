@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from connector.binlog import argument_errors
-from connector.binlog.event import TransactionPayloadEvent
+from connector.binlog.event import Event, TransactionPayloadEvent
 from connector.binlog.events.mariadb import MariadbGtidEvent
 from connector.binlog.events.query import NO_BEGIN, QueryEvent
+from connector.binlog.gtid import Gtid, MariadbGtid
 from connector.binlog.header import GTID_LOG, TRANSACTION_PAYLOAD
-from connector.binlog.transactions.transaction_bounds import TransactionBounds
+from connector.binlog.transactions.transaction_bounds import TransactionBounds, TransactionSpan
 from connector.foundation.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from connector.binlog.event import Event
-    from connector.binlog.gtid import Gtid, MariadbGtid
-    from connector.binlog.transactions.transaction_bounds import TransactionSpan
 
 
 class TransactionEvents:

@@ -6,24 +6,18 @@ description, are always returned. `ReadableLog` is what is selected from: files,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import Protocol, Self
 
 from connector.binlog import argument_errors
+from connector.binlog.event import Event
+from connector.binlog.events.format_description import FormatDescriptionEvent
 from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
-from connector.binlog.header import TRANSACTION_PAYLOAD
-from connector.binlog.transactions.transaction_bounds import TransactionBounds
+from connector.binlog.header import TRANSACTION_PAYLOAD, BinlogVersion
+from connector.binlog.transactions.transaction_bounds import TransactionBounds, TransactionSpan
 from connector.foundation.errors import ConfigError, DecodeError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
-
-    from connector.binlog.event import Event
-    from connector.binlog.events.format_description import FormatDescriptionEvent
-    from connector.binlog.header import BinlogVersion
-    from connector.binlog.transactions.transaction_bounds import TransactionSpan
-
 
 AnyGtid = Gtid | MariadbGtid
 AnyGtidSet = GtidSet | MariadbGtidSet

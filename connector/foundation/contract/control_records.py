@@ -4,8 +4,6 @@ A reader of these topics needs them together: a restart reads progress, copies a
 the Spark job reads schemas and progress. The names of fields are state in Kafka, so they stay.
 """
 
-from __future__ import annotations
-
 from typing import NotRequired, TypedDict
 
 

@@ -4,8 +4,6 @@ The formats are those of the profile `debezium`. Rows without an envelope can ha
 names of Debezium's `add.fields`. JSON that another program may have written is read here, too.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any, Final, Literal, TypeAlias
 

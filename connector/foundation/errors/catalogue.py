@@ -4,20 +4,16 @@ A catalogue is a module `NOUN_errors.py` beside the code that raises its codes. 
 errors imports the catalogue of its room, not this module.
 """
 
-from __future__ import annotations
-
 import sys
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.machinery import SourceFileLoader
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from connector.foundation.errors.code import ErrorCode
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 # The origin of an error by the letter of its code, in the order of the page.
 GROUPS = {

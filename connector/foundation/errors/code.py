@@ -30,14 +30,11 @@ part of the texts of other codes. Both are never shown alone, so they have no nu
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
 from string import Formatter
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class End(Enum):

@@ -40,15 +40,10 @@ An error as fields of a log line.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import Self, TypeVar
 
-from connector.foundation.errors.message import Message
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from connector.foundation.errors.code import ErrorCode
-    from connector.foundation.errors.message import Words
+from connector.foundation.errors.code import ErrorCode
+from connector.foundation.errors.message import Message, Words
 
 
 class ConnectorError(Exception):

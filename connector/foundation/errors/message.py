@@ -5,17 +5,12 @@ No other module composes texts of errors.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from string import Formatter
-from typing import TYPE_CHECKING
 
-from connector.foundation.errors.code import End
+from connector.foundation.errors.code import End, ErrorCode
 from connector.foundation.errors.visible import visible, visible_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from connector.foundation.errors.code import ErrorCode
 
 
 class Words(Enum):

@@ -4,14 +4,10 @@ Names and texts can hold anything: escape sequences that steer a terminal, line 
 line of their own, and marks that turn the direction of writing.
 """
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 # By byte, in UTF-8: C0 but tab and line feed, delete, and C1; marks that turn the direction of
 # writing, and separators of lines.

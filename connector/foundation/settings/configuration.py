@@ -4,21 +4,14 @@ Some parts can be read from a configuration that has mistakes, to report these. 
 lower_case_table_names = 1, a server has all names in lower case, and so have its patterns.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, TypeVar
+from pathlib import Path
+from typing import TypeVar
 
 from pydantic import BaseModel
 
 from connector.foundation.errors.message import Message
 from connector.foundation.settings import settings_errors
-from connector.foundation.settings.sections import Settings
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from connector.foundation.settings.sections import SourceSettings
-
+from connector.foundation.settings.sections import Settings, SourceSettings
 
 # What may be written into the file itself.
 _SECRETS = (

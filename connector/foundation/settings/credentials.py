@@ -8,21 +8,16 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, SecretStr, model_validator
 
-from connector.foundation.errors import ConfigError, SinkUnavailable
+from connector.foundation.errors import ConfigError, SinkUnavailable, SourceUnavailable
 from connector.foundation.settings import settings_errors
 from connector.foundation.settings.file_settings import UnfitValueError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from connector.foundation.errors import SourceUnavailable
-
 
 COMMAND_SECONDS: Final = 10.0
 # A shell's way to say that a signal ended a program.

@@ -3,27 +3,21 @@
 The connector and the Spark job have their own settings, which both use this loader.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import tomllib
-from typing import TYPE_CHECKING, Any, ClassVar, get_origin
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar, Self, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from connector.foundation.errors import ConfigError
+from connector.foundation.errors.code import ErrorCode
 from connector.foundation.errors.message import Message
 from connector.foundation.settings import settings_errors
 from connector.foundation.spelling import nearest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-    from typing import Self
-
-    from connector.foundation.errors.code import ErrorCode
 
 # Separates section and key in the name of a variable.
 NESTED = "__"

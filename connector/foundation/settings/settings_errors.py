@@ -1,7 +1,5 @@
 """The configuration: its file, the environment, secrets, single values, and choices."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import configuration_error, frame, notice, transient_error
 
 UNREADABLE = configuration_error(

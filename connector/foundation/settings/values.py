@@ -1,21 +1,17 @@
 """Types of single settings; their errors say in words what is allowed."""
 
-from __future__ import annotations
-
 import re
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
 from connector.foundation.contract.record_formats import FLAT_FIELDS
+from connector.foundation.errors.code import ErrorCode
 from connector.foundation.settings import settings_errors
 from connector.foundation.settings.file_settings import UnfitValueError
 from connector.foundation.spelling import nearest
-
-if TYPE_CHECKING:
-    from connector.foundation.errors.code import ErrorCode
 
 _PORT_MAX = 65535
 

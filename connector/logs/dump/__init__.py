@@ -1,7 +1,5 @@
 """The command `dump`: events of logs as lines, in one of four formats."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 

@@ -5,30 +5,23 @@
 The formats do the rest: `events_format`, `text/`, `json/`, `envelope_format`.
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from io import BytesIO
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
+from connector.binlog.event import Event
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
+from connector.binlog.files.file_log import FileLog
 from connector.binlog.log_errors import EventError
 from connector.binlog.table_filter import TableFilter
 from connector.foundation.errors import DecodeError
 from connector.logs.dump import Format
-from connector.logs.inputs import file_errors
-from connector.logs.output import LineOutput, put_file, put_selected
+from connector.logs.inputs import LogInput, file_errors
+from connector.logs.output import ByteFormat, LineOutput, put_file, put_selected
 from connector.logs.recovery import Gap
 from connector.logs.selection import Selection, SelectionOptions
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from connector.binlog.event import Event
-    from connector.binlog.files.file_log import FileLog
-    from connector.logs.inputs import LogInput
-    from connector.logs.output import ByteFormat
 
 _NS_PER_US = 1000
 _START_EVENTS = (FormatDescriptionEvent, StartEventV3)

@@ -13,19 +13,19 @@ The order of the records is made from the number at the end of a log's name. A f
 standard input, is called NAME.000001, NAME.000002, … in the order in which such files are given.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from io import BytesIO
-from typing import IO, TYPE_CHECKING, Final, final
+from typing import IO, Final, final
 
 from librt.strings import BytesWriter, write_i32_le
 from mypy_extensions import i64, u8
 
-from connector.binlog.event import TransactionPayloadEvent
+from connector.binlog.event import Event, TransactionPayloadEvent
 from connector.binlog.events.format_description import FormatDescriptionEvent
 from connector.binlog.header import FIRST_POSITION, file_number
+from connector.binlog.table_filter import TableFilter
 from connector.binlog.text_writer import QUOTE, put_utf8, quoted
 from connector.foundation import VERSION
 from connector.foundation.errors import UnsupportedChange
@@ -33,23 +33,14 @@ from connector.foundation.kafka_records import RecordTarget, read_varint
 from connector.foundation.operating_system import TemporaryFolder
 from connector.logs.output import NOTHING_HELD, ByteFormat, LineOutput
 from connector.stream.changes.assembler import TransactionAssembler
-from connector.stream.changes.column_lists import PublishedColumns
-from connector.stream.changes.receiver import ChangeReceiver
+from connector.stream.changes.column_lists import KnownColumns, PublishedColumns
+from connector.stream.changes.receiver import ChangeReceiver, TransactionEnd
+from connector.stream.changes.row_buffer import SpoolFolder
+from connector.stream.changes.transaction import RowsChange, SourceTransaction, StatementChange
 from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.record_encoder import RecordEncoder
 from connector.stream.envelope.schemas.table_schema import schema_topic
 from connector.stream.progress.sequences import TransactionOrder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from connector.binlog.event import Event
-    from connector.binlog.table_filter import TableFilter
-    from connector.stream.changes.column_lists import KnownColumns
-    from connector.stream.changes.receiver import TransactionEnd
-    from connector.stream.changes.row_buffer import SpoolFolder
-    from connector.stream.changes.transaction import RowsChange, SourceTransaction, StatementChange
-
 
 _NULL: Final = b"null"
 # What is between two headers, `", "`, and in one, `": "`; the first character in the lowest byte.

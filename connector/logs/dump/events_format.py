@@ -19,13 +19,14 @@ https://dev.mysql.com/doc/refman/8.4/en/mysql-command-options.html#option_mysql_
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
+from uuid import UUID
 
-from librt.strings import read_i64_le
+from librt.strings import BytesWriter, read_i64_le
 from mypy_extensions import i64, u8
 
 from connector.binlog.checksum import CHECKSUM_LENGTH
-from connector.binlog.event import TransactionPayloadEvent
+from connector.binlog.event import Event, TransactionPayloadEvent
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
 from connector.binlog.events.query import NO_BEGIN
 from connector.binlog.events.table_map import TableMapEvent
@@ -43,17 +44,8 @@ from connector.binlog.header import (
 )
 from connector.binlog.text_writer import put_uint, put_uint64
 from connector.logs.event_info import ESCAPES, LOG_EVENT_SUPPRESS_USE_F, event_info, rows_flags
-from connector.logs.output import NEWLINE, ByteFormat, encoded
+from connector.logs.output import NEWLINE, ByteFormat, LineOutput, encoded
 from connector.logs.server_release import ServerRelease, event_type_text
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from librt.strings import BytesWriter
-
-    from connector.binlog.event import Event
-    from connector.logs.output import LineOutput
-
 
 _XID_LENGTH: Final = 8
 # Of a GTID_LOG_EVENT: the flags, the UUID, the number.

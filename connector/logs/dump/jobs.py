@@ -10,34 +10,26 @@ The lines of a file wait on disk until the lines of all files before it are writ
 only a few files ahead, so memory and disk are bounded.
 """
 
-from __future__ import annotations
-
 import signal
 from collections import deque
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import BinaryIO
 
 from connector.foundation.errors import ConfigError, ConnectorError
 from connector.logs import undo_errors
-from connector.logs.dump.dump import Dump
-from connector.logs.inputs import STANDARD_INPUT, file_inputs
+from connector.logs.dump.dump import Dump, DumpOptions, Progress
+from connector.logs.inputs import STANDARD_INPUT, LogInput, ReadingOptions, file_inputs
 from connector.logs.output import LineOutput
+from connector.logs.recovery import Gap
 from connector.logs.selection import SelectionOptions
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from multiprocessing.process import BaseProcess
-    from typing import BinaryIO
-
-    from connector.logs.dump.dump import DumpOptions, Progress
-    from connector.logs.inputs import LogInput, ReadingOptions
-    from connector.logs.recovery import Gap
 
 # Files whose lines may wait, for each worker.
 _AHEAD = 2

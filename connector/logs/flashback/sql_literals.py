@@ -13,18 +13,24 @@ https://dev.mysql.com/doc/refman/8.4/en/literals.html
 https://dev.mysql.com/doc/refman/8.4/en/charset-introducer.html
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from struct import pack
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from librt.strings import BytesWriter, read_f64_le
 from mypy_extensions import i64, u8
 
 from connector.binlog.character_sets import BINARY_COLLATION
-from connector.binlog.columns.column import ColumnType, EnumIndex, Geometry, PrintedReader
+from connector.binlog.columns.column import (
+    Column,
+    ColumnReader,
+    ColumnType,
+    EnumIndex,
+    Geometry,
+    PrintedReader,
+    Value,
+)
 from connector.binlog.columns.decimal import DecimalReader
 from connector.binlog.columns.floats import (
     FLOAT64_LENGTH,
@@ -46,6 +52,7 @@ from connector.binlog.columns.temporal import (
     Timestamp2Reader,
     TimestampReader,
 )
+from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.sql_text import (
     QUOTE,
     SQL_ESCAPES,
@@ -59,11 +66,6 @@ from connector.foundation.errors import DecodeError
 from connector.logs import undo_errors
 from connector.logs.dump.text.string_values import ValueWriter
 from connector.logs.dump.text.values import NumberText, TemporalText
-
-if TYPE_CHECKING:
-    from connector.binlog.columns.column import Column, ColumnReader, Value
-    from connector.binlog.payload_reader import PayloadReader
-
 
 # Character sets whose bytes are written as text of the connection, which is utf8mb4.
 UTF8_CHARSETS = ("utf8mb4", "utf8mb3", "ascii")

@@ -14,42 +14,33 @@ outcome is elsewhere in the log. A transaction that does not end is left out: th
 back.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, final
+from typing import final
 
-from connector.binlog.event import TransactionPayloadEvent
+from mypy_extensions import i64
+
+from connector.binlog.event import Event, EventBody, TransactionPayloadEvent
 from connector.binlog.events.control import IncidentEvent
 from connector.binlog.events.load import CreateFileEvent, LoadEvent
 from connector.binlog.events.mariadb import PartialRowDataEvent
 from connector.binlog.events.query import NO_BEGIN, QueryEvent
+from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.events.transaction import XaPrepareEvent
-from connector.binlog.statement import StatementKind, classify
+from connector.binlog.statement import Statement, StatementKind, classify
 from connector.binlog.transactions.transaction_bounds import (
     ROLE_OF_TYPE,
     ROLE_OTHER,
     ROLE_QUERY,
     ROLE_ROWS,
     TransactionBounds,
+    TransactionSpan,
     rows_event_of,
 )
 from connector.foundation.errors import DecodeError, UnsupportedChange
 from connector.logs import undo_errors
-from connector.logs.flashback.undo_statements import TableUndo
-from connector.logs.output import ByteFormat, encoded
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mypy_extensions import i64
-
-    from connector.binlog.event import Event, EventBody
-    from connector.binlog.events.table_map import TableMapEvent
-    from connector.binlog.statement import Statement
-    from connector.binlog.transactions.transaction_bounds import TransactionSpan
-    from connector.logs.flashback.undo_statements import ReverseSpool
-    from connector.logs.output import LineOutput
+from connector.logs.flashback.undo_statements import ReverseSpool, TableUndo
+from connector.logs.output import ByteFormat, LineOutput, encoded
 
 # The session must accept values that a strict server refuses but that were stored (zero dates, the
 # error value of an ENUM), and only the rows may change.

@@ -17,32 +17,26 @@ The statements go into a temporary file, which is read from its end::
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, Final, Self, final
+from typing import IO, Final, Self, final
 
 from librt.strings import BytesWriter, read_i64_le, write_i64_le
 from mypy_extensions import i64, u8
 
-from connector.binlog.columns.column import ABSENT
+from connector.binlog.columns.column import ABSENT, Column, ColumnReader, Value
 from connector.binlog.columns.row_images import all_set, bitmap_length
+from connector.binlog.events.row_reader import Row
+from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.rows_header import DELETE, INSERT, RowsKind
+from connector.binlog.events.table_map import TableMapEvent
+from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.sql_text import ansi_identifier
 from connector.foundation.errors import DecodeError, UnsupportedChange
 from connector.logs import undo_errors
 from connector.logs.flashback.sql_literals import literal, literal_writer, matches, raw_columns
-from connector.logs.output import NEWLINE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from connector.binlog.columns.column import Column, ColumnReader, Value
-    from connector.binlog.events.row_reader import Row
-    from connector.binlog.events.rows import RowsEvent
-    from connector.binlog.events.table_map import TableMapEvent
-    from connector.binlog.payload_reader import PayloadReader
-    from connector.logs.output import LineOutput
-
+from connector.logs.output import NEWLINE, LineOutput
 
 # Columns that a functional index hides; no statement can name them.
 _HIDDEN = "!hidden!"

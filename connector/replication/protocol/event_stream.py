@@ -15,9 +15,7 @@ Only whole events leave this module.
 https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_basic_packets.html
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from librt.strings import read_i32_le
 from mypy_extensions import i64
@@ -26,6 +24,7 @@ from connector.binlog.header import EVENT_BYTES_MAX, EventSource
 from connector.binlog.log_errors import ProtocolError
 from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
+from connector.foundation.errors.code import ErrorCode
 from connector.replication import dump_errors
 from connector.replication.protocol.responses import (
     EOF,
@@ -35,9 +34,6 @@ from connector.replication.protocol.responses import (
     EofPacket,
     ErrPacket,
 )
-
-if TYPE_CHECKING:
-    from connector.foundation.errors.code import ErrorCode
 
 _HEADER_LENGTH: Final = 4
 _PACKET_LENGTH_MAX: Final = 2**24 - 1

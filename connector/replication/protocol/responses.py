@@ -18,14 +18,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from connector.binlog.log_errors import ProtocolError
+from connector.binlog.payload_reader import PayloadReader
 from connector.replication import dump_errors
-
-if TYPE_CHECKING:
-    from connector.binlog.payload_reader import PayloadReader
-
 
 OK: Final = 0x00
 EOF: Final = 0xFE

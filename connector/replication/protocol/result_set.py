@@ -17,19 +17,16 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_com_query_respon
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NoReturn, final
+from typing import Final, NoReturn, final
 
 from librt.strings import read_i32_le
 from mypy_extensions import i64
 
 from connector.binlog.log_errors import ProtocolError, TruncatedPayload
 from connector.binlog.payload_reader import LENENC_NULL, PayloadReader
+from connector.foundation.errors.code import ErrorCode
 from connector.replication import dump_errors
 from connector.replication.protocol.responses import EOF, EOF_LENGTH_MAX, ERR, OK, ErrPacket
-
-if TYPE_CHECKING:
-    from connector.foundation.errors.code import ErrorCode
-
 
 # The server's largest max_allowed_packet, 1 GiB, and room for the lengths of 4096 columns.
 ROW_BYTES_MAX: Final = 2**30 + 2**16

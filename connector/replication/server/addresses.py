@@ -13,10 +13,9 @@ because a position belongs to the log of one server.
 https://dev.mysql.com/doc/refman/8.4/en/connecting-using-uri-or-key-value-pairs.html
 """
 
-from __future__ import annotations
-
 import secrets
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeVar
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from pydantic import ValidationError
@@ -25,11 +24,7 @@ from connector.foundation.errors import ConfigError, SourceUnavailable
 from connector.foundation.errors.message import Message
 from connector.foundation.settings.sections import SourceSettings
 from connector.replication import login_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from connector.replication.start_point import ServerIdentity
+from connector.replication.start_point import ServerIdentity
 
 
 def candidates(settings: SourceSettings, latest: str = "") -> list[SourceSettings]:

@@ -16,7 +16,9 @@ https://mariadb.com/docs/server/reference/plugins/authentication-plugins
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from pymysql import _auth
@@ -25,9 +27,6 @@ from connector.foundation.errors import ConfigError, SourceRefused
 from connector.replication import login_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from connector.foundation.settings.sections import TlsSettings
 
 

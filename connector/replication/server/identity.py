@@ -14,21 +14,16 @@ A cloud takes SET PERSIST and the option file away from its customers, so each h
 - Google Cloud SQL and Azure add their names to the version.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 from uuid import UUID, uuid5
 
 from connector.foundation.errors import SourceUnavailable
 from connector.replication import login_errors
 from connector.replication.start_point import ServerIdentity
 from connector.rules.server import Product, ServerVersion
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 # The namespace for `uuid5`: any constant, but it must never change.
 _NAMESPACE = UUID("8f0a5a3e-6f0e-5b0e-9d3c-2f4d1c9b7a60")

@@ -6,6 +6,7 @@ the transactions that it has received.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,12 +15,10 @@ from connector.binlog.header import FIRST_POSITION
 from connector.foundation.errors import SourceRefused
 from connector.replication import dump_errors
 from connector.replication.server.identity import RDS_TABLE, Cloud
+from connector.replication.start_point import ServerIdentity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from connector.replication.server.mysql_server import MysqlServer
-    from connector.replication.start_point import ServerIdentity
 
 
 # MySQL 8.2 renamed SHOW MASTER STATUS, 8.4 dropped the old name.

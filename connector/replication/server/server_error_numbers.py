@@ -8,16 +8,11 @@ https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html
 https://mariadb.com/docs/server/reference/error-codes/mariadb-error-code-reference
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 from connector.foundation.errors import SourceRefused, SourceUnavailable
+from connector.foundation.errors.code import ErrorCode
 from connector.replication import answer_errors
-
-if TYPE_CHECKING:
-    from connector.foundation.errors.code import ErrorCode
 
 ACCESS_DENIED = 1045
 UNKNOWN_SYSTEM_VARIABLE = 1193

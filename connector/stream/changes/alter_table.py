@@ -16,16 +16,10 @@ https://dev.mysql.com/doc/refman/8.4/en/create-table.html
 https://mariadb.com/kb/en/alter-table/
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
-from connector.binlog.sql_text import open_parentheses
-
-if TYPE_CHECKING:
-    from connector.binlog.sql_text import Token
-
+from connector.binlog.sql_text import Token, open_parentheses
 
 # After these words, before PARTITION, the rest of the statement belongs to the clause.
 _OF_PARTITIONS: Final = ("ADD", "ANALYZE", "CHECK", "COALESCE", "OPTIMIZE", "REBUILD", "REORGANIZE")

@@ -17,11 +17,11 @@ back are left out (`GroupRows`), and so are rows that an earlier run has deliver
 (`RedeliveryFilter`).
 """
 
-from __future__ import annotations
+from typing import Final, final
 
-from typing import TYPE_CHECKING, Final, final
+from mypy_extensions import i64
 
-from connector.binlog.event import TransactionPayloadEvent
+from connector.binlog.event import Event, TransactionPayloadEvent
 from connector.binlog.events.control import IgnorableEvent
 from connector.binlog.events.gtid_tagged import GtidTaggedEvent
 from connector.binlog.events.mariadb import (
@@ -32,10 +32,13 @@ from connector.binlog.events.mariadb import (
 )
 from connector.binlog.events.query import NO_BEGIN, QueryEvent
 from connector.binlog.events.rows import RowsEvent
+from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.events.transaction import AnonymousGtidEvent, XaPrepareEvent
+from connector.binlog.gtid import Gtid, MariadbGtid
 from connector.binlog.header import GTID_LOG, event_name
 from connector.binlog.log_errors import ProtocolError
-from connector.binlog.statement import StatementKind
+from connector.binlog.statement import Statement, StatementKind
+from connector.binlog.table_filter import TableFilter
 from connector.binlog.transactions.transaction_bounds import (
     ROLE_ABOUT_ROWS,
     ROLE_GTID,
@@ -48,6 +51,7 @@ from connector.stream.changes import changes_errors
 from connector.stream.changes.column_lists import PublishedColumns
 from connector.stream.changes.online_schema_change import OnlineSchemaChanges
 from connector.stream.changes.receiver import ChangeReceiver, GroupRows, TransactionEnd
+from connector.stream.changes.row_buffer import SpoolFolder
 from connector.stream.changes.statement_reader import (
     StatementReader,
     unsupported_change,
@@ -60,16 +64,6 @@ from connector.stream.changes.xa_transactions import (
     PreparedGroups,
     RedeliveryFilter,
 )
-
-if TYPE_CHECKING:
-    from mypy_extensions import i64
-
-    from connector.binlog.event import Event
-    from connector.binlog.events.table_map import TableMapEvent
-    from connector.binlog.gtid import Gtid, MariadbGtid
-    from connector.binlog.statement import Statement
-    from connector.binlog.table_filter import TableFilter
-    from connector.stream.changes.row_buffer import SpoolFolder
 
 _MICROSECONDS: Final = 1_000_000
 

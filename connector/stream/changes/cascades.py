@@ -14,27 +14,23 @@ https://dev.mysql.com/doc/refman/8.4/en/create-table-foreign-keys.html
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from mypy_extensions import mypyc_attr
 
+from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.rows_header import (
     DELETE,
     INSERT,
     NO_FOREIGN_KEY_CHECKS_F,
     USE_SQL_FOREIGN_KEY_F,
 )
-from connector.binlog.statement import StatementKind
+from connector.binlog.events.table_map import TableMapEvent
+from connector.binlog.sql_text import TableName
+from connector.binlog.statement import Statement, StatementKind
+from connector.binlog.table_filter import TableFilter
 from connector.foundation.errors import DecodeError
 from connector.stream.changes.foreign_keys import ANY_ROW, UNKNOWN, WHOLE, ForeignKeys, new_values
-
-if TYPE_CHECKING:
-    from connector.binlog.events.rows import RowsEvent
-    from connector.binlog.events.table_map import TableMapEvent
-    from connector.binlog.sql_text import TableName
-    from connector.binlog.statement import Statement
-    from connector.binlog.table_filter import TableFilter
-
 
 _NOTHING_HIDDEN: Final = NO_FOREIGN_KEY_CHECKS_F | USE_SQL_FOREIGN_KEY_F
 # ALTER TABLE without any of these changes no foreign key, and no name that one has.

@@ -1,7 +1,5 @@
 """Changes that a log holds as statements, XA, and transactions that are read again."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import (
     ErrorCode,
     Scope,

@@ -11,23 +11,17 @@ than the text, or rounds, the value is not certain.
 https://dev.mysql.com/doc/refman/8.4/en/data-type-defaults.html
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from connector.binlog.events.status_variables import EMPTY_STRING_IS_NULL, is_strict
+from connector.binlog.sql_text import Token
+from connector.binlog.statement import Statement
 from connector.foundation.contract import INTEGER_TYPES
-from connector.stream.changes.alter_table import alter_clauses, skip_words, split
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from connector.binlog.sql_text import Token
-    from connector.binlog.statement import Statement
-    from connector.stream.changes.alter_table import ColumnDefinition
+from connector.stream.changes.alter_table import ColumnDefinition, alter_clauses, skip_words, split
 
 
 class DefaultKind(Enum):

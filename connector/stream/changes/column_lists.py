@@ -18,34 +18,24 @@ https://dev.mysql.com/doc/refman/8.4/en/alter-table.html
 https://mariadb.com/kb/en/alter-table/
 """
 
-from __future__ import annotations
+from collections.abc import Iterable
+from typing import Final, final
 
-from typing import TYPE_CHECKING, Final, final
+from mypy_extensions import i64, mypyc_attr
 
-from mypy_extensions import mypyc_attr
-
+from connector.binlog.events.query import QueryEvent
 from connector.binlog.events.status_variables import has_other_types
-from connector.binlog.statement import THREAD_SPECIFIC, StatementKind
-from connector.foundation.contract import INTEGER_TYPES
+from connector.binlog.sql_text import Token
+from connector.binlog.statement import THREAD_SPECIFIC, Statement, StatementKind
+from connector.foundation.contract import INTEGER_TYPES, SchemaColumn
 from connector.stream.changes.alter_table import (
+    ColumnDefinition,
     alter_clauses,
     is_descriptive_option,
     read_definition,
     skip_words,
     split,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from mypy_extensions import i64
-
-    from connector.binlog.events.query import QueryEvent
-    from connector.binlog.sql_text import Token
-    from connector.binlog.statement import Statement
-    from connector.foundation.contract import SchemaColumn
-    from connector.stream.changes.alter_table import ColumnDefinition
-
 
 # A rebuild outside strict mode can turn partial dates of these types into zeros.
 _DATES: Final = ("date", "datetime", "timestamp")

@@ -7,22 +7,14 @@ the change says so), they stay and get columns (`column_defaults`), or the log d
 the tables of its names are copied again.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from connector.binlog.sql_text import TableName
 from connector.binlog.statement import Statement, StatementKind, classify
-from connector.binlog.table_filter import named_after
+from connector.binlog.table_filter import TableFilter, named_after
 from connector.stream.changes.column_defaults import AddedColumn, added_columns
+from connector.stream.changes.column_lists import PublishedColumns
+from connector.stream.changes.online_schema_change import OnlineSchemaChanges
 from connector.stream.changes.resync_rules import may_zero_dates, unsafe_clause
-from connector.stream.changes.transaction import StatementChange
-
-if TYPE_CHECKING:
-    from connector.binlog.sql_text import TableName
-    from connector.binlog.table_filter import TableFilter
-    from connector.stream.changes.column_lists import PublishedColumns
-    from connector.stream.changes.online_schema_change import OnlineSchemaChanges
-    from connector.stream.changes.transaction import LoggedStatement
+from connector.stream.changes.transaction import LoggedStatement, StatementChange
 
 # After this clause the rows of a table cannot be read until others are imported.
 _DISCARD_TABLE = "DISCARD TABLESPACE"

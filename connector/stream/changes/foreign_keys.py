@@ -16,17 +16,12 @@ the rows of the event, as SQL for a condition.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from collections.abc import Iterable
+from typing import Final, final
 
 from connector.binlog.columns.column import ABSENT, ColumnType, Value
-from connector.binlog.sql_text import quoted_identifier
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from connector.binlog.events.rows import RowsEvent
-    from connector.binlog.sql_text import TableName
-
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.sql_text import TableName, quoted_identifier
 
 CASCADE: Final = "CASCADE"
 SET_NULL: Final = "SET NULL"

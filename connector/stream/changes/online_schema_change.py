@@ -28,13 +28,11 @@ rows.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
+from connector.binlog.sql_text import TableName
 from connector.binlog.table_filter import named_after
 from connector.stream.changes.column_defaults import AddedColumn, DefaultKind
-
-if TYPE_CHECKING:
-    from connector.binlog.sql_text import TableName
 
 _GHOST_COPY = re.compile(r"[_~](.+)_gho", re.DOTALL)
 _GHOST_OLD = re.compile(r"[_~](.+?)(?:_\d{14})?_del", re.DOTALL)

@@ -16,26 +16,23 @@ So `GroupRows` holds rows after a savepoint until the end, and also rows of Mari
 these are short. If a longer group ends in ROLLBACK, the receiver has to take rows back.
 """
 
-from __future__ import annotations
+from typing import Final, final
 
-from typing import TYPE_CHECKING, Final, final
+from mypy_extensions import i64, mypyc_attr
 
-from mypy_extensions import mypyc_attr
-
+from connector.binlog.event import Event
+from connector.binlog.statement import Statement
 from connector.binlog.table_filter import TableListener
+from connector.foundation.errors import UnsupportedChange
 from connector.stream.changes.changes_errors import RolledBack
-from connector.stream.changes.row_buffer import RowBuffer
-from connector.stream.changes.transaction import RowsReceiver
-
-if TYPE_CHECKING:
-    from mypy_extensions import i64
-
-    from connector.binlog.event import Event
-    from connector.binlog.statement import Statement
-    from connector.foundation.errors import UnsupportedChange
-    from connector.stream.changes.row_buffer import SpoolFolder
-    from connector.stream.changes.transaction import RowsChange, SourceTransaction, StatementChange
-    from connector.stream.changes.xa_transactions import PreparedGroup
+from connector.stream.changes.row_buffer import RowBuffer, SpoolFolder
+from connector.stream.changes.transaction import (
+    RowsChange,
+    RowsReceiver,
+    SourceTransaction,
+    StatementChange,
+)
+from connector.stream.changes.xa_transactions import PreparedGroup
 
 
 @mypyc_attr(acyclic=True, free_list_len=1)

@@ -20,9 +20,7 @@ https://dev.mysql.com/doc/refman/8.4/en/alter-table.html
 https://mariadb.com/kb/en/alter-table/
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from connector.binlog.events.status_variables import (
     NO_AUTO_VALUE_ON_ZERO,
@@ -30,8 +28,10 @@ from connector.binlog.events.status_variables import (
     is_strict,
     zeroes_dates,
 )
-from connector.foundation.contract import INTEGER_TYPES
+from connector.binlog.sql_text import Token
+from connector.foundation.contract import INTEGER_TYPES, SchemaColumn
 from connector.stream.changes.alter_table import (
+    ColumnDefinition,
     alter_clauses,
     clause_name,
     is_descriptive_option,
@@ -40,13 +40,7 @@ from connector.stream.changes.alter_table import (
     split,
 )
 from connector.stream.changes.column_defaults import DefaultKind, added_column, is_value_certain
-
-if TYPE_CHECKING:
-    from connector.binlog.sql_text import Token
-    from connector.foundation.contract import SchemaColumn
-    from connector.stream.changes.alter_table import ColumnDefinition
-    from connector.stream.changes.column_lists import KnownColumns
-
+from connector.stream.changes.column_lists import KnownColumns
 
 # Types without parameters; FLOAT and DOUBLE with digits round.
 _WITHOUT_PARAMETERS: Final = ("float", "double", "date", "year")

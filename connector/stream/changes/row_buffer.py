@@ -10,27 +10,21 @@ maps are few, so they stay in memory. The file has no name: the system removes i
 the process.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from struct import Struct
-from typing import IO, TYPE_CHECKING, Final, Protocol, final
+from typing import IO, Final, Protocol, final
+
+from mypy_extensions import i64
 
 from connector.binlog.event import Event
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.rows_header import ExtraRowInfo, RowsKind
+from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.header import EventHeader
 from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import TransientError
 from connector.stream.changes import changes_errors
-from connector.stream.changes.transaction import RowsChange
-
-if TYPE_CHECKING:
-    from mypy_extensions import i64
-
-    from connector.binlog.events.table_map import TableMapEvent
-    from connector.stream.changes.transaction import RowsReceiver, SourceTransaction
-
+from connector.stream.changes.transaction import RowsChange, RowsReceiver, SourceTransaction
 
 # Of the event: file, position, next position, number in the transaction, type, number in a payload,
 # checksummed. Of the rows: table map, kind, flags, partial, start and end in the event's data (-1:

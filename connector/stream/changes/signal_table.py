@@ -4,14 +4,10 @@ The first three columns are an id, the type and the data of a signal, whatever t
 https://debezium.io/documentation/reference/stable/configuration/signalling.html
 """
 
-from __future__ import annotations
+from typing import Final, final
 
-from typing import TYPE_CHECKING, Final, final
-
+from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.rows_header import INSERT
-
-if TYPE_CHECKING:
-    from connector.binlog.events.rows import RowsEvent
 
 _COLUMNS: Final = 3
 

@@ -6,37 +6,30 @@ the stream continued, the mirror would differ from the source without a warning.
 what the user can do about it.
 """
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
+from mypy_extensions import i64
+
+from connector.binlog.event import Event, EventBody
 from connector.binlog.events.control import IncidentEvent
 from connector.binlog.events.load import CreateFileEvent, LoadEvent
+from connector.binlog.events.query import QueryEvent
 from connector.binlog.events.status_variables import UNKNOWN_MODE
 from connector.binlog.gtid import MariadbGtid
+from connector.binlog.sql_text import Token
 from connector.binlog.statement import Statement, StatementKind, classify, may_be_temporary
+from connector.binlog.table_filter import TableFilter
 from connector.foundation.errors import UnsupportedChange
+from connector.foundation.errors.code import ErrorCode
 from connector.foundation.errors.message import Message
 from connector.stream.changes import changes_errors
-from connector.stream.changes.column_lists import column_list_edits
+from connector.stream.changes.column_lists import PublishedColumns, column_list_edits
 from connector.stream.changes.ddl_effects import statement_changes
-from connector.stream.changes.transaction import LoggedStatement
-
-if TYPE_CHECKING:
-    from mypy_extensions import i64
-
-    from connector.binlog.event import Event, EventBody
-    from connector.binlog.events.query import QueryEvent
-    from connector.binlog.sql_text import Token
-    from connector.binlog.table_filter import TableFilter
-    from connector.foundation.errors.code import ErrorCode
-    from connector.stream.changes.column_lists import PublishedColumns
-    from connector.stream.changes.online_schema_change import OnlineSchemaChanges
-    from connector.stream.changes.receiver import ChangeReceiver
-    from connector.stream.changes.transaction import SourceTransaction
-
+from connector.stream.changes.online_schema_change import OnlineSchemaChanges
+from connector.stream.changes.receiver import ChangeReceiver
+from connector.stream.changes.transaction import LoggedStatement, SourceTransaction
 
 # What older servers write for a MEMORY table that a restart has emptied.
 _OF_A_RESTART: Final = re.compile(r"DELETE FROM `(?:[^`]|``)+`\.`(?:[^`]|``)+`")

@@ -1,20 +1,15 @@
 """Pieces of source transactions: changed rows, and statements."""
 
-from __future__ import annotations
+from typing import final
 
-from typing import TYPE_CHECKING, final
+from mypy_extensions import i64, mypyc_attr
 
-from mypy_extensions import mypyc_attr
-
-if TYPE_CHECKING:
-    from mypy_extensions import i64
-
-    from connector.binlog.event import Event
-    from connector.binlog.events.rows import RowsEvent
-    from connector.binlog.gtid import Gtid, MariadbGtid
-    from connector.binlog.statement import StatementKind
-    from connector.stream.changes.column_defaults import AddedColumn
-    from connector.stream.changes.column_lists import ColumnListEdits
+from connector.binlog.event import Event
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.gtid import Gtid, MariadbGtid
+from connector.binlog.statement import StatementKind
+from connector.stream.changes.column_defaults import AddedColumn
+from connector.stream.changes.column_lists import ColumnListEdits
 
 
 @mypyc_attr(acyclic=True, free_list_len=1)

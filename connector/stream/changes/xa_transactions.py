@@ -12,22 +12,17 @@ them, and everything else that comes again was delivered (`RedeliveredGroups`). 
 reached the receiver before it ended in ROLLBACK is read again as well, without its rows.
 """
 
-from __future__ import annotations
+from typing import Final, final
 
-from typing import TYPE_CHECKING, Final, final
+from mypy_extensions import i64
 
+from connector.binlog.event import Event
 from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
+from connector.binlog.table_filter import TableFilter
 from connector.foundation.errors import TransientError
 from connector.stream.changes import changes_errors
-
-if TYPE_CHECKING:
-    from mypy_extensions import i64
-
-    from connector.binlog.event import Event
-    from connector.binlog.table_filter import TableFilter
-    from connector.stream.changes.row_buffer import RowBuffer
-    from connector.stream.changes.transaction import RowsReceiver, SourceTransaction
-
+from connector.stream.changes.row_buffer import RowBuffer
+from connector.stream.changes.transaction import RowsReceiver, SourceTransaction
 
 # Bytes of events of all prepared transactions that stay in memory.
 MEMORY_BYTES_MAX: Final = 32 * 1024 * 1024

@@ -5,27 +5,22 @@ The attendant takes them in its turn, between two transactions, and passes each 
 Nothing is trusted: a wrong record is refused with a log line, and the stream goes on.
 """
 
-from __future__ import annotations
-
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import structlog
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
 from connector.foundation.errors import RequestRefused, fields
+from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.sink import attempts
 from connector.stream.sink.connection import connector_error, consumer_settings
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from connector.foundation.settings.sections import KafkaSettings
-
-    Handler = Callable[[int, Mapping[str, Any]], None]
+Handler = Callable[[int, Mapping[str, Any]], None]
 
 
 _PATIENCE_SECONDS = 0.2

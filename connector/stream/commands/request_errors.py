@@ -1,7 +1,5 @@
 """Requests to a running pipeline."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import configuration_error, notice
 
 TOO_LARGE = configuration_error(

@@ -14,17 +14,16 @@ with the effects of the request, so each request is done once, also one from the
 pipeline was not running.
 """
 
-from __future__ import annotations
-
 import getpass
 import json
 import os
 import socket
 import sys
+from collections.abc import Mapping
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import structlog
 from kafka import KafkaProducer
@@ -32,19 +31,19 @@ from kafka.errors import KafkaError
 
 from connector.foundation.contract import COMMANDS_TOPIC_SUFFIX, control_topic
 from connector.foundation.errors import ConfigError, RequestRefused
+from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.commands import request_errors
-from connector.stream.commands.listener import RecordAttendant, RecordListener, handle
+from connector.stream.commands.listener import (
+    Handler,
+    Listener,
+    RecordAttendant,
+    RecordListener,
+    handle,
+)
+from connector.stream.progress.stream_position import StreamPosition
 from connector.stream.sink import attempts
 from connector.stream.sink.connection import client_settings, connector_error
 from connector.stream.sink.topics import TopicCreator
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from connector.foundation.settings.sections import KafkaSettings
-    from connector.stream.commands.listener import Handler, Listener
-    from connector.stream.progress.stream_position import StreamPosition
-
 
 COMMAND: Final = "command"
 _ASKED_BY = "asked_by"

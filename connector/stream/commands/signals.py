@@ -30,29 +30,25 @@ import json
 import os
 import threading
 import uuid
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf
+from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import structlog
 
 from connector.foundation.errors import RequestRefused, fields
 from connector.foundation.errors.message import Message
+from connector.foundation.settings.sections import KafkaSettings
+from connector.stream.changes.signal_table import SignalTable
 from connector.stream.commands import request_errors
-from connector.stream.commands.listener import RecordAttendant, RecordListener, handle
+from connector.stream.commands.listener import Listener, RecordAttendant, RecordListener, handle
 from connector.stream.commands.requests import REQUEST_BYTES_MAX, short_text
+from connector.stream.progress.stream_position import StreamPosition
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from connector.foundation.settings.sections import KafkaSettings
-    from connector.stream.changes.signal_table import SignalTable
-    from connector.stream.commands.listener import Listener
-    from connector.stream.progress.stream_position import StreamPosition
-
-    SignalHandler = Callable[["Signal"], None]
+SignalHandler = Callable[["Signal"], None]
 
 
 _ID_CHARACTERS_MAX = 255

@@ -8,22 +8,17 @@
 https://debezium.io/documentation/reference/stable/integrations/cloudevents.html
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
+from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
+from connector.binlog.event import Event
 from connector.binlog.text_writer import put_uint, quoted
-
-if TYPE_CHECKING:
-    from librt.strings import BytesWriter
-
-    from connector.binlog.event import Event
-    from connector.stream.changes.transaction import SourceTransaction
-    from connector.stream.envelope.options import EnvelopeOptions
-    from connector.stream.envelope.source_block import SourceTable
+from connector.stream.changes.transaction import SourceTransaction
+from connector.stream.envelope.options import EnvelopeOptions
+from connector.stream.envelope.source_block import SourceTable
 
 # What closes an envelope without a source, and the event around it.
 EVENT_END: Final = b"}}"

@@ -5,25 +5,18 @@ They depend on the column list alone::
     {"type":"struct","fields":[…],"optional":false,"name":"shop.shop.orders.Envelope","version":2}
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from connector.foundation.contract.record_formats import OF_ENVELOPE
-from connector.stream.envelope.debezium.profile import field_names, schema_name
-from connector.stream.envelope.debezium.registry_schemas import field
+from connector.stream.envelope.debezium.profile import DebeziumProfile, field_names, schema_name
+from connector.stream.envelope.debezium.registry_schemas import ConnectSchema, field
 from connector.stream.envelope.debezium.string_cells import with_escapes
 from connector.stream.envelope.flat_fields import added_name
+from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.schemas.connect_types import column_field
-from connector.stream.envelope.schemas.table_schema import record_key_indexes
-
-if TYPE_CHECKING:
-    from connector.stream.envelope.debezium.profile import DebeziumProfile
-    from connector.stream.envelope.debezium.registry_schemas import ConnectSchema
-    from connector.stream.envelope.options import EnvelopeOptions
-    from connector.stream.envelope.schemas.table_schema import TableSchema
+from connector.stream.envelope.schemas.table_schema import TableSchema, record_key_indexes
 
 _SNAPSHOT: Final = (
     "true,first,first_in_data_collection,last_in_data_collection,last,false,incremental"

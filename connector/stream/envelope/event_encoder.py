@@ -7,34 +7,28 @@ The value is Debezium's envelope with values of the `lossless` profile::
 The parts that the rows of an event share are composed once; a row adds only its own parts.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from librt.strings import BytesWriter
+from mypy_extensions import i64
 
-from connector.binlog.events.rows_header import DELETE, INSERT
+from connector.binlog.event import Event
+from connector.binlog.events.rows_header import DELETE, INSERT, RowsKind
 from connector.binlog.gtid import Gtid
 from connector.binlog.text_writer import put_uint
 from connector.foundation.contract import OP_CREATE, OP_DELETE, OP_TRUNCATE, OP_UPDATE
+from connector.foundation.kafka_records import RecordTarget
+from connector.stream.changes.transaction import SourceTransaction
 from connector.stream.envelope.cloud_events import EVENT_END, CloudEvents
 from connector.stream.envelope.flat_fields import FlatFields
 from connector.stream.envelope.key_windows import KEYS_MAX
+from connector.stream.envelope.options import EnvelopeOptions
+from connector.stream.envelope.outbox_events import OutboxEvents
 from connector.stream.envelope.record_frame import RecordFrame
 from connector.stream.envelope.record_headers import RecordHeaders
+from connector.stream.envelope.row_images import RowImages
 from connector.stream.envelope.source_block import SourceBlock
-
-if TYPE_CHECKING:
-    from mypy_extensions import i64
-
-    from connector.binlog.event import Event
-    from connector.binlog.events.rows_header import RowsKind
-    from connector.foundation.kafka_records import RecordTarget
-    from connector.stream.changes.transaction import SourceTransaction
-    from connector.stream.envelope.options import EnvelopeOptions
-    from connector.stream.envelope.outbox_events import OutboxEvents
-    from connector.stream.envelope.row_images import RowImages
-    from connector.stream.envelope.table_registry import TableParts
+from connector.stream.envelope.table_registry import TableParts
 
 US_PER_MS: Final = 1000
 # A sequence counts halves of rows: the delete side and the create side of a primary key change.

@@ -8,22 +8,18 @@
 https://debezium.io/documentation/reference/stable/transformations/event-flattening.html
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
+from connector.binlog.event import Event
 from connector.binlog.text_writer import QUOTE, put_uint, quoted
 from connector.foundation.contract import OP_DELETE
 from connector.foundation.contract.record_formats import OF_ENVELOPE
-
-if TYPE_CHECKING:
-    from connector.binlog.event import Event
-    from connector.stream.changes.transaction import SourceTransaction
-    from connector.stream.envelope.options import EnvelopeOptions
-    from connector.stream.envelope.source_block import SourceTable
+from connector.stream.changes.transaction import SourceTransaction
+from connector.stream.envelope.options import EnvelopeOptions
+from connector.stream.envelope.source_block import SourceTable
 
 # What `put` writes for a field: its value of the event, or one of the row.
 _OF_EVENT: Final = 0

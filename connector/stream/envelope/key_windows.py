@@ -6,12 +6,9 @@ rows are left out. So the keys of a table's records are kept while a window is o
 whole table are counted: chunks that were read before them are invalid.
 """
 
-from __future__ import annotations
+from typing import Final, final
 
-from typing import TYPE_CHECKING, Final, final
-
-if TYPE_CHECKING:
-    from connector.binlog.statement import StatementKind
+from connector.binlog.statement import StatementKind
 
 # The most keys that are kept for a table. Above it, chunks are read again when the stream is near
 # the end of the log.

@@ -24,31 +24,24 @@ rows::
 The counts are of row records, without tombstones; a transaction without rows has no records here.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Final, final
+from collections.abc import Mapping
+from typing import Final, final
 
 from librt.strings import BytesWriter
+from mypy_extensions import i64
 
 from connector.binlog.statement import StatementKind
 from connector.foundation.contract import (
     HEADER_SEQ,
     HEADER_TXN,
     TRANSACTION_TOPIC_SUFFIX,
+    Sequence,
     control_topic,
 )
 from connector.foundation.kafka_records import NO_HEADERS, RecordTarget, put_header, put_varint
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mypy_extensions import i64
-
-    from connector.foundation.contract import Sequence
-    from connector.stream.changes.transaction import SourceTransaction, StatementChange
-    from connector.stream.envelope.options import EnvelopeOptions
-
+from connector.stream.changes.transaction import SourceTransaction, StatementChange
+from connector.stream.envelope.options import EnvelopeOptions
 
 _US_PER_MS: Final = 1000
 _NS_PER_US: Final = 1000

@@ -11,18 +11,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from connector.foundation.contract import row_topic, topic_part
+from connector.foundation.contract.record_formats import SubjectStrategy
 from connector.foundation.errors import UnsupportedChange
 from connector.stream.envelope import record_errors
-
-if TYPE_CHECKING:
-    from connector.foundation.contract.record_formats import SubjectStrategy
-    from connector.stream.envelope.debezium.profile import DebeziumProfile
-    from connector.stream.envelope.debezium.registry_schemas import SchemaIds
-    from connector.stream.envelope.schemas.column_rules import ColumnRules
-
+from connector.stream.envelope.debezium.profile import DebeziumProfile
+from connector.stream.envelope.debezium.registry_schemas import SchemaIds
+from connector.stream.envelope.schemas.column_rules import ColumnRules
 
 _DATABASE: Final = "{database}"
 _TABLE: Final = "{table}"

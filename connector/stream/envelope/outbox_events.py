@@ -21,32 +21,25 @@ fit stays a text.
 https://debezium.io/documentation/reference/stable/transformations/outbox-event-router.html
 """
 
-from __future__ import annotations
-
 import json
 from base64 import b64decode
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final, NoReturn, final
+from typing import Any, Final, NoReturn, final
 
 from connector.binlog.text_writer import quoted
-from connector.foundation.contract import is_topic_name, own_topics
+from connector.foundation.contract import SchemaColumn, is_topic_name, own_topics
 from connector.foundation.errors import UnsupportedChange
 from connector.stream.changes.receiver import StreamListener
 from connector.stream.envelope import record_errors
 from connector.stream.envelope.connect_schemas import payload_head
 from connector.stream.envelope.debezium.column_cells import BINARY, STRINGS
 from connector.stream.envelope.debezium.number_cells import java_text
-from connector.stream.envelope.debezium.profile import field_names
+from connector.stream.envelope.debezium.profile import DebeziumProfile, field_names
+from connector.stream.envelope.debezium.registry_schemas import ConnectSchema
 from connector.stream.envelope.debezium.string_cells import with_escapes
+from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.schemas.connect_types import column_field
-
-if TYPE_CHECKING:
-    from connector.foundation.contract import SchemaColumn
-    from connector.stream.envelope.debezium.profile import DebeziumProfile
-    from connector.stream.envelope.debezium.registry_schemas import ConnectSchema
-    from connector.stream.envelope.options import EnvelopeOptions
-    from connector.stream.envelope.schemas.table_schema import TableSchema
-
+from connector.stream.envelope.schemas.table_schema import TableSchema
 
 _INT32: Final = 2**31
 _INT64: Final = 2**63

@@ -1,10 +1,12 @@
 """Changes become Kafka records: rows, after their schema records, and rows that are gone."""
 
-from __future__ import annotations
+from typing import Final, NoReturn, final
 
-from typing import TYPE_CHECKING, Final, NoReturn, final
+from mypy_extensions import i64
 
-from connector.binlog.events.rows_header import DELETE, INSERT, UPDATE
+from connector.binlog.event import Event
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.events.rows_header import DELETE, INSERT, UPDATE, RowsKind
 from connector.binlog.statement import StatementKind
 from connector.foundation.contract import (
     DEBEZIUM,
@@ -18,28 +20,25 @@ from connector.foundation.contract import (
     Sequence,
 )
 from connector.foundation.errors import UnsupportedChange
+from connector.foundation.kafka_records import RecordTarget
+from connector.stream.changes.receiver import StreamListener
+from connector.stream.changes.transaction import RowsChange, SourceTransaction, StatementChange
 from connector.stream.envelope import record_errors
 from connector.stream.envelope.event_encoder import HALVES, US_PER_MS, EventEncoder
 from connector.stream.envelope.key_windows import KeyWindows
 from connector.stream.envelope.metadata_topics import write_ddl
+from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.row_images import FilterGate
 from connector.stream.envelope.schemas.schema_records import SchemaRecords, SchemaState
+from connector.stream.envelope.schemas.server_schemas import ServerSchemas, UnloggedColumns
 from connector.stream.envelope.schemas.table_schema import TableSchema, every_column
-from connector.stream.envelope.table_registry import TableRegistry, with_event_position
-
-if TYPE_CHECKING:
-    from mypy_extensions import i64
-
-    from connector.binlog.event import Event
-    from connector.binlog.events.rows import RowsEvent
-    from connector.binlog.events.rows_header import RowsKind
-    from connector.foundation.kafka_records import RecordTarget
-    from connector.stream.changes.receiver import StreamListener
-    from connector.stream.changes.transaction import RowsChange, SourceTransaction, StatementChange
-    from connector.stream.envelope.options import EnvelopeOptions
-    from connector.stream.envelope.schemas.server_schemas import ServerSchemas, UnloggedColumns
-    from connector.stream.envelope.table_registry import PublishedTable, TableParts
-    from connector.stream.progress.sequences import GapSequence, TransactionOrder
+from connector.stream.envelope.table_registry import (
+    PublishedTable,
+    TableParts,
+    TableRegistry,
+    with_event_position,
+)
+from connector.stream.progress.sequences import GapSequence, TransactionOrder
 
 _ROWS_MAX: Final = 10**SEQ_ROW_DIGITS // HALVES
 _EVENTS_MAX: Final = 10**SEQ_EVENT_DIGITS

@@ -1,7 +1,5 @@
 """Rows that have no form in a record; columns, schemas and topics of records."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import ErrorCode, frame, table_error
 
 IN_EVENT = frame("{log_position}: table {table}: {why}", was="T201")

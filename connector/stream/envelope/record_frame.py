@@ -9,9 +9,7 @@ With a schema registry, it begins with the id of the schema. JSON Schema leaves 
 and Avro makes bytes of it.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from connector.binlog.text_writer import quoted
 from connector.foundation.contract import row_topic
@@ -24,17 +22,14 @@ from connector.stream.envelope.connect_schemas import (
 )
 from connector.stream.envelope.debezium.avro_values import AvroRecord
 from connector.stream.envelope.debezium.registry_schemas import (
+    ConnectSchema,
     avro_schema,
     id_prefix,
     json_schema,
     subject_name,
 )
-
-if TYPE_CHECKING:
-    from connector.stream.envelope.debezium.registry_schemas import ConnectSchema
-    from connector.stream.envelope.options import EnvelopeOptions
-    from connector.stream.envelope.schemas.table_schema import TableSchema
-
+from connector.stream.envelope.options import EnvelopeOptions
+from connector.stream.envelope.schemas.table_schema import TableSchema
 
 # The beginnings of an envelope.
 BEFORE: Final = b'{"before":'

@@ -6,8 +6,6 @@ They have the form of `record`. Within one event they differ only in the operati
 digits of the sequence.
 """
 
-from __future__ import annotations
-
 from typing import Final, final
 
 from librt.strings import BytesWriter

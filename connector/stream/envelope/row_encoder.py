@@ -7,33 +7,23 @@ If a row cannot be written, its key can mostly still be read (`RowKeys`), becaus
 skipped by their lengths. The key has the same text as in the row's records.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from json.encoder import encode_basestring
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import Any, TypeAlias, final
 
-from connector.binlog.columns.column import ABSENT
+from connector.binlog.columns.column import ABSENT, Value
+from connector.binlog.events.rows import RowsEvent
+from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import DecodeError, UnsupportedChange
 from connector.stream.envelope import record_errors
 from connector.stream.envelope.cells.values import value_encoder
 from connector.stream.envelope.debezium.column_cells import debezium_encoder
-from connector.stream.envelope.debezium.profile import field_names
-from connector.stream.envelope.schemas.column_masks import transformed_json
-from connector.stream.envelope.schemas.table_schema import record_key_indexes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from connector.binlog.columns.column import Value
-    from connector.binlog.events.rows import RowsEvent
-    from connector.foundation.contract import SchemaColumn
-    from connector.stream.envelope.debezium.profile import DebeziumProfile
-    from connector.stream.envelope.schemas.column_masks import TextTransform
-    from connector.stream.envelope.schemas.table_schema import TableSchema
-
+from connector.stream.envelope.debezium.profile import DebeziumProfile, field_names
+from connector.stream.envelope.schemas.column_masks import TextTransform, transformed_json
+from connector.stream.envelope.schemas.table_schema import TableSchema, record_key_indexes
 
 # The index of a column, its name in JSON, its encoder, and what NULL becomes.
-_Step: TypeAlias = "tuple[int, str, Callable[[Any], str], str]"
+_Step: TypeAlias = tuple[int, str, Callable[[Any], str], str]
 
 
 class RowEncoder:

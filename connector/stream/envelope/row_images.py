@@ -8,26 +8,21 @@ With a row filter, `FilteredImages` evaluates its condition for each row before 
 and `FilterGate` passes on only the records of rows that are kept.
 """
 
-from __future__ import annotations
+from collections.abc import Iterator
+from typing import Final, final
 
-from typing import TYPE_CHECKING, Final, final
+from librt.strings import BytesWriter
+from mypy_extensions import i64
 
 from connector.binlog.columns.column import ABSENT, Value
+from connector.binlog.events.row_reader import Row
+from connector.binlog.events.rows import RowsEvent
 from connector.foundation.contract import OP_DELETE, OP_TRUNCATE
 from connector.foundation.errors import DecodeError
 from connector.foundation.kafka_records import RecordTarget
+from connector.stream.envelope.debezium.row_filter import RowFilter
 from connector.stream.envelope.record_headers import OP_AT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from librt.strings import BytesWriter
-    from mypy_extensions import i64
-
-    from connector.binlog.events.row_reader import Row
-    from connector.binlog.events.rows import RowsEvent
-    from connector.stream.envelope.debezium.row_filter import RowFilter
-    from connector.stream.envelope.row_encoder import RowEncoder
+from connector.stream.envelope.row_encoder import RowEncoder
 
 
 class RowImages:

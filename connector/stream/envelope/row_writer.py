@@ -4,21 +4,23 @@ The type of a column and the profile choose its writer. The key of a row is copi
 the row, so its columns are encoded once. `RowEncoder` makes the same text from values.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
-from connector.binlog.columns.column import PrintedReader
+from connector.binlog.columns.column import ColumnReader, PrintedReader
 from connector.binlog.columns.integers import EnumReader, SetReader
 from connector.binlog.columns.row_images import bitmap_length, column_error
 from connector.binlog.columns.strings import CharacterReader, GeometryReader
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.text_writer import quoted
+from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import DecodeError
 from connector.stream.envelope.cells.image_cells import (
+    CellWriter,
     EnumWriter,
     GeometryWriter,
     SetWriter,
@@ -27,21 +29,11 @@ from connector.stream.envelope.cells.image_cells import (
 )
 from connector.stream.envelope.cells.labels import KeyLabelWriter, ambiguous_labels
 from connector.stream.envelope.debezium.column_cells import TEXTS, debezium_writer
-from connector.stream.envelope.debezium.profile import field_names
+from connector.stream.envelope.debezium.profile import DebeziumProfile, field_names
 from connector.stream.envelope.debezium.string_cells import EscapedWriter
 from connector.stream.envelope.row_images import RowImages
 from connector.stream.envelope.schemas.column_masks import ConstantWriter, TransformWriter
-from connector.stream.envelope.schemas.table_schema import record_key_indexes
-
-if TYPE_CHECKING:
-    from connector.binlog.columns.column import ColumnReader
-    from connector.binlog.events.rows import RowsEvent
-    from connector.binlog.events.table_map import TableMapEvent
-    from connector.foundation.contract import SchemaColumn
-    from connector.stream.envelope.cells.image_cells import CellWriter
-    from connector.stream.envelope.debezium.profile import DebeziumProfile
-    from connector.stream.envelope.schemas.table_schema import TableSchema
-
+from connector.stream.envelope.schemas.table_schema import TableSchema, record_key_indexes
 
 _OPEN: Final = 0x7B
 _COMMA: Final = 0x2C

@@ -6,19 +6,15 @@
     ","ts_ms":…,"ts_us":…,"ts_ns":…}
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
+from connector.binlog.event import Event
 from connector.binlog.text_writer import QUOTE, put_uint, quoted
-
-if TYPE_CHECKING:
-    from connector.binlog.event import Event
-    from connector.stream.changes.transaction import SourceTransaction
-    from connector.stream.envelope.options import EnvelopeOptions
+from connector.stream.changes.transaction import SourceTransaction
+from connector.stream.envelope.options import EnvelopeOptions
 
 _US_PER_MS: Final = 1000
 _UNKNOWN: Final = -1  # the thread number of an unknown session

@@ -5,39 +5,36 @@ column list share, and chooses how the rows of an event are written: from their 
 decoded values.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
+
+from mypy_extensions import i64
 
 from connector.binlog.columns.row_images import all_set
+from connector.binlog.event import Event
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.events.table_map import TableMapEvent
 from connector.foundation.errors import DecodeError, UnsupportedChange
 from connector.stream.changes.receiver import StreamListener
 from connector.stream.envelope import record_errors
-from connector.stream.envelope.options import TopicClaims
+from connector.stream.envelope.debezium.row_filter import RowFilter
+from connector.stream.envelope.key_windows import KeyWindows, TableWindows
+from connector.stream.envelope.options import EnvelopeOptions, TopicClaims
 from connector.stream.envelope.outbox_events import OutboxEvents
 from connector.stream.envelope.record_frame import RecordFrame
 from connector.stream.envelope.record_headers import TableHeaders
 from connector.stream.envelope.row_encoder import RowEncoder
-from connector.stream.envelope.row_images import DecodedImages, FilteredImages, RowImages
+from connector.stream.envelope.row_images import (
+    DecodedImages,
+    FilteredImages,
+    FilterGate,
+    RowImages,
+)
 from connector.stream.envelope.row_writer import RowWriter
-from connector.stream.envelope.schemas.server_schemas import hidden_names
+from connector.stream.envelope.schemas.server_schemas import UnloggedColumns, hidden_names
 from connector.stream.envelope.schemas.table_schema import TableSchema
 from connector.stream.envelope.source_block import SourceTable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from mypy_extensions import i64
-
-    from connector.binlog.event import Event
-    from connector.binlog.events.rows import RowsEvent
-    from connector.binlog.events.table_map import TableMapEvent
-    from connector.stream.envelope.debezium.row_filter import RowFilter
-    from connector.stream.envelope.key_windows import KeyWindows, TableWindows
-    from connector.stream.envelope.options import EnvelopeOptions
-    from connector.stream.envelope.row_images import FilterGate
-    from connector.stream.envelope.schemas.server_schemas import UnloggedColumns
 
 
 @final

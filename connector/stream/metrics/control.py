@@ -8,16 +8,11 @@ Every attribute is one value that is replaced, or a set of which each change is 
 them needs a lock.
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from connector.foundation.errors import ConnectorError, SourceUnavailable
+from connector.foundation.errors import ConnectorError, SourceUnavailable
 
 # An idle stream gets three heartbeats in this time.
 SILENT_SECONDS = 4.0

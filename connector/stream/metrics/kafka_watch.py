@@ -25,7 +25,8 @@ from connector.foundation.contract import (
     QUARANTINE_TOPIC_SUFFIX,
     control_topic,
 )
-from connector.foundation.errors import ConfigError, SinkRefused, SinkUnavailable
+from connector.foundation.errors import ConfigError, ConnectorError, SinkRefused, SinkUnavailable
+from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.progress.progress_record import progress_topic
 from connector.stream.sink import attempts, kafka_errors
 from connector.stream.sink.connection import (
@@ -36,8 +37,6 @@ from connector.stream.sink.connection import (
 )
 
 if TYPE_CHECKING:
-    from connector.foundation.errors import ConnectorError
-    from connector.foundation.settings.sections import KafkaSettings
     from connector.stream.metrics.pipeline_metrics import PipelineMetrics
 
 _PAUSE_SECONDS = 1.0

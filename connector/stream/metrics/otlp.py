@@ -17,6 +17,7 @@ from __future__ import annotations
 import logging
 import os
 import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
@@ -41,23 +42,19 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
-from opentelemetry.trace import SpanKind
+from opentelemetry.trace import SpanKind, Tracer
+from prometheus_client.core import Metric as Family
 
 from connector.foundation import VERSION
 from connector.foundation.errors import ConfigError
 from connector.foundation.operating_system import Background
 from connector.foundation.settings import settings_errors
+from connector.stream.metrics.pipeline_metrics import PipelineMetrics
 from connector.stream.metrics.prometheus import MetricsCollector
+from connector.stream.progress.progress_record import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from opentelemetry.trace import Tracer
-    from prometheus_client.core import Metric as Family
     from prometheus_client.samples import Sample
-
-    from connector.stream.metrics.pipeline_metrics import PipelineMetrics
-    from connector.stream.progress.progress_record import Progress
 
 
 SCOPE = "binlog-connector"

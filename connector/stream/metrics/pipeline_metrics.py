@@ -5,24 +5,18 @@ needs a lock. The state of a peer, source or Kafka, says whether it answers; a l
 one is lost, and when it is back.
 """
 
-from __future__ import annotations
-
 import threading
 import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import structlog
 
-from connector.foundation.errors import fields
+from connector.foundation.errors import ConnectorError, SourceRefused, fields
 from connector.foundation.metrics import Histogram
 from connector.stream.metrics.control import Control
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from connector.foundation.errors import ConnectorError, SourceRefused
-    from connector.stream.progress.progress_record import Progress
+from connector.stream.progress.progress_record import Progress
 
 
 class PeerState:

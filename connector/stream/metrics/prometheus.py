@@ -6,22 +6,18 @@ https://prometheus.io/docs/instrumenting/exposition_formats/
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from connector.foundation import http_server
-from connector.foundation.http_server import Endpoints, turning
+from connector.foundation.http_server import Endpoints, Page, PostRequest, PostResponse, turning
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from prometheus_client.core import Metric
-
-    from connector.foundation.http_server import Page, PostRequest, PostResponse
     from connector.stream.metrics.pipeline_metrics import PipelineMetrics, SnapshotMetrics
 
 

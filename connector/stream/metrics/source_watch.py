@@ -15,12 +15,9 @@ old the current one is. If the server also limits the size of all logs, the rate
 says when the current file will be the oldest one above the limit.
 """
 
-from __future__ import annotations
-
 import threading
 from dataclasses import dataclass, replace
 from math import inf, isinf
-from typing import TYPE_CHECKING
 
 import structlog
 
@@ -28,6 +25,7 @@ from connector.binlog.gtid import GtidSet, MariadbGtidSet
 from connector.binlog.header import file_number
 from connector.foundation.errors import ConnectorError, SourceUnavailable, fields, line
 from connector.foundation.metrics import CatchUpEstimate
+from connector.foundation.settings.sections import SourceSettings
 from connector.replication.server.mysql_server import MysqlServer, name_of
 from connector.replication.server.replication_status import (
     RDS_RETENTION,
@@ -37,15 +35,10 @@ from connector.replication.server.replication_status import (
     set_rds_retention,
 )
 from connector.replication.server.server_error_numbers import REFUSED_LOGINS
-from connector.stream.metrics.pipeline_metrics import Lag
+from connector.stream.metrics.pipeline_metrics import CommittedPosition, Lag, PipelineMetrics
 from connector.stream.progress import progress_errors
+from connector.stream.progress.progress_record import Progress
 from connector.stream.sink import kafka_errors
-
-if TYPE_CHECKING:
-    from connector.foundation.settings.sections import SourceSettings
-    from connector.stream.metrics.pipeline_metrics import CommittedPosition, PipelineMetrics
-    from connector.stream.progress.progress_record import Progress
-
 
 _US = 1_000_000
 # The end of a file and the header of the next one hold no transaction. If their exact size is

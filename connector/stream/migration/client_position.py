@@ -12,13 +12,11 @@ the encoder.
 https://debezium.io/documentation/reference/stable/connectors/mysql.html
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING
 
-from connector.binlog.event import TransactionPayloadEvent
+from connector.binlog.event import Event, TransactionPayloadEvent
 from connector.binlog.events.gtid_tagged import GtidTaggedEvent
 from connector.binlog.events.mariadb import MariadbGtidEvent
 from connector.binlog.events.query import NO_BEGIN, QueryEvent
@@ -36,16 +34,10 @@ from connector.binlog.transactions.transaction_bounds import (
 from connector.foundation.errors import SourceRefused
 from connector.replication import dump_errors
 from connector.replication.log_search import file_dump
+from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.server.replication_status import binary_logs, no_event
 from connector.replication.start_validation import require_position
 from connector.stream.migration import migration_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from connector.binlog.event import Event
-    from connector.replication.server.mysql_server import MysqlServer
-
 
 # Statements that the assembler does not count.
 _UNCOUNTED = (StatementKind.BEGIN, StatementKind.SAVEPOINT, StatementKind.ROLLBACK_TO)

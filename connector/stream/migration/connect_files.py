@@ -7,20 +7,15 @@ https://docs.oracle.com/en/java/javase/21/docs/api/java.base/java/util/Propertie
 https://kafka.apache.org/documentation/#connect_running
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from connector.foundation.contract.record_formats import read_document
 from connector.foundation.errors import ConfigError
 from connector.stream.migration import migration_errors
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 MYSQL: Final = "io.debezium.connector.mysql.MySqlConnector"
 MARIADB: Final = "io.debezium.connector.mariadb.MariaDbConnector"

@@ -4,22 +4,16 @@ Here are the keys of `[source]`, `[kafka]`, `[signals]` and `[notifications]`; `
 `patterns` have the properties of records and of tables.
 """
 
-from __future__ import annotations
-
 import re
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from connector.binlog.table_filter import TableFilter
-from connector.stream.migration.connect_files import REFERENCE
+from connector.stream.migration.connect_files import REFERENCE, ConnectorFile
 from connector.stream.migration.draft import Draft
 from connector.stream.migration.envelope_keys import convert_records
 from connector.stream.migration.patterns import convert_choices, split_list
 from connector.stream.migration.property_notes import NO_COUNTERPART, NOT_NEEDED
-
-if TYPE_CHECKING:
-    from connector.stream.migration.connect_files import ConnectorFile
-
 
 _MS: Final = 1000
 # Debezium takes a random one of this range; here it must stay the same.

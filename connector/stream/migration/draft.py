@@ -3,22 +3,16 @@
 Each property has one line of a comment: above the key that it became, or in a list at the end.
 """
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeVar
 
 from connector.foundation.errors import ConfigError
 from connector.foundation.errors.message import Message
 from connector.foundation.errors.visible import visible
 from connector.stream.migration import migration_errors
-from connector.stream.migration.connect_files import REFERENCE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from connector.stream.migration.connect_files import ConnectorFile
+from connector.stream.migration.connect_files import REFERENCE, ConnectorFile
 
 _T = TypeVar("_T")
 

@@ -8,12 +8,10 @@ https://www.apicur.io/registry/docs/apicurio-registry/2.6.x/
 https://debezium.io/documentation/reference/stable/transformations/outbox-event-router.html
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from connector.foundation.contract.record_formats import FLAT_FIELDS
-from connector.stream.migration.draft import FLAGS
+from connector.stream.migration.draft import FLAGS, Draft
 from connector.stream.migration.patterns import NoPattern, patterns, split_list
 from connector.stream.migration.property_notes import (
     CONVERTERS,
@@ -21,10 +19,6 @@ from connector.stream.migration.property_notes import (
     PLAIN_CONVERTERS,
     TRANSFORMATIONS,
 )
-
-if TYPE_CHECKING:
-    from connector.stream.migration.draft import Draft
-
 
 # By the last part of the name of a converter.
 FORMATS: Final[dict[str, str]] = {"AvroConverter": "avro", "JsonSchemaConverter": "json_schema"}

@@ -1,7 +1,5 @@
 """The configuration and the offsets of Debezium's connectors."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import ErrorCode, configuration_error, notice
 
 _PATH: dict[str, object] = {"path": "connector.json"}

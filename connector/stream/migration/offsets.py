@@ -13,28 +13,22 @@
 transaction, of which `event` and `row` were published.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from kafka import TopicPartition
 from kafka.errors import KafkaError
 
 from connector.foundation.contract.record_formats import read_document
 from connector.foundation.errors import ConfigError
+from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.migration import migration_errors
 from connector.stream.migration.client_position import ClientPosition
+from connector.stream.migration.connect_files import ConnectorFile
 from connector.stream.sink import attempts
 from connector.stream.sink.clients import KAFKA_CLIENTS
 from connector.stream.sink.connection import connector_error, consumer_settings
 from connector.stream.sink.recovery import TopicLog, last_offsets
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from connector.foundation.settings.sections import KafkaSettings
-    from connector.stream.migration.connect_files import ConnectorFile
-
 
 # Values of `snapshot` after the last row of a copy; older versions have booleans.
 _FINISHED: Final = ("false", "")

@@ -8,22 +8,16 @@ left is refused: a repeated group, for example, or a look-ahead.
 Debezium does not distinguish the case of letters.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import product
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from connector.foundation.errors import ConfigError
 from connector.stream.migration import migration_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from connector.stream.migration.draft import Draft
-
+from connector.stream.migration.draft import Draft
 
 # More patterns than this are no list that somebody reads.
 _PATTERNS_MAX: Final = 200

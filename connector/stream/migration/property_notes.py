@@ -6,8 +6,6 @@ https://debezium.io/documentation/reference/stable/connectors/mysql.html
 https://kafka.apache.org/documentation/#sourceconnectconfigs
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 _LOG_HAS_COLUMNS = "the log describes the columns (binlog_row_metadata=FULL)"

@@ -1,7 +1,5 @@
 """Where the stream stands, and whether the source still is what was read."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import ErrorCode, transient_error
 
 _NEW_NAME = "give the pipeline a new name and set {source.start}"

@@ -14,24 +14,20 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, final
+from typing import final
+
+from mypy_extensions import i64
 
 from connector.binlog.gtid import GtidSet, MariadbGtid, MariadbGtidSet, parse_gtid_set
 from connector.binlog.header import FIRST_POSITION
-from connector.foundation.contract import PROGRESS_TOPIC_SUFFIX
+from connector.foundation.contract import PROGRESS_TOPIC_SUFFIX, PreparedXaRecord
 from connector.foundation.errors import DecodeError, SourceRefused
 from connector.foundation.kafka_records import Record
-from connector.replication.start_point import StartPoint
+from connector.replication.start_point import ServerIdentity, StartPoint
 from connector.stream.changes.column_defaults import AddedColumn, DefaultKind
+from connector.stream.changes.receiver import TransactionEnd
 from connector.stream.changes.xa_transactions import PreparedGroup, RedeliveredGroups
 from connector.stream.progress import progress_errors
-
-if TYPE_CHECKING:
-    from mypy_extensions import i64
-
-    from connector.foundation.contract import PreparedXaRecord
-    from connector.replication.start_point import ServerIdentity
-    from connector.stream.changes.receiver import TransactionEnd
 
 
 @dataclass(slots=True)

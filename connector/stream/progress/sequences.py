@@ -17,8 +17,6 @@ another, so no transaction has these sequences. The progress record holds the co
 continues after a restart at the same position.
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple, final
 
 from connector.binlog.header import file_number

@@ -7,28 +7,22 @@ whose logs are reset continues without a message: but each file says which trans
 it, and these must include everything that was read (`GtidHistory`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 from uuid import UUID
+
+from mypy_extensions import i64
 
 from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
 from connector.foundation.errors import SourceUnavailable
-from connector.replication.start_point import shortened_gtids
+from connector.replication.start_point import ServerIdentity, StartPoint, shortened_gtids
+from connector.stream.changes.column_defaults import AddedColumn
+from connector.stream.changes.receiver import TransactionEnd
+from connector.stream.changes.transaction import SourceTransaction
+from connector.stream.changes.xa_transactions import RedeliveredGroups
 from connector.stream.progress import progress_errors
 from connector.stream.progress.progress_record import PreparedXa, Progress
-from connector.stream.progress.sequences import GapCounter, TransactionOrder
-
-if TYPE_CHECKING:
-    from mypy_extensions import i64
-
-    from connector.replication.start_point import ServerIdentity, StartPoint
-    from connector.stream.changes.column_defaults import AddedColumn
-    from connector.stream.changes.receiver import TransactionEnd
-    from connector.stream.changes.transaction import SourceTransaction
-    from connector.stream.changes.xa_transactions import RedeliveredGroups
-    from connector.stream.progress.sequences import GapSequence
+from connector.stream.progress.sequences import GapCounter, GapSequence, TransactionOrder
 
 
 @final

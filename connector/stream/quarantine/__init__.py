@@ -4,5 +4,3 @@ Guards set fences, and keep back their changes and copied rows. A replay writes 
 kept changes again, and lifts the fences. All of that does no I/O; only `attendant` and `topics`
 talk to Kafka.
 """
-
-from __future__ import annotations

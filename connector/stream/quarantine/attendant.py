@@ -3,36 +3,30 @@
 `open_quarantine` builds it and the guards from the settings and the fences.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import structlog
 
+from connector.binlog.decoder import EventDecoder
 from connector.foundation.contract import QUARANTINE_TOPIC_SUFFIX, control_topic
 from connector.foundation.errors import RequestRefused
+from connector.foundation.operating_system import Clock
+from connector.foundation.settings.sections import KafkaSettings, Settings
 from connector.stream.commands import request_errors
 from connector.stream.commands.requests import arguments_of, table_name
 from connector.stream.envelope.event_encoder import US_PER_MS
+from connector.stream.envelope.record_encoder import RecordEncoder
+from connector.stream.progress.stream_position import StreamPosition
 from connector.stream.quarantine import quarantine_errors
 from connector.stream.quarantine.copy_guard import CopyGuard
+from connector.stream.quarantine.fences import Fence, Fences
 from connector.stream.quarantine.guard import STOP, Guard
 from connector.stream.quarantine.replay import Replay
 from connector.stream.quarantine.store import QuarantineStore
 from connector.stream.quarantine.topics import QuarantineLog
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from connector.binlog.decoder import EventDecoder
-    from connector.foundation.operating_system import Clock
-    from connector.foundation.settings.sections import KafkaSettings, Settings
-    from connector.stream.envelope.record_encoder import RecordEncoder
-    from connector.stream.progress.stream_position import StreamPosition
-    from connector.stream.quarantine.fences import Fence, Fences
-    from connector.stream.sink.clients import KafkaClients
-    from connector.stream.sink.kafka_sink import KafkaSink
-
+from connector.stream.sink.clients import KafkaClients
+from connector.stream.sink.kafka_sink import KafkaSink
 
 # The command in a request.
 REPLAY = "replay"

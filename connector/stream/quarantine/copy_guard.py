@@ -5,24 +5,17 @@ changes in the log probably have the same value. Rows of fenced keys are left ou
 writes all their states. A table that is fenced as a whole cannot be copied.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from connector.foundation.contract import SEQ_ROW_DIGITS
+from connector.foundation.contract import SEQ_ROW_DIGITS, Sequence
 from connector.foundation.errors import UnsupportedChange
+from connector.stream.envelope.copies.chunk import RefusedRow
+from connector.stream.envelope.copies.chunk_frame import CopyPosition
 from connector.stream.envelope.event_encoder import US_PER_MS
+from connector.stream.envelope.schemas.table_schema import TableSchema
 from connector.stream.quarantine import quarantine_errors
 from connector.stream.quarantine.fence_setter import FenceSetter, OriginOfCopy
+from connector.stream.quarantine.fences import Fences
 from connector.stream.quarantine.guard import FENCE_KEY, STOP
-
-if TYPE_CHECKING:
-    from connector.foundation.contract import Sequence
-    from connector.stream.envelope.copies.chunk import RefusedRow
-    from connector.stream.envelope.copies.chunk_frame import CopyPosition
-    from connector.stream.envelope.schemas.table_schema import TableSchema
-    from connector.stream.quarantine.fences import Fences
-    from connector.stream.quarantine.store import QuarantineStore
+from connector.stream.quarantine.store import QuarantineStore
 
 
 class TableFenced(UnsupportedChange):

@@ -4,22 +4,17 @@ Changes of the log and rows of copies follow the same rules. They differ in thei
 sequence, which their `Origin` knows.
 """
 
-from __future__ import annotations
+from typing import Final, final
 
-from typing import TYPE_CHECKING, Final, final
+from mypy_extensions import i64
 
+from connector.stream.changes.transaction import RowsChange, StatementChange
+from connector.stream.envelope.copies.chunk_frame import CopyPosition
 from connector.stream.envelope.event_encoder import US_PER_MS
+from connector.stream.envelope.record_encoder import RecordEncoder
 from connector.stream.envelope.row_encoder import key_columns
-from connector.stream.quarantine.fences import Fence
-
-if TYPE_CHECKING:
-    from mypy_extensions import i64
-
-    from connector.stream.changes.transaction import RowsChange, StatementChange
-    from connector.stream.envelope.copies.chunk_frame import CopyPosition
-    from connector.stream.envelope.record_encoder import RecordEncoder
-    from connector.stream.envelope.schemas.table_schema import TableSchema
-    from connector.stream.quarantine.fences import Fences
+from connector.stream.envelope.schemas.table_schema import TableSchema
+from connector.stream.quarantine.fences import Fence, Fences
 
 # If a table has more, the whole table is fenced: keys are kept in memory.
 KEYS_MAX: Final = 10_000

@@ -11,22 +11,16 @@ to lift the fence.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Final, cast, final
+from typing import Final, cast, final
 
-from connector.foundation.contract import FENCES_TOPIC_SUFFIX, control_topic
+from connector.foundation.contract import FENCES_TOPIC_SUFFIX, FenceRecord, control_topic
 from connector.foundation.errors import ConnectorError, DecodeError, UnsupportedChange
 from connector.foundation.errors.message import Words
-from connector.foundation.kafka_records import NO_HEADERS
+from connector.foundation.kafka_records import NO_HEADERS, RecordTarget
 from connector.stream.changes.receiver import StreamListener
 from connector.stream.quarantine import quarantine_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from connector.foundation.contract import FenceRecord
-    from connector.foundation.kafka_records import RecordTarget
-
 
 # The table name in a fence of a whole database.
 ALL_TABLES: Final = "*"

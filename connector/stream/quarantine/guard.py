@@ -10,31 +10,34 @@ has no key, and with `fence-table`.
 before the fence is lifted, so a replay writes them in order.
 """
 
-from __future__ import annotations
+from typing import Final, final
 
-from typing import TYPE_CHECKING, Final, final
+from mypy_extensions import i64
 
+from connector.binlog.event import Event
 from connector.binlog.log_errors import EventError
 from connector.binlog.statement import StatementKind
-from connector.foundation.errors import RecordTooLarge, TopicRefused, UnsupportedChange
+from connector.foundation.contract import QuarantinedRow
+from connector.foundation.errors import (
+    ConnectorError,
+    RecordTooLarge,
+    TopicRefused,
+    UnsupportedChange,
+)
 from connector.foundation.errors.code import Scope
-from connector.stream.changes.transaction import LoggedStatement, StatementChange
+from connector.stream.changes.transaction import (
+    LoggedStatement,
+    RowsChange,
+    SourceTransaction,
+    StatementChange,
+)
+from connector.stream.envelope.record_encoder import RecordEncoder
 from connector.stream.envelope.row_encoder import RowKeys
 from connector.stream.quarantine import quarantine_errors
 from connector.stream.quarantine.fence_setter import FenceSetter, OriginOfChange
-from connector.stream.quarantine.fences import ALL_TABLES, fence_reason
+from connector.stream.quarantine.fences import ALL_TABLES, Fences, TableFences, fence_reason
 from connector.stream.quarantine.records import GONE, STATEMENT
-
-if TYPE_CHECKING:
-    from mypy_extensions import i64
-
-    from connector.binlog.event import Event
-    from connector.foundation.contract import QuarantinedRow
-    from connector.foundation.errors import ConnectorError
-    from connector.stream.changes.transaction import RowsChange, SourceTransaction
-    from connector.stream.envelope.record_encoder import RecordEncoder
-    from connector.stream.quarantine.fences import Fences, TableFences
-    from connector.stream.quarantine.store import QuarantineStore
+from connector.stream.quarantine.store import QuarantineStore
 
 STOP: Final = "stop"
 FENCE_KEY: Final = "fence-key"

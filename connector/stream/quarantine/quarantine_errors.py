@@ -1,7 +1,5 @@
 """Changes that are kept back, and the results of a replay."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import (
     ErrorCode,
     configuration_error,

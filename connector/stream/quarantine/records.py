@@ -8,17 +8,18 @@ As text, a record has a line for every row, as far as it can be read. If a colum
 written, the lines show its bytes and the bytes around it.
 """
 
-from __future__ import annotations
-
 import json
 from base64 import b64decode, b64encode
 from collections import Counter
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
 from uuid import UUID
 
 from connector.binlog.body_decoder import BodyDecoder, PayloadDecoder
 from connector.binlog.checksum import CHECKSUM_LENGTH
+from connector.binlog.columns.column import ColumnReader
 from connector.binlog.columns.row_images import bitmap_length, column_label, is_set
+from connector.binlog.event import Event
 from connector.binlog.events.format_description import FormatDescriptionEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.rows_header import DELETE, INSERT
@@ -27,6 +28,7 @@ from connector.binlog.gtid import Gtid, MariadbGtid
 from connector.binlog.header import HEADER_LENGTH, PARTIAL_ROW_DATA, TABLE_MAP
 from connector.binlog.payload_reader import PayloadReader, encode_lenenc
 from connector.binlog.statement import StatementKind
+from connector.foundation.contract import QuarantinedRow, QuarantineRecord
 from connector.foundation.errors import (
     DecodeError,
     RecordTooLarge,
@@ -41,14 +43,6 @@ from connector.stream.changes.transaction import (
 from connector.stream.envelope.cells.values import value_encoder
 from connector.stream.envelope.schemas.table_schema import schema_column
 from connector.stream.quarantine import quarantine_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from connector.binlog.columns.column import ColumnReader
-    from connector.binlog.event import Event
-    from connector.foundation.contract import QuarantinedRow, QuarantineRecord
-
 
 ROWS = "rows"
 GONE = "gone"

@@ -7,15 +7,17 @@ nothing is left. If a row still cannot be written, it stays in quarantine with a
 not overtake it.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterator
+from typing import Protocol
 
 from connector.binlog.log_errors import EventError
+from connector.foundation.contract import QuarantinedRow, QuarantineRecord
 from connector.foundation.errors import DecodeError, RecordTooLarge, UnsupportedChange
 from connector.stream.envelope.event_encoder import HALVES, US_PER_MS
+from connector.stream.envelope.record_encoder import RecordEncoder
+from connector.stream.progress.stream_position import StreamPosition
 from connector.stream.quarantine import quarantine_errors
-from connector.stream.quarantine.fences import fence_reason
+from connector.stream.quarantine.fences import Fence, Fences, fence_reason
 from connector.stream.quarantine.records import (
     COPIED,
     GONE,
@@ -24,14 +26,6 @@ from connector.stream.quarantine.records import (
     ChangeReader,
     quarantined_rows,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from connector.foundation.contract import QuarantinedRow, QuarantineRecord
-    from connector.stream.envelope.record_encoder import RecordEncoder
-    from connector.stream.progress.stream_position import StreamPosition
-    from connector.stream.quarantine.fences import Fence, Fences
 
 # Bytes of events that are written in one turn, before the stream has its turn.
 _TURN_BYTES = 4 * 1024 * 1024

@@ -1,12 +1,23 @@
 """Writes changes to `<prefix>.quarantine`."""
 
-from __future__ import annotations
+from typing import final
 
-from typing import TYPE_CHECKING, final
-
-from connector.foundation.contract import QUARANTINE_TOPIC_SUFFIX, control_topic
-from connector.foundation.kafka_records import NO_HEADERS
+from connector.binlog.decoder import EventDecoder
+from connector.binlog.event import Event
+from connector.foundation.contract import (
+    QUARANTINE_TOPIC_SUFFIX,
+    QuarantinedRow,
+    QuarantineRecord,
+    control_topic,
+)
+from connector.foundation.kafka_records import NO_HEADERS, RecordTarget
+from connector.stream.changes.transaction import RowsChange, SourceTransaction, StatementChange
+from connector.stream.envelope.copies.chunk import RefusedRow
+from connector.stream.envelope.copies.chunk_frame import CopyPosition
 from connector.stream.envelope.event_encoder import US_PER_MS
+from connector.stream.envelope.options import EnvelopeOptions
+from connector.stream.envelope.record_encoder import RecordEncoder
+from connector.stream.envelope.schemas.table_schema import TableSchema
 from connector.stream.quarantine.records import (
     COPIED,
     GONE,
@@ -19,18 +30,6 @@ from connector.stream.quarantine.records import (
     record_values,
     without_rows,
 )
-
-if TYPE_CHECKING:
-    from connector.binlog.decoder import EventDecoder
-    from connector.binlog.event import Event
-    from connector.foundation.contract import QuarantinedRow, QuarantineRecord
-    from connector.foundation.kafka_records import RecordTarget
-    from connector.stream.changes.transaction import RowsChange, SourceTransaction, StatementChange
-    from connector.stream.envelope.copies.chunk import RefusedRow
-    from connector.stream.envelope.copies.chunk_frame import CopyPosition
-    from connector.stream.envelope.options import EnvelopeOptions
-    from connector.stream.envelope.record_encoder import RecordEncoder
-    from connector.stream.envelope.schemas.table_schema import TableSchema
 
 # The most that Kafka adds to a record's key and value.
 _OVERHEAD_BYTES = 256

@@ -4,9 +4,8 @@ Kept changes are read from the time at which the oldest of some fences was set. 
 and replays requested, by other processes than the pipeline.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from kafka import TopicPartition
 from kafka.errors import KafkaError
@@ -14,9 +13,11 @@ from kafka.errors import KafkaError
 from connector.foundation.contract import (
     FENCES_TOPIC_SUFFIX,
     QUARANTINE_TOPIC_SUFFIX,
+    QuarantineRecord,
     control_topic,
 )
-from connector.foundation.errors import ConfigError
+from connector.foundation.errors import ConfigError, ConnectorError
+from connector.foundation.settings.sections import KafkaSettings, Settings
 from connector.stream.commands.requests import write_command
 from connector.stream.quarantine import quarantine_errors
 from connector.stream.quarantine.fences import ALL_TABLES, Fence
@@ -26,14 +27,6 @@ from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.stream.sink.connection import connector_error, consumer_settings
 from connector.stream.sink.recovery import read_latest
 from connector.stream.sink.topics import TopicCreator
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from connector.foundation.contract import QuarantineRecord
-    from connector.foundation.errors import ConnectorError
-    from connector.foundation.settings.sections import KafkaSettings, Settings
-
 
 _POLL_MS = 20
 

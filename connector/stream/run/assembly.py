@@ -6,18 +6,23 @@ copies, quarantine, heartbeats and requests.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import structlog
 
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.table_filter import TableFilter
 from connector.foundation.errors import line
-from connector.foundation.operating_system import TemporaryFolder
+from connector.foundation.kafka_records import RecordTarget
+from connector.foundation.operating_system import Clock, TemporaryFolder
+from connector.foundation.record_batch import BatchingTarget
+from connector.foundation.settings.sections import Settings
 from connector.stream.changes.cascades import CascadedRows, Cascades, hidden_children
 from connector.stream.changes.online_schema_change import OnlineSchemaChanges
+from connector.stream.changes.signal_table import SignalTable
 from connector.stream.commands.requests import RequestAttendant
 from connector.stream.commands.signals import (
     FileSignals,
@@ -30,14 +35,19 @@ from connector.stream.envelope.metadata_topics import TransactionRecords
 from connector.stream.envelope.record_encoder import RecordEncoder
 from connector.stream.envelope.schemas.schema_records import SchemaState
 from connector.stream.envelope.schemas.server_schemas import ServerSchemas
-from connector.stream.progress.progress_record import pending_columns
+from connector.stream.progress.progress_record import Progress, pending_columns
+from connector.stream.progress.sequences import TransactionOrder
 from connector.stream.progress.stream_position import StreamPosition
-from connector.stream.quarantine.attendant import REPLAY, open_quarantine
+from connector.stream.quarantine.attendant import REPLAY, QuarantineAttendant, open_quarantine
 from connector.stream.quarantine.fences import Fences
 from connector.stream.run.delivery_parts import ChangeHandlers, DeliveryOptions, RecordOutput
 from connector.stream.run.delivery_stream import DeliveryStream
 from connector.stream.run.heartbeat import Heartbeat, HeartbeatStatement
 from connector.stream.run.logging_listener import LoggingListener
+from connector.stream.run.peers import Peers, RunContext
+from connector.stream.sink.kafka_sink import KafkaSink
+from connector.stream.sink.recovery import RecoveredState
+from connector.stream.snapshot.copies import Copies
 from connector.stream.snapshot.copy_backlog import (
     CascadeCopies,
     CopyBacklog,
@@ -55,23 +65,7 @@ from connector.stream.snapshot.copy_output import CopyOutput
 from connector.stream.snapshot.copy_recovery import open_copies
 from connector.stream.source.foreign_keys import hidden_cascades
 from connector.stream.source.record_options import record_options, require_same_profile
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from connector.foundation.kafka_records import RecordTarget
-    from connector.foundation.operating_system import Clock
-    from connector.foundation.record_batch import BatchingTarget
-    from connector.foundation.settings.sections import Settings
-    from connector.stream.changes.signal_table import SignalTable
-    from connector.stream.progress.progress_record import Progress
-    from connector.stream.progress.sequences import TransactionOrder
-    from connector.stream.quarantine.attendant import QuarantineAttendant
-    from connector.stream.run.peers import Peers, RunContext
-    from connector.stream.sink.kafka_sink import KafkaSink
-    from connector.stream.sink.recovery import RecoveredState
-    from connector.stream.snapshot.copies import Copies
-    from connector.stream.source.server_selection import CheckedSource
+from connector.stream.source.server_selection import CheckedSource
 
 
 def open_cascades(

@@ -7,15 +7,15 @@ many commits to catch up.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+from connector.foundation.operating_system import Clock
+from connector.stream.progress.progress_record import Progress
 
-    from connector.foundation.operating_system import Clock
+if TYPE_CHECKING:
     from connector.stream.metrics.pipeline_metrics import PipelineMetrics
-    from connector.stream.progress.progress_record import Progress
     from connector.stream.sink.kafka_sink import SentToTopic
 
 

@@ -3,21 +3,17 @@
 The compiled `DeliveryStream` takes these objects apart once, when it is made.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from connector.foundation.record_batch import BatchingTarget
+from connector.stream.changes.cascades import Cascades
 from connector.stream.changes.online_schema_change import OnlineSchemaChanges
 from connector.stream.changes.receiver import StreamListener
-
-if TYPE_CHECKING:
-    from connector.foundation.record_batch import BatchingTarget
-    from connector.stream.changes.cascades import Cascades
-    from connector.stream.changes.signal_table import SignalTable
-    from connector.stream.envelope.metadata_topics import TransactionRecords
-    from connector.stream.envelope.record_encoder import RecordEncoder
-    from connector.stream.quarantine.guard import Guard
+from connector.stream.changes.signal_table import SignalTable
+from connector.stream.envelope.metadata_topics import TransactionRecords
+from connector.stream.envelope.record_encoder import RecordEncoder
+from connector.stream.quarantine.guard import Guard
 
 # What to do after an ALTER TABLE that is not proven to keep the rows; "fence" is the third choice.
 COPY_REWRITTEN: Final = "copy"

@@ -8,10 +8,12 @@ The pipeline gives it received bytes and decides when to commit. Only the target
 and nothing reads a clock.
 """
 
-from __future__ import annotations
+from typing import Final, final
 
-from typing import TYPE_CHECKING, Final, final
+from mypy_extensions import i64
 
+from connector.binlog.decoder import EventDecoder
+from connector.binlog.event import Event
 from connector.binlog.events.control import RotateEvent
 from connector.binlog.events.mariadb import MariadbGtidListEvent
 from connector.binlog.events.rows_header import INSERT
@@ -22,41 +24,38 @@ from connector.binlog.header import (
     GTID_LIST,
     PREVIOUS_GTIDS,
     ROTATE,
+    EventSource,
     file_number,
 )
-from connector.binlog.statement import StatementKind
+from connector.binlog.statement import Statement, StatementKind
+from connector.binlog.table_filter import TableFilter
 from connector.foundation.errors import UnsupportedChange
 from connector.foundation.errors.code import Scope
+from connector.foundation.record_batch import BatchingTarget
 from connector.stream.changes import changes_errors
 from connector.stream.changes.assembler import TransactionAssembler
-from connector.stream.changes.receiver import ChangeReceiver
+from connector.stream.changes.cascades import Cascades
+from connector.stream.changes.online_schema_change import OnlineSchemaChanges
+from connector.stream.changes.receiver import ChangeReceiver, StreamListener, TransactionEnd
+from connector.stream.changes.row_buffer import SpoolFolder
+from connector.stream.changes.signal_table import SignalTable
 from connector.stream.changes.statement_reader import unsupported_change
+from connector.stream.changes.transaction import RowsChange, SourceTransaction, StatementChange
 from connector.stream.changes.xa_transactions import EarlierGroups
+from connector.stream.envelope.metadata_topics import TransactionRecords
+from connector.stream.envelope.record_encoder import RecordEncoder
+from connector.stream.progress.progress_record import Progress
+from connector.stream.progress.stream_position import Instance, StreamPosition
+from connector.stream.quarantine.guard import Guard
 from connector.stream.run import run_errors
-from connector.stream.run.delivery_parts import COPY_REWRITTEN, STOP_REWRITTEN
+from connector.stream.run.delivery_parts import (
+    COPY_REWRITTEN,
+    STOP_REWRITTEN,
+    ChangeHandlers,
+    DeliveryOptions,
+    RecordOutput,
+)
 from connector.stream.run.transaction_metrics import CommitTimes, LargeTransactions
-
-if TYPE_CHECKING:
-    from mypy_extensions import i64
-
-    from connector.binlog.decoder import EventDecoder
-    from connector.binlog.event import Event
-    from connector.binlog.header import EventSource
-    from connector.binlog.statement import Statement
-    from connector.binlog.table_filter import TableFilter
-    from connector.foundation.record_batch import BatchingTarget
-    from connector.stream.changes.cascades import Cascades
-    from connector.stream.changes.online_schema_change import OnlineSchemaChanges
-    from connector.stream.changes.receiver import StreamListener, TransactionEnd
-    from connector.stream.changes.row_buffer import SpoolFolder
-    from connector.stream.changes.signal_table import SignalTable
-    from connector.stream.changes.transaction import RowsChange, SourceTransaction, StatementChange
-    from connector.stream.envelope.metadata_topics import TransactionRecords
-    from connector.stream.envelope.record_encoder import RecordEncoder
-    from connector.stream.progress.progress_record import Progress
-    from connector.stream.progress.stream_position import Instance, StreamPosition
-    from connector.stream.quarantine.guard import Guard
-    from connector.stream.run.delivery_parts import ChangeHandlers, DeliveryOptions, RecordOutput
 
 # For so long a server is not asked again for columns that it has refused to show: each time is a
 # login, and other tables wait.

@@ -14,23 +14,17 @@ from __future__ import annotations
 
 import json
 from threading import Event
-from typing import TYPE_CHECKING
 
 import structlog
 
 from connector.foundation.contract import HEARTBEAT_TOPIC_SUFFIX, control_topic
 from connector.foundation.errors import ConnectorError
 from connector.foundation.errors.kinds import line
-from connector.foundation.kafka_records import NO_HEADERS
-from connector.foundation.operating_system import Background
+from connector.foundation.kafka_records import NO_HEADERS, RecordTarget
+from connector.foundation.operating_system import Background, Clock
+from connector.foundation.settings.sections import SourceSettings
 from connector.stream.run import run_errors
 from connector.stream.source.select_session import SelectSession
-
-if TYPE_CHECKING:
-    from connector.foundation.kafka_records import RecordTarget
-    from connector.foundation.operating_system import Clock
-    from connector.foundation.settings.sections import SourceSettings
-
 
 _NS_PER_MS = 1_000_000
 

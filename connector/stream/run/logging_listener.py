@@ -1,20 +1,14 @@
 """A listener of the stream that writes log lines, and requests to copy tables again."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import structlog
 
+from connector.binlog.event import Event
 from connector.binlog.header import event_name
 from connector.foundation.errors import line
 from connector.stream.changes import changes_errors
 from connector.stream.changes.receiver import StreamListener
-
-if TYPE_CHECKING:
-    from connector.binlog.event import Event
-    from connector.stream.changes.transaction import SourceTransaction, StatementChange
-    from connector.stream.snapshot.copy_backlog import CopyQueue
+from connector.stream.changes.transaction import SourceTransaction, StatementChange
+from connector.stream.snapshot.copy_backlog import CopyQueue
 
 
 class LoggingListener(StreamListener):

@@ -6,38 +6,34 @@ under the same server id, so the source disconnects the older reader: it blames 
 the connection silently. Kafka fences the older producer before the new instance has named itself.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from connector.foundation.errors import ConnectorError, SinkUnavailable, SourceUnavailable
+from connector.foundation.errors import (
+    ConnectorError,
+    SinkUnavailable,
+    SourceRefused,
+    SourceUnavailable,
+)
 from connector.foundation.operating_system import CLOCK, Clock
+from connector.foundation.settings.sections import KafkaSettings, Settings, SourceSettings
 from connector.replication import answer_errors
+from connector.stream.commands.listener import Listener
 from connector.stream.commands.requests import RequestListener
+from connector.stream.envelope.debezium.registry_schemas import SchemaIds
 from connector.stream.metrics.control import SILENT_SECONDS
 from connector.stream.metrics.kafka_watch import KafkaWatch
+from connector.stream.metrics.pipeline_metrics import PipelineMetrics, Watch
 from connector.stream.metrics.source_watch import SourceWatch
+from connector.stream.progress.progress_record import Progress
+from connector.stream.progress.stream_position import Instance
 from connector.stream.run import run_errors
 from connector.stream.sink.checks import check_limits
 from connector.stream.sink.kafka_sink import KafkaSink, superseded_by
 from connector.stream.sink.recovery import read_progress
-from connector.stream.snapshot.copy_recovery import COPY_PEERS
-from connector.stream.source.server_selection import choose_source
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from connector.foundation.errors import SourceRefused
-    from connector.foundation.settings.sections import KafkaSettings, Settings, SourceSettings
-    from connector.stream.commands.listener import Listener
-    from connector.stream.envelope.debezium.registry_schemas import SchemaIds
-    from connector.stream.metrics.pipeline_metrics import PipelineMetrics, Watch
-    from connector.stream.progress.progress_record import Progress
-    from connector.stream.progress.stream_position import Instance
-    from connector.stream.snapshot.copy_recovery import CopyPeers
-    from connector.stream.source.server_selection import CheckedSource
+from connector.stream.snapshot.copy_recovery import COPY_PEERS, CopyPeers
+from connector.stream.source.server_selection import CheckedSource, choose_source
 
 
 @dataclass(frozen=True, slots=True)

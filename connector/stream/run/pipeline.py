@@ -15,13 +15,12 @@ records are committed like the stream's.
 TCP makes the source wait.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import structlog
 
@@ -37,19 +36,14 @@ from connector.foundation.errors import (
     TransactionOutlasted,
     UnsupportedChange,
 )
+from connector.foundation.operating_system import StopSignals
 from connector.foundation.settings.configuration import in_lower_case
 from connector.replication import answer_errors
 from connector.stream.run import run_errors
 from connector.stream.run.assembly import assemble
 from connector.stream.run.commits import CommitSchedule, PendingCommit
-from connector.stream.run.peers import check_silence, raise_if_superseded
+from connector.stream.run.peers import RunContext, check_silence, raise_if_superseded
 from connector.stream.status.status_collector import fenced_tables
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from connector.foundation.operating_system import StopSignals
-    from connector.stream.run.peers import RunContext
 
 # A current source transaction may end within this time after a stop was requested.
 _DRAIN_SECONDS = 10.0

@@ -9,8 +9,6 @@
     a change cannot be published    ──▶ commit the transactions before it one by one, then stop
 """
 
-from __future__ import annotations
-
 
 class RetryState:
     """What the next pipeline needs to know; the end of each run changes it."""

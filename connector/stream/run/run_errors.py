@@ -1,7 +1,5 @@
 """What ends a run of the pipeline, and where the next one may start."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import ErrorCode, frame, notice, transient_error
 
 NOT_PUBLISHED = frame("{why}. Nothing from this transaction was published", was="L105")

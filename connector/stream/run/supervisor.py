@@ -16,16 +16,14 @@ asks the others. A refusal is valid for the position of the stream. Once another
 the stream further, all servers are asked again.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import socket
 import time
 import uuid
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING
 
 import structlog
 from tenacity import (
@@ -50,7 +48,8 @@ from connector.foundation.errors import (
     UnsupportedChange,
     fields,
 )
-from connector.foundation.operating_system import StopSignals
+from connector.foundation.operating_system import Clock, StopSignals
+from connector.foundation.settings.sections import RetrySettings, Settings, SourceSettings
 from connector.replication import login_errors
 from connector.replication.server.addresses import candidates
 from connector.stream.changes.changes_errors import RolledBack
@@ -67,12 +66,6 @@ from connector.stream.sink.schema_registry import open_registry
 from connector.stream.status.formatting import abbreviated
 from connector.stream.status.server import serving
 from connector.stream.status.status_log import RecentEvents
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from connector.foundation.operating_system import Clock
-    from connector.foundation.settings.sections import RetrySettings, Settings, SourceSettings
 
 # A turn of the main loop may take as long as a Kafka transaction, plus this.
 _TURN_SECONDS = 60.0

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
+from connector.foundation.record_batch import BatchingTarget
+from connector.stream.changes.receiver import StreamListener, TransactionEnd
+from connector.stream.changes.transaction import SourceTransaction
+
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-    from connector.foundation.record_batch import BatchingTarget
-    from connector.stream.changes.receiver import StreamListener, TransactionEnd
-    from connector.stream.changes.transaction import SourceTransaction
 
 # A transaction gets a log line if it has so many records, or so many bytes of them.
 LARGE_RECORDS: Final = 100_000

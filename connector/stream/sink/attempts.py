@@ -3,20 +3,15 @@
 The errors are errors of the client, too, so the handlers of its errors also catch ours.
 """
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
+from kafka import TopicPartition
 from kafka.errors import KafkaError, KafkaTimeoutError
 
+from connector.foundation.errors import ConnectorError
+from connector.foundation.errors.code import ErrorCode
 from connector.foundation.errors.message import Message
 from connector.stream.sink import connection_errors, kafka_errors
-
-if TYPE_CHECKING:
-    from kafka import TopicPartition
-
-    from connector.foundation.errors import ConnectorError
-    from connector.foundation.errors.code import ErrorCode
 
 
 class TimedOut(KafkaTimeoutError):  # type: ignore[misc]  # the library has no types

@@ -11,24 +11,16 @@ so.
 would still commit the rest. Here the whole transaction fails.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import structlog
-from kafka import TopicPartition
+from kafka import KafkaProducer, TopicPartition
 
 from connector.foundation.record_batch import BatchingTarget, BatchReceiver, RecordBatch
 from connector.stream.sink import kafka_errors
 from connector.stream.sink.attempts import TimedOut
-from connector.stream.sink.encoded_batch import EncodedBatch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kafka import KafkaProducer
-
-    from connector.stream.sink.encoded_batch import InFlightBatches
+from connector.stream.sink.encoded_batch import EncodedBatch, InFlightBatches
 
 # ruff: noqa: SLF001 - the client has no public way to fill its accumulator
 

@@ -20,22 +20,19 @@ from __future__ import annotations
 import selectors
 import socket
 import ssl
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from kafka import errors
 from kafka.errors import KafkaError
 from kafka.net.selector import NetworkSelector
 
 from connector.stream.sink.network_client import ConnectionManager
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
 
 PRODUCE: Final = 0
 INIT_PRODUCER_ID: Final = 22

@@ -8,10 +8,9 @@ large for its topic is refused by name when it comes. The newest keys of topics 
 earlier runs wrote them.
 """
 
-from __future__ import annotations
-
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import structlog
 from kafka import TopicPartition
@@ -27,6 +26,7 @@ from kafka.errors import (
 from kafka.protocol.admin import DescribeTransactionsRequest
 
 from connector.foundation.errors import SinkRefused, line
+from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.sink import attempts, kafka_errors
 from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.stream.sink.connection import (
@@ -44,12 +44,6 @@ from connector.stream.sink.topic_limits import (
     topics_of_prefix,
 )
 from connector.stream.sink.topics import Brokers, TopicCreator, topics_at_start
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-    from connector.foundation.settings.sections import KafkaSettings
-
 
 _WRITE = "WRITE"
 

@@ -17,20 +17,20 @@ This module, `network_client`, `checks`, `batch_delivery`, `encoded_batch`, `bro
 `pyproject.toml` pins the minor version.
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.errors import KafkaError
 
+from connector.foundation.record_batch import RecordBatch
 from connector.stream.sink import kafka_errors
 from connector.stream.sink.attempts import TimedOut
 from connector.stream.sink.batch_delivery import BatchDelivery, delivery_of
-from connector.stream.sink.encoded_batch import InFlightBatches
+from connector.stream.sink.encoded_batch import EncodedBatch, InFlightBatches
 from connector.stream.sink.transaction_client import TransactionClient, TransactionStage
 from connector.stream.sink.transaction_writer import (
     TransactionInFlight,
@@ -38,13 +38,6 @@ from connector.stream.sink.transaction_writer import (
     commit_directly,
     is_small,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from connector.foundation.record_batch import RecordBatch
-    from connector.stream.sink.encoded_batch import EncodedBatch
-
 
 # ruff: noqa: SLF001 - the client has no public way to say what others have sent
 

@@ -1,23 +1,18 @@
 """The `[kafka]` settings become arguments of kafka-python's clients, and its errors become ours."""
 
-from __future__ import annotations
-
 import ssl
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from kafka import errors
 
 from connector.foundation.errors import ConfigError, ConnectorError, SinkRefused, SinkUnavailable
+from connector.foundation.errors.code import ErrorCode
+from connector.foundation.errors.message import Message
+from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.sink import connection_errors, kafka_errors
 from connector.stream.sink.attempts import Interrupted, TimedOut
 from connector.stream.sink.network_client import BrokersUnreachable, network_client
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from connector.foundation.errors.code import ErrorCode
-    from connector.foundation.errors.message import Message
-    from connector.foundation.settings.sections import KafkaSettings
 
 # A retry cannot help with these.
 _REFUSALS: dict[type[errors.KafkaError], ErrorCode] = {

@@ -1,7 +1,5 @@
 """Connections to the brokers and to the schema registry; what was asked of Kafka."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import (
     End,
     ErrorCode,

@@ -15,25 +15,18 @@ no Python, so it has the second core.
 https://kafka.apache.org/documentation/#recordbatch
 """
 
-from __future__ import annotations
-
 import threading
 import time
+from collections.abc import Callable, Mapping
 from queue import SimpleQueue
 from struct import Struct
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kafka.codec import gzip_encode, lz4_encode, zstd_encode
 from kafka.record.default_records import DefaultRecordBase
 from kafka.record.util import calc_crc32c
 
-from connector.foundation.record_batch import HEADER_BYTES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from connector.foundation.record_batch import RecordBatch
-
+from connector.foundation.record_batch import HEADER_BYTES, RecordBatch
 
 _HEAD = Struct(">qiibI")
 _REST = Struct(">hiqqqhii")

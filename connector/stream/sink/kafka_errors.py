@@ -1,7 +1,5 @@
 """What Kafka refuses, limits of Kafka, and a second instance."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import End, ErrorCode, Scope, clause, notice, transient_error
 
 UNAVAILABLE = transient_error(

@@ -19,11 +19,9 @@ own thread goes on with the transaction.
 bytes of open batches and of those that Kafka has not acknowledged. At the limit, the caller waits.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.errors import KafkaError
 
@@ -36,11 +34,19 @@ from connector.foundation.errors import (
     TopicRefused,
 )
 from connector.foundation.errors.code import Scope
+from connector.foundation.errors.message import Message
 from connector.foundation.kafka_records import NO_HEADERS
-from connector.foundation.record_batch import HEADER_BYTES, BatchingTarget, BatchReceiver
+from connector.foundation.record_batch import (
+    HEADER_BYTES,
+    BatchingTarget,
+    BatchReceiver,
+    RecordBatch,
+)
+from connector.foundation.settings.sections import KafkaSettings
+from connector.stream.progress.progress_record import Progress
 from connector.stream.sink import attempts, kafka_errors
 from connector.stream.sink.attempts import Interrupted
-from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
+from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients, Producer
 from connector.stream.sink.connection import (
     client_settings,
     connector_error,
@@ -57,13 +63,6 @@ from connector.stream.sink.recovery import (
 )
 from connector.stream.sink.topic_limits import TopicLimits
 from connector.stream.sink.topics import TopicCreator, topics_at_start
-
-if TYPE_CHECKING:
-    from connector.foundation.errors.message import Message
-    from connector.foundation.record_batch import RecordBatch
-    from connector.foundation.settings.sections import KafkaSettings
-    from connector.stream.progress.progress_record import Progress
-    from connector.stream.sink.clients import Producer
 
 # For back-to-back commits, the coordinator must first finish the commit before; the default of 100
 # ms delays each commit by 110 ms.

@@ -12,16 +12,15 @@ alert.
 https://kafka.apache.org/protocol#The_Messages_SaslHandshake
 """
 
-from __future__ import annotations
-
 import socket
 import ssl
 import struct
 import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka import errors
 from kafka.net.compat import KafkaNetClient
@@ -32,10 +31,6 @@ from kafka.net.transport import KafkaSSLTransport
 from connector.foundation.errors.code import End
 from connector.foundation.errors.message import Message
 from connector.stream.sink import connection_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
 
 # Seconds for each of: connection, TLS, response.
 _SECONDS = 3.0

@@ -8,18 +8,18 @@ consumers cannot read what others committed after its first record. So a reader 
 from these topics waits for the end of that transaction; otherwise it would start too early.
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka import TopicPartition
 from kafka.errors import KafkaError
 
 from connector.foundation.contract import FENCES_TOPIC_SUFFIX, SNAPSHOT_TOPIC_SUFFIX, control_topic
 from connector.foundation.errors import SinkRefused
+from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.envelope.schemas.table_schema import schema_topic
 from connector.stream.progress.progress_record import Progress, progress_topic
 from connector.stream.sink import attempts, kafka_errors
@@ -27,12 +27,6 @@ from connector.stream.sink.attempts import open_transaction_timeout
 from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.stream.sink.connection import connector_error, consumer_settings, servers_of
 from connector.stream.sink.topics import TopicCreator
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Container, Iterator, Sequence
-
-    from connector.foundation.settings.sections import KafkaSettings
-
 
 _POLL_MS = 500
 # Give up after so many polls without records, although the end is not reached.

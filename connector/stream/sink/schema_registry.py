@@ -3,26 +3,21 @@
 https://docs.confluent.io/platform/current/schema-registry/develop/api.html
 """
 
-from __future__ import annotations
-
 import json
 import ssl
 from base64 import b64encode
 from http import HTTPStatus
 from http.client import HTTPException
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import HTTPSHandler, OpenerDirector, Request, build_opener
 
 from connector.foundation.contract.record_formats import REGISTERED
 from connector.foundation.errors import ConfigError, SinkRefused, SinkUnavailable, UnsupportedChange
-from connector.stream.envelope.debezium.registry_schemas import SchemaIds
+from connector.foundation.settings.sections import RegistrySettings, Settings
+from connector.stream.envelope.debezium.registry_schemas import SchemaIds, SchemaType
 from connector.stream.sink import connection_errors
-
-if TYPE_CHECKING:
-    from connector.foundation.settings.sections import RegistrySettings, Settings
-    from connector.stream.envelope.debezium.registry_schemas import SchemaType
 
 _MEDIA_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 # An answer has an id, or a text for people.

@@ -10,6 +10,7 @@ https://kafka.apache.org/documentation/#topicconfigs_max.message.bytes
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka.admin import ConfigResource, ConfigResourceType
@@ -20,16 +21,13 @@ from kafka.errors import (
     UnsupportedVersionError,
 )
 
-from connector.foundation.record_batch import HEADER_BYTES
+from connector.foundation.record_batch import HEADER_BYTES, RecordBatch
+from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.sink import attempts
 from connector.stream.sink.connection import client_settings, connector_error
 from connector.stream.sink.encoded_batch import CODECS, EncodedBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from connector.foundation.record_batch import RecordBatch
-    from connector.foundation.settings.sections import KafkaSettings
     from connector.stream.sink.clients import KafkaClients
 
 # What a user without the right to see limits gets.

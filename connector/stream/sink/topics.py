@@ -6,8 +6,9 @@ A topic cannot have more replicas than there are brokers; `Brokers` knows how ma
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka import TopicPartition
 from kafka.admin import OffsetSpec
@@ -34,15 +35,11 @@ from connector.foundation.contract import (
     row_topic,
 )
 from connector.foundation.errors import SinkRefused, SinkUnavailable
+from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.sink import attempts, kafka_errors
 from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.stream.sink.connection import client_settings, connector_error
 from connector.stream.sink.topic_limits import limit_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from connector.foundation.settings.sections import KafkaSettings
 
 # Topics that every run reads before it begins.
 _TOPICS_AT_START = (

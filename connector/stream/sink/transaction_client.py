@@ -16,16 +16,15 @@ commit is repeated, which Kafka allows. But if a request gets no response in tim
 repeated: it may still arrive, and a late commit would commit the start of the next transaction.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
+from collections.abc import Iterable
 from enum import Enum, auto
 from math import inf
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import structlog
-from kafka import TopicPartition
+from kafka import KafkaProducer, TopicPartition
 from kafka.errors import (
     ConcurrentTransactionsError,
     IncompatibleBrokerVersion,
@@ -47,13 +46,7 @@ from connector.stream.sink.broker_connection import (
     end_txn_error,
     produce_results,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kafka import KafkaProducer
-
-    from connector.stream.sink.encoded_batch import EncodedBatch
+from connector.stream.sink.encoded_batch import EncodedBatch
 
 # ruff: noqa: SLF001 - the client has no public way to read its numbers
 
@@ -70,7 +63,7 @@ _NO_ERROR = 0
 _SEQUENCE_MAX = 0x7FFF_FFFF
 
 # Batches that were written in one request each, by the leader that was asked.
-WrittenBatches: TypeAlias = "dict[BrokerConnection, list[EncodedBatch]]"
+WrittenBatches: TypeAlias = dict[BrokerConnection, list[EncodedBatch]]
 
 
 class TransactionStage(Enum):

@@ -10,29 +10,22 @@ earlier batches are acknowledged. The next transaction may be delivered while on
 After any error, the thread ends, and leaves what was not acknowledged to the caller.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import deque
+from collections.abc import Sequence
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
+from kafka import TopicPartition
 from kafka.errors import KafkaError
 
+from connector.stream.sink.encoded_batch import EncodedBatch, InFlightBatches
 from connector.stream.sink.transaction_client import (
     TransactionClient,
     TransactionStage,
     WrittenBatches,
     partition_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kafka import TopicPartition
-
-    from connector.stream.sink.encoded_batch import EncodedBatch, InFlightBatches
-
 
 # A larger transaction is written by another thread, while this one encodes.
 _BYTES_MAX = 256 * 1024

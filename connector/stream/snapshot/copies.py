@@ -1,13 +1,12 @@
 """The copies of one pipeline: which tables to copy, and the results."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import structlog
 
 from connector.binlog.statement import StatementKind
 from connector.foundation.errors import (
+    ConnectorError,
     DefiniteError,
     RecordTooLarge,
     SourceRefused,
@@ -16,25 +15,25 @@ from connector.foundation.errors import (
     fields,
 )
 from connector.foundation.errors.code import Scope
+from connector.foundation.settings.sections import Settings
+from connector.stream.metrics.pipeline_metrics import SnapshotMetrics
 from connector.stream.quarantine.copy_guard import TableFenced
 from connector.stream.snapshot import copy_errors
-from connector.stream.snapshot.copy_events import CopyEnd, CopyFailure, CopyProgress, CopyStart
+from connector.stream.snapshot.copy_backlog import CopyBacklog
+from connector.stream.snapshot.copy_events import (
+    CopyEnd,
+    CopyEvent,
+    CopyFailure,
+    CopyProgress,
+    CopyStart,
+)
+from connector.stream.snapshot.copy_output import CopyOutput
 from connector.stream.snapshot.copy_scheduler import CopyScheduler
 from connector.stream.snapshot.notifications import FAILED, SKIPPED, SnapshotNotifications
+from connector.stream.snapshot.reader_jobs import ChunkRead
+from connector.stream.snapshot.reader_pool import ReaderPool
 from connector.stream.snapshot.table_copy import TableCopy
 from connector.stream.snapshot.table_state import AT_START, NO_REQUEST, TableState
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from connector.foundation.errors import ConnectorError
-    from connector.foundation.settings.sections import Settings
-    from connector.stream.metrics.pipeline_metrics import SnapshotMetrics
-    from connector.stream.snapshot.copy_backlog import CopyBacklog
-    from connector.stream.snapshot.copy_events import CopyEvent
-    from connector.stream.snapshot.copy_output import CopyOutput
-    from connector.stream.snapshot.reader_jobs import ChunkRead
-    from connector.stream.snapshot.reader_pool import ReaderPool
 
 # While rows are read, and while there is nothing to do.
 _BUSY_PATIENCE_SECONDS = 0.005

@@ -15,21 +15,15 @@ one may have been read before the cascade, and its rows must not follow the rows
 a copy of all rows waits and has not read any, it brings the changed rows too.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import final
 
+from connector.binlog.sql_text import TableName
+from connector.binlog.table_filter import TableFilter
+from connector.stream.changes.cascades import CascadedRows
 from connector.stream.changes.foreign_keys import WHOLE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
-
-    from connector.binlog.sql_text import TableName
-    from connector.binlog.table_filter import TableFilter
-    from connector.stream.changes.cascades import CascadedRows
-    from connector.stream.envelope.options import EnvelopeOptions
-
+from connector.stream.envelope.options import EnvelopeOptions
 
 _PAUSE_FACTOR = 9
 # Consumers have rows that are gone meanwhile.

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from connector.foundation.errors import ConfigError, RequestRefused, SourceRefused
+from connector.binlog.table_filter import TableFilter
+from connector.foundation.errors import ConfigError, DefiniteError, RequestRefused, SourceRefused
+from connector.foundation.settings.sections import Settings
 from connector.stream.changes.signal_table import SignalTable
 from connector.stream.commands import request_errors
 from connector.stream.commands.requests import arguments_of, short_text, table_name
+from connector.stream.commands.signals import Signal, SignalHandler
 from connector.stream.envelope import record_errors
 from connector.stream.snapshot import copy_errors
 from connector.stream.snapshot.keyset import KEYS_CHARACTERS_MAX, KEYS_MAX
@@ -26,12 +30,6 @@ from connector.stream.snapshot.table_state import TableState
 from connector.stream.source import CONDITION_CHARACTERS_MAX
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from connector.binlog.table_filter import TableFilter
-    from connector.foundation.errors import DefiniteError
-    from connector.foundation.settings.sections import Settings
-    from connector.stream.commands.signals import Signal, SignalHandler
     from connector.stream.snapshot.copies import Copies
 
 

@@ -1,7 +1,5 @@
 """Copies of tables."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import (
     configuration_error,
     notice,

@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from connector.stream.snapshot.reader_jobs import ChunkRead
+
 if TYPE_CHECKING:
-    from connector.stream.snapshot.reader_jobs import ChunkRead
     from connector.stream.snapshot.table_copy import TableCopy
 
 

@@ -1,38 +1,29 @@
 """The records of copies, between two source transactions, and the position of the stream."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence as AnySequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import structlog
 
+from connector.binlog.decoder import EventDecoder
 from connector.binlog.gtid import GtidSet
 from connector.binlog.header import file_number
 from connector.foundation.contract import Sequence
-from connector.foundation.kafka_records import NO_HEADERS
-from connector.stream.envelope.copies.chunk import publish_events
+from connector.foundation.kafka_records import NO_HEADERS, RecordTarget
+from connector.foundation.operating_system import Clock
+from connector.foundation.settings.sections import Settings
+from connector.stream.envelope.copies.chunk import Chunk, publish_events
 from connector.stream.envelope.copies.chunk_frame import COPIED, CopyPosition
 from connector.stream.envelope.copies.deletes import put_deletes, put_truncate
+from connector.stream.envelope.record_encoder import RecordEncoder
+from connector.stream.envelope.schemas.table_schema import TableSchema
+from connector.stream.progress.sequences import GapSequence
+from connector.stream.progress.stream_position import StreamPosition
+from connector.stream.quarantine.copy_guard import CopyGuard
 from connector.stream.snapshot.notifications import NotificationWriter
-from connector.stream.snapshot.table_state import snapshot_topic
+from connector.stream.snapshot.table_state import TableState, snapshot_topic
 from connector.stream.snapshot.watermark import DeliveredPosition, LogPosition
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence as AnySequence
-    from collections.abc import Set as AbstractSet
-
-    from connector.binlog.decoder import EventDecoder
-    from connector.foundation.kafka_records import RecordTarget
-    from connector.foundation.operating_system import Clock
-    from connector.foundation.settings.sections import Settings
-    from connector.stream.envelope.copies.chunk import Chunk
-    from connector.stream.envelope.record_encoder import RecordEncoder
-    from connector.stream.envelope.schemas.table_schema import TableSchema
-    from connector.stream.progress.sequences import GapSequence
-    from connector.stream.progress.stream_position import StreamPosition
-    from connector.stream.quarantine.copy_guard import CopyGuard
-    from connector.stream.snapshot.table_state import TableState
 
 _NS_PER_US = 1000
 _US_PER_MS = 1000

@@ -1,30 +1,24 @@
 """Recovers copies at a pipeline's start: from states of earlier runs and the source's tables."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import structlog
 
+from connector.binlog.table_filter import TableFilter
 from connector.foundation.errors import line
+from connector.foundation.settings.sections import Settings, SnapshotSettings, SourceSettings
+from connector.replication.start_point import ServerIdentity
+from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.snapshot import copy_errors
 from connector.stream.snapshot.copies import Copies
+from connector.stream.snapshot.copy_backlog import CopyBacklog, LostTopics
+from connector.stream.snapshot.copy_output import CopyOutput
 from connector.stream.snapshot.reader_pool import ReaderPool
 from connector.stream.snapshot.table_plan import followed_tables
 from connector.stream.snapshot.table_state import AT_START, TableState, snapshot_topic
 from connector.stream.source.select_session import SelectSession
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from connector.binlog.table_filter import TableFilter
-    from connector.foundation.settings.sections import Settings, SnapshotSettings, SourceSettings
-    from connector.replication.start_point import ServerIdentity
-    from connector.stream.envelope.debezium.profile import DebeziumProfile
-    from connector.stream.snapshot.copy_backlog import CopyBacklog, LostTopics
-    from connector.stream.snapshot.copy_output import CopyOutput
-    from connector.stream.source.server_selection import CheckedSource
+from connector.stream.source.server_selection import CheckedSource
 
 _START = "snapshot"
 

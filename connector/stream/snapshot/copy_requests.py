@@ -4,11 +4,10 @@ Tables that a user names become a request to the running pipeline, whose progres
 failed copy can be dismissed: somebody knows that consumers lack its rows.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Self
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
@@ -17,6 +16,7 @@ from connector.binlog.sql_text import quoted_name
 from connector.binlog.table_filter import TableFilter
 from connector.foundation.contract import SNAPSHOT_TOPIC_SUFFIX
 from connector.foundation.errors import ConfigError, SourceRefused, SourceUnavailable
+from connector.foundation.settings.sections import KafkaSettings, Settings
 from connector.replication.server.addresses import candidates
 from connector.stream.commands.requests import write_command
 from connector.stream.sink import attempts
@@ -30,13 +30,6 @@ from connector.stream.snapshot.table_state import TableState, snapshot_topic
 from connector.stream.source import table_errors
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Self
-
-    from connector.foundation.settings.sections import KafkaSettings, Settings
-
 
 _POLL_MS = 500
 

@@ -5,29 +5,31 @@ those that the stream has caught up with. If both have work to do, it shares the
 stream.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
 from queue import Empty
-from typing import TYPE_CHECKING
 
 import structlog
 
 from connector.foundation.errors import (
+    ConnectorError,
     RecordTooLarge,
     SourceRefused,
     TopicRefused,
     UnsupportedChange,
     fields,
 )
+from connector.foundation.settings.sections import SnapshotSettings
 from connector.stream.envelope.key_windows import KEYS_MAX
 from connector.stream.snapshot import copy_errors
 from connector.stream.snapshot.copy_events import (
     CopyEnd,
+    CopyEvent,
     CopyFailure,
     CopyProgress,
     CopyStart,
     TableAbsence,
 )
+from connector.stream.snapshot.copy_output import CopyOutput
 from connector.stream.snapshot.keyset import listed_keys
 from connector.stream.snapshot.reader_jobs import (
     ChunkJob,
@@ -40,24 +42,15 @@ from connector.stream.snapshot.reader_jobs import (
     PassReady,
     PassSnapshot,
     PlanJob,
+    Result,
     TableBusy,
     TableChange,
     TablePlan,
 )
-from connector.stream.snapshot.table_copy import TablePass
+from connector.stream.snapshot.reader_pool import ReaderPool
+from connector.stream.snapshot.table_copy import TableCopy, TablePass
 from connector.stream.snapshot.table_state import NO_REQUEST
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from connector.foundation.errors import ConnectorError
-    from connector.foundation.settings.sections import SnapshotSettings
-    from connector.stream.snapshot.copy_events import CopyEvent
-    from connector.stream.snapshot.copy_output import CopyOutput
-    from connector.stream.snapshot.reader_jobs import Result
-    from connector.stream.snapshot.reader_pool import ReaderPool
-    from connector.stream.snapshot.table_copy import TableCopy
-    from connector.stream.snapshot.watermark import LogPosition
+from connector.stream.snapshot.watermark import LogPosition
 
 # How many times in a row a table may differ from what the log says.
 _CHANGES_MAX = 5

@@ -17,30 +17,24 @@ again. If that is not the listed text, byte by byte, the connector would never w
 request is wrong. So two listed texts never mean the same row, and consumers can read each key.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from base64 import b64decode
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from librt.strings import BytesWriter
 
 from connector.binlog.text_writer import quoted
+from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import SourceRefused, UnsupportedChange
 from connector.stream.envelope.copies.select_rows import selected_cell
-from connector.stream.envelope.debezium.profile import field_names
+from connector.stream.envelope.debezium.profile import DebeziumProfile, field_names
 from connector.stream.envelope.schemas.table_schema import has_message_key
 from connector.stream.snapshot import copy_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from connector.foundation.contract import SchemaColumn
-    from connector.stream.envelope.debezium.profile import DebeziumProfile
-    from connector.stream.snapshot.table_state import KeyRange
-    from connector.stream.source.selected_table import KeyColumn, SelectedTable
+from connector.stream.snapshot.table_state import KeyRange
+from connector.stream.source.selected_table import KeyColumn, SelectedTable
 
 
 def can_be_paged(table: SelectedTable) -> bool:

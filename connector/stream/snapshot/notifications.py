@@ -16,25 +16,17 @@ with Debezium. All others are incremental.
 https://debezium.io/documentation/reference/stable/configuration/notification.html
 """
 
-from __future__ import annotations
-
 import json
 import uuid
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 import structlog
 
-from connector.foundation.kafka_records import NO_HEADERS
-from connector.stream.snapshot.table_state import AT_START
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from connector.foundation.kafka_records import RecordTarget
-    from connector.foundation.operating_system import Clock
-    from connector.foundation.settings.sections import Settings
-    from connector.stream.snapshot.table_state import TableState
-
+from connector.foundation.kafka_records import NO_HEADERS, RecordTarget
+from connector.foundation.operating_system import Clock
+from connector.foundation.settings.sections import Settings
+from connector.stream.snapshot.table_state import AT_START, TableState
 
 INITIAL: Final = "Initial Snapshot"
 INCREMENTAL: Final = "Incremental Snapshot"

@@ -9,13 +9,14 @@ writers for a moment, in which the snapshot is taken and the log's end is read. 
 snapshots*: the lock stays as long as the rows are read.
 """
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from threading import Event
 
 from connector.foundation.errors import SourceUnavailable
 from connector.replication.server.server_error_numbers import LOCK_WAIT_TIMEOUT
+from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.snapshot import copy_errors
 from connector.stream.snapshot.keyset import select_rows
 from connector.stream.snapshot.reader_jobs import (
@@ -27,14 +28,7 @@ from connector.stream.snapshot.reader_jobs import (
     TableBusy,
 )
 from connector.stream.snapshot.watermark import LogPosition, log_end, open_snapshot
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
-    from threading import Event
-
-    from connector.stream.envelope.debezium.profile import DebeziumProfile
-    from connector.stream.source.select_session import SelectSession
+from connector.stream.source.select_session import SelectSession
 
 # While the stream and Kafka are busy, the server waits with the rows.
 _WRITE_SECONDS = 7 * 24 * 3600

@@ -1,17 +1,13 @@
 """The jobs of readers, and their answers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from connector.foundation.errors import ConnectorError
-    from connector.stream.envelope.copies.chunk import Chunk
-    from connector.stream.snapshot.keyset import ListedKey
-    from connector.stream.snapshot.table_state import KeyRange
-    from connector.stream.snapshot.watermark import DeliveredPosition, LogPosition
-    from connector.stream.source.selected_table import SelectedTable
+from connector.foundation.errors import ConnectorError
+from connector.stream.envelope.copies.chunk import Chunk
+from connector.stream.snapshot.keyset import ListedKey
+from connector.stream.snapshot.table_state import KeyRange
+from connector.stream.snapshot.watermark import DeliveredPosition, LogPosition
+from connector.stream.source.selected_table import SelectedTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,24 +1,17 @@
 """Threads that read tables, each over its own connection."""
 
-from __future__ import annotations
-
 import threading
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from queue import SimpleQueue
-from typing import TYPE_CHECKING
 
+from connector.foundation.settings.sections import SnapshotSettings, SourceSettings
 from connector.replication.server.identity import other_server_error
-from connector.stream.snapshot.reader_jobs import PassChunk, PassReady
+from connector.replication.start_point import ServerIdentity
+from connector.stream.envelope.debezium.profile import DebeziumProfile
+from connector.stream.snapshot.reader_jobs import Job, PassChunk, PassReady, Result
 from connector.stream.snapshot.table_reader import Pause, TableReader
 from connector.stream.source.select_session import SelectSession
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from connector.foundation.settings.sections import SnapshotSettings, SourceSettings
-    from connector.replication.start_point import ServerIdentity
-    from connector.stream.envelope.debezium.profile import DebeziumProfile
-    from connector.stream.snapshot.reader_jobs import Job, Result
 
 _JOIN_SECONDS = 5.0
 # A table that others have locked waits, and its copy is tried again later. While a session waits

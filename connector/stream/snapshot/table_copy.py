@@ -5,42 +5,34 @@ rows, and tables of a BLOCKING snapshot, are read in a `TablePass`: the stream w
 position of their rows.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from connector.foundation.errors import ConnectorError
+from connector.foundation.settings.sections import SnapshotSettings
 from connector.stream.envelope.copies.chunk_frame import COPIED
+from connector.stream.envelope.key_windows import TableWindows
 from connector.stream.metrics.pipeline_metrics import SnapshotMetrics
+from connector.stream.snapshot.copy_output import CopyOutput
+from connector.stream.snapshot.keyset import ListedKey
 from connector.stream.snapshot.reader_jobs import (
     ChunkJob,
+    ChunkRead,
     KeysJob,
+    KeysRead,
+    PassChunk,
     PassJob,
     PassPart,
     PassReady,
+    PassResult,
     PassSnapshot,
+    TablePlan,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from connector.foundation.errors import ConnectorError
-    from connector.foundation.settings.sections import SnapshotSettings
-    from connector.stream.envelope.key_windows import TableWindows
-    from connector.stream.snapshot.copy_output import CopyOutput
-    from connector.stream.snapshot.keyset import ListedKey
-    from connector.stream.snapshot.reader_jobs import (
-        ChunkRead,
-        KeysRead,
-        PassChunk,
-        PassResult,
-        TablePlan,
-    )
-    from connector.stream.snapshot.reader_pool import ReaderPool
-    from connector.stream.snapshot.table_state import TableState
-    from connector.stream.snapshot.watermark import LogPosition
-
+from connector.stream.snapshot.reader_pool import ReaderPool
+from connector.stream.snapshot.table_state import TableState
+from connector.stream.snapshot.watermark import LogPosition
 
 # A record is so many times larger than the row in the table, until a chunk shows the real size.
 _RECORD_FACTOR = 3

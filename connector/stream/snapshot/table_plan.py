@@ -4,27 +4,20 @@ The parser of conditions takes 50 ms and 9 MB to import, so it is imported when 
 condition.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from connector.binlog.sql_text import quoted_name, sql_text
-from connector.binlog.table_filter import SYSTEM_DATABASES
+from connector.binlog.table_filter import SYSTEM_DATABASES, TableFilter
 from connector.foundation.contract import INTEGER_TYPES
 from connector.foundation.errors import ConfigError, SourceRefused
+from connector.foundation.settings.sections import SnapshotSettings
 from connector.stream.envelope import record_errors
 from connector.stream.snapshot.keyset import can_be_paged, select_rows
 from connector.stream.snapshot.reader_jobs import PlanJob, TablePlan
 from connector.stream.snapshot.table_state import KeyRange
 from connector.stream.snapshot.watermark import log_end
+from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from connector.binlog.table_filter import TableFilter
-    from connector.foundation.settings.sections import SnapshotSettings
-    from connector.stream.source.select_session import SelectSession
 
 
 def require_condition(text: str) -> None:

@@ -7,13 +7,13 @@ takes the next job: other tables do not wait for this one.
 `Throttle` pauses readers while the source is busy with other work.
 """
 
-from __future__ import annotations
-
 import time
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from threading import Event
+from typing import TypeVar
 
 import structlog
 
@@ -25,7 +25,11 @@ from connector.foundation.errors import (
     fields,
 )
 from connector.foundation.errors.message import Message
+from connector.foundation.settings.sections import SnapshotSettings
 from connector.replication.server.server_error_numbers import DEADLOCK, LOCK_WAIT_TIMEOUT
+from connector.stream.envelope.copies.chunk import Chunk
+from connector.stream.envelope.copies.select_rows import SelectRowWriter
+from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.snapshot import copy_errors
 from connector.stream.snapshot.keyset import select_chunk, select_rows
 from connector.stream.snapshot.pass_reader import read_pass
@@ -44,22 +48,10 @@ from connector.stream.snapshot.reader_jobs import (
     TableChange,
 )
 from connector.stream.snapshot.table_plan import is_absent, plan, table_exists
-from connector.stream.snapshot.watermark import log_end, read_after_delivered
+from connector.stream.snapshot.watermark import LogPosition, log_end, read_after_delivered
 from connector.stream.source.information_schema import TableMissing
+from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
-    from contextlib import AbstractContextManager
-    from threading import Event
-
-    from connector.foundation.settings.sections import SnapshotSettings
-    from connector.stream.envelope.copies.chunk import Chunk
-    from connector.stream.envelope.copies.select_rows import SelectRowWriter
-    from connector.stream.envelope.debezium.profile import DebeziumProfile
-    from connector.stream.snapshot.watermark import LogPosition
-    from connector.stream.source.select_session import SelectSession
-
 
 _LOOK_SECONDS = 1.0
 

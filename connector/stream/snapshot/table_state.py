@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from connector.foundation.contract import SNAPSHOT_TOPIC_SUFFIX, control_topic
+from connector.foundation.contract import SNAPSHOT_TOPIC_SUFFIX, SnapshotRecord, control_topic
 from connector.foundation.errors import DecodeError
 from connector.stream.progress import progress_errors
-
-if TYPE_CHECKING:
-    from connector.foundation.contract import SnapshotRecord
 
 Phase = Literal["waiting", "copying", "complete", "failed"]
 

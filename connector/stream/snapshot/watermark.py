@@ -15,21 +15,16 @@ The end of the log is read afterwards: a transaction is in the log before it is 
 https://mariadb.com/docs/server/server-management/variables-and-modes/server-status-variables#binlog_snapshot_position
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from threading import Event
+from typing import NamedTuple, TypeVar
 
 from connector.binlog.header import file_number
 from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.replication import dump_errors
 from connector.replication.server.replication_status import status_query
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from threading import Event
-
-    from connector.stream.source.select_session import SelectSession
+from connector.stream.source.select_session import SelectSession
 
 _WAIT_SECONDS = 1
 _LOOK_SECONDS = 0.005

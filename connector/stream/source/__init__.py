@@ -1,7 +1,5 @@
 """The source of a stream: the choice of the server, the checks of it, and its tables."""
 
-from __future__ import annotations
-
 from typing import Final
 
 # How long and how deep a user's condition may be.

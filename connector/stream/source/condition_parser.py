@@ -6,24 +6,18 @@ functions, kinds of nodes. A name that is no operator and no function can only b
 word such as SELECT has no meaning here.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar, Self
 
 from sqlglot.dialects.mysql import MySQL
 from sqlglot.expressions import Condition as AnyCondition
+from sqlglot.expressions import Expr
 from sqlglot.parsers.mysql import MySQLParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from connector.stream.source import CONDITION_CHARACTERS_MAX, CONDITION_DEPTH_MAX, table_errors
 from connector.stream.source.condition_printer import FUNCTIONS, ConditionPrinter, refuse
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Self
-
-    from sqlglot.expressions import Expr
 
 _SYMBOLS = frozenset("(),.=<>+-*/%&|^") | {"<=>", "<>", "!=", "<=", ">=", "&&"}
 _KEYWORDS = frozenset(

@@ -9,21 +9,18 @@ tree that differs is refused.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, TypeAlias
+from collections.abc import Sequence
+from typing import Final, NamedTuple, NoReturn, TypeAlias
 
 from sqlglot import expressions as exp
 
 from connector.binlog.sql_text import quoted_identifier, sql_text
 from connector.foundation.errors import ConfigError
+from connector.foundation.errors.code import ErrorCode
 from connector.stream.source import table_errors
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from connector.foundation.errors.code import ErrorCode
-
-    # Database, name, the columns that a condition may read, and the others.
-    Table: TypeAlias = tuple[str, str, Sequence[str], Sequence[str]]
+# Database, name, the columns that a condition may read, and the others.
+Table: TypeAlias = tuple[str, str, Sequence[str], Sequence[str]]
 
 # Functions that both servers have in each version, that always return the same for the same row,
 # and that need no more memory than their arguments.

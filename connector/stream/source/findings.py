@@ -4,24 +4,17 @@ A finding has a name, the value, the wanted value, and what to do. The grants of
 here, because they are findings themselves and name the account in what others advise.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
+from connector.foundation.errors.code import ErrorCode
 from connector.foundation.errors.message import Message
+from connector.foundation.settings.sections import SourceSettings
 from connector.replication.server.identity import Cloud
+from connector.replication.server.mysql_server import MysqlServer
 from connector.stream.source import setup_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from connector.foundation.errors.code import ErrorCode
-    from connector.foundation.settings.sections import SourceSettings
-    from connector.replication.server.mysql_server import MysqlServer
-
 
 # SET PERSIST came with 8.0. Before, and in MariaDB, the option file must say it as well.
 _PERSIST_SINCE = (8, 0, 0)

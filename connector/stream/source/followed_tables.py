@@ -4,24 +4,18 @@ An account sees only the tables that it has a right to. For each pattern of colu
 out, kept or masked, a check says whether such columns exist.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 from connector.binlog.table_filter import SYSTEM_DATABASES, TableFilter
+from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import UnsupportedChange
 from connector.foundation.errors.message import Message
+from connector.foundation.settings.sections import SourceSettings
+from connector.replication.server.mysql_server import MysqlServer
 from connector.stream.source import setup_errors
 from connector.stream.source.findings import Finding, Severity
 from connector.stream.source.record_options import column_choice
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from connector.foundation.contract import SchemaColumn
-    from connector.foundation.settings.sections import SourceSettings
-    from connector.replication.server.mysql_server import MysqlServer
-
 
 # The databases of the server itself, as a list in SQL.
 SYSTEM_LIST: Final = ", ".join(f"'{name}'" for name in sorted(SYSTEM_DATABASES))

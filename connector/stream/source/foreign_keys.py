@@ -10,16 +10,21 @@ https://mariadb.com/docs/server/reference/system-tables/information-schema/infor
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from connector.binlog.header import file_number
-from connector.binlog.sql_text import quoted_identifier, quoted_name
+from connector.binlog.sql_text import TableName, quoted_identifier, quoted_name
+from connector.binlog.table_filter import TableFilter
 from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.foundation.errors.message import Message
+from connector.foundation.settings.sections import SourceSettings
 from connector.replication.server.identity import other_server_error
+from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.server.replication_status import status_query
 from connector.replication.server.server_error_numbers import LOCK_WAIT_TIMEOUT
+from connector.replication.start_point import ServerIdentity
 from connector.stream.changes.cascades import (
     ForeignKeySnapshot,
     ForeignKeySource,
@@ -31,16 +36,7 @@ from connector.stream.source.findings import RowLoggingGap
 from connector.stream.source.followed_tables import SYSTEM_LIST
 from connector.stream.source.select_session import SelectSession
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from connector.binlog.sql_text import TableName
-    from connector.binlog.table_filter import TableFilter
-    from connector.foundation.settings.sections import SourceSettings
-    from connector.replication.server.mysql_server import MysqlServer
-    from connector.replication.start_point import ServerIdentity
-
-    Query = Callable[[str], Sequence[dict[str, Any]]]
+Query = Callable[[str], Sequence[dict[str, Any]]]
 
 
 _COLUMNS = f"""

@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING
 
 from connector.binlog.character_sets import charset_of
 from connector.binlog.sql_text import quoted_name, sql_text
@@ -29,13 +29,9 @@ from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import SourceRefused, UnsupportedChange
 from connector.stream.envelope import record_errors
 from connector.stream.source import table_errors
+from connector.stream.source.select_session import SelectSession
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from connector.stream.source.select_session import SelectSession
-
-    Row = dict[str, str | None]
+Row = dict[str, str | None]
 
 
 def unordered_columns(

@@ -6,14 +6,16 @@ a warning if it only makes operation harder. Clouds have checks of their own, be
 customers change settings in another way. TLS and the statement of heartbeats are checked, too.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from connector.foundation.errors import SourceRefused
+from connector.foundation.errors.code import ErrorCode
 from connector.foundation.errors.message import Message
+from connector.foundation.settings.sections import SourceSettings
 from connector.foundation.settings.values import is_loopback
 from connector.replication.server.identity import Cloud
+from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.server.replication_status import (
     RDS_RETENTION,
     binary_log_status,
@@ -31,14 +33,6 @@ from connector.stream.source.findings import (
     set_global,
     set_verb,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from connector.foundation.errors.code import ErrorCode
-    from connector.foundation.settings.sections import SourceSettings
-    from connector.replication.server.mysql_server import MysqlServer
-
 
 _NO_LOG_IN_CLOUD = {
     Cloud.RDS: setup_errors.RDS_LOG_BIN,

@@ -4,16 +4,21 @@ The options are columns, masks, topics, outbox tables and the profile. The envel
 knows no settings; it gets these values.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from connector.foundation import VERSION
 from connector.foundation.contract import EXACT
 from connector.foundation.errors import ConfigError
+from connector.foundation.settings.envelope import (
+    EnvelopeSettings,
+    OutboxSettings,
+    RouteSettings,
+)
+from connector.foundation.settings.sections import MaskSettings, Settings, SourceSettings
 from connector.stream.envelope.debezium.profile import DebeziumProfile
+from connector.stream.envelope.debezium.registry_schemas import SchemaIds
 from connector.stream.envelope.options import EnvelopeOptions, OutboxOptions, Route, Topics
 from connector.stream.envelope.schemas.column_rules import (
     HASH,
@@ -24,17 +29,6 @@ from connector.stream.envelope.schemas.column_rules import (
     ColumnRules,
 )
 from connector.stream.source import setup_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from connector.foundation.settings.envelope import (
-        EnvelopeSettings,
-        OutboxSettings,
-        RouteSettings,
-    )
-    from connector.foundation.settings.sections import MaskSettings, Settings, SourceSettings
-    from connector.stream.envelope.debezium.registry_schemas import SchemaIds
 
 
 def outbox_form(settings: OutboxSettings) -> OutboxOptions | None:

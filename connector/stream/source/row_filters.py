@@ -7,17 +7,19 @@ texts, which depends on the collation. Texts are equal if their characters are.
 `FilterBinding` makes the terms of a condition's tree with the columns of one column list.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Final, NoReturn, final
+from typing import Any, Final, NoReturn, final
 
 from sqlglot import expressions as exp
 
 from connector.foundation.errors import ConfigError, UnsupportedChange
+from connector.foundation.errors.code import ErrorCode
+from connector.foundation.settings.envelope import FilterSettings
 from connector.stream.envelope.debezium import filter_terms, row_filter
+from connector.stream.envelope.debezium.filter_terms import Term
 from connector.stream.envelope.debezium.row_filter import (
     BYTES,
     DATE,
@@ -31,14 +33,6 @@ from connector.stream.envelope.debezium.row_filter import (
 )
 from connector.stream.source import table_errors
 from connector.stream.source.condition_parser import Condition
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from connector.foundation.errors.code import ErrorCode
-    from connector.foundation.settings.envelope import FilterSettings
-    from connector.stream.envelope.debezium.filter_terms import Term
-
 
 COMPARISONS: Final[dict[type[exp.Expr], int]] = {
     exp.EQ: filter_terms.EQUAL,

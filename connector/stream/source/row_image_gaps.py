@@ -1,25 +1,18 @@
 """Rows that are incomplete in the log: no key, or columns that the row image leaves out."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from connector.binlog.sql_text import quoted_identifier, quoted_name
 from connector.foundation.errors.message import Message
+from connector.replication.server.mysql_server import MysqlServer
 from connector.rules.row_images import RowEventKind, RowImage, recorded_columns
-from connector.rules.server import ENGINES
+from connector.rules.server import ENGINES, ServerVersion
 from connector.rules.statement_facts import Table, TableColumn, UniqueKey
 from connector.stream.source import row_log_errors
 from connector.stream.source.findings import RowLoggingGap, set_global
-from connector.stream.source.followed_tables import COLUMNS_QUERY, SYSTEM_LIST
+from connector.stream.source.followed_tables import COLUMNS_QUERY, SYSTEM_LIST, BaseTable
 from connector.stream.source.table_definitions import unlogged_columns
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from connector.replication.server.mysql_server import MysqlServer
-    from connector.rules.server import ServerVersion
-    from connector.stream.source.followed_tables import BaseTable
 
 # The server marks the columns of the first unique key without nullable columns like those of a
 # primary key, if there is none.

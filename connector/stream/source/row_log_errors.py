@@ -1,7 +1,5 @@
 """Changes of followed tables that would not arrive as rows."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import notice
 
 _RECONNECT = "{how}; sessions that are open keep the old value until they reconnect"

@@ -4,16 +4,18 @@
 row images, stored programs and foreign keys have modules of their own.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from connector.binlog.sql_text import quoted_name
 from connector.foundation.errors import SourceRefused
+from connector.foundation.errors.code import ErrorCode
 from connector.foundation.errors.message import Message
+from connector.foundation.settings.sections import SourceSettings
 from connector.replication.server.identity import version_of
-from connector.rules.server import BinlogFormat, engine_of
+from connector.replication.server.mysql_server import MysqlServer
+from connector.rules.server import BinlogFormat, ServerVersion, engine_of
 from connector.stream.source import row_log_errors
 from connector.stream.source.findings import (
     RowLoggingGap,
@@ -21,7 +23,7 @@ from connector.stream.source.findings import (
     global_privileges,
     set_global,
 )
-from connector.stream.source.followed_tables import followed_table_filter, sees_no_tables
+from connector.stream.source.followed_tables import BaseTable, followed_table_filter, sees_no_tables
 from connector.stream.source.foreign_keys import cascade_gaps
 from connector.stream.source.row_image_gaps import (
     generated_gaps,
@@ -30,16 +32,6 @@ from connector.stream.source.row_image_gaps import (
     version_gaps,
 )
 from connector.stream.source.stored_program_gaps import program_gaps
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from connector.foundation.errors.code import ErrorCode
-    from connector.foundation.settings.sections import SourceSettings
-    from connector.replication.server.mysql_server import MysqlServer
-    from connector.rules.server import ServerVersion
-    from connector.stream.source.followed_tables import BaseTable
-
 
 # MySQL since 5.7; it needs SELECT on the table.
 _SESSIONS: Final = """

@@ -4,25 +4,19 @@ The session's settings make the values exact: strings come as stored bytes, time
 sql_mode of the server changes how a value prints.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Self
+from collections.abc import Generator
+from typing import Self
 
 from connector.foundation.errors import SourceUnavailable
+from connector.foundation.settings.sections import SourceSettings
 from connector.replication import dump_errors
-from connector.replication.protocol.result_set import ResultSet, TextRows
+from connector.replication.protocol.result_set import ResultSet, RowReceiver, TextRows
 from connector.replication.server.mysql_server import MysqlServer, SharedSocket
 from connector.replication.server.server_error_numbers import server_error
+from connector.replication.start_point import ServerIdentity
+from connector.stream.envelope.copies.chunk import Chunk
+from connector.stream.envelope.copies.select_rows import SelectRowWriter
 from connector.stream.source.record_options import column_choice
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-    from connector.foundation.settings.sections import SourceSettings
-    from connector.replication.protocol.result_set import RowReceiver
-    from connector.replication.start_point import ServerIdentity
-    from connector.stream.envelope.copies.chunk import Chunk
-    from connector.stream.envelope.copies.select_rows import SelectRowWriter
 
 # A piece is encoded at once, and nothing else runs in this process during that time.
 _RECEIVE_BYTES = 256 * 1024

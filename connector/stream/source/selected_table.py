@@ -1,30 +1,25 @@
 """A table of the source: its schema as in the log, and the SELECT that reads it."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from connector.binlog.sql_text import quoted_identifier, quoted_name
+from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import SourceRefused, UnsupportedChange
 from connector.stream.envelope.cells.labels import has_uncertain_labels
 from connector.stream.envelope.copies.select_rows import SelectRowWriter
+from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.envelope.schemas.table_schema import TableSchema, declared_kind
 from connector.stream.source import table_errors
 from connector.stream.source.information_schema import (
     PACKED_TYPES,
+    Row,
     TableDefinition,
     read_definition,
 )
+from connector.stream.source.select_session import SelectSession
 from connector.stream.source.table_definitions import unlogged_columns
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from connector.foundation.contract import SchemaColumn
-    from connector.stream.envelope.debezium.profile import DebeziumProfile
-    from connector.stream.source.information_schema import Row
-    from connector.stream.source.select_session import SelectSession
 
 _BYTES = frozenset({"binary", "varbinary"})
 _TEXTS = frozenset({"char", "varchar"})

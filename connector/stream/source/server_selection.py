@@ -12,40 +12,38 @@ the program's log warns of them.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import structlog
 
 from connector.foundation.errors import SourceRefused, SourceUnavailable, fields
 from connector.foundation.errors.message import Message
 from connector.foundation.settings.configuration import source_in_lower_case
-from connector.replication.dump import open_stream
+from connector.foundation.settings.sections import SourceSettings
+from connector.replication.dump import ReplicationStream, open_stream
 from connector.replication.server.addresses import address_of, candidates
 from connector.replication.server.identity import other_server_error
 from connector.replication.server.mysql_server import MysqlServer
+from connector.replication.start_point import ServerIdentity, StartPoint
 from connector.replication.start_setting import resolve_start
 from connector.replication.start_validation import deleted_domains, validate_start
-from connector.stream.progress.progress_record import held_records, reads_from, start_point
+from connector.stream.changes.cascades import ForeignKeySource
+from connector.stream.envelope.schemas.server_schemas import DefinitionSource, UnloggedColumns
+from connector.stream.progress.progress_record import (
+    Progress,
+    held_records,
+    reads_from,
+    start_point,
+)
 from connector.stream.source import setup_errors
-from connector.stream.source.findings import Severity
+from connector.stream.source.findings import Finding, Severity
 from connector.stream.source.followed_tables import check_columns, ignores_case
 from connector.stream.source.foreign_keys import ServerForeignKeys
 from connector.stream.source.preflight import check_source, require
 from connector.stream.source.table_definitions import ServerTableDefinitions, ServerUnloggedColumns
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from connector.foundation.settings.sections import SourceSettings
-    from connector.replication.dump import ReplicationStream
-    from connector.replication.start_point import ServerIdentity, StartPoint
-    from connector.stream.changes.cascades import ForeignKeySource
-    from connector.stream.envelope.schemas.server_schemas import DefinitionSource, UnloggedColumns
-    from connector.stream.progress.progress_record import Progress
-    from connector.stream.source.findings import Finding
-
-    ShowFindings = Callable[[MysqlServer, SourceSettings, list[Finding]], None]
+ShowFindings = Callable[[MysqlServer, SourceSettings, list[Finding]], None]
 
 
 def prepared_transactions(server: MysqlServer) -> list[str] | None:

@@ -1,7 +1,5 @@
 """What a server and its account must have: settings and grants."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import (
     ErrorCode,
     clause,

@@ -4,10 +4,9 @@ The rules of the log get them as facts. CALL becomes the statements of its proce
 procedures that this one calls, each with its own facts.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from connector.foundation.errors import ConfigError
 from connector.replication.server.identity import version_of
@@ -24,17 +23,16 @@ from connector.rules.statement_facts import (
     Table,
     TableUse,
 )
+from connector.rules.statement_text import ParsedStatement, TableName
 from connector.rules.unsafe_statements import takes_unsafe_default
-from connector.stream.source.stored_programs import StoredPrograms, UpdatableViews, parsed_program
+from connector.stream.source.select_session import SelectSession
+from connector.stream.source.stored_programs import (
+    StoredProgram,
+    StoredPrograms,
+    UpdatableViews,
+    parsed_program,
+)
 from connector.stream.source.table_facts import ForeignKeyTables, TableFacts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from connector.rules.statement_text import ParsedStatement, TableName
-    from connector.stream.source.select_session import SelectSession
-    from connector.stream.source.stored_programs import StoredProgram
-
 
 _TEMPORARY: Final = frozenset({Kind.CREATE_TEMPORARY, Kind.CREATE_TEMPORARY_SELECT})
 _DROPS: Final = frozenset({Kind.DROP_TABLE, Kind.DROP_TEMPORARY})

@@ -7,25 +7,19 @@ The programs are read from `information_schema`, as far as the account sees them
 https://dev.mysql.com/doc/refman/8.4/en/information-schema-triggers-table.html
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from connector.binlog.sql_text import TableName
+from connector.binlog.table_filter import TableFilter
 from connector.foundation.errors.message import Message
+from connector.replication.server.mysql_server import MysqlServer
 from connector.rules.stored_programs import ProgramWrites, names_log_settings, program_writes
 from connector.stream.source import row_log_errors
 from connector.stream.source.findings import RowLoggingGap
 from connector.stream.source.followed_tables import SYSTEM_LIST
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from collections.abc import Set as AbstractSet
-
-    from connector.binlog.sql_text import TableName
-    from connector.binlog.table_filter import TableFilter
-    from connector.replication.server.mysql_server import MysqlServer
-
 
 _TRIGGERS: Final = f"""
     SELECT 'trigger' AS kind, trigger_schema AS db, trigger_name AS name,

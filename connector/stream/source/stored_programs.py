@@ -6,24 +6,19 @@ https://dev.mysql.com/doc/refman/8.4/en/information-schema-routines-table.html
 https://dev.mysql.com/doc/refman/8.4/en/view-updatability.html
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from connector.binlog.sql_text import sql_text
 from connector.foundation.errors import ConfigError, SourceRefused
 from connector.rules import rules_errors
 from connector.rules.sql_parser import parse
+from connector.rules.statement_text import ParsedStatement, TableName
 from connector.rules.stored_programs import split_program
 from connector.rules.syntax_tree import view_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from collections.abc import Set as AbstractSet
-
-    from connector.rules.statement_text import ParsedStatement, TableName
-    from connector.stream.source.select_session import SelectSession
+from connector.stream.source.select_session import SelectSession
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,21 +11,22 @@ of UPDATE and DELETE, in each `binlog_row_image`. The columns of a system period
 END) are always there. The same goes for hidden columns, which no SELECT shows.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.events.query import QueryEvent
 from connector.binlog.header import FIRST_POSITION, EventType, file_number
 from connector.binlog.sql_text import quoted_name, sql_text
 from connector.binlog.statement import classify
+from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import SourceRefused, UnsupportedChange
+from connector.foundation.settings.sections import SourceSettings
 from connector.replication.dump import open_stream
 from connector.replication.protocol.commands import ComBinlogDump
 from connector.replication.server.identity import other_server_error, version_of
 from connector.replication.server.mysql_server import name_of
-from connector.replication.start_point import StartPoint
+from connector.replication.start_point import ServerIdentity, StartPoint
+from connector.stream.changes.transaction import RowsChange
 from connector.stream.envelope.cells.labels import has_uncertain_labels
 from connector.stream.envelope.schemas.server_schemas import (
     DefinitionSource,
@@ -35,15 +36,6 @@ from connector.stream.envelope.schemas.server_schemas import (
 from connector.stream.source import table_errors
 from connector.stream.source.information_schema import read_definition
 from connector.stream.source.select_session import SelectSession
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from connector.foundation.contract import SchemaColumn
-    from connector.foundation.settings.sections import SourceSettings
-    from connector.replication.start_point import ServerIdentity
-    from connector.stream.changes.transaction import RowsChange
-
 
 # The name in SHOW REPLICAS.
 _REPLICA_NAME = "binlog-definitions"

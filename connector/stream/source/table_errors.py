@@ -1,7 +1,5 @@
 """Tables at the server: what they are, and conditions and filters on their rows."""
 
-from __future__ import annotations
-
 from connector.foundation.errors.code import configuration_error, frame, table_error
 
 TABLE_MISSING = table_error(

@@ -8,27 +8,20 @@ https://dev.mysql.com/doc/refman/8.4/en/information-schema-columns-table.html
 https://dev.mysql.com/doc/refman/9.6/en/create-table-foreign-keys.html
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
 
 from connector.binlog.sql_text import sql_text
 from connector.foundation.errors import ConfigError
 from connector.rules import rules_errors
 from connector.rules.functions import unsafe_functions
-from connector.rules.server import ENGINES, engine_of
+from connector.rules.server import ENGINES, ServerVersion, engine_of
 from connector.rules.sql_tokens import tokens_of, word
 from connector.rules.statement_facts import Table, TableColumn, UniqueKey
+from connector.rules.statement_text import TableName
 from connector.stream.changes.foreign_keys import CASCADE, SET_NULL
 from connector.stream.source.foreign_keys import logs_cascades
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from connector.rules.server import ServerVersion
-    from connector.rules.statement_text import TableName
-    from connector.stream.source.select_session import SelectSession
-
+from connector.stream.source.select_session import SelectSession
 
 _LOG_TABLES: Final = frozenset({("mysql", "general_log"), ("mysql", "slow_log")})
 _ACL_TABLES: Final = frozenset(

@@ -1,18 +1,12 @@
 """The current conditions of a running pipeline; the first one is its state."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from math import isinf
-from typing import TYPE_CHECKING
 
 from connector.foundation.http_server import turning
+from connector.stream.metrics.pipeline_metrics import Lag, PeerState, PipelineMetrics
 from connector.stream.status.formatting import amount, duration, listed, when
 from connector.stream.status.pipeline_status import Condition, Level, MirrorStatus, State
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from connector.stream.metrics.pipeline_metrics import Lag, PeerState, PipelineMetrics
 
 # A stream that keeps up is milliseconds late, and a look at the source's log takes seconds.
 LAGGING_SECONDS = 10.0

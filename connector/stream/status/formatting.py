@@ -1,13 +1,8 @@
 """Formats numbers, times and names for people."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _MINUTE = 60
 _HOUR = 60 * _MINUTE

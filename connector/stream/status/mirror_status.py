@@ -6,21 +6,18 @@ it but the names of their metrics. So they are scraped as Prometheus scrapes the
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from connector.foundation.operating_system import Background
+from connector.foundation.settings.sections import MetricsSettings
 from connector.stream.status.pipeline_status import JobFailure, MirrorStatus, MirrorTable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from connector.foundation.settings.sections import MetricsSettings
 
 _PREFIX = "binlog_connector_"
 _FIGURES = "/metrics"

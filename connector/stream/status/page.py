@@ -9,13 +9,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from connector.foundation.errors.visible import visible
@@ -23,10 +24,6 @@ from connector.stream.status import formatting
 from connector.stream.status.formatting import clock, duration, number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from jinja2 import Template
-
     from connector.stream.status.pipeline_status import PipelineStatus, RatePoint
 
 

@@ -4,15 +4,13 @@ Times are seconds since the epoch, on the clock of the process, and sizes are by
 a value that is not known now.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 
 from pydantic import TypeAdapter
 
-from connector.stream.metrics.pipeline_metrics import FencedTable  # noqa: TC001  # a type of the JSON
+from connector.stream.metrics.pipeline_metrics import FencedTable  # a type of the JSON
 
 
 class Level(StrEnum):

@@ -9,38 +9,31 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from functools import partial
 from hmac import compare_digest
 from http import HTTPStatus
 from threading import Lock
-from typing import TYPE_CHECKING
 
 import structlog
 
 from connector.foundation.errors import ConfigError, ConnectorError, TransientError
-from connector.foundation.http_server import Page, PostResponse
+from connector.foundation.http_server import Page, PostRequest, PostResponse
+from connector.foundation.settings.sections import Settings
 from connector.stream.commands.requests import page_visitor
 from connector.stream.metrics import prometheus
+from connector.stream.metrics.control import Control
+from connector.stream.metrics.pipeline_metrics import PipelineMetrics
+from connector.stream.progress.stream_position import Instance
 from connector.stream.quarantine.topics import request_replay
 from connector.stream.snapshot.copy_requests import request_copies, require_condition
 from connector.stream.status.mirror_status import MirrorWatch
-from connector.stream.status.pipeline_status import to_json
+from connector.stream.status.pipeline_status import PipelineStatus, to_json
 from connector.stream.status.status_collector import Samples, StatusCollector
-from connector.stream.status.status_log import Summaries, state_reports
+from connector.stream.status.status_log import RecentEvents, Summaries, state_reports
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from connector.foundation.http_server import PostRequest
-    from connector.foundation.settings.sections import Settings
-    from connector.stream.metrics.control import Control
-    from connector.stream.metrics.pipeline_metrics import PipelineMetrics
-    from connector.stream.progress.stream_position import Instance
-    from connector.stream.status.pipeline_status import PipelineStatus
-    from connector.stream.status.status_log import RecentEvents
-
-    Action = Callable[[Mapping[str, str]], str]
+Action = Callable[[Mapping[str, str]], str]
 
 
 FOLDER = "/actions/"

@@ -5,21 +5,23 @@ source's servers say how the pipeline is. Nothing is created, written or fenced,
 may be running after all.
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Iterable
 from http.client import HTTPConnection, HTTPException
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from connector.foundation.errors import SourceRefused, SourceUnavailable
+from connector.foundation.settings.sections import Settings
 from connector.replication.server.addresses import address_of, candidates
 from connector.replication.server.mysql_server import MysqlServer
-from connector.stream.metrics.pipeline_metrics import CommittedPosition
+from connector.stream.metrics.pipeline_metrics import CommittedPosition, FencedTable, Lag
 from connector.stream.metrics.source_watch import lag_of, read_source_log
+from connector.stream.progress.progress_record import Progress
 from connector.stream.quarantine.fences import decode_fences
 from connector.stream.sink.recovery import recover
 from connector.stream.sink.topics import TopicCreator, topics_at_start
 from connector.stream.snapshot.copy_recovery import copy_states
+from connector.stream.snapshot.table_state import TableState
 from connector.stream.source.server_selection import check_server
 from connector.stream.status.conditions import (
     mirror_conditions,
@@ -47,15 +49,6 @@ from connector.stream.status.status_collector import (
     position_of,
     purge_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from connector.foundation.settings.sections import Settings
-    from connector.stream.metrics.pipeline_metrics import FencedTable, Lag
-    from connector.stream.progress.progress_record import Progress
-    from connector.stream.snapshot.table_state import TableState
-
 
 _ANSWER_SECONDS = 5.0
 # A process that listens at all addresses is asked at that of this machine.

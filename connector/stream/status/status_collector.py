@@ -8,16 +8,28 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import replace
 from math import isinf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from connector.foundation import VERSION
 from connector.foundation.compiled import mode
 from connector.foundation.operating_system import Background
+from connector.foundation.settings.sections import Settings
 from connector.replication.server.addresses import address_of, candidates
-from connector.stream.metrics.pipeline_metrics import FencedTable
+from connector.stream.metrics.pipeline_metrics import (
+    CommittedPosition,
+    FencedTable,
+    Lag,
+    PipelineMetrics,
+    SnapshotMetrics,
+    TableMetrics,
+)
+from connector.stream.progress.stream_position import Instance
+from connector.stream.quarantine.fences import Fence
 from connector.stream.status.conditions import conditions
+from connector.stream.status.mirror_status import MirrorWatch
 from connector.stream.status.pipeline_status import (
     CopyProgress,
     Host,
@@ -31,23 +43,7 @@ from connector.stream.status.pipeline_status import (
     TableStatus,
     Throughput,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from connector.foundation.settings.sections import Settings
-    from connector.stream.metrics.pipeline_metrics import (
-        CommittedPosition,
-        Lag,
-        PipelineMetrics,
-        SnapshotMetrics,
-        TableMetrics,
-    )
-    from connector.stream.progress.stream_position import Instance
-    from connector.stream.quarantine.fences import Fence
-    from connector.stream.status.mirror_status import MirrorWatch
-    from connector.stream.status.status_log import RecentEvents
-
+from connector.stream.status.status_log import RecentEvents
 
 _MS = 1000
 _US = 1_000_000

@@ -10,28 +10,21 @@ what happened at 03:12 lies between two of them.
 has a log line: connect, failover, DDL, fence, retry, copy. So nothing else has to record it.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import threading
 import time
 from collections import deque
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import structlog
 
 from connector.foundation.operating_system import Background
 from connector.stream.status.formatting import abbreviated, amount, busiest_tables
-from connector.stream.status.pipeline_status import ProcessEvent
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, MutableMapping
-
-    from connector.stream.status.pipeline_status import PipelineStatus, TableStatus
-
+from connector.stream.status.pipeline_status import PipelineStatus, ProcessEvent, TableStatus
 
 SUMMARY = "summary"
 _MINUTE_SECONDS = 60.0

@@ -1,34 +1,26 @@
 """The status for a terminal."""
 
-from __future__ import annotations
+from collections.abc import Iterator
 
-from typing import TYPE_CHECKING
-
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from connector.foundation.errors.visible import visible
 from connector.stream.status.formatting import amount, clock, duration, number, size
-from connector.stream.status.pipeline_status import Level
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rich.console import RenderableType
-
-    from connector.stream.status.pipeline_status import (
-        Condition,
-        Host,
-        JobFailure,
-        LagStatus,
-        MirrorTable,
-        PipelineStatus,
-        Position,
-        ProcessEvent,
-        TableStatus,
-        Throughput,
-    )
+from connector.stream.status.pipeline_status import (
+    Condition,
+    Host,
+    JobFailure,
+    LagStatus,
+    Level,
+    MirrorTable,
+    PipelineStatus,
+    Position,
+    ProcessEvent,
+    TableStatus,
+    Throughput,
+)
 
 _STYLES = {Level.GOOD: "bold green", Level.WARNING: "bold yellow", Level.CRITICAL: "bold red"}
 _EVENT_STYLES = {"info": "", "warning": "yellow", "error": "bold red"}

@@ -5,18 +5,13 @@ added and rows that die. To add a mode, write its class and list it in `MODES`, 
 of each name that `mode` in the settings of a table can have.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from stream_jobs.apply.modes.current import Current, SoftDelete
 from stream_jobs.apply.modes.history import History
 from stream_jobs.apply.modes.journal import Journal
+from stream_jobs.apply.modes.mode import Mode
 from stream_jobs.apply.modes.row_counts import RowCounts
-
-if TYPE_CHECKING:
-    from stream_jobs.apply.modes.mode import Mode
-
 
 MODES: Final[dict[str, Mode]] = {
     mode.name: mode for mode in (Current(), SoftDelete(), History(), Journal(), RowCounts())

@@ -9,31 +9,20 @@ the same batch, and otherwise from the row of the mirror. A key that the mirror 
 row. A copy deletes rows in this way.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from stream_jobs.apply.changes import DELETE
-from stream_jobs.apply.modes.mode import Mode, ModeColumn, Truncation
-from stream_jobs.apply.row_hashes import distinct, keys_of
+from stream_jobs.apply.changes import DELETE, Changes
+from stream_jobs.apply.key_index import IndexColumns
+from stream_jobs.apply.modes.mode import Mode, ModeColumn, ModeInput, Truncation
+from stream_jobs.apply.row_hashes import Keys, distinct, keys_of
 from stream_jobs.apply.rows import split
 from stream_jobs.delta.parquet_file import rows_at
-from stream_jobs.source.sequence import HI, LO, is_above
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from stream_jobs.apply.changes import Changes
-    from stream_jobs.apply.key_index import IndexColumns
-    from stream_jobs.apply.modes.mode import ModeInput
-    from stream_jobs.apply.row_hashes import Keys
-    from stream_jobs.source.sequence import PackedSequence, Truncate
+from stream_jobs.source.sequence import HI, LO, PackedSequence, Truncate, is_above
 
 
 class Current(Mode):

@@ -6,18 +6,17 @@ keys that are gone: an older change of a row that a truncate has ended can still
 partition, and no later version of a key may begin before the end of an earlier one.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from connector.foundation.errors.message import Message
 from stream_jobs.apply.changes import DELETE, READ, TRUNCATES
 from stream_jobs.apply.key_index import IndexColumns
-from stream_jobs.apply.modes.mode import Mode, ModeColumn, Truncation, sequence_columns
+from stream_jobs.apply.modes.mode import Mode, ModeColumn, ModeInput, Truncation, sequence_columns
 from stream_jobs.apply.modes.versions import (
     END_HI,
     END_LO,
@@ -33,20 +32,11 @@ from stream_jobs.apply.modes.versions import (
     microseconds,
 )
 from stream_jobs.apply.row_hashes import digests_of_rows, distinct, keys_of
-from stream_jobs.apply.rows import split, timestamps
+from stream_jobs.apply.rows import Rows, split, timestamps
 from stream_jobs.apply.table_failures import InvalidRecordError
+from stream_jobs.apply.task_messages import MirrorDescription
 from stream_jobs.errors import record_errors
-from stream_jobs.source.sequence import HI, LO, PackedSequence, is_above
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from stream_jobs.apply.modes.mode import ModeInput
-    from stream_jobs.apply.rows import Rows
-    from stream_jobs.apply.task_messages import MirrorDescription
-    from stream_jobs.source.sequence import Truncate
+from stream_jobs.source.sequence import HI, LO, PackedSequence, Truncate, is_above
 
 _TIME = pa.timestamp("us", "UTC")
 _NO_END = 2**63 - 1

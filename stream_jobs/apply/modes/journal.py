@@ -3,24 +3,15 @@
 No key is looked up. A record that comes twice is known by the marks of its partition.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from stream_jobs.apply.changes import TRUNCATE, truncates_of
-from stream_jobs.apply.modes.mode import Mode, ModeColumn, Truncation
-from stream_jobs.apply.rows import split, timestamps
+from stream_jobs.apply.modes.mode import Mode, ModeColumn, ModeInput, Truncation
+from stream_jobs.apply.rows import Rows, split, timestamps
 from stream_jobs.source.sequence import HI, LO
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from stream_jobs.apply.modes.mode import ModeInput
-    from stream_jobs.apply.rows import Rows
-    from stream_jobs.source.table_schema import TableSchema
+from stream_jobs.source.table_schema import TableSchema
 
 OP = "_cdc_op"
 TIME = "_cdc_ts"

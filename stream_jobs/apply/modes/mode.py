@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from stream_jobs.apply.changes import TRUNCATE
+from stream_jobs.apply.changes import TRUNCATE, Changes
 from stream_jobs.apply.key_index import IndexColumns
 from stream_jobs.apply.row_lookup import Lookup
 from stream_jobs.apply.rows import RowReader, Rows
+from stream_jobs.apply.task_messages import MirrorDescription, PartResult, TablePart, Task
+from stream_jobs.delta.columns import Column
 from stream_jobs.delta.compaction import in_key_order
 from stream_jobs.delta.data_skipping import partition_rows
 from stream_jobs.delta.parquet_file import write_file
-from stream_jobs.source.sequence import HI, LO
-from stream_jobs.source.table_schema import OWN_PREFIX
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from stream_jobs.apply.changes import Changes
-    from stream_jobs.apply.task_messages import MirrorDescription, PartResult, TablePart, Task
-    from stream_jobs.delta.columns import Column
-    from stream_jobs.source.sequence import PackedSequence, Truncate
-    from stream_jobs.source.table_schema import TableSchema
+from stream_jobs.source.sequence import HI, LO, PackedSequence, Truncate
+from stream_jobs.source.table_schema import OWN_PREFIX, TableSchema
 
 
 class Truncation(Enum):

@@ -8,29 +8,21 @@ the truncate has taken, so a row to take away may be missing. The copy begins wi
 own and brings all rows, so this does no harm. `missing` counts it.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyroaring import BitMap
 
 from connector.foundation.errors.message import Message
 from stream_jobs.apply.changes import DELETE, UPDATE
 from stream_jobs.apply.key_index import IndexColumns
-from stream_jobs.apply.modes.mode import Mode, sequence_columns
+from stream_jobs.apply.modes.mode import Mode, ModeInput, sequence_columns
 from stream_jobs.apply.row_hashes import Keys, digests_of_rows, distinct
 from stream_jobs.apply.table_failures import InvalidRecordError
+from stream_jobs.apply.task_messages import MirrorDescription
 from stream_jobs.errors import record_errors
 from stream_jobs.source.sequence import HI, LO, is_above
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from stream_jobs.apply.modes.mode import ModeInput
-    from stream_jobs.apply.task_messages import MirrorDescription
-    from stream_jobs.source.table_schema import TableSchema
+from stream_jobs.source.table_schema import TableSchema
 
 
 class RowCounts(Mode):

@@ -3,28 +3,22 @@
 `StoredVersions` has the versions in the data files that the changes of a batch can end.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
+from stream_jobs.apply.key_index import IndexColumns
+from stream_jobs.apply.modes.mode import ModeInput
+from stream_jobs.apply.row_hashes import Keys
+from stream_jobs.apply.task_messages import MirrorDescription
+from stream_jobs.delta.actions import DataFile
 from stream_jobs.delta.parquet_file import rows_at
-from stream_jobs.source.sequence import HI, LO, PackedSequence, is_above
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from stream_jobs.apply.key_index import IndexColumns
-    from stream_jobs.apply.modes.mode import ModeInput
-    from stream_jobs.apply.row_hashes import Keys
-    from stream_jobs.apply.task_messages import MirrorDescription
-    from stream_jobs.delta.actions import DataFile
-    from stream_jobs.source.sequence import Truncate
+from stream_jobs.source.sequence import HI, LO, PackedSequence, Truncate, is_above
 
 
 class VersionEnd(NamedTuple):

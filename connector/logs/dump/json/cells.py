@@ -3,19 +3,18 @@
 The forms are those of `values`.
 """
 
-from __future__ import annotations
-
 from json.encoder import encode_basestring
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
-from librt.strings import read_f64_le
+from librt.strings import BytesWriter, read_f64_le
 from mypy_extensions import i64, u8
 
-from connector.binlog.columns.column import ColumnType, PrintedReader
+from connector.binlog.columns.column import Column, ColumnReader, ColumnType, PrintedReader
 from connector.binlog.columns.floats import FLOAT64_LENGTH, DoubleReader, put_float64_as_python
 from connector.binlog.columns.integers import EnumReader, SetReader
 from connector.binlog.columns.json import DocumentReader
 from connector.binlog.columns.strings import CharacterReader, GeometryReader, StringReader
+from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.text_writer import QUOTE, put_ascii, put_uint, put_utf8
 from connector.logs.output import encoded
 from connector.stream.envelope.cells.image_cells import (
@@ -24,12 +23,6 @@ from connector.stream.envelope.cells.image_cells import (
     NumberWriter,
     QuotedWriter,
 )
-
-if TYPE_CHECKING:
-    from librt.strings import BytesWriter
-
-    from connector.binlog.columns.column import Column, ColumnReader
-    from connector.binlog.payload_reader import PayloadReader
 
 _NUMBERS: Final = frozenset(
     {

@@ -6,10 +6,9 @@ a text: a byte outside of its character set becomes a hexadecimal escape, and th
 has `query_hex`.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from connector.binlog.character_sets import character_decoder, charset_of, collation_name
 from connector.binlog.events import (
@@ -22,19 +21,13 @@ from connector.binlog.events import (
     query,
     transaction,
 )
-from connector.binlog.events.context import UserVarType
+from connector.binlog.events.context import UserVarEvent, UserVarType
+from connector.binlog.events.load import CreateFileEvent, LoadEvent
+from connector.binlog.events.query import ExecuteLoadQueryEvent, QueryEvent
 from connector.binlog.events.status_variables import StatusVariables
 from connector.foundation.errors import DecodeError
 from connector.logs.dump.json.row_values import hexadecimal
 from connector.logs.event_info import number_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from connector.binlog.events.context import UserVarEvent
-    from connector.binlog.events.load import CreateFileEvent, LoadEvent
-    from connector.binlog.events.query import ExecuteLoadQueryEvent, QueryEvent
-
 
 Fields = dict[str, Any]
 

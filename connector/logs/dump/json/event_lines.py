@@ -10,30 +10,22 @@ The bodies of GTIDs, XIDs and statements become JSON from their bytes, without a
 event. The fields are those of `event_fields`, which writes all other events.
 """
 
-from __future__ import annotations
-
 from json.encoder import encode_basestring
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
-from librt.strings import read_i32_le
+from librt.strings import BytesWriter, read_i32_le
 from mypy_extensions import i64, u8
 
+from connector.binlog.event import Event
 from connector.binlog.events.query import QUERY_HEADER_LENGTH, QueryEvent
 from connector.binlog.events.transaction import require_gno
 from connector.binlog.gtid import gtid_prefix_at
 from connector.binlog.header import event_name
-from connector.binlog.payload_reader import has_bytes_at
+from connector.binlog.payload_reader import PayloadReader, has_bytes_at
 from connector.binlog.text_writer import put_ascii, put_hex_32, put_int, put_uint, put_uint64
 from connector.logs.dump.json.event_fields import body_fields
 from connector.logs.dump.json.row_values import dumps
 from connector.logs.output import encoded
-
-if TYPE_CHECKING:
-    from librt.strings import BytesWriter
-
-    from connector.binlog.event import Event
-    from connector.binlog.payload_reader import PayloadReader
-
 
 # Stands for null.
 NOTHING: Final = -1

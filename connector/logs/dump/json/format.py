@@ -10,19 +10,18 @@ v1 have neither `next_pos` nor `flags`: both are null there. The inner events of
 transaction are in the body of its event, with `log_pos` null.
 """
 
-from __future__ import annotations
+from typing import ClassVar, Final, final
 
-from typing import TYPE_CHECKING, ClassVar, Final, final
-
-from librt.strings import read_i32_le
+from librt.strings import BytesWriter, read_i32_le
 from mypy_extensions import i64, u8
 
 from connector.binlog.checksum import CHECKSUM_LENGTH
-from connector.binlog.event import TransactionPayloadEvent
+from connector.binlog.event import Event, EventBody, TransactionPayloadEvent
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
 from connector.binlog.events.mariadb import PartialRowDataEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.table_map import TableMapEvent
+from connector.binlog.files.event_frames import EventBlock
 from connector.binlog.header import FORMAT_DESCRIPTION, GTID_LOG, QUERY, XID, BinlogVersion
 from connector.foundation.errors import DecodeError
 from connector.logs.dump.json.event_fields import body_fields
@@ -30,14 +29,7 @@ from connector.logs.dump.json.event_lines import NOTHING, EventHeads, QueryBodie
 from connector.logs.dump.json.group_lines import GroupLines
 from connector.logs.dump.json.row_values import dumps, large_rows_body
 from connector.logs.dump.json.table_writer import TableWriter
-from connector.logs.output import LARGE, ByteFormat, encoded
-
-if TYPE_CHECKING:
-    from librt.strings import BytesWriter
-
-    from connector.binlog.event import Event, EventBody
-    from connector.binlog.files.event_frames import EventBlock
-    from connector.logs.output import LineOutput
+from connector.logs.output import LARGE, ByteFormat, LineOutput, encoded
 
 # Number of tables whose writers are kept; all are dropped when there are more.
 _TABLES_MAX: Final = 256

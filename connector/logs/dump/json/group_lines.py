@@ -4,11 +4,9 @@ Only groups of the usual form of MySQL do, see `whole_groups`, and only if their
 table maps have been written before. `JsonFormat.put` writes the same lines for all other events.
 """
 
-from __future__ import annotations
+from typing import Final, final
 
-from typing import TYPE_CHECKING, Final, final
-
-from librt.strings import read_i16_le, read_i32_le
+from librt.strings import BytesWriter, read_i16_le, read_i32_le
 from mypy_extensions import i64
 
 from connector.binlog.events.rows_header import (
@@ -19,6 +17,7 @@ from connector.binlog.events.rows_header import (
     UPDATE,
     RowsKind,
 )
+from connector.binlog.files.event_frames import EventBlock
 from connector.binlog.header import (
     GTID_LOG,
     HEADER_LENGTH,
@@ -31,15 +30,9 @@ from connector.binlog.header import (
 from connector.binlog.payload_reader import PayloadReader, has_bytes_at
 from connector.binlog.transactions.transaction_bounds import end_of_group, size_at, table_id_at
 from connector.foundation.errors import DecodeError
-from connector.logs.dump.json.event_lines import NOTHING, put_gtid, put_xid
-
-if TYPE_CHECKING:
-    from librt.strings import BytesWriter
-
-    from connector.binlog.files.event_frames import EventBlock
-    from connector.logs.dump.json.event_lines import EventHeads, QueryBodies
-    from connector.logs.dump.json.table_writer import TableWriter
-    from connector.logs.output import LineOutput
+from connector.logs.dump.json.event_lines import NOTHING, EventHeads, QueryBodies, put_gtid, put_xid
+from connector.logs.dump.json.table_writer import TableWriter
+from connector.logs.output import LineOutput
 
 _U32: Final = 0xFFFF_FFFF
 _U16: Final = 0xFFFF

@@ -18,38 +18,32 @@ partial update, or cannot be read.
     JSON                            the document's text; {"json_diff":[…]} for changes of it
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable, Iterator, Sequence
 from json.encoder import encode_basestring
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from connector.binlog.character_sets import collation_name
 from connector.binlog.columns.column import (
     NUMERIC_TYPES,
     Absent,
+    Column,
     ColumnType,
     EnumIndex,
     Geometry,
     JsonDiffs,
+    Value,
     column_type_name,
 )
 from connector.binlog.columns.floats import float32_text
 from connector.binlog.columns.optional_metadata import MetadataField
-from connector.binlog.events.rows_header import RowsKind
+from connector.binlog.events.row_reader import Row
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.events.rows_header import ExtraRowInfo, RowsKind
+from connector.binlog.events.table_map import TableMapEvent
 from connector.foundation.errors import DecodeError
 from connector.logs.dump.json.cells import has_unknown_charset
 from connector.logs.output import LARGE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from connector.binlog.columns.column import Column, Value
-    from connector.binlog.events.row_reader import Row
-    from connector.binlog.events.rows import RowsEvent
-    from connector.binlog.events.rows_header import ExtraRowInfo
-    from connector.binlog.events.table_map import TableMapEvent
-
 
 _SRID_LENGTH = 4
 

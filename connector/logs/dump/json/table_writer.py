@@ -1,13 +1,12 @@
 """A table map and its rows become JSON: what is the same for each event is composed once."""
 
-from __future__ import annotations
+from typing import Final, final
 
-from typing import TYPE_CHECKING, Final, final
-
-from librt.strings import read_i16_le
+from librt.strings import BytesWriter, read_i16_le
 from mypy_extensions import i64, u8
 
 from connector.binlog.columns.row_images import all_set, bitmap_length, column_error, is_set
+from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.rows_header import (
     DELETE,
     INSERT,
@@ -15,20 +14,16 @@ from connector.binlog.events.rows_header import (
     ROWS_V2_HEADER_LENGTH,
     STMT_END_F,
     UPDATE,
+    ExtraRowInfo,
+    RowsKind,
 )
+from connector.binlog.events.table_map import TableMapEvent
+from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
 from connector.logs.dump.json.cells import json_cell
 from connector.logs.dump.json.row_values import columns_of, dumps, extra_row_info, rows_body
 from connector.logs.output import encoded
-
-if TYPE_CHECKING:
-    from librt.strings import BytesWriter
-
-    from connector.binlog.events.rows import RowsEvent
-    from connector.binlog.events.rows_header import ExtraRowInfo, RowsKind
-    from connector.binlog.events.table_map import TableMapEvent
-    from connector.binlog.payload_reader import PayloadReader
-    from connector.stream.envelope.cells.image_cells import CellWriter
+from connector.stream.envelope.cells.image_cells import CellWriter
 
 _COMMA: Final = 0x2C
 _OPEN: Final = 0x5B

@@ -19,16 +19,15 @@ https://dev.mysql.com/doc/refman/8.4/en/mysqlbinlog.html
 https://dev.mysql.com/doc/refman/8.4/en/mysqlbinlog-hexdump.html
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
-from librt.strings import read_i32_le, write_i64_le
+from librt.strings import BytesWriter, read_i32_le, write_i64_le
 from mypy_extensions import i64, u8
 
 from connector.binlog.checksum import CHECKSUM_LENGTH
-from connector.binlog.event import TransactionPayloadEvent
+from connector.binlog.event import Event, EventBody, TransactionPayloadEvent
 from connector.binlog.events.control import (
     HeartbeatEvent,
     IgnorableEvent,
@@ -65,16 +64,7 @@ from connector.logs.dump.text.statements import (
     put_query,
 )
 from connector.logs.dump.text.transactions import ANONYMOUS, TRANSACTIONS, put_gtid, put_xid
-from connector.logs.output import NEWLINE, ByteFormat, encoded
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from librt.strings import BytesWriter
-
-    from connector.binlog.event import Event, EventBody
-    from connector.logs.output import LineOutput
-
+from connector.logs.output import NEWLINE, ByteFormat, LineOutput, encoded
 
 _SPACE: Final = 32
 

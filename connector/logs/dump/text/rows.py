@@ -14,38 +14,28 @@ row images. The column's name comes before its type if the log has it (binlog_ro
 https://dev.mysql.com/doc/refman/8.4/en/mysqlbinlog-row-events.html
 """
 
-from __future__ import annotations
+from collections.abc import Callable
+from typing import Final, final
 
-from typing import TYPE_CHECKING, Final, final
-
+from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
-from connector.binlog.columns.column import ColumnType, column_type_name
+from connector.binlog.columns.column import Column, ColumnReader, ColumnType, column_type_name
 from connector.binlog.columns.row_images import bitmap_length, column_error
+from connector.binlog.events.mariadb import PartialRowDataEvent
+from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.rows_header import INSERT, UPDATE
+from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.header import EventType
+from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.sql_text import ESCAPES, quoted_identifier, quoted_name
 from connector.binlog.text_writer import put_uint
 from connector.foundation.errors import DecodeError
 from connector.logs.dump.text.statements import comment_lines
-from connector.logs.dump.text.string_values import DiffsText
+from connector.logs.dump.text.string_values import DiffsText, ValueWriter
 from connector.logs.dump.text.values import value_writer
 from connector.logs.event_info import ROWS_FLAGS
-from connector.logs.output import LARGE, NEWLINE, encoded
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from librt.strings import BytesWriter
-
-    from connector.binlog.columns.column import Column, ColumnReader
-    from connector.binlog.events.mariadb import PartialRowDataEvent
-    from connector.binlog.events.rows import RowsEvent
-    from connector.binlog.events.table_map import TableMapEvent
-    from connector.binlog.payload_reader import PayloadReader
-    from connector.logs.dump.text.string_values import ValueWriter
-    from connector.logs.output import LineOutput
-
+from connector.logs.output import LARGE, NEWLINE, LineOutput, encoded
 
 # By the bytes of the length.
 _BLOB_NAMES = {

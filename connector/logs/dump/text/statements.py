@@ -7,14 +7,14 @@ https://dev.mysql.com/doc/refman/8.4/en/mysqlbinlog.html
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Query__event.html
 """
 
-from __future__ import annotations
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final
-
+from librt.strings import BytesWriter
 from mypy_extensions import u8
 
 from connector.binlog.character_sets import charset_of, collation_name
+from connector.binlog.event import Event
 from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent, UserVarType
 from connector.binlog.events.load import (
     AppendBlockEvent,
@@ -26,21 +26,12 @@ from connector.binlog.events.load import (
 )
 from connector.binlog.events.mariadb import AnnotateRowsEvent
 from connector.binlog.events.query import ExecuteLoadQueryEvent, QueryEvent, RowsQueryEvent
-from connector.binlog.header import EventType
+from connector.binlog.events.status_variables import StatusVariables
+from connector.binlog.header import EventHeader, EventType
 from connector.binlog.sql_text import ESCAPES, quoted_identifier, quoted_name, quoted_text
 from connector.binlog.text_writer import put_uint
 from connector.logs.event_info import load_info
 from connector.logs.output import NEWLINE, encoded
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from librt.strings import BytesWriter
-
-    from connector.binlog.event import Event
-    from connector.binlog.events.status_variables import StatusVariables
-    from connector.binlog.header import EventHeader
-
 
 # Ends each statement, because a statement may contain semicolons.
 END: Final = "/*!*/;"

@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING, final
 from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
-from connector.binlog.columns.column import JsonDiffs, JsonOperation
+from connector.binlog.columns.column import ColumnReader, JsonDiff, JsonDiffs, JsonOperation
+from connector.binlog.columns.strings import CharacterReader, StringReader
+from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.sql_text import QUOTE, put_bytes, put_text, quoted_text
-from connector.logs.output import LARGE, encoded
+from connector.logs.output import LARGE, LineOutput, encoded
 
 if TYPE_CHECKING:
-    from connector.binlog.columns.column import ColumnReader, JsonDiff
     from connector.binlog.columns.json import DocumentReader
-    from connector.binlog.columns.strings import CharacterReader, StringReader
-    from connector.binlog.payload_reader import PayloadReader
-    from connector.logs.output import LineOutput
 
 
 class ValueWriter:

@@ -4,14 +4,14 @@ https://dev.mysql.com/doc/refman/8.4/en/mysqlbinlog.html
 https://mariadb.com/kb/en/mariadb-binlog/
 """
 
-from __future__ import annotations
+from collections.abc import Callable
+from typing import Any, Final
 
-from typing import TYPE_CHECKING, Any, Final
-
+from librt.strings import BytesWriter
 from mypy_extensions import u8
 
 from connector.binlog.columns.time_text import put_utc
-from connector.binlog.event import TransactionPayloadEvent
+from connector.binlog.event import Event, TransactionPayloadEvent
 from connector.binlog.events.mariadb import (
     FL_COMMIT_ALTER_E1,
     FL_ROLLBACK_ALTER_E1,
@@ -21,20 +21,14 @@ from connector.binlog.events.mariadb import (
 )
 from connector.binlog.events.transaction import (
     FLAG_MAY_HAVE_SBR,
+    CommitInfo,
     PreviousGtidsEvent,
     XaPrepareEvent,
+    XidEvent,
 )
 from connector.binlog.text_writer import put_ascii, put_padded, put_uint
 from connector.logs.dump.text.statements import END, Description, SessionText, comment_lines
 from connector.logs.output import NEWLINE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from librt.strings import BytesWriter
-
-    from connector.binlog.event import Event
-    from connector.binlog.events.transaction import CommitInfo, XidEvent
 
 # The name in place of the GTID of a transaction without one.
 ANONYMOUS: Final = b"ANONYMOUS"

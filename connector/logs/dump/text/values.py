@@ -3,13 +3,12 @@
 Numbers are written in full, dates as in SQL, and members of ENUM and SET as labels if known.
 """
 
-from __future__ import annotations
+from typing import Final, final
 
-from typing import TYPE_CHECKING, Final, final
-
+from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
-from connector.binlog.columns.column import PrintedReader
+from connector.binlog.columns.column import Column, ColumnReader, PrintedReader
 from connector.binlog.columns.decimal import DecimalReader
 from connector.binlog.columns.floats import DoubleReader, FloatReader, VectorReader
 from connector.binlog.columns.integers import (
@@ -23,6 +22,7 @@ from connector.binlog.columns.json import DocumentReader
 from connector.binlog.columns.strings import CharacterReader, GeometryReader, StringReader
 from connector.binlog.columns.temporal import Timestamp2Reader, TimestampReader
 from connector.binlog.columns.time_text import fraction_length, put_fraction
+from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.sql_text import QUOTE, quoted_text
 from connector.binlog.text_writer import put_ascii, put_int, put_padded, put_uint, put_uint64
 from connector.logs.dump.text.string_values import (
@@ -32,12 +32,6 @@ from connector.logs.dump.text.string_values import (
     Utf8Text,
     ValueWriter,
 )
-
-if TYPE_CHECKING:
-    from librt.strings import BytesWriter
-
-    from connector.binlog.columns.column import Column, ColumnReader
-    from connector.binlog.payload_reader import PayloadReader
 
 _ZERO: Final = 48
 _YEAR_DIGITS: Final = 4

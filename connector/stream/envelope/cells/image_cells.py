@@ -4,27 +4,20 @@ Numbers, dates and times, and documents have the server's printed form; text, bi
 labels and geometries have their characters or bytes. The forms are those of `values`.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from librt.base64 import b64encode
+from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
-from connector.binlog.columns.integers import BitReader
+from connector.binlog.columns.column import PrintedReader
+from connector.binlog.columns.integers import BitReader, EnumReader, SetReader
 from connector.binlog.columns.json import DocumentReader
-from connector.binlog.columns.strings import CharacterReader, StringReader
+from connector.binlog.columns.strings import CharacterReader, GeometryReader, StringReader
+from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.text_writer import QUOTE, put_utf8, quoted
+from connector.foundation.contract import SchemaColumn
 from connector.stream.envelope.cells.values import not_text, put_geometry, put_label, put_labels
-
-if TYPE_CHECKING:
-    from librt.strings import BytesWriter
-
-    from connector.binlog.columns.column import PrintedReader
-    from connector.binlog.columns.integers import EnumReader, SetReader
-    from connector.binlog.columns.strings import GeometryReader
-    from connector.binlog.payload_reader import PayloadReader
-    from connector.foundation.contract import SchemaColumn
 
 
 class CellWriter:

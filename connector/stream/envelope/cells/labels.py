@@ -5,23 +5,18 @@ mode labels that are equal, `ENUM('a', 'a')`. They tell rows with such keys by t
 records have the text: two rows would have one key, and consumers would lose one of them.
 """
 
-from __future__ import annotations
+from typing import final
 
-from typing import TYPE_CHECKING, final
+from librt.strings import BytesWriter
+from mypy_extensions import i64
 
-from connector.binlog.columns.integers import EnumReader
+from connector.binlog.columns.integers import EnumReader, SetReader
+from connector.binlog.payload_reader import PayloadReader
+from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import UnsupportedChange
 from connector.stream.envelope import record_errors
 from connector.stream.envelope.cells.image_cells import CellWriter
 from connector.stream.envelope.cells.select_cells import SelectCell
-
-if TYPE_CHECKING:
-    from librt.strings import BytesWriter
-    from mypy_extensions import i64
-
-    from connector.binlog.columns.integers import SetReader
-    from connector.binlog.payload_reader import PayloadReader
-    from connector.foundation.contract import SchemaColumn
 
 
 def ambiguous_labels(column: SchemaColumn) -> frozenset[int]:

@@ -4,9 +4,8 @@ Numbers, dates and times come as the server prints them; text, bytes, numbers of
 and vectors come in their stored form. The forms are those of `values`.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final, final
+from collections.abc import Callable
+from typing import Final, final
 
 from librt.base64 import b64encode
 from librt.strings import BytesWriter, read_i32_le, read_i64_le, write_f32_le, write_i64_le
@@ -17,10 +16,6 @@ from connector.binlog.text_writer import QUOTE, put_ascii, put_uint, put_utf8, q
 from connector.foundation.errors import DecodeError, UnsupportedChange
 from connector.stream.envelope import record_errors
 from connector.stream.envelope.cells.values import not_text, put_geometry, put_label, put_labels
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 _WORD: Final = 8
 

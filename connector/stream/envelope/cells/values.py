@@ -6,26 +6,20 @@ to bytes serve the cells of the log and of SELECTs; they take labels as JSON str
 quoted once for a column.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from json.encoder import encode_basestring
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from librt.base64 import b64encode
+from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
 from connector.binlog.columns.column import EnumIndex
 from connector.binlog.columns.floats import float32_text
 from connector.binlog.text_writer import QUOTE, put_uint
+from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import UnsupportedChange
 from connector.stream.envelope import record_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from librt.strings import BytesWriter
-
-    from connector.foundation.contract import SchemaColumn
 
 
 def value_encoder(column: SchemaColumn) -> Callable[[Any], str]:

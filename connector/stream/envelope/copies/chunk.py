@@ -4,29 +4,26 @@ A chunk holds its rows in the form of the records: the value up to the end of th
 The parts that all records share, and their sequences, are added when it is published.
 """
 
-from __future__ import annotations
-
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from librt.strings import read_i64_le
+from mypy_extensions import i64
 
 from connector.foundation.contract import OP_READ
 from connector.foundation.errors import ConnectorError, RecordTooLarge, UnsupportedChange
-from connector.stream.envelope.copies.chunk_frame import COPIED, CopiedHeaders, copied_parts
+from connector.foundation.kafka_records import RecordTarget
+from connector.stream.envelope.copies.chunk_frame import (
+    COPIED,
+    CopiedHeaders,
+    CopyPosition,
+    copied_parts,
+)
+from connector.stream.envelope.options import EnvelopeOptions
+from connector.stream.envelope.outbox_events import OutboxEvents
 from connector.stream.envelope.record_frame import NO_BEFORE, RecordFrame
-
-if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
-
-    from mypy_extensions import i64
-
-    from connector.foundation.kafka_records import RecordTarget
-    from connector.stream.envelope.copies.chunk_frame import CopyPosition
-    from connector.stream.envelope.options import EnvelopeOptions
-    from connector.stream.envelope.outbox_events import OutboxEvents
-    from connector.stream.envelope.schemas.table_schema import TableSchema
-
+from connector.stream.envelope.schemas.table_schema import TableSchema
 
 # A compiled dataclass looks the types of its fields up.
 

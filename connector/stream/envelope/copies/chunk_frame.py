@@ -4,27 +4,20 @@ All rows of a chunk have the same position in the log. Their sequences count on 
 earlier chunks.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from librt.strings import BytesWriter
+from mypy_extensions import i64
 
 from connector.foundation.contract import SEQ_ROW_DIGITS
 from connector.stream.envelope.cloud_events import EVENT_END, CloudEvents
 from connector.stream.envelope.flat_fields import FlatFields
-from connector.stream.envelope.record_frame import NO_BEFORE
+from connector.stream.envelope.options import EnvelopeOptions
+from connector.stream.envelope.record_frame import NO_BEFORE, RecordFrame
 from connector.stream.envelope.record_headers import RecordHeaders, TableHeaders
+from connector.stream.envelope.schemas.table_schema import TableSchema
 from connector.stream.envelope.source_block import SourceBlock, SourceTable
-
-if TYPE_CHECKING:
-    from mypy_extensions import i64
-
-    from connector.stream.envelope.options import EnvelopeOptions
-    from connector.stream.envelope.record_frame import RecordFrame
-    from connector.stream.envelope.schemas.table_schema import TableSchema
-
 
 # What `source` says of a copied row, unless it is the first or the last of a snapshot.
 COPIED: Final = "true"

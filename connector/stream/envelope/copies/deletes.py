@@ -13,33 +13,26 @@ record is that of a delete; one that would have the row has only its key, and no
 schemas.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final, final
+from collections.abc import Sequence
+from typing import Final, final
 
 from librt.strings import BytesWriter
+from mypy_extensions import i64
 
 from connector.foundation.contract import OP_DELETE, OP_TRUNCATE
+from connector.foundation.kafka_records import RecordTarget
 from connector.stream.envelope.copies.chunk_frame import (
     COPIED,
     ROWS_PER_EVENT,
     CopiedHeaders,
+    CopyPosition,
     copied_parts,
 )
+from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.record_frame import BEFORE, RecordFrame
 from connector.stream.envelope.record_headers import RecordHeaders, TableHeaders
+from connector.stream.envelope.schemas.table_schema import TableSchema
 from connector.stream.envelope.source_block import SourceBlock, SourceTable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mypy_extensions import i64
-
-    from connector.foundation.kafka_records import RecordTarget
-    from connector.stream.envelope.copies.chunk_frame import CopyPosition
-    from connector.stream.envelope.options import EnvelopeOptions
-    from connector.stream.envelope.schemas.table_schema import TableSchema
-
 
 _TRUNCATE: Final = ord(OP_TRUNCATE)
 _US_PER_MS: Final = 1000

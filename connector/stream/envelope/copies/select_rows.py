@@ -7,9 +7,7 @@ stored bytes; all others are printed by the server, TIMESTAMP in UTC.
 https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_com_query_response_text_resultset_row.html
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final, NoReturn, final
+from typing import Final, NoReturn, final
 
 from librt.strings import BytesWriter, write_i64_le
 from mypy_extensions import i64, u8
@@ -17,6 +15,7 @@ from mypy_extensions import i64, u8
 from connector.binlog.character_sets import character_decoder
 from connector.binlog.log_errors import ProtocolError
 from connector.binlog.payload_reader import LENENC_NULL, PayloadReader
+from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import DecodeError, UnsupportedChange
 from connector.replication.protocol.result_set import RowReceiver
 from connector.stream.envelope import record_errors
@@ -36,6 +35,7 @@ from connector.stream.envelope.cells.select_cells import (
     NumberCell,
     PrintedCell,
     QuotedNumberCell,
+    SelectCell,
     SetCell,
     TextCell,
     TimestampCell,
@@ -44,21 +44,17 @@ from connector.stream.envelope.cells.select_cells import (
 )
 from connector.stream.envelope.copies.chunk import LENGTHS, NO_KEY, Chunk, RefusedRow
 from connector.stream.envelope.debezium.column_cells import STRINGS, debezium_cell
-from connector.stream.envelope.debezium.profile import field_names
+from connector.stream.envelope.debezium.profile import DebeziumProfile, field_names
+from connector.stream.envelope.debezium.row_filter import RowFilter
 from connector.stream.envelope.debezium.string_cells import EscapedCell
 from connector.stream.envelope.record_frame import NO_BEFORE
 from connector.stream.envelope.row_writer import RowMember, put_key
-from connector.stream.envelope.schemas.column_masks import ConstantCell, TransformCell
-from connector.stream.envelope.schemas.table_schema import record_key_indexes
-
-if TYPE_CHECKING:
-    from connector.foundation.contract import SchemaColumn
-    from connector.stream.envelope.cells.select_cells import SelectCell
-    from connector.stream.envelope.debezium.profile import DebeziumProfile
-    from connector.stream.envelope.debezium.row_filter import RowFilter
-    from connector.stream.envelope.schemas.column_masks import TextTransform
-    from connector.stream.envelope.schemas.table_schema import TableSchema
-
+from connector.stream.envelope.schemas.column_masks import (
+    ConstantCell,
+    TextTransform,
+    TransformCell,
+)
+from connector.stream.envelope.schemas.table_schema import TableSchema, record_key_indexes
 
 _UTF8: Final = ("utf8mb3", "utf8mb4")
 _NUMBERS: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "year"})

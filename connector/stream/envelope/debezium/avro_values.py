@@ -9,11 +9,9 @@ all fields of its schema, in their order and without spaces, so their names are 
 https://avro.apache.org/docs/1.12.0/specification/#binary-encoding
 """
 
-from __future__ import annotations
-
 import struct
 from binascii import a2b_base64
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 import orjson
 from librt.strings import BytesWriter
@@ -23,9 +21,7 @@ from connector.binlog.text_writer import quoted
 from connector.foundation.errors import UnsupportedChange
 from connector.foundation.kafka_records import put_varint
 from connector.stream.envelope import record_errors
-
-if TYPE_CHECKING:
-    from connector.stream.envelope.debezium.registry_schemas import ConnectSchema
+from connector.stream.envelope.debezium.registry_schemas import ConnectSchema
 
 _BOOLEAN: Final = 0
 _LONG: Final = 1

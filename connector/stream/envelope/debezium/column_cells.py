@@ -4,18 +4,19 @@ Only columns whose text is not that of the profile `exact` have a form here. The
 the same text: row images are read as the server prints them, and then given their form.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final, final
+from collections.abc import Callable
+from typing import Any, Final, final
 
 from librt.strings import BytesWriter, read_i32_le
 from mypy_extensions import i64
 
-from connector.binlog.columns.column import EnumIndex, PrintedReader
+from connector.binlog.columns.column import ColumnReader, EnumIndex, PrintedReader
 from connector.binlog.columns.integers import EnumReader
 from connector.binlog.columns.json import DocumentReader
 from connector.binlog.columns.strings import CharacterReader, GeometryReader
+from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.text_writer import quoted
+from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import UnsupportedChange
 from connector.stream.envelope import record_errors
 from connector.stream.envelope.cells.image_cells import CellWriter
@@ -39,6 +40,7 @@ from connector.stream.envelope.debezium.number_cells import (
     put_point,
     put_shape,
 )
+from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.envelope.debezium.string_cells import (
     BinaryTextWriter,
     CompactDocumentWriter,
@@ -62,15 +64,6 @@ from connector.stream.envelope.debezium.temporal_cells import (
     TimeOfDayCell,
     ZonedTimestampCell,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from connector.binlog.columns.column import ColumnReader
-    from connector.binlog.payload_reader import PayloadReader
-    from connector.foundation.contract import SchemaColumn
-    from connector.stream.envelope.debezium.profile import DebeziumProfile
-
 
 _NULL: Final = b"null"
 

@@ -4,13 +4,9 @@ A value is a number (int or Decimal), a text (str), bytes, or True and False; No
 unknown. All follow SQL's three-valued logic.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any, Final, final
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
+from typing import Any, Final, final
 
 
 class Term:

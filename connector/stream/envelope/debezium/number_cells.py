@@ -4,8 +4,6 @@ DECIMAL is base64 of an integer, BIGINT UNSIGNED has 64 bits, and floats are as 
 Bits, vectors and points come in their stored form, or are made of several numbers.
 """
 
-from __future__ import annotations
-
 from struct import Struct
 from typing import Final, final
 

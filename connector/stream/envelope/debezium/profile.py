@@ -5,19 +5,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from connector.foundation.contract import OP_TRUNCATE
+from connector.foundation.contract import OP_TRUNCATE, SchemaColumn
+from connector.foundation.contract.record_formats import KeyFormat, ValueFormat
 from connector.foundation.errors import UnsupportedChange
 from connector.stream.envelope import record_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from connector.foundation.contract import SchemaColumn
-    from connector.foundation.contract.record_formats import KeyFormat, ValueFormat
-    from connector.stream.envelope.debezium.row_filter import RowFilters
+from connector.stream.envelope.debezium.row_filter import RowFilters
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,18 +11,13 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
-from mypy_extensions import mypyc_attr
+from mypy_extensions import i64, mypyc_attr
 
+from connector.foundation.contract.record_formats import SubjectStrategy
 from connector.foundation.errors import UnsupportedChange
 from connector.stream.envelope import record_errors
-
-if TYPE_CHECKING:
-    from mypy_extensions import i64
-
-    from connector.foundation.contract.record_formats import SubjectStrategy
-
 
 SchemaType: TypeAlias = Literal["AVRO", "JSON"]
 
@@ -210,7 +205,7 @@ def _json_field(schema: ConnectSchema, index: int) -> dict[str, Any]:
 
 
 # Members in the order of the converter.
-ConnectSchema: TypeAlias = "dict[str, Any]"
+ConnectSchema: TypeAlias = dict[str, Any]
 
 
 def field(name: str, kind: str, *, optional: bool, **others: object) -> ConnectSchema:

@@ -9,26 +9,20 @@ characters; bytes; and for dates and moments the text that the server prints, wi
 the second.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Collection, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 from mypy_extensions import mypyc_attr
 
 from connector.binlog.character_sets import character_decoder
 from connector.binlog.columns.column import ABSENT, EnumIndex
+from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import DecodeError, UnsupportedChange
 from connector.stream.envelope import record_errors
 from connector.stream.envelope.cells.labels import has_uncertain_labels
 from connector.stream.envelope.cells.values import not_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-
-    from connector.foundation.contract import SchemaColumn
-    from connector.stream.envelope.debezium.filter_terms import Term
-
+from connector.stream.envelope.debezium.filter_terms import Term
 
 NUMBER: Final = "number"
 TEXT: Final = "text"

@@ -5,24 +5,19 @@ pair, for a character beyond 16 bits. Documents have no spaces. BINARY, VARBINAR
 options `base64-url-safe` and `hex`.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from librt.base64 import urlsafe_b64encode
 from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
+from connector.binlog.columns.json import DocumentReader
+from connector.binlog.columns.strings import CharacterReader
+from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.text_writer import QUOTE, put_utf8
 from connector.stream.envelope.cells.image_cells import CellWriter
 from connector.stream.envelope.cells.select_cells import SelectCell
-
-if TYPE_CHECKING:
-    from connector.binlog.columns.json import DocumentReader
-    from connector.binlog.columns.strings import CharacterReader
-    from connector.binlog.payload_reader import PayloadReader
-
 
 _BACKSLASH: Final = 0x5C
 _LOWER_U: Final = 0x75

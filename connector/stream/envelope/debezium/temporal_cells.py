@@ -8,21 +8,17 @@ the years from 1970 to 2069 (Debezium's option `enable.time.adjuster`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
+from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
 from connector.binlog.text_writer import QUOTE, put_int
+from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import UnsupportedChange
 from connector.stream.envelope import record_errors
 from connector.stream.envelope.cells.select_cells import SelectCell, TimestampCell, put_slice
-
-if TYPE_CHECKING:
-    from librt.strings import BytesWriter
-
-    from connector.foundation.contract import SchemaColumn
-    from connector.stream.envelope.debezium.profile import DebeziumProfile
-
+from connector.stream.envelope.debezium.profile import DebeziumProfile
 
 _ZERO: Final = 0x30
 _MINUS: Final = 0x2D

@@ -6,25 +6,19 @@ SELECTs.
 https://debezium.io/documentation/reference/stable/connectors/mysql.html
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from librt.strings import BytesWriter
+from mypy_extensions import i64
 
+from connector.binlog.columns.column import ColumnReader
+from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.text_writer import quoted
 from connector.stream.envelope.cells.image_cells import CellWriter
 from connector.stream.envelope.cells.select_cells import SelectCell
 from connector.stream.envelope.debezium.string_cells import with_escapes
-
-if TYPE_CHECKING:
-    from mypy_extensions import i64
-
-    from connector.binlog.columns.column import ColumnReader
-    from connector.binlog.payload_reader import PayloadReader
-
 
 # Java's serialized form of a string: the stream's header, and its tag.
 # https://docs.oracle.com/en/java/javase/21/docs/specs/serialization/protocol.html

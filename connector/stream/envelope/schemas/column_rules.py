@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import UnsupportedChange
 from connector.stream.envelope import record_errors
 from connector.stream.envelope.schemas.column_masks import (
@@ -14,11 +16,6 @@ from connector.stream.envelope.schemas.column_masks import (
     TextTransform,
     TextTruncation,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from connector.foundation.contract import SchemaColumn
 
 MASK: Final = "mask"
 TRUNCATE: Final = "truncate"

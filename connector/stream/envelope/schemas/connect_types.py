@@ -13,22 +13,15 @@ https://debezium.io/documentation/reference/stable/connectors/mysql.html#mysql-d
 https://debezium.io/documentation/reference/stable/connectors/mysql.html#mysql-property-column-propagate-source-type
 """
 
-from __future__ import annotations
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
+from connector.foundation.contract import SchemaColumn
 from connector.stream.envelope.debezium.column_cells import BINARY
-from connector.stream.envelope.debezium.registry_schemas import field
-from connector.stream.envelope.schemas.column_masks import TextTruncation
+from connector.stream.envelope.debezium.profile import DebeziumProfile
+from connector.stream.envelope.debezium.registry_schemas import ConnectSchema, field
+from connector.stream.envelope.schemas.column_masks import TextTransform, TextTruncation
 from connector.stream.envelope.schemas.column_rules import ColumnPattern, characters
-
-if TYPE_CHECKING:
-    from connector.foundation.contract import SchemaColumn
-    from connector.stream.envelope.debezium.profile import DebeziumProfile
-    from connector.stream.envelope.debezium.registry_schemas import ConnectSchema
-    from connector.stream.envelope.schemas.column_masks import TextTransform
-    from connector.stream.envelope.schemas.table_schema import TableSchema
-
+from connector.stream.envelope.schemas.table_schema import TableSchema
 
 _PARAMETER: Final = "__debezium.source.column."
 

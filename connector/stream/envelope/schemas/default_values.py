@@ -1,19 +1,13 @@
 """The default of an added column becomes its JSON value in existing rows."""
 
-from __future__ import annotations
-
 import re
 from base64 import b64encode
+from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
-from typing import TYPE_CHECKING
 
+from connector.foundation.contract import SchemaColumn
 from connector.stream.changes.column_defaults import NUMBER_TYPES, AddedColumn, DefaultKind
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from connector.foundation.contract import SchemaColumn
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _DATETIME = re.compile(r"(\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2})(?:\.(\d{1,6}))?")

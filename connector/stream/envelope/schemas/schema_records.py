@@ -14,34 +14,29 @@ rows is judged by the columns that rows have had. If the next row has another li
 record after it.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Final, cast, final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, cast, final
 
-from connector.foundation.contract import EXACT, Sequence
-from connector.foundation.kafka_records import NO_HEADERS
-from connector.stream.changes.column_defaults import DefaultKind
-from connector.stream.changes.column_lists import KnownColumns, PublishedColumns
-from connector.stream.envelope.schemas.column_masks import transformed_json
+from mypy_extensions import i64
+
+from connector.foundation.contract import (
+    EXACT,
+    SchemaColumn,
+    SchemaRecord,
+    Sequence,
+    UnloggedColumn,
+)
+from connector.foundation.kafka_records import NO_HEADERS, RecordTarget
+from connector.stream.changes.column_defaults import AddedColumn, DefaultKind
+from connector.stream.changes.column_lists import ColumnListEdits, KnownColumns, PublishedColumns
+from connector.stream.envelope.schemas.column_masks import TextTransform, transformed_json
 from connector.stream.envelope.schemas.default_values import with_added_default
 from connector.stream.envelope.schemas.table_schema import (
     TableSchema,
     schema_topic,
     without_history,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from mypy_extensions import i64
-
-    from connector.foundation.contract import SchemaColumn, SchemaRecord, UnloggedColumn
-    from connector.foundation.kafka_records import RecordTarget
-    from connector.stream.changes.column_defaults import AddedColumn
-    from connector.stream.changes.column_lists import ColumnListEdits
-    from connector.stream.envelope.schemas.column_masks import TextTransform
-
 
 # In place of the id of a column list.
 _UNKNOWN: Final = ""

@@ -27,35 +27,29 @@ that were changed since. Anchors of another pipeline are ignored, because its po
 is another one.
 """
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING, Final, cast, final
+from collections.abc import Iterable
+from typing import Final, cast, final
 
 from mypy_extensions import mypyc_attr
 
 from connector.binlog.character_sets import BINARY_COLLATION
 from connector.binlog.columns.column import Column
 from connector.binlog.columns.optional_metadata import MetadataField, write_optional_metadata
+from connector.binlog.event import Event
+from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.header import file_number
+from connector.foundation.contract import SchemaColumn, SchemaRecord
 from connector.foundation.errors import DecodeError, UnsupportedChange
+from connector.stream.changes.receiver import StreamListener
+from connector.stream.changes.transaction import RowsChange
 from connector.stream.envelope import record_errors
 from connector.stream.envelope.schemas.table_schema import (
     every_column,
     schema_column,
     without_history,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from connector.binlog.event import Event
-    from connector.binlog.events.table_map import TableMapEvent
-    from connector.foundation.contract import SchemaColumn, SchemaRecord
-    from connector.stream.changes.receiver import StreamListener
-    from connector.stream.changes.transaction import RowsChange
-
 
 _CHARSETS = frozenset({MetadataField.DEFAULT_CHARSET, MetadataField.COLUMN_CHARSET})
 

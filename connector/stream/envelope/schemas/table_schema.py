@@ -17,27 +17,24 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from connector.binlog.columns.column import Column
+from connector.binlog.events.table_map import TableMapEvent
 from connector.foundation.contract import (
     EXACT,
     SCHEMA_TOPIC_SUFFIX,
     SchemaColumn,
     SchemaRecord,
+    Sequence,
     UnloggedColumn,
 )
 from connector.foundation.errors import UnsupportedChange
 from connector.stream.envelope import record_errors
+from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.envelope.debezium.row_filter import FilteredTable
-
-if TYPE_CHECKING:
-    from connector.binlog.columns.column import Column
-    from connector.binlog.events.table_map import TableMapEvent
-    from connector.foundation.contract import Sequence
-    from connector.stream.envelope.debezium.profile import DebeziumProfile
-    from connector.stream.envelope.schemas.column_masks import TextTransform
-    from connector.stream.envelope.schemas.column_rules import ColumnRules
-
+from connector.stream.envelope.schemas.column_masks import TextTransform
+from connector.stream.envelope.schemas.column_rules import ColumnRules
 
 # By the bytes that count the length of a value.
 _SIZES: Final = ("", "tiny", "", "medium", "long")
