@@ -123,7 +123,9 @@ def _first_transaction(server: MysqlServer, file: str, time_us: int) -> StartPoi
                 if _latest_us(event) >= time_us:
                     end_file, end_position = event.file, event.position
                     break
-                _add(gtids, event)
+                gtid = gtid_of(event)
+                if gtids is not None and gtid is not None:
+                    add_gtid(gtids, gtid)
             elif type_code in _PREVIOUS_GTIDS and gtids is None:
                 gtids = _gtids_before(event)
             end_file, end_position = event.file, event.next_position
@@ -148,16 +150,21 @@ def _gtids_before(event: Event) -> GtidSet | MariadbGtidSet:
     return body.gtid_set
 
 
-def _add(gtids: GtidSet | MariadbGtidSet | None, event: Event) -> None:
+def gtid_of(event: Event) -> Gtid | MariadbGtid | None:
+    """Return the GTID of an event that begins a transaction; None if it has none."""
     body = event.body
     if isinstance(body, AnonymousGtidEvent):
-        return
+        return None
     assert isinstance(body, GtidEvent | GtidTaggedEvent | MariadbGtidEvent)
-    gtid = body.gtid
+    return body.gtid
+
+
+def add_gtid(gtids: GtidSet | MariadbGtidSet, gtid: Gtid | MariadbGtid) -> None:
+    """Add a GTID to the set of the same server."""
     if isinstance(gtids, GtidSet):
         assert isinstance(gtid, Gtid)
         gtids.add(gtid)
-    elif gtids is not None:
+    else:
         assert isinstance(gtid, MariadbGtid)
         gtids.add(gtid)
 

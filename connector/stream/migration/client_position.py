@@ -17,11 +17,8 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from connector.binlog.event import Event, TransactionPayloadEvent
-from connector.binlog.events.gtid_tagged import GtidTaggedEvent
-from connector.binlog.events.mariadb import MariadbGtidEvent
 from connector.binlog.events.query import NO_BEGIN, QueryEvent
 from connector.binlog.events.rows import RowsEvent
-from connector.binlog.events.transaction import AnonymousGtidEvent, GtidEvent
 from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet, parse_gtid_set
 from connector.binlog.header import ANNOTATE_ROWS, EventType
 from connector.binlog.statement import StatementKind, classify
@@ -33,7 +30,7 @@ from connector.binlog.transactions.transaction_bounds import (
 )
 from connector.foundation.errors import SourceRefused
 from connector.replication import dump_errors
-from connector.replication.log_search import file_dump
+from connector.replication.log_search import add_gtid, file_dump, gtid_of
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.server.replication_status import binary_logs, no_event
 from connector.replication.start_validation import require_position
@@ -185,7 +182,7 @@ def _with_statement(
             # This is the file of another server; the set alone says what was read.
             return gtids
     if group.is_read and group.gtid is not None and _ends_before(gtids, group):
-        _add(gtids, group.gtid)
+        add_gtid(gtids, group.gtid)
     return gtids
 
 
@@ -203,7 +200,7 @@ def _found(
         if not read.is_inside:
             return after, rest
         if server.identity.flavour == "mariadb":
-            return _Group(here, _gtid(event), latest.gtid), rest
+            return _Group(here, gtid_of(event), latest.gtid), rest
     elif opened:
         return latest, rest
     elif not latest.start and event.begin_thread_id != NO_BEGIN:
@@ -232,19 +229,11 @@ def _walked(
             return group, opened, event
         opened = ROLE_OF_TYPE[event.type_code] == ROLE_GTID
         if opened:
-            group = _Group(event.position, _gtid(event), group.gtid)
+            group = _Group(event.position, gtid_of(event), group.gtid)
         end = event.next_position
     if end != read.position:
         raise no_event(server.name, read.file, read.position)
     return group, opened, None
-
-
-def _gtid(event: Event) -> Gtid | MariadbGtid | None:
-    body = event.body
-    if isinstance(body, AnonymousGtidEvent):
-        return None
-    assert isinstance(body, GtidEvent | GtidTaggedEvent | MariadbGtidEvent)
-    return body.gtid
 
 
 def _ends_before(gtids: GtidSet | MariadbGtidSet, group: _Group) -> bool:
@@ -257,15 +246,6 @@ def _has(gtids: GtidSet | MariadbGtidSet, gtid: Gtid | MariadbGtid) -> bool:
     if isinstance(gtids, GtidSet):
         return isinstance(gtid, Gtid) and gtid in gtids
     return isinstance(gtid, MariadbGtid) and gtid in gtids
-
-
-def _add(gtids: GtidSet | MariadbGtidSet, gtid: Gtid | MariadbGtid) -> None:
-    if isinstance(gtids, GtidSet):
-        assert isinstance(gtid, Gtid)
-        gtids.add(gtid)
-    else:
-        assert isinstance(gtid, MariadbGtid)
-        gtids.add(gtid)
 
 
 def _other_log(server: MysqlServer, read: ClientPosition) -> SourceRefused:

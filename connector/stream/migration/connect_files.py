@@ -33,7 +33,6 @@ class ConnectorFile:
 
     @property
     def is_mariadb(self) -> bool:
-        """Whether it is the connector for MariaDB."""
         return self.properties.get("connector.class") == MARIADB
 
     @property
@@ -80,17 +79,16 @@ def read_connector(path: Path) -> ConnectorFile:
     name = document.get("name") or properties.get("name") or ""
     file = ConnectorFile(path, str(name), properties)
     if not file.prefix:
-        raise _missing(path, "topic.prefix", "add it to the file")
+        advice = "add it to the file"
+        raise ConfigError(
+            migration_errors.NO_PROPERTY, path=path, name="topic.prefix", advice=advice
+        )
     return file if name else ConnectorFile(path, file.prefix, properties)
 
 
 def _text(value: Any) -> str:
     """Return a value as Connect reads it."""
     return value.strip() if isinstance(value, str) else json.dumps(value)
-
-
-def _missing(path: Path, name: str, advice: str) -> ConfigError:
-    return ConfigError(migration_errors.NO_PROPERTY, path=path, name=name, advice=advice)
 
 
 _LINE: Final = re.compile(r"((?:\\.|[^\\=:\s])+)\s*[=:\s]?\s*(.*)")

@@ -294,10 +294,6 @@ def _convert_start(draft: Draft, start: str) -> None:
 def _convert_delivery(draft: Draft) -> None:
     draft.flag("provide.transaction.metadata", "delivery.transaction_records")
     draft.number("heartbeat.interval.ms", "delivery.heartbeat_interval_seconds", _MS)
-    _convert_heartbeat_query(draft)
-
-
-def _convert_heartbeat_query(draft: Draft) -> None:
     name = "heartbeat.action.query"
     statement = draft.pop(name)
     if statement is None:

@@ -5,7 +5,7 @@ Each property has one line of a comment: above the key that it became, or in a l
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final, TypeVar
 
 from connector.foundation.errors import ConfigError
@@ -103,13 +103,7 @@ class Draft:
         if text is None:
             return
         if not _NUMBER.fullmatch(text):
-            raise ConfigError(
-                migration_errors.VALUE,
-                path=self.connector.path,
-                name=name,
-                value=text,
-                known=["a number"],
-            )
+            raise self._refused(name, text, ["a number"])
         number = int(text)
         self.take(name, key, number if divisor == 1 else number / divisor, text)
 
@@ -122,14 +116,12 @@ class Draft:
     def one_of(self, name: str, text: str, values: Mapping[str, _T]) -> _T:
         """Return what a value is called here; raise ConfigError if it has no counterpart."""
         if text.lower() not in values:
-            raise ConfigError(
-                migration_errors.VALUE,
-                path=self.connector.path,
-                name=name,
-                value=text,
-                known=list(values),
-            )
+            raise self._refused(name, text, list(values))
         return values[text.lower()]
+
+    def _refused(self, name: str, text: str, known: list[str]) -> ConfigError:
+        path = self.connector.path
+        return ConfigError(migration_errors.VALUE, path=path, name=name, value=text, known=known)
 
     def not_needed(self, name: str, why: str) -> None:
         """Say that a property has no effect here."""
@@ -154,7 +146,6 @@ class Draft:
         self.left.pop(name, None)
 
     def text(self) -> str:
-        """Return the TOML file."""
         name = visible(self.connector.name)
         lines = [
             f"# From connector {name}, by `binlog-connector import-debezium`.",
@@ -188,11 +179,6 @@ def _toml(value: object) -> str:
         members = ", ".join(f"{key} = {_toml(item)}" for key, item in value.items())
         return f"{{ {members} }}"
     if isinstance(value, list | tuple):
-        return _listed([_toml(item) for item in value])
+        return f"[{', '.join(map(_toml, value))}]"
     # TOML has the escapes of JSON, and wants one for DEL.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _listed(values: Iterable[str]) -> str:
-    joined = ", ".join(values)
-    return f"[{joined}]"
