@@ -71,6 +71,8 @@ REASONS: Final = {
     "connector/stream/status/status_client.py status_from_records": SHOWN,
     "connector/stream/status/status_log.py Summaries._run": SHOWN,
     "connector/foundation/operating_system.py": "the clock itself",
+    "connector/foundation/operating_system.py Clock.now_ms": "the clock itself",
+    "connector/foundation/operating_system.py Clock.now_us": "the clock itself",
     "stream_jobs/run/status_command.py _exit_code": SHOWN,
     "stream_jobs/run/status_command.py _table": SHOWN,
     "stream_jobs/delta/housekeeping.py clean_log": VERSIONS,

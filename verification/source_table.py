@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from connector.foundation.contract import SchemaColumn
 from connector.foundation.settings.sections import SnapshotSettings
-from connector.stream.snapshot.reader_jobs import (
+from connector.stream.snapshot.jobs import (
     ChunkJob,
     ChunkRead,
     JobFailure,

@@ -88,6 +88,14 @@ class Clock:
     monotonic: Callable[[], float]  # seconds
     time_ns: Callable[[], int]  # since the epoch
 
+    def now_us(self) -> int:
+        """Return the microseconds since the epoch."""
+        return self.time_ns() // 1000
+
+    def now_ms(self) -> int:
+        """Return the milliseconds since the epoch."""
+        return self.time_ns() // 1_000_000
+
 
 CLOCK = Clock(time.monotonic, time.time_ns)
 

@@ -14,7 +14,7 @@ from connector.stream.changes.cascades import ForeignKeySnapshot, ForeignKeySour
 from connector.stream.changes.foreign_keys import ForeignKey, ForeignKeys
 from connector.stream.progress.progress_record import Progress, progress_topic
 from connector.stream.snapshot.copy_recovery import CopyPeers
-from connector.stream.snapshot.reader_jobs import PassChunk, PassReady
+from connector.stream.snapshot.jobs import PassChunk, PassReady
 from connector.stream.snapshot.reader_pool import ReaderPool
 from connector.stream.snapshot.table_reader import Pause, TableReader
 from connector.stream.snapshot.table_state import snapshot_topic
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from connector.foundation.settings.sections import Settings, SnapshotSettings, SourceSettings
     from connector.replication.start_point import ServerIdentity
     from connector.stream.envelope.debezium.profile import DebeziumProfile
-    from connector.stream.snapshot.reader_jobs import Job, Result
+    from connector.stream.snapshot.jobs import Job, Result
     from tests.simulation.world import Process, World
 
 CONNECTIONS = 2

@@ -22,7 +22,7 @@ SILENT_SECONDS = 4.0
 class Control:
     """The requests to one process; they outlive a run of the pipeline."""
 
-    paused: bool = False  # whether somebody wants the stream to wait
+    paused: bool = False  # whether somebody wants the stream to wait after its transaction
     # A sign that the source's log is not the one that was read; None without one.
     doubt: SourceUnavailable | None = None
     # When the stream and the watch last heard of the source, on the monotonic clock.
@@ -35,14 +35,6 @@ class Control:
     lost_topics: set[str] = field(default_factory=set)
     lost_topic: ConnectorError | None = None
     interrupt: Callable[[ConnectorError], None] = field(default=lambda _: None)
-
-    def pause(self) -> None:
-        """Let the stream wait after its transaction, until `resume`."""
-        self.paused = True
-
-    def resume(self) -> None:
-        """Let the stream go on."""
-        self.paused = False
 
     def suspect(self, doubt: SourceUnavailable | None) -> None:
         """End the run with the first doubt about the source's log; None is no doubt."""

@@ -9,12 +9,10 @@ new one, and write into one that somebody has created again. So the watch also a
 there are, by their ids.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError, UnknownTopicOrPartitionError
@@ -27,6 +25,7 @@ from connector.foundation.contract import (
 )
 from connector.foundation.errors import ConfigError, ConnectorError, SinkRefused, SinkUnavailable
 from connector.foundation.settings.sections import KafkaSettings
+from connector.stream.metrics.pipeline_metrics import PipelineMetrics
 from connector.stream.progress.progress_record import progress_topic
 from connector.stream.sink import attempts, kafka_errors
 from connector.stream.sink.connection import (
@@ -35,9 +34,6 @@ from connector.stream.sink.connection import (
     consumer_settings,
     servers_of,
 )
-
-if TYPE_CHECKING:
-    from connector.stream.metrics.pipeline_metrics import PipelineMetrics
 
 _PAUSE_SECONDS = 1.0
 # With the pause before it, a loss is known within 5 seconds.

@@ -12,38 +12,25 @@ https://opentelemetry.io/docs/specs/otel/protocol/exporter/
 https://opentelemetry.io/docs/specs/otel/compatibility/prometheus_and_openmetrics/
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import structlog
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.metrics.export import (
-    AggregationTemporality,
-    Gauge,
-    Histogram,
-    HistogramDataPoint,
-    Metric,
-    MetricExportResult,
-    MetricsData,
-    NumberDataPoint,
-    ResourceMetrics,
-    ScopeMetrics,
-    Sum,
-)
+from opentelemetry.sdk.metrics import export
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanKind, Tracer
 from prometheus_client.core import Metric as Family
+from prometheus_client.samples import Sample
 
 from connector.foundation import VERSION
 from connector.foundation.errors import ConfigError
@@ -53,44 +40,44 @@ from connector.stream.metrics.pipeline_metrics import PipelineMetrics
 from connector.stream.metrics.prometheus import MetricsCollector
 from connector.stream.progress.progress_record import Progress
 
-if TYPE_CHECKING:
-    from prometheus_client.samples import Sample
-
-
 SCOPE = "binlog-connector"
-_CUMULATIVE = AggregationTemporality.CUMULATIVE
+_CUMULATIVE = export.AggregationTemporality.CUMULATIVE
 
 
 def metrics_data(
     families: Iterable[Family], resource: Resource, start_ns: int, now_ns: int
-) -> MetricsData:
+) -> export.MetricsData:
     """Return the metrics at `now_ns`; counters began at `start_ns`."""
     metrics = [_metric(family, start_ns, now_ns) for family in families if family.samples]
-    scope = ScopeMetrics(InstrumentationScope(SCOPE), metrics, schema_url="")
-    return MetricsData([ResourceMetrics(resource, [scope], schema_url="")])
+    scope = export.ScopeMetrics(InstrumentationScope(SCOPE), metrics, schema_url="")
+    return export.MetricsData([export.ResourceMetrics(resource, [scope], schema_url="")])
 
 
-def _metric(family: Family, start_ns: int, now_ns: int) -> Metric:
-    data: Sum | Gauge | Histogram
+def _metric(family: Family, start_ns: int, now_ns: int) -> export.Metric:
+    data: export.Sum | export.Gauge | export.Histogram
     if family.type == "histogram":
-        data = Histogram([_histogram(family.samples, start_ns, now_ns)], _CUMULATIVE)
+        data = export.Histogram([_histogram(family.samples, start_ns, now_ns)], _CUMULATIVE)
     else:
         points = [
-            NumberDataPoint(sample.labels, start_ns, now_ns, sample.value)
+            export.NumberDataPoint(sample.labels, start_ns, now_ns, sample.value)
             for sample in family.samples
         ]
         is_counter = family.type == "counter"
-        data = Sum(points, _CUMULATIVE, is_monotonic=True) if is_counter else Gauge(points)
-    return Metric(family.name, family.documentation, _unit(family.name), data)
+        data = (
+            export.Sum(points, _CUMULATIVE, is_monotonic=True)
+            if is_counter
+            else export.Gauge(points)
+        )
+    return export.Metric(family.name, family.documentation, _unit(family.name), data)
 
 
-def _histogram(samples: list[Sample], start_ns: int, now_ns: int) -> HistogramDataPoint:
+def _histogram(samples: list[Sample], start_ns: int, now_ns: int) -> export.HistogramDataPoint:
     """Return one point of the samples of a histogram, whose buckets count all smaller values."""
     by_name = {sample.name.rpartition("_")[2]: sample for sample in samples}
     buckets = [sample for sample in samples if sample.name.endswith("_bucket")]
     upto = [0, *(int(bucket.value) for bucket in buckets)]
     total = by_name["sum"]
-    return HistogramDataPoint(
+    return export.HistogramDataPoint(
         total.labels,
         start_ns,
         now_ns,
@@ -136,19 +123,19 @@ def exporting(metrics: PipelineMetrics, endpoint: str, instance: str) -> Iterato
             "service.instance.id": instance,
         }
     )
-    export = _MetricExport(metrics, endpoint, resource)
+    exporting_metrics = _MetricExport(metrics, endpoint, resource)
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     exporter = OTLPSpanExporter(endpoint=f"{endpoint}/v1/traces", timeout=_TIMEOUT_SECONDS)
     provider.add_span_processor(
         BatchSpanProcessor(exporter, max_queue_size=_SPANS_MAX, max_export_batch_size=_SPANS_MAX)
     )
     metrics.batches = Spans(provider.get_tracer(SCOPE), metrics.pipeline)
-    export.start()
+    exporting_metrics.start()
     try:
         yield
     finally:
         metrics.batches = None
-        export.close()
+        exporting_metrics.close()
         provider.shutdown()
 
 
@@ -219,7 +206,7 @@ class _MetricExport(Background):
     def _export(self) -> None:
         families = self._collector.collect()
         data = metrics_data(families, self._resource, self._start_ns, time.time_ns())
-        is_taken = self._exporter.export(data) is MetricExportResult.SUCCESS
+        is_taken = self._exporter.export(data) is export.MetricExportResult.SUCCESS
         log = structlog.get_logger()
         if self._is_lost and is_taken:
             log.info("the collector of OpenTelemetry takes figures again", endpoint=self._endpoint)

@@ -27,7 +27,8 @@ class PeerState:
         self.name = name
         self._lock = threading.Lock()
         self._up: bool | None = None  # None before the first attempt
-        self._error: ConnectorError | None = None
+        # Why the peer does not answer; None if it answers.
+        self.error: ConnectorError | None = None
         self._since = time.monotonic()
 
     @property
@@ -41,11 +42,6 @@ class PeerState:
         return self._up is False
 
     @property
-    def error(self) -> ConnectorError | None:
-        """Why the peer does not answer; None if it answers."""
-        return self._error
-
-    @property
     def away_seconds(self) -> float:
         """For how many seconds the peer has not answered; 0 if it answers."""
         return time.monotonic() - self._since if self.lost else 0.0
@@ -54,7 +50,7 @@ class PeerState:
         """Note that the peer failed with `error`; return whether it answered before."""
         with self._lock:
             before, self._up = self._up, False
-            self._error = error
+            self.error = error
             if before is False:
                 return False
             self._since = time.monotonic()
@@ -63,12 +59,11 @@ class PeerState:
         return before is True
 
     def answer(self) -> None:
-        """Note that the peer answers."""
         if self._up:
             return
         with self._lock:
             before, self._up = self._up, True
-            self._error = None
+            self.error = None
             away, self._since = time.monotonic() - self._since, time.monotonic()
         if before is False:
             structlog.get_logger().info(f"{self.name} is back", away_seconds=round(away, 1))
@@ -79,7 +74,7 @@ class PeerState:
             return f"{self.name} has not been reached yet"
         if self._up:
             return f"{self.name} answers"
-        return f"{self.name} has not answered for {self.away_seconds:.0f} s: {self._error}"
+        return f"{self.name} has not answered for {self.away_seconds:.0f} s: {self.error}"
 
 
 _MS = 1000
@@ -149,9 +144,7 @@ class SnapshotMetrics:
 class Watch(Protocol):
     """A thread that updates metrics until it is closed."""
 
-    def close(self) -> None:
-        """Stop updating."""
-        ...
+    def close(self) -> None: ...
 
 
 class BatchListener(Protocol):
@@ -211,11 +204,9 @@ class PipelineMetrics:
         return self.streaming and self.source.up and self.kafka.up
 
     def turn(self) -> None:
-        """Note that the main loop turns."""
         self.turned_at = time.monotonic()
 
     def begin_run(self) -> None:
-        """Note that a run is open."""
         self.streaming = True
         self.hear()
         self.interrupted_by = None

@@ -3,23 +3,17 @@
 https://prometheus.io/docs/instrumenting/exposition_formats/
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from connector.foundation import http_server
 from connector.foundation.http_server import Endpoints, Page, PostRequest, PostResponse, turning
-
-if TYPE_CHECKING:
-    from connector.stream.metrics.pipeline_metrics import PipelineMetrics, SnapshotMetrics
-
+from connector.stream.metrics.pipeline_metrics import PipelineMetrics, SnapshotMetrics
 
 _PREFIX = "binlog_connector_"
 _US = 1_000_000

@@ -18,6 +18,7 @@ says when the current file will be the oldest one above the limit.
 import threading
 from dataclasses import dataclass, replace
 from math import inf, isinf
+from typing import Any
 
 import structlog
 
@@ -26,14 +27,8 @@ from connector.binlog.header import file_number
 from connector.foundation.errors import ConnectorError, SourceUnavailable, fields, line
 from connector.foundation.metrics import CatchUpEstimate
 from connector.foundation.settings.sections import SourceSettings
+from connector.replication.server import replication_status
 from connector.replication.server.mysql_server import MysqlServer, name_of
-from connector.replication.server.replication_status import (
-    RDS_RETENTION,
-    binary_log_status,
-    binary_logs,
-    retention,
-    set_rds_retention,
-)
 from connector.replication.server.server_error_numbers import REFUSED_LOGINS
 from connector.stream.metrics.pipeline_metrics import CommittedPosition, Lag, PipelineMetrics
 from connector.stream.progress import progress_errors
@@ -76,16 +71,16 @@ class SourceLog:
 def read_source_log(server: MysqlServer) -> SourceLog:
     """Ask the server; raises SourceUnavailable or SourceRefused."""
     (clock,) = server.query("SELECT UNIX_TIMESTAMP(NOW(6)) AS now")
-    status = binary_log_status(server) or {}
+    status = replication_status.binary_log_status(server) or {}
     gtids: GtidSet | MariadbGtidSet | None = None
     if server.identity.flavour == "mariadb":
         gtids = MariadbGtidSet.parse(server.global_value("gtid_binlog_pos") or "")
     elif server.identity.gtid:
         gtids = GtidSet.parse(str(status.get("Executed_Gtid_Set", "")))
-    retention_setting, retention_seconds = retention(server)
+    retention_setting, retention_seconds = replication_status.retention(server)
     return SourceLog(
         server_uuid=server.identity.server_uuid,
-        files=binary_logs(server),
+        files=replication_status.binary_logs(server),
         gtid_set=gtids,
         retention_seconds=retention_seconds,
         retention_setting=retention_setting,
@@ -323,17 +318,13 @@ class SourceWatch:
             self._position, self._still_since = position, log.now
         elif log.now - self._still_since >= _STILL_SECONDS:
             self._still_since = log.now
-            if self._metrics.kafka.lost:
-                structlog.get_logger().warning(
-                    "Kafka is still away, and the source has more",
-                    away_seconds=round(self._metrics.kafka.away_seconds),
-                    lag_seconds=round(now.seconds),
-                    lag_bytes=now.bytes,
-                    lag_transactions=now.transactions,
-                )
-                return
+            report: dict[str, Any] = line(kafka_errors.STANDSTILL)
+            kafka = self._metrics.kafka
+            if kafka.lost:
+                report = {"event": "Kafka is still away, and the source has more"}
+                report["away_seconds"] = round(kafka.away_seconds)
             structlog.get_logger().warning(
-                **line(kafka_errors.STANDSTILL),
+                **report,
                 lag_seconds=round(now.seconds),
                 lag_bytes=now.bytes,
                 lag_transactions=now.transactions,
@@ -341,6 +332,6 @@ class SourceWatch:
 
 
 def _keeping(log: SourceLog) -> str:
-    if log.retention_setting == RDS_RETENTION:
-        return set_rds_retention("hours")
+    if log.retention_setting == replication_status.RDS_RETENTION:
+        return replication_status.set_rds_retention("hours")
     return "binlog_expire_logs_seconds, or expire_logs_days"

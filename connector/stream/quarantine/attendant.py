@@ -34,7 +34,6 @@ REPLAY = "replay"
 _PATIENCE_SECONDS = 0.2
 # Between two turns of a replay.
 _REPLAY_PATIENCE_SECONDS = 0.01
-_NS_PER_US = 1000
 
 
 class QuarantineAttendant:
@@ -68,29 +67,11 @@ class QuarantineAttendant:
 
     @property
     def wants_turn(self) -> bool:
-        """Whether there is something to write."""
         return self._replay is not None or bool(self._requested)
 
     @property
     def patience_seconds(self) -> float:
-        """How long the stream may wait for the source before the next turn."""
         return _REPLAY_PATIENCE_SECONDS if self.wants_turn else _PATIENCE_SECONDS
-
-    def count(self) -> int:
-        """The number of fences; any thread may ask."""
-        return self._fences.count
-
-    def all_fences(self) -> list[Fence]:
-        """Return the fences; any thread may ask."""
-        return self._fences.all()
-
-    def fences(self, database: str, table: str) -> bool:
-        """Return whether a table, or a key of it, is fenced."""
-        fences = self._fences
-        return (
-            fences.of(database, table) is not None
-            or fences.of_database(database, table) is not None
-        )
 
     def request(self, number: int, arguments: Mapping[str, Any]) -> None:
         """Replay what is kept back of a `table` of a `database`, or of one `key` of it.
@@ -116,11 +97,11 @@ class QuarantineAttendant:
         if any(fence.replay == request for fence in wanted):
             self._requested.append((database, table))
         # The position after the request, in case that this is committed next.
-        self._fences.flush(self._clock.time_ns() // _NS_PER_US // US_PER_MS)
+        self._fences.flush(self._clock.now_ms())
 
     def step(self) -> None:
         """Write counts of fences, and the next piece of a replay."""
-        now_us = self._clock.time_ns() // _NS_PER_US
+        now_us = self._clock.now_us()
         if self._replay is None and self._requested:
             self._begin()
         replay = self._replay
@@ -133,7 +114,6 @@ class QuarantineAttendant:
         self._fences.flush(now_us // US_PER_MS)
 
     def close(self) -> None:
-        """Close the connections of replays."""
         if self._replay is not None:
             self._replay.close()
 

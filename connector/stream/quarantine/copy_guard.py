@@ -12,7 +12,7 @@ from connector.stream.envelope.copies.chunk_frame import CopyPosition
 from connector.stream.envelope.event_encoder import US_PER_MS
 from connector.stream.envelope.schemas.table_schema import TableSchema
 from connector.stream.quarantine import quarantine_errors
-from connector.stream.quarantine.fence_setter import FenceSetter, OriginOfCopy
+from connector.stream.quarantine.fence_setter import FenceSetter, Origin
 from connector.stream.quarantine.fences import Fences
 from connector.stream.quarantine.guard import FENCE_KEY, STOP
 from connector.stream.quarantine.store import QuarantineStore
@@ -69,7 +69,7 @@ class CopyGuard:
         # A replay numbers kept rows in this way; the other rows of this position are not in
         # quarantine.
         seq = str(sequence)[:-SEQ_ROW_DIGITS] + "0" * SEQ_ROW_DIGITS
-        origin = OriginOfCopy(read_at, seq)
+        origin = Origin(f"{read_at.file}:{read_at.position}", seq)
         for row in refused:
             if self._policy == STOP:
                 raise row.error

@@ -1,17 +1,13 @@
 """Sets fences for changes in quarantine, and counts the changes of each fence.
 
-Changes of the log and rows of copies follow the same rules. They differ in their position and
-sequence, which their `Origin` knows.
+Changes of the log and rows of copies follow the same rules. They differ in their `Origin`.
 """
 
 from typing import Final, final
 
 from mypy_extensions import i64
 
-from connector.stream.changes.transaction import RowsChange, StatementChange
-from connector.stream.envelope.copies.chunk_frame import CopyPosition
 from connector.stream.envelope.event_encoder import US_PER_MS
-from connector.stream.envelope.record_encoder import RecordEncoder
 from connector.stream.envelope.row_encoder import key_columns
 from connector.stream.envelope.schemas.table_schema import TableSchema
 from connector.stream.quarantine.fences import Fence, Fences
@@ -20,56 +16,13 @@ from connector.stream.quarantine.fences import Fence, Fences
 KEYS_MAX: Final = 10_000
 
 
+@final
 class Origin:
-    """The position and the sequence of what is kept back."""
+    """What is kept back: its position in the log as `file:position`, and its `cdc.seq`."""
 
-    def position(self) -> str:
-        """Return the position in the log, as `file:position`."""
-        raise NotImplementedError
-
-    def sequence(self) -> str:
-        """Return the 38 digits of `cdc.seq`."""
-        raise NotImplementedError
-
-
-@final
-class OriginOfChange(Origin):
-    """Position and sequence of row `number` of a change, or of a statement."""
-
-    def __init__(
-        self, encoder: RecordEncoder, change: RowsChange | StatementChange, number: i64
-    ) -> None:
-        """Take the sequence from `encoder`."""
-        self._encoder = encoder
-        self._change = change
-        self._number: i64 = number
-
-    def position(self) -> str:
-        """Return the position of the event."""
-        event = self._change.event
-        return f"{event.file}:{event.position}"
-
-    def sequence(self) -> str:
-        """Return the sequence of row `number`."""
-        change = self._change
-        return str(self._encoder.sequence(change.transaction, change.event_number, self._number))
-
-
-@final
-class OriginOfCopy(Origin):
-    """Position and sequence of the rows of a copy."""
-
-    def __init__(self, read_at: CopyPosition, sequence: str) -> None:
-        self._read_at = read_at
-        self._sequence = sequence
-
-    def position(self) -> str:
-        """Return the position between two transactions."""
-        return f"{self._read_at.file}:{self._read_at.position}"
-
-    def sequence(self) -> str:
-        """Return the sequence of the copied rows."""
-        return self._sequence
+    def __init__(self, position: str, sequence: str) -> None:
+        self.position = position
+        self.sequence = sequence
 
 
 @final
@@ -149,7 +102,7 @@ class FenceSetter:
     ) -> Fence:
         now_ms = now_us // US_PER_MS
         fence = Fence(
-            database, table, key, columns, origin.position(), origin.sequence(), now_ms, reason
+            database, table, key, columns, origin.position, origin.sequence, now_ms, reason
         )
         self._fences.set(fence, now_ms)
         return fence

@@ -8,12 +8,10 @@ continue if the error ends the stream. With a fence, the stream goes on, and the
 to lift the fence.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Final, cast, final
+from typing import Final, Self, cast, final
 
 from connector.foundation.contract import FENCES_TOPIC_SUFFIX, FenceRecord, control_topic
 from connector.foundation.errors import ConnectorError, DecodeError, UnsupportedChange
@@ -50,7 +48,7 @@ class Fence:
         return f"{self.database}.{self.table}"
 
     @classmethod
-    def decode(cls, value: bytes, record: str) -> Fence:
+    def decode(cls, value: bytes, record: str) -> Self:
         """Read the value of a record; raises DecodeError for one of another version."""
         try:
             return cls(**json.loads(value))
@@ -67,13 +65,13 @@ class TableFences:
         self.keys: dict[bytes, Fence] = {}
 
     def __iter__(self) -> Iterator[Fence]:
-        yield from self.keys.values()
-        if self.whole is not None:
-            yield self.whole
+        yield from list(self.keys.values())
+        whole = self.whole
+        if whole is not None:
+            yield whole
 
     @property
     def count(self) -> int:
-        """The number of fences."""
         return len(self.keys) + (self.whole is not None)
 
 
@@ -110,23 +108,14 @@ class Fences:
             self._add(fence)
 
     def __iter__(self) -> Iterator[Fence]:
-        for table in self._tables.values():
+        # Any thread may ask.
+        for table in list(self._tables.values()):
             yield from table
 
     @property
     def count(self) -> int:
         """The number of fences; any thread may ask."""
         return sum(table.count for table in list(self._tables.values()))
-
-    def all(self) -> list[Fence]:
-        """Return all fences; any thread may ask."""
-        fences: list[Fence] = []
-        for table in list(self._tables.values()):
-            fences += list(table.keys.values())
-            whole = table.whole
-            if whole is not None:
-                fences.append(whole)
-        return fences
 
     def of(self, database: str, table: str) -> TableFences | None:
         """Return the fences of a table; None if it has none."""
@@ -137,6 +126,11 @@ class Fences:
         fences = self._tables.get((database, ALL_TABLES))
         whole = None if fences is None else fences.whole
         return None if whole is None or table in whole.exempt else whole
+
+    def has(self, database: str, table: str) -> bool:
+        """Return whether a table, or a key of it, is fenced."""
+        is_fenced = self.of(database, table) is not None
+        return is_fenced or self.of_database(database, table) is not None
 
     def exempt(self, database: str, table: str) -> None:
         """Take a table out of the fence of its database, because all its rows are known."""
@@ -186,7 +180,6 @@ class Fences:
         self._target.take(self._topic, key.encode(), None, NO_HEADERS, now_ms)
 
     def flush(self, now_ms: int) -> None:
-        """Write the changed fences."""
         for fence in self._changed.values():
             self._write(fence, now_ms)
         self._changed.clear()

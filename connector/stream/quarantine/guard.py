@@ -34,7 +34,7 @@ from connector.stream.changes.transaction import (
 from connector.stream.envelope.record_encoder import RecordEncoder
 from connector.stream.envelope.row_encoder import RowKeys
 from connector.stream.quarantine import quarantine_errors
-from connector.stream.quarantine.fence_setter import FenceSetter, OriginOfChange
+from connector.stream.quarantine.fence_setter import FenceSetter, Origin
 from connector.stream.quarantine.fences import ALL_TABLES, Fences, TableFences, fence_reason
 from connector.stream.quarantine.records import GONE, STATEMENT
 from connector.stream.quarantine.store import QuarantineStore
@@ -195,7 +195,7 @@ class Guard:
             followed = self._fencing.followed(schema, row_keys)
             if followed is not None:
                 reason = reason or followed.reason
-                origin = OriginOfChange(self._encoder, change, number)
+                origin = self._origin(change, number)
                 self._fencing.keys(origin, schema, row_keys, followed.reason, now_us)
                 kept.append(_kept(number, row_keys, None))
             else:
@@ -208,7 +208,7 @@ class Guard:
                         return
                     why = fence_reason(error, schema.database, schema.table)
                     reason = reason or why
-                    origin = OriginOfChange(self._encoder, change, number)
+                    origin = self._origin(change, number)
                     self._fencing.keys(origin, schema, row_keys, why, now_us)
                     kept.append(_kept(number, row_keys, why))
             number += 1
@@ -232,16 +232,21 @@ class Guard:
     ) -> None:
         """Keep back all rows of an event from number `first` on, and later changes of the table."""
         table_map = change.rows.table_map
-        origin = OriginOfChange(self._encoder, change, first)
+        origin = self._origin(change, first)
         self._fencing.table(origin, table_map.schema, table_map.table, reason, now_us)
         self._encoder.schemas.withhold(f"{table_map.schema}.{table_map.table}")
         self._store.rows(change, kept, first, reason, self._schema_id(change), now_us)
 
     def _keep_statement(self, change: StatementChange, kind: str, reason: str, now_us: i64) -> None:
         """Keep back a statement on a table, and all later changes of the table."""
-        origin = OriginOfChange(self._encoder, change, 0)
+        origin = self._origin(change, 0)
         self._fencing.table(origin, change.database, change.table, reason, now_us)
         self._store.statement(change, kind, reason, now_us)
+
+    def _origin(self, change: RowsChange | StatementChange, number: i64) -> Origin:
+        """Return the origin of row `number` of a change, or of a statement."""
+        sequence = self._encoder.sequence(change.transaction, change.event_number, number)
+        return Origin(f"{change.event.file}:{change.event.position}", str(sequence))
 
     def _drop_tables(self, change: StatementChange, now_us: i64) -> bool:
         """Handle DROP DATABASE table by table; return whether a table is fenced."""

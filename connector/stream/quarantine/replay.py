@@ -16,16 +16,8 @@ from connector.foundation.errors import DecodeError, RecordTooLarge, Unsupported
 from connector.stream.envelope.event_encoder import HALVES, US_PER_MS
 from connector.stream.envelope.record_encoder import RecordEncoder
 from connector.stream.progress.stream_position import StreamPosition
-from connector.stream.quarantine import quarantine_errors
+from connector.stream.quarantine import quarantine_errors, records
 from connector.stream.quarantine.fences import Fence, Fences, fence_reason
-from connector.stream.quarantine.records import (
-    COPIED,
-    GONE,
-    ROWS,
-    WITHHELD,
-    ChangeReader,
-    quarantined_rows,
-)
 
 # Bytes of events that are written in one turn, before the stream has its turn.
 _TURN_BYTES = 4 * 1024 * 1024
@@ -33,7 +25,10 @@ _TURN_BYTES = 4 * 1024 * 1024
 _PATIENCE_SECONDS = 60.0
 _ROW_DIGITS = 8
 # Why rows cannot be written again that are not kept as the log has them.
-_UNREADABLE = {COPIED: quarantine_errors.REPLAY_COPIED, WITHHELD: quarantine_errors.REPLAY_WITHHELD}
+_UNREADABLE = {
+    records.COPIED: quarantine_errors.REPLAY_COPIED,
+    records.WITHHELD: quarantine_errors.REPLAY_WITHHELD,
+}
 
 
 class QuarantineReader(Protocol):
@@ -43,9 +38,7 @@ class QuarantineReader(Protocol):
         """Yield offset, key, record and event of each record that was received."""
         ...
 
-    def close(self) -> None:
-        """Stop reading."""
-        ...
+    def close(self) -> None: ...
 
 
 class Replay:
@@ -69,7 +62,7 @@ class Replay:
         self._encoder = encoder
         self._position = position
         self._log = log
-        self._changes = ChangeReader()
+        self._changes = records.ChangeReader()
         self._monotonic = monotonic
         self._waiting_since = monotonic()
         self._turn_bytes = 0
@@ -107,7 +100,6 @@ class Replay:
                 self._fail([fence], str(missing))
 
     def close(self) -> None:
-        """Close the connection."""
         self._log.close()
 
     def _is_set(self, fence: Fence) -> bool:
@@ -116,7 +108,7 @@ class Replay:
         )
 
     def _write(self, record: QuarantineRecord, event: bytes, now_us: int) -> None:
-        if record["kind"] not in (ROWS, *_UNREADABLE):
+        if record["kind"] not in (records.ROWS, *_UNREADABLE):
             self._write_statement(record, event, now_us)
             return
         concerned = self._concerned(record)
@@ -130,9 +122,7 @@ class Replay:
         try:
             change = self._changes.rows(record, event)
             count = change.rows.count()
-            wanted = {
-                quarantined["row"]: quarantined for quarantined in quarantined_rows(record, count)
-            }
+            wanted = {kept["row"]: kept for kept in records.quarantined_rows(record, count)}
             number = -1
             for row in change.rows.split():
                 number += 1
@@ -160,7 +150,7 @@ class Replay:
         fences = self._pending(record, {"row": 0, "keys": [], "error": None})
         if not fences:
             return
-        if record["kind"] != GONE:
+        if record["kind"] != records.GONE:
             name = f"{record['database']}.{record['table']}"
             self._fail(
                 fences, str(UnsupportedChange(quarantine_errors.REPLAY_STATEMENT, table=name))
@@ -178,7 +168,7 @@ class Replay:
         """Subtract an event that is kept back as a whole, once all of it was written."""
         fences = self._fences.of(self._database, self._table)
         whole = None if fences is None else fences.whole
-        to_its_end = record["kind"] != ROWS or record["rest"] is not None
+        to_its_end = record["kind"] != records.ROWS or record["rest"] is not None
         if whole is None or not to_its_end or id(whole) not in self._left:
             return
         end = record["seq"][:-_ROW_DIGITS] + "9" * _ROW_DIGITS

@@ -18,18 +18,7 @@ from connector.stream.envelope.event_encoder import US_PER_MS
 from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.record_encoder import RecordEncoder
 from connector.stream.envelope.schemas.table_schema import TableSchema
-from connector.stream.quarantine.records import (
-    COPIED,
-    GONE,
-    ROWS,
-    STATEMENT,
-    base64_text,
-    event_bytes,
-    has_room,
-    new_record,
-    record_values,
-    without_rows,
-)
+from connector.stream.quarantine import records
 
 # The most that Kafka adds to a record's key and value.
 _OVERHEAD_BYTES = 256
@@ -73,7 +62,7 @@ class QuarantineStore:
         """
         table_map = change.rows.table_map
         first = kept[0]["row"] if kept else rest or 0
-        event, checksummed = event_bytes(change.event, change.rows)
+        event, checksummed = records.event_bytes(change.event, change.rows)
         self._write(
             change.transaction,
             change.event,
@@ -81,21 +70,21 @@ class QuarantineStore:
             first,
             event,
             now_us,
-            kind=ROWS,
+            kind=records.ROWS,
             database=table_map.schema,
             table=table_map.table,
             rows=kept,
             rest=rest,
             error=error,
             schema_id=schema_id,
-            table_map=base64_text(table_map.raw),
+            table_map=records.base64_text(table_map.raw),
             checksummed=checksummed,
             query="",
         )
 
     def statement(self, change: StatementChange, kind: str, error: str, now_us: int) -> None:
         """Write a statement; raises as `rows` does."""
-        event, checksummed = event_bytes(change.event, None)
+        event, checksummed = records.event_bytes(change.event, None)
         self._write(
             change.transaction,
             change.event,
@@ -132,8 +121,8 @@ class QuarantineStore:
         kept: list[QuarantinedRow] = []
         if key is not None:
             kept.append({"row": 0, "keys": [key], "error": str(row.error)})
-        record = new_record(
-            kind=COPIED,
+        record = records.new_record(
+            kind=records.COPIED,
             seq=seq,
             pipeline=self._pipeline,
             database=schema.database,
@@ -164,10 +153,10 @@ class QuarantineStore:
     def _hides(self, record: QuarantineRecord) -> bool:
         """Return whether a change may have values that must not leave the process."""
         chosen = self._chosen
-        if chosen is None or record["kind"] == GONE:
+        if chosen is None or record["kind"] == records.GONE:
             return False
         # A statement may name values of any table.
-        if record["kind"] == STATEMENT:
+        if record["kind"] == records.STATEMENT:
             return bool(chosen.patterns)
         return chosen.hides(record["database"], record["table"])
 
@@ -181,7 +170,7 @@ class QuarantineStore:
         now_us: int,
         **values: object,
     ) -> None:
-        record: QuarantineRecord = new_record(
+        record: QuarantineRecord = records.new_record(
             seq=str(self._encoder.sequence(transaction, event_number, first)),
             pipeline=self._pipeline,
             file=event.file,
@@ -195,7 +184,7 @@ class QuarantineStore:
             committed_us=transaction.committed_us,
             server_id=transaction.server_id,
             thread_id=transaction.thread_id,
-            format_description=base64_text(self._decoder.format_data),
+            format_description=records.base64_text(self._decoder.format_data),
             quarantined_at_ms=now_us // US_PER_MS,
             **values,
         )
@@ -204,7 +193,7 @@ class QuarantineStore:
     def _take(self, record: QuarantineRecord, data: bytes, now_us: int) -> None:
         key = f"{self._pipeline}/{record['database']}.{record['table']}".encode()
         bytes_max = self._record_bytes_max - len(key) - _OVERHEAD_BYTES
-        if self._hides(record) or not has_room(record, bytes_max):
-            record, data = without_rows(record), b""
-        for value in record_values(record, data, bytes_max):
+        if self._hides(record) or not records.has_room(record, bytes_max):
+            record, data = records.without_rows(record), b""
+        for value in records.record_values(record, data, bytes_max):
             self._target.take(self._topic, key, value, NO_HEADERS, now_us // US_PER_MS)

@@ -110,7 +110,6 @@ class QuarantineLog:
             raise self._failure(error) from error
 
     def close(self) -> None:
-        """Close the connection."""
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None

@@ -4,8 +4,6 @@ The parts are the delivery of the stream, and attendants, which write between tw
 copies, quarantine, heartbeats and requests.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -47,19 +45,13 @@ from connector.stream.run.logging_listener import LoggingListener
 from connector.stream.run.peers import Peers, RunContext
 from connector.stream.sink.kafka_sink import KafkaSink
 from connector.stream.sink.recovery import RecoveredState
+from connector.stream.snapshot import copy_commands
 from connector.stream.snapshot.copies import Copies
 from connector.stream.snapshot.copy_backlog import (
     CascadeCopies,
     CopyBacklog,
     CopyQueue,
     LostTopics,
-)
-from connector.stream.snapshot.copy_commands import (
-    DISMISSAL,
-    SnapshotSignals,
-    request_copy,
-    request_dismissal,
-    signal_rows,
 )
 from connector.stream.snapshot.copy_output import CopyOutput
 from connector.stream.snapshot.copy_recovery import open_copies
@@ -92,12 +84,37 @@ def open_cascades(
     return rows, cascades
 
 
+class Attendant(Protocol):
+    """Has its turn between two source transactions; its records are committed with the stream's.
+
+    Every method may raise TransientError or DefiniteError, which ends the run.
+    """
+
+    @property
+    def wants_turn(self) -> bool:
+        """Whether there is something to write; if so, the stream stops after its transaction."""
+        ...
+
+    @property
+    def patience_seconds(self) -> float:
+        """How long the stream may wait for the source before the attendant's next turn."""
+        ...
+
+    def step(self) -> None:
+        """Write what is ready; the stream is between two transactions."""
+        ...
+
+    def close(self) -> None:
+        """Close connections and threads."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class PipelineParts:
     """The stream's delivery, and the attendants."""
 
     delivery: DeliveryStream
-    quarantine: QuarantineAttendant
+    fences: Fences
     copies: Copies
     cascaded: CascadedRows
     names: Mapping[str, str]  # of the tables that have had rows, by their topics
@@ -134,7 +151,7 @@ def assemble(
     output = _record_output(context, recovered, source, target, position.order, listener)
     encoder = output.encoder
     tables = _table_filter(settings, source, listener)
-    signals = signal_rows(settings, tables)
+    signals = copy_commands.signal_rows(settings, tables)
     cascaded, cascades = open_cascades(settings, source, tables, last)
     decoder = _decoder(source)
     fences = Fences(encoder.options.prefix, settings.name, target, recovered.fences, listener)
@@ -159,14 +176,14 @@ def assemble(
         peers.copying,
         CopyBacklog(
             queue,
-            CascadeCopies(cascaded, settings.schema.cascade_seconds, quarantine.fences),
+            CascadeCopies(cascaded, settings.schema.cascade_seconds, fences.has),
             LostTopics(encoder.options, recovered.schemas, sink.has_topic, lost),
         ),
     )
     attendants: list[Attendant] = [quarantine, copies, *_heartbeat(settings, source, target, clock)]
     attendants += _listeners(settings, peers, position, tables, quarantine, copies, signals)
     names = encoder.tables.names
-    return PipelineParts(delivery, quarantine, copies, cascaded, names, tuple(attendants))
+    return PipelineParts(delivery, fences, copies, cascaded, names, tuple(attendants))
 
 
 def _stream_position(source: CheckedSource, recovered: RecoveredState) -> StreamPosition:
@@ -246,7 +263,7 @@ def _listeners(
 ) -> list[Attendant]:
     """Return the attendants that take requests and signals."""
     attendants: list[Attendant] = []
-    handlers = SnapshotSignals(copies, tables).handlers
+    handlers = copy_commands.signal_handlers(copies, tables)
     if signals is not None:
         attendants.append(TableSignals(signals, handlers))
     if settings.signals.file is not None:
@@ -261,8 +278,8 @@ def _listeners(
         peers.listen(settings.kafka, settings.name, position.commands_offset),
         position,
         {
-            "snapshot": partial(request_copy, copies, tables),
-            DISMISSAL: partial(request_dismissal, copies),
+            "snapshot": partial(copy_commands.request_copy, copies, tables),
+            copy_commands.DISMISSAL: partial(copy_commands.request_dismissal, copies),
             REPLAY: quarantine.request,
         },
     )
@@ -292,28 +309,3 @@ def _server_schemas(
         schemas=recovered.schemas if last is not None else {},
         changed=last.changed_tables if last is not None else (),
     )
-
-
-class Attendant(Protocol):
-    """Has its turn between two source transactions; its records are committed with the stream's.
-
-    Every method may raise TransientError or DefiniteError, which ends the run.
-    """
-
-    @property
-    def wants_turn(self) -> bool:
-        """Whether there is something to write; if so, the stream stops after its transaction."""
-        ...
-
-    @property
-    def patience_seconds(self) -> float:
-        """How long the stream may wait for the source before the attendant's next turn."""
-        ...
-
-    def step(self) -> None:
-        """Write what is ready; the stream is between two transactions."""
-        ...
-
-    def close(self) -> None:
-        """Close connections and threads."""
-        ...

@@ -5,19 +5,13 @@ grow with the load. If a source sends nearly as fast as its changes are delivere
 many commits to catch up.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from connector.foundation.operating_system import Clock
+from connector.stream.metrics.pipeline_metrics import PipelineMetrics
 from connector.stream.progress.progress_record import Progress
-
-if TYPE_CHECKING:
-    from connector.stream.metrics.pipeline_metrics import PipelineMetrics
-    from connector.stream.sink.kafka_sink import SentToTopic
-
+from connector.stream.sink.kafka_sink import SentToTopic
 
 # Transactions of unfollowed tables only move the position; it is at most this old.
 _POSITION_SECONDS = 5.0
@@ -37,11 +31,9 @@ class CommitSchedule:
         self._committed_at = now
 
     def begin_batch(self, now: float) -> None:
-        """Note that a batch gets its first record now."""
         self._batch_started = now
 
     def end_commit(self, now: float) -> None:
-        """Note that a commit has ended now."""
         self._committed_at = now
 
     def due_at(self, *, records: bool) -> float:
@@ -53,9 +45,6 @@ class CommitSchedule:
         return (
             self._batch_started + self._interval_seconds if records else self.due_at(records=False)
         )
-
-
-_NS_PER_MS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +65,7 @@ class PendingCommit:
         metrics.count_commit(
             self.progress, self.committed_us, self.records, self.transactions, self.bytes
         )
-        metrics.count_latencies(self.times_ms, clock.time_ns() // _NS_PER_MS)
+        metrics.count_latencies(self.times_ms, clock.now_ms())
         for topic, sent in self.topics.items():
             name = names.get(topic)
             # The connector's own topics have no table.

@@ -231,19 +231,15 @@ class DeliveryStream(ChangeReceiver):
             self._transactions.enter(change.transaction, table_map.schema, table_map.table)
         guard = self._guard
         if first:
-            self._rows_from(change, first)
+            # The rows before it were delivered before this stream.
+            if guard is None:
+                self._encoder.rows_from(change, first, self._now_us)
+            else:
+                guard.rows_from(change, first, self._now_us)
         elif guard is None:
             self._encoder.rows(change, self._now_us)
         else:
             guard.rows(change, self._now_us)
-
-    def _rows_from(self, change: RowsChange, first: i64) -> None:
-        """Encode the rows from number `first` on; the others were delivered before this stream."""
-        guard = self._guard
-        if guard is None:
-            self._encoder.rows_from(change, first, self._now_us)
-        else:
-            guard.rows_from(change, first, self._now_us)
 
     def any_statement(self, statement: Statement, query: str, event: Event) -> None:
         """Note what a statement may do to foreign keys."""
@@ -252,7 +248,6 @@ class DeliveryStream(ChangeReceiver):
             self._cascades.statement(statement, query, number, event.position)
 
     def ddl(self, changes: list[StatementChange]) -> None:
-        """Deliver the text of a statement."""
         schemas = self._encoder.server_schemas
         if schemas is not None:
             for change in changes:
@@ -396,5 +391,4 @@ class DeliveryStream(ChangeReceiver):
         self._guard.fence_refused(refusal, transaction, event_number, event, self._now_us)
 
     def ignorable_event(self, event: Event) -> None:
-        """Report the event to the listener."""
         self._listener.event_skipped(event)

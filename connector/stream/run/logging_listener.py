@@ -15,12 +15,10 @@ class LoggingListener(StreamListener):
     """Writes a log line for each fact, and requests copies."""
 
     def __init__(self, queue: CopyQueue) -> None:
-        """Request copies from `queue`."""
         self._log = structlog.get_logger()
         self._queue = queue
 
     def table_left_out(self, database: str, table: str) -> None:
-        """Say how the table is published."""
         self._log.info(
             "not published: a table of an online schema change, by its name; name it without a "
             "wildcard in source.tables to publish it",
@@ -28,11 +26,9 @@ class LoggingListener(StreamListener):
         )
 
     def sequence_left_out(self, database: str, table: str) -> None:
-        """Say why its rows are not there."""
         self._log.info("not published: a sequence, which is no table", table=f"{database}.{table}")
 
     def event_skipped(self, event: Event) -> None:
-        """Say where the event is."""
         self._log.warning(
             **line(changes_errors.IGNORED_EVENT),
             type=event_name(event.header.type_code),
@@ -40,7 +36,6 @@ class LoggingListener(StreamListener):
         )
 
     def statement_seen(self, change: StatementChange) -> None:
-        """Say what the statement was."""
         self._log.info(
             "DDL",
             kind=change.kind.value,
@@ -51,7 +46,6 @@ class LoggingListener(StreamListener):
         )
 
     def rows_dropped(self, database: str, table: str) -> None:
-        """Say why the rows are not there."""
         self._log.warning(
             "not published: rows that the log does not describe, of a table that has been "
             "dropped since; the statement takes all rows of the table back",
@@ -59,24 +53,20 @@ class LoggingListener(StreamListener):
         )
 
     def event_updated(self, database: str, table: str) -> None:
-        """Say that nobody hears of the updates."""
         self._log.warning(
             "not published: updates of an outbox; each event is a row of its own",
             table=f"{database}.{table}",
         )
 
     def resync_wanted(self, database: str, table: str, reason: str) -> None:
-        """Have the table copied."""
         self._queue.add(database, table, reason)
 
     def table_ended(self, database: str, table: str) -> None:
-        """Have it copied no more."""
         self._queue.forget(database, table)
 
     def large_transaction(
         self, transaction: SourceTransaction, end: str, records: int, size: int, seconds: float
     ) -> None:
-        """Say how large the transaction was, and where."""
         self._log.info(
             "large transaction",
             records=records,
@@ -88,7 +78,6 @@ class LoggingListener(StreamListener):
         )
 
     def fence_set(self, name: str, since: str, reason: str, *, of_key: bool) -> None:
-        """Say from where on changes are kept back, and why."""
         self._log.warning(
             "changes that cannot be published are kept in quarantine",
             table=name,

@@ -11,24 +11,19 @@ https://www.freedesktop.org/software/systemd/man/latest/sd_notify.html
 The collector is the one of `metrics.otlp`; its packages are an extra.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from connector.foundation.errors import ConfigError
 from connector.foundation.settings import settings_errors
 from connector.foundation.settings.sections import MetricsSettings
+from connector.stream.metrics.pipeline_metrics import PipelineMetrics
 from connector.stream.metrics.prometheus import healthz, readyz
 from connector.stream.progress.stream_position import Instance
-
-if TYPE_CHECKING:
-    from connector.stream.metrics.pipeline_metrics import PipelineMetrics
-
 
 _STATUS_SECONDS: Final = 5.0
 _US: Final = 1_000_000

@@ -25,17 +25,7 @@ from typing import NoReturn
 import structlog
 
 from connector.binlog.log_errors import EventError
-from connector.foundation.errors import (
-    ConnectorError,
-    DecodeError,
-    SinkRefused,
-    SinkUnavailable,
-    SourceRefused,
-    SourceUnavailable,
-    Superseded,
-    TransactionOutlasted,
-    UnsupportedChange,
-)
+from connector.foundation import errors
 from connector.foundation.operating_system import StopSignals
 from connector.foundation.settings.configuration import in_lower_case
 from connector.replication import answer_errors
@@ -48,8 +38,6 @@ from connector.stream.status.status_collector import fenced_tables
 # A current source transaction may end within this time after a stop was requested.
 _DRAIN_SECONDS = 10.0
 _MS = 1000
-_NS_PER_US = 1000
-_NS_PER_MS = 1_000_000
 
 
 class Pipeline:
@@ -60,7 +48,7 @@ class Pipeline:
         context: RunContext,
         single_transactions: int = 0,
         rolled_back: frozenset[str] = frozenset(),
-        refusals: Mapping[str, SourceRefused] | None = None,
+        refusals: Mapping[str, errors.SourceRefused] | None = None,
     ) -> None:
         """Fence older instances, check the source, and continue at the committed progress.
 
@@ -89,7 +77,7 @@ class Pipeline:
             metrics.watch_kafka_by(partial(peers.watch_kafka, settings.kafka, metrics))
             try:
                 self._open(context, rolled_back, refusals or {}, opened)
-            except ConnectorError as error:
+            except errors.ConnectorError as error:
                 self._sink.abandon()
                 raise_if_superseded(error, self._sink, self._instance, metrics)
                 raise
@@ -105,7 +93,7 @@ class Pipeline:
         """Stream until a stop or a pause is requested. Raises TransientError or DefiniteError."""
         try:
             self._stream_and_settle(stop)
-        except ConnectorError as error:
+        except errors.ConnectorError as error:
             if self._committing is not None:
                 # It failed, and a call that gave Kafka later records has said so.
                 self._lose(self._committing)
@@ -118,11 +106,16 @@ class Pipeline:
                 error, self._sink, self._instance, self._metrics, outlasted=outlasted
             )
             if isinstance(error, EventError):
-                raise DecodeError(run_errors.NOT_PUBLISHED, why=error) from error
+                raise errors.DecodeError(run_errors.NOT_PUBLISHED, why=error) from error
             latest = self._delivery.latest_id
             # If Kafka did not answer, the transaction itself was not too slow.
-            if isinstance(error, SinkUnavailable) and error.answered and latest and outlasted:
-                raise TransactionOutlasted(
+            if (
+                isinstance(error, errors.SinkUnavailable)
+                and error.answered
+                and latest
+                and outlasted
+            ):
+                raise errors.TransactionOutlasted(
                     run_errors.OUTLASTED, latest, seconds, why=error
                 ) from error
             raise
@@ -131,9 +124,9 @@ class Pipeline:
         """Stream; if the source or a change ends that, wait for the commit on its way."""
         try:
             self._stream_until(stop)
-        except (SinkUnavailable, SinkRefused, Superseded):
+        except (errors.SinkUnavailable, errors.SinkRefused, errors.Superseded):
             raise
-        except ConnectorError:
+        except errors.ConnectorError:
             self._settle()
             raise
 
@@ -202,14 +195,12 @@ class Pipeline:
         if is_ending or self._single_transactions or now >= self._deadline or self._wants_turn:
             batch_bytes_max = 0
         try:
-            all_taken = delivery.run(
-                self._stream.events, batch_bytes_max, self._clock.time_ns() // _NS_PER_US
-            )
-        except SourceUnavailable:
+            all_taken = delivery.run(self._stream.events, batch_bytes_max, self._clock.now_us())
+        except errors.SourceUnavailable:
             # The suspicion is about the next file, not about what came before it.
             self._commit_complete()
             raise
-        except UnsupportedChange as error:
+        except errors.UnsupportedChange as error:
             raise delivery.with_fix(error) from error
         if not delivery.in_transaction:
             self._attend()
@@ -233,7 +224,7 @@ class Pipeline:
         """Receive once; return whether something came in time."""
         try:
             came = self._stream.fill(timeout_seconds)
-        except SourceRefused as error:
+        except errors.SourceRefused as error:
             self._refuse(error)
         if came:
             self._metrics.hear()
@@ -250,7 +241,7 @@ class Pipeline:
         self,
         context: RunContext,
         rolled_back: frozenset[str],
-        refusals: Mapping[str, SourceRefused],
+        refusals: Mapping[str, errors.SourceRefused],
         opened: ExitStack,
     ) -> None:
         self._metrics.turn()
@@ -269,8 +260,8 @@ class Pipeline:
         self._attendants, self._names = parts.attendants, parts.names
         self._metrics.copies = parts.copies.metrics
         self._metrics.failed_copies = parts.copies.failed
-        self._metrics.fences = parts.quarantine.count
-        self._metrics.fenced_tables = lambda: fenced_tables(parts.quarantine.all_fences())
+        self._metrics.fences = lambda: parts.fences.count
+        self._metrics.fenced_tables = lambda: fenced_tables(parts.fences)
         self._metrics.cascaded_tables = parts.copies.cascaded
         self._metrics.turn()
         # The claim: now an older instance that still runs can see who fenced it.
@@ -280,7 +271,7 @@ class Pipeline:
         self._control.restore_topics(lost)
         try:
             self._stream = source.open_stream(settings.name)
-        except SourceRefused as error:
+        except errors.SourceRefused as error:
             self._refuse(error)
         opened.callback(self._stream.close)
         self._metrics.watch_by(partial(peers.watch_source, source.settings, self._metrics))
@@ -297,7 +288,7 @@ class Pipeline:
             gtid_set=str(point.gtid_set) if point.gtid_set is not None else None,
         )
 
-    def _refuse(self, refusal: SourceRefused) -> NoReturn:
+    def _refuse(self, refusal: errors.SourceRefused) -> NoReturn:
         """Raise a refusal with the server's address, because another server may go on."""
         if refusal.code is answer_errors.SAME_SERVER_ID:
             raise refusal
@@ -334,7 +325,7 @@ class Pipeline:
         delivery = self._delivery
         target = self._sink.target
         records, size = target.records, target.bytes
-        progress = delivery.progress(self._instance, self._clock.time_ns() // _NS_PER_MS)
+        progress = delivery.progress(self._instance, self._clock.now_ms())
         self._settle()
         self._sink.start_commit(progress)
         self._committing = PendingCommit(
@@ -360,7 +351,7 @@ class Pipeline:
             return
         try:
             self._sink.settle()
-        except ConnectorError:
+        except errors.ConnectorError:
             self._lose(batch)
             raise
         batch.count(self._metrics, self._names, self._clock)

@@ -26,28 +26,9 @@ from contextlib import closing
 from functools import partial
 
 import structlog
-from tenacity import (
-    RetryCallState,
-    Retrying,
-    retry_if_exception,
-    stop_after_attempt,
-    stop_never,
-    wait_exponential_jitter,
-)
+import tenacity
 
-from connector.foundation.errors import (
-    ConnectorError,
-    DecodeError,
-    DefiniteError,
-    SinkRefused,
-    SinkUnavailable,
-    SourceRefused,
-    SourceUnavailable,
-    TransactionOutlasted,
-    TransientError,
-    UnsupportedChange,
-    fields,
-)
+from connector.foundation import errors
 from connector.foundation.operating_system import Clock, StopSignals
 from connector.foundation.settings.sections import RetrySettings, Settings, SourceSettings
 from connector.replication import login_errors
@@ -59,7 +40,6 @@ from connector.stream.run import run_errors
 from connector.stream.run.monitoring import otlp_export, systemd_notifications
 from connector.stream.run.peers import PEERS, Peers, RunContext
 from connector.stream.run.pipeline import Pipeline
-from connector.stream.run.retry_state import RetryState
 from connector.stream.sink import kafka_errors
 from connector.stream.sink.connection import servers_of
 from connector.stream.sink.schema_registry import open_registry
@@ -117,16 +97,18 @@ def supervise(
             try:
                 pipeline.run(stop)
             except RolledBack as error:
-                structlog.get_logger().info("reading again without its rows", **fields(error))
+                structlog.get_logger().info(
+                    "reading again without its rows", **errors.fields(error)
+                )
                 retry_state.leave_out_rows(error.transaction_id)
-            except TransientError as error:
+            except errors.TransientError as error:
                 _prepare_next_run(error, retry_state, pipeline, settings)
                 stop.sleep(runs.interrupt(error))
-            except DefiniteError as error:
+            except errors.DefiniteError as error:
                 if runs.outlasts(error):
                     retry_state.start_over()
                     stop.sleep(runs.interrupt(error))
-                elif isinstance(error, SourceRefused):
+                elif isinstance(error, errors.SourceRefused):
                     refusals.add(error)
                     retry_state.start_over()
                 elif not _saves_complete(error, retry_state, pipeline):
@@ -160,6 +142,66 @@ def _wait_for_resume(metrics: PipelineMetrics, stop: StopSignals) -> None:
         structlog.get_logger().info("resumed", position=_position(metrics))
 
 
+class RetryState:
+    """How the next pipeline continues after earlier runs; the end of each run changes it.
+
+    ::
+
+        rows were rolled back later     ──▶ read the same again, without these rows
+        a peer was lost                 ──▶ continue from committed progress
+        Kafka aborted a transaction     ──▶ continue, and commit each transaction before it alone
+        a server refuses its log        ──▶ continue with another server
+        a change cannot be published    ──▶ commit the transactions before it one by one, then stop
+    """
+
+    def __init__(self) -> None:
+        # The number of source transactions that are committed one by one.
+        self.single_transactions = 0
+        self._rolled_back: set[str] = set()
+        self._outlasted: str | None = None
+        self._refused = False
+
+    @property
+    def rolled_back(self) -> frozenset[str]:
+        """Ids of transactions whose rows are left out."""
+        return frozenset(self._rolled_back)
+
+    def leave_out_rows(self, transaction_id: str) -> None:
+        """A run has delivered rows of this transaction, which was rolled back."""
+        self._rolled_back.add(transaction_id)
+
+    def start_over(self) -> None:
+        """A run has lost a peer, or a server refused its log."""
+        self.single_transactions = 0
+        self._refused = False
+        self._rolled_back.clear()
+
+    def spare_others(self, transaction_id: str, waiting: int) -> bool:
+        """A transaction took longer than Kafka allows, with `waiting` transactions before it.
+
+        Returns whether to try it once more: False if it took too long before.
+        """
+        if transaction_id == self._outlasted:
+            return False
+        self.start_over()
+        self._outlasted = transaction_id
+        # Commit it alone next time, so that the transactions before it do not wait for it.
+        self.single_transactions = waiting
+        return True
+
+    def save_complete(self, waiting: int) -> bool:
+        """A run met a change that cannot be published, with `waiting` transactions before it.
+
+        Returns whether these can still be committed: False if the same change came again, which
+        ends the pipeline.
+        """
+        if self._refused or not waiting:
+            return False
+        self._refused = True
+        self.single_transactions = waiting
+        return True
+
+
 class _Refusals:
     """Refusals of servers, valid as long as the stream is at the same position.
 
@@ -170,10 +212,10 @@ class _Refusals:
     def __init__(self, settings: SourceSettings, metrics: PipelineMetrics) -> None:
         self._are_several = len(candidates(settings)) > 1
         self._metrics = metrics
-        self._by_address: dict[str, SourceRefused] = {}
+        self._by_address: dict[str, errors.SourceRefused] = {}
         self._delivered = 0  # transactions when the last one was added
 
-    def current(self) -> Mapping[str, SourceRefused]:
+    def current(self) -> Mapping[str, errors.SourceRefused]:
         """Return the refusals by the HOST:PORT of their server."""
         if self._metrics.transactions > self._delivered:
             self._by_address.clear()
@@ -185,10 +227,10 @@ class _Refusals:
         while True:
             try:
                 return open_pipeline()
-            except SourceRefused as error:
+            except errors.SourceRefused as error:
                 self.add(error)
 
-    def add(self, error: SourceRefused) -> None:
+    def add(self, error: errors.SourceRefused) -> None:
         """Skip the server that `error` came from; raises `error` if no other server is left."""
         if not (self._are_several and error.address):
             raise error
@@ -199,9 +241,11 @@ class _Refusals:
         _interrupted(self._metrics, error, 0.0)
 
 
-def _saves_complete(error: DefiniteError, retry_state: RetryState, pipeline: Pipeline) -> bool:
+def _saves_complete(
+    error: errors.DefiniteError, retry_state: RetryState, pipeline: Pipeline
+) -> bool:
     """Return whether the next run commits what came before a change that cannot be published."""
-    kinds = (DecodeError, UnsupportedChange, SinkRefused)
+    kinds = (errors.DecodeError, errors.UnsupportedChange, errors.SinkRefused)
     if error.code in (kafka_errors.POSITION_DELETED, kafka_errors.KEPT_BACK_DELETED):
         # A next run would begin without what was deleted.
         return False
@@ -233,10 +277,10 @@ class _Runs:
 
     def outlasts(self, error: BaseException) -> bool:
         """Return whether a new attempt may succeed after `error`, and there is time for it."""
-        if isinstance(error, TransientError):
+        if isinstance(error, errors.TransientError):
             self._refused_since = None
             return True
-        if not (isinstance(error, DefiniteError) and error.may_pass):
+        if not (isinstance(error, errors.DefiniteError) and error.may_pass):
             return False
         now = self._clock.monotonic()
         if self._refused_since is None:
@@ -246,7 +290,7 @@ class _Runs:
             seconds_max = min(seconds_max, _START_SECONDS_MAX)
         return now - self._refused_since < seconds_max
 
-    def interrupt(self, error: ConnectorError) -> float:
+    def interrupt(self, error: errors.ConnectorError) -> float:
         """Report `error`, which ended a run; return how many seconds to wait.
 
         Raises `error` after the last attempt.
@@ -255,7 +299,7 @@ class _Runs:
         _interrupted(self.metrics, error, pause_seconds)
         return pause_seconds
 
-    def _pause_after(self, error: ConnectorError) -> float:
+    def _pause_after(self, error: errors.ConnectorError) -> float:
         settings = self.settings
         seconds = self._clock.monotonic() - self._began
         if self.metrics.commits > self._commits or seconds > settings.max_seconds:
@@ -275,16 +319,19 @@ def _open(open_pipeline: Callable[[], Pipeline], runs: _Runs, stop: StopSignals)
     def attempt() -> Pipeline | None:
         return None if stop.requested else open_pipeline()
 
-    def interrupted(state: RetryCallState) -> None:
+    def interrupted(state: tenacity.RetryCallState) -> None:
         error = state.outcome.exception() if state.outcome is not None else None
         pause = state.next_action.sleep if state.next_action is not None else 0.0
-        assert isinstance(error, ConnectorError)  # nothing else is tried again
+        assert isinstance(error, errors.ConnectorError)  # nothing else is tried again
         _interrupted(runs.metrics, error, pause)
 
-    retrying = Retrying(
-        retry=retry_if_exception(runs.outlasts),
-        stop=stop_after_attempt(settings.attempts_max) if settings.attempts_max else stop_never,
-        wait=wait_exponential_jitter(multiplier=settings.initial_seconds, max=settings.max_seconds),
+    attempts_max = settings.attempts_max
+    retrying = tenacity.Retrying(
+        retry=tenacity.retry_if_exception(runs.outlasts),
+        stop=tenacity.stop_after_attempt(attempts_max) if attempts_max else tenacity.stop_never,
+        wait=tenacity.wait_exponential_jitter(
+            multiplier=settings.initial_seconds, max=settings.max_seconds
+        ),
         sleep=stop.sleep,
         before_sleep=interrupted,
         reraise=True,
@@ -293,16 +340,16 @@ def _open(open_pipeline: Callable[[], Pipeline], runs: _Runs, stop: StopSignals)
 
 
 def _prepare_next_run(
-    error: TransientError, retry_state: RetryState, pipeline: Pipeline, settings: Settings
+    error: errors.TransientError, retry_state: RetryState, pipeline: Pipeline, settings: Settings
 ) -> None:
     """Prepare the next run; raises SinkRefused if a transaction took too long twice."""
-    if not isinstance(error, TransactionOutlasted):
+    if not isinstance(error, errors.TransactionOutlasted):
         retry_state.start_over()
         return
     if retry_state.spare_others(error.transaction_id, pipeline.waiting_transactions):
         return
     kafka = settings.kafka
-    raise SinkRefused(
+    raise errors.SinkRefused(
         run_errors.OUTLASTED_TWICE,
         servers=servers_of(kafka),
         transaction=error.transaction_id,
@@ -329,17 +376,19 @@ def _log_end(metrics: PipelineMetrics) -> None:
     )
 
 
-def _interrupted(metrics: PipelineMetrics, error: ConnectorError, pause_seconds: float) -> None:
+def _interrupted(
+    metrics: PipelineMetrics, error: errors.ConnectorError, pause_seconds: float
+) -> None:
     metrics.turn()
     metrics.streaming = False
     metrics.interruptions += 1
     metrics.interrupted_by = error
     unresolved = error.code is login_errors.NAME_UNKNOWN
-    if unresolved or (isinstance(error, SourceUnavailable) and not error.answered):
+    if unresolved or (isinstance(error, errors.SourceUnavailable) and not error.answered):
         metrics.source.lose(error)
-    elif isinstance(error, SinkUnavailable) and not error.answered and not metrics.kafka.up:
+    elif isinstance(error, errors.SinkUnavailable) and not error.answered and not metrics.kafka.up:
         # Kafka has no watch before it was first reached.
         metrics.kafka.lose(error)
     structlog.get_logger().warning(
-        "interrupted", **fields(error), retry_in_seconds=round(pause_seconds, 1)
+        "interrupted", **errors.fields(error), retry_in_seconds=round(pause_seconds, 1)
     )

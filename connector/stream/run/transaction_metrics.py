@@ -1,16 +1,12 @@
 """Measures of source transactions: when they were committed, and which of them are large."""
 
-from __future__ import annotations
+from typing import Final, final
 
-from typing import TYPE_CHECKING, Final, final
+from mypy_extensions import i64
 
 from connector.foundation.record_batch import BatchingTarget
 from connector.stream.changes.receiver import StreamListener, TransactionEnd
 from connector.stream.changes.transaction import SourceTransaction
-
-if TYPE_CHECKING:
-    from mypy_extensions import i64
-
 
 # A transaction gets a log line if it has so many records, or so many bytes of them.
 LARGE_RECORDS: Final = 100_000

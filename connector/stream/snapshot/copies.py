@@ -5,34 +5,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import structlog
 
 from connector.binlog.statement import StatementKind
-from connector.foundation.errors import (
-    ConnectorError,
-    DefiniteError,
-    RecordTooLarge,
-    SourceRefused,
-    TopicRefused,
-    UnsupportedChange,
-    fields,
-)
+from connector.foundation import errors
 from connector.foundation.errors.code import Scope
 from connector.foundation.settings.sections import Settings
 from connector.stream.metrics.pipeline_metrics import SnapshotMetrics
 from connector.stream.quarantine.copy_guard import TableFenced
-from connector.stream.snapshot import copy_errors
+from connector.stream.snapshot import copy_errors, table_copy
 from connector.stream.snapshot.copy_backlog import CopyBacklog
-from connector.stream.snapshot.copy_events import (
-    CopyEnd,
-    CopyEvent,
-    CopyFailure,
-    CopyProgress,
-    CopyStart,
-)
 from connector.stream.snapshot.copy_output import CopyOutput
 from connector.stream.snapshot.copy_scheduler import CopyScheduler
 from connector.stream.snapshot.notifications import FAILED, SKIPPED, SnapshotNotifications
-from connector.stream.snapshot.reader_jobs import ChunkRead
 from connector.stream.snapshot.reader_pool import ReaderPool
-from connector.stream.snapshot.table_copy import TableCopy
+from connector.stream.snapshot.table_copy import CopyEvent, TableCopy
 from connector.stream.snapshot.table_state import AT_START, NO_REQUEST, TableState
 
 # While rows are read, and while there is nothing to do.
@@ -76,7 +60,6 @@ class Copies:
 
     @property
     def wants_turn(self) -> bool:
-        """Whether there is something to write now."""
         return self._copying.wants_turn
 
     @property
@@ -86,7 +69,6 @@ class Copies:
 
     @property
     def patience_seconds(self) -> float:
-        """For how many seconds the copies can wait for the stream."""
         return _BUSY_PATIENCE_SECONDS if self._copying.copies else _IDLE_PATIENCE_SECONDS
 
     def state(self, database: str, table: str) -> TableState | None:
@@ -152,15 +134,14 @@ class Copies:
         self._log.info("a table is to be copied", table=fresh.name, reason=fresh.reason)
 
     def copy_all(self, tables: Sequence[tuple[str, str]], reason: str) -> None:
-        """Copy tables as one snapshot."""
         snapshot = self.notifications.start(tables, initial=reason == AT_START)
         for database, table in tables:
             self.copy(TableState(database, table, reason=reason, snapshot=snapshot))
         self.notifications.settle()
 
-    def refuse(self, state: TableState, error: ConnectorError, status: str) -> None:
+    def refuse(self, state: TableState, error: errors.ConnectorError, status: str) -> None:
         """Write that `error` ended a copy before it began; `status` is what is told."""
-        self._log.error("a copy failed", table=state.name, **fields(error))
+        self._log.error("a copy failed", table=state.name, **errors.fields(error))
         self._output.put_state(state)
         self.notifications.end(state, status)
         known = self._states.get(state.key_part)
@@ -177,7 +158,7 @@ class Copies:
             if not tables or (copy.state.database, copy.state.table) in tables
         ]
         for copy in stopped:
-            self._end_failed(copy, SourceRefused(copy_errors.STOPPED))
+            self._end_failed(copy, errors.SourceRefused(copy_errors.STOPPED))
         self.notifications.abort([copy.state for copy in stopped], some=bool(tables))
 
     def dismiss(self, database: str, table: str) -> None:
@@ -226,18 +207,18 @@ class Copies:
         self._copying.stop_reading()
 
     def _handle(self, event: CopyEvent) -> None:
-        """Do what an event in the turn of the scheduler asks for."""
         copy = event.copy
-        if isinstance(event, CopyStart):
+        if isinstance(event, table_copy.CopyStart):
             self._begin(copy.state)
-        elif isinstance(event, CopyProgress):
+        elif isinstance(event, table_copy.CopyProgress):
             try:
-                self._go_on(copy, event.chunk)
-            except (UnsupportedChange, RecordTooLarge, TopicRefused) as error:
+                if self.notifications.wanted:
+                    self.notifications.go_on(copy.state, copy.key_texts(event.chunk))
+            except (errors.UnsupportedChange, errors.RecordTooLarge, errors.TopicRefused) as error:
                 self._fail(copy, error)
-        elif isinstance(event, CopyEnd):
+        elif isinstance(event, table_copy.CopyEnd):
             self._complete(copy)
-        elif isinstance(event, CopyFailure):
+        elif isinstance(event, table_copy.CopyFailure):
             self._fail(copy, event.error)
         else:
             self._end_without_table(copy)
@@ -252,11 +233,6 @@ class Copies:
         if self._cascades.met(table):
             # Consumers have got rows from the stream that are gone since.
             self._output.put_rows_gone(state.database, state.table)
-
-    def _go_on(self, copy: TableCopy, read: ChunkRead) -> None:
-        """Tell that a chunk of a table was written."""
-        if self.notifications.wanted:
-            self.notifications.go_on(copy.state, copy.key_texts(read))
 
     def _copy(self, state: TableState) -> TableCopy:
         return TableCopy(state, self._output.watch.table(state.name), self._settings)
@@ -315,21 +291,21 @@ class Copies:
     def _fail(self, copy: TableCopy, error: Exception) -> None:
         state = copy.state
         fails_alone = isinstance(error, TableFenced) or (
-            isinstance(error, DefiniteError)
+            isinstance(error, errors.DefiniteError)
             and error.code.scope is not Scope.PROCESS
             and self._goes_on_without
         )
         asked_for = state.request != NO_REQUEST
-        if state.where and not asked_for and isinstance(error, DefiniteError):
+        if state.where and not asked_for and isinstance(error, errors.DefiniteError):
             self._log.warning(
                 "rows cannot be copied by a condition; all rows of the table are copied",
                 table=state.name,
-                **fields(error),
+                **errors.fields(error),
             )
             self.forget(state)
             self._cascades.add_all(state.database, state.table)
             return
-        if not isinstance(error, DefiniteError) or not (fails_alone or asked_for):
+        if not isinstance(error, errors.DefiniteError) or not (fails_alone or asked_for):
             raise error
         self._end_failed(copy, error)
         self.notifications.end(state, FAILED)
@@ -341,14 +317,14 @@ class Copies:
         self._output.put_rows_gone(state.database, state.table)
         self.forget(state)
 
-    def _end_failed(self, copy: TableCopy, error: DefiniteError) -> None:
+    def _end_failed(self, copy: TableCopy, error: errors.DefiniteError) -> None:
         """Write that a copy has failed: for good, if consumers lack rows by that.
 
         A request that has taken nothing back is over: who asked reads how it ended, and the copy
         before it counts again.
         """
         state = copy.state
-        self._log.error("a copy failed", table=state.name, **fields(error))
+        self._log.error("a copy failed", table=state.name, **errors.fields(error))
         self._end(state)
         is_harmless = state.request != NO_REQUEST and (bool(state.where) or copy.takes_back)
         state.phase = "failed"
@@ -396,5 +372,4 @@ class Copies:
 
 
 def _tables(copies: Iterable[TableCopy]) -> set[tuple[str, str]]:
-    """Return the tables that are being copied."""
     return {(copy.state.database, copy.state.table) for copy in copies}

@@ -10,6 +10,7 @@ import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -189,60 +190,36 @@ def signal_rows(settings: Settings, tables: TableFilter) -> SignalTable | None:
     return SignalTable(database, table)
 
 
-class SnapshotSignals:
-    """Starts, ends and pauses the copies of a pipeline."""
+def signal_handlers(copies: Copies, tables: TableFilter) -> dict[str, SignalHandler]:
+    """Return what does each signal; all raise RequestRefused for data that they cannot mean."""
 
-    def __init__(self, copies: Copies, tables: TableFilter) -> None:
-        """Copy followed `tables` by `copies`."""
-        self._copies = copies
-        self._tables = tables
-
-    @property
-    def handlers(self) -> dict[str, SignalHandler]:
-        """What does each signal; all raise RequestRefused for data that they cannot mean."""
-        return {
-            "execute-snapshot": self.execute,
-            "stop-snapshot": self.stop,
-            "pause-snapshot": self.pause,
-            "resume-snapshot": self.resume,
-            "log": self.log,
-        }
-
-    def execute(self, signal: Signal) -> None:
-        """Copy the tables of a signal."""
+    def execute(signal: Signal) -> None:
         orders = copy_commands(signal.data)
         together = _type(signal.data) == _BLOCKING
-        start_copies(
-            self._copies,
-            self._tables,
-            signal.offset,
-            orders,
-            "signal",
-            signal.id,
-            together=together,
-        )
+        start_copies(copies, tables, signal.offset, orders, "signal", signal.id, together=together)
 
-    def stop(self, signal: Signal) -> None:
-        """End the copies of the tables of a signal; of all tables if it names none."""
-        self._copies.stop(stopped_tables(signal.data))
-
-    def pause(self, signal: Signal) -> None:
-        """Read no more rows until `resume`, or a restart."""
+    def pause(signal: Signal, *, paused: bool) -> None:
         _arguments(signal.data)
-        self._copies.pause(paused=True)
+        # Until `resume-snapshot`, or a restart.
+        copies.pause(paused=paused)
 
-    def resume(self, signal: Signal) -> None:
-        """Go on reading rows."""
-        _arguments(signal.data)
-        self._copies.pause(paused=False)
-
-    def log(self, signal: Signal) -> None:
-        """Write the message of a signal to the log; `{}` stands for the signal's offset."""
+    def log(signal: Signal) -> None:
         structlog.get_logger().info("a message", said=message_of(signal.data, signal.offset))
+
+    return {
+        "execute-snapshot": execute,
+        "stop-snapshot": lambda signal: copies.stop(stopped_tables(signal.data)),
+        "pause-snapshot": partial(pause, paused=True),
+        "resume-snapshot": partial(pause, paused=False),
+        "log": log,
+    }
 
 
 def message_of(data: Mapping[str, Any], offset: int) -> str:
-    """Return the message of `log` as one short line; raises RequestRefused without one."""
+    """Return the message of `log` as one short line, in which `{}` stands for the offset.
+
+    Raises RequestRefused without one.
+    """
     message = arguments_of(data, "message").get("message")
     if not isinstance(message, str):
         raise RequestRefused(request_errors.NO_MESSAGE)

@@ -25,7 +25,6 @@ from connector.stream.snapshot.notifications import NotificationWriter
 from connector.stream.snapshot.table_state import TableState, snapshot_topic
 from connector.stream.snapshot.watermark import DeliveredPosition, LogPosition
 
-_NS_PER_US = 1000
 _US_PER_MS = 1000
 
 
@@ -62,13 +61,11 @@ class CopyOutput:
 
     @property
     def now_us(self) -> int:
-        """The time, microseconds since 1970."""
-        return self._clock.time_ns() // _NS_PER_US
+        return self._clock.now_us()
 
     @property
     def now_ms(self) -> int:
-        """The time, milliseconds since 1970."""
-        return self.now_us // _US_PER_MS
+        return self._clock.now_ms()
 
     @property
     def seconds(self) -> float:
@@ -186,11 +183,9 @@ class CopyOutput:
             structlog.get_logger().info("fences are lifted: the table is copied", table=name)
 
     def put_state(self, state: TableState) -> None:
-        """Write the state of a copy."""
         self._put_state(state, state.encode())
 
     def forget_state(self, state: TableState) -> None:
-        """Delete the state of a copy."""
         self._put_state(state, None)
 
     def _put_state(self, state: TableState, value: bytes | None) -> None:

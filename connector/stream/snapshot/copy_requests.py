@@ -107,7 +107,6 @@ class StateWatch:
         return [state for state in states if state.request >= asked.offset]
 
     def close(self) -> None:
-        """Close the consumer."""
         self._consumer.close()
 
     def __enter__(self) -> Self:

@@ -10,45 +10,14 @@ from queue import Empty
 
 import structlog
 
-from connector.foundation.errors import (
-    ConnectorError,
-    RecordTooLarge,
-    SourceRefused,
-    TopicRefused,
-    UnsupportedChange,
-    fields,
-)
+from connector.foundation import errors
 from connector.foundation.settings.sections import SnapshotSettings
 from connector.stream.envelope.key_windows import KEYS_MAX
-from connector.stream.snapshot import copy_errors
-from connector.stream.snapshot.copy_events import (
-    CopyEnd,
-    CopyEvent,
-    CopyFailure,
-    CopyProgress,
-    CopyStart,
-    TableAbsence,
-)
+from connector.stream.snapshot import copy_errors, jobs, table_copy
 from connector.stream.snapshot.copy_output import CopyOutput
 from connector.stream.snapshot.keyset import listed_keys
-from connector.stream.snapshot.reader_jobs import (
-    ChunkJob,
-    ChunkRead,
-    JobFailure,
-    KeysJob,
-    KeysRead,
-    PassChunk,
-    PassJob,
-    PassReady,
-    PassSnapshot,
-    PlanJob,
-    Result,
-    TableBusy,
-    TableChange,
-    TablePlan,
-)
 from connector.stream.snapshot.reader_pool import ReaderPool
-from connector.stream.snapshot.table_copy import TableCopy, TablePass
+from connector.stream.snapshot.table_copy import CopyEvent, TableCopy, TablePass
 from connector.stream.snapshot.table_state import NO_REQUEST
 from connector.stream.snapshot.watermark import LogPosition
 
@@ -74,7 +43,7 @@ class CopyScheduler:
         self._open_readers = open_readers
         self._settings = settings
         self._readers: ReaderPool | None = None
-        self._read: list[ChunkRead | KeysRead] = []
+        self._read: list[jobs.ChunkRead | jobs.KeysRead] = []
         self._unread = 0
         self._pass: TablePass | None = None
         self._not_before = 0.0  # the stream has its turn until then
@@ -82,7 +51,6 @@ class CopyScheduler:
 
     @property
     def wants_turn(self) -> bool:
-        """Whether there is something to write now."""
         if self._pass is not None and self._pass.is_approaching:
             return True
         if not self._read or self._output.seconds < self._not_before:
@@ -144,36 +112,36 @@ class CopyScheduler:
                 result = readers.results.get_nowait()
             except Empty:
                 return
-            if isinstance(result.job, (ChunkJob, KeysJob)):
+            if isinstance(result.job, (jobs.ChunkJob, jobs.KeysJob)):
                 self._unread -= 1
             copy = next((copy for copy in self.copies if copy.number == result.job.copy), None)
             if copy is not None:
-                if isinstance(result, (ChunkRead, KeysRead, PassSnapshot)):
+                if isinstance(result, (jobs.ChunkRead, jobs.KeysRead, jobs.PassSnapshot)):
                     for other in self._together(copy):
                         other.go_on()
                 yield from self._take(copy, result)
-            elif isinstance(result, (PassReady, PassChunk)):
+            elif isinstance(result, (jobs.PassReady, jobs.PassChunk)):
                 readers.go_on()
 
-    def _take(self, copy: TableCopy, result: Result) -> Iterator[CopyEvent]:
-        if isinstance(result, ChunkRead):
+    def _take(self, copy: TableCopy, result: jobs.Result) -> Iterator[CopyEvent]:
+        if isinstance(result, jobs.ChunkRead):
             copy.note_read(result)
             self._read.append(result)
-        elif isinstance(result, KeysRead):
+        elif isinstance(result, jobs.KeysRead):
             self._read.append(result)
-        elif isinstance(result, TablePlan):
+        elif isinstance(result, jobs.TablePlan):
             yield from self._take_plan(copy, result)
-        elif isinstance(result, TableChange):
+        elif isinstance(result, jobs.TableChange):
             yield from self._take_change(copy, result)
-        elif isinstance(result, JobFailure):
-            for failed in self._together(copy) if isinstance(result.job, PassJob) else [copy]:
-                yield CopyFailure(failed, result.error)
-        elif isinstance(result, TableBusy):
+        elif isinstance(result, jobs.JobFailure):
+            for failed in self._together(copy) if isinstance(result.job, jobs.PassJob) else [copy]:
+                yield table_copy.CopyFailure(failed, result.error)
+        elif isinstance(result, jobs.TableBusy):
             self._put_off(copy, result.error)
         elif self._pass is not None and copy in self._pass.copies:
             self._pass.take(result)
 
-    def _put_off(self, copy: TableCopy, error: ConnectorError) -> None:
+    def _put_off(self, copy: TableCopy, error: errors.ConnectorError) -> None:
         """Go on with other tables, and try again later."""
         together = [copy]
         if self._pass is not None and copy in self._pass.copies:
@@ -183,34 +151,36 @@ class CopyScheduler:
             self._log.warning(
                 "a table cannot be read now; trying again",
                 table=other.state.name,
-                **fields(error),
+                **errors.fields(error),
                 retry_in_seconds=round(other.put_off(error, self._output.seconds)),
             )
 
-    def _take_plan(self, copy: TableCopy, planned: TablePlan) -> Iterator[CopyEvent]:
+    def _take_plan(self, copy: TableCopy, planned: jobs.TablePlan) -> Iterator[CopyEvent]:
         state = copy.state
         if state.where and not planned.table.key_columns:
-            yield CopyFailure(copy, SourceRefused(copy_errors.NO_KEY, table=state.name))
+            yield table_copy.CopyFailure(
+                copy, errors.SourceRefused(copy_errors.NO_KEY, table=state.name)
+            )
             return
         try:
             if state.keys:
                 copy.listed = listed_keys(planned.table, state.keys, self._output.debezium)
-        except SourceRefused as error:
-            yield CopyFailure(copy, error)
+        except errors.SourceRefused as error:
+            yield table_copy.CopyFailure(copy, error)
             return
         if copy.takes_back:
             copy.takes_back = False
             try:
                 self._output.replace_rows(state.database, state.table)
-            except UnsupportedChange as error:
-                yield CopyFailure(copy, error)
+            except errors.UnsupportedChange as error:
+                yield table_copy.CopyFailure(copy, error)
                 return
         key = [column.declared for column in planned.table.order_columns] if planned.ranges else []
         if state.phase != "copying" or not key or state.key != key:
             if state.rows and not state.where:
                 # The written rows have other keys, or were read in another order of them.
                 self._output.put_rows_gone(state.database, state.table)
-            yield CopyStart(copy)
+            yield table_copy.CopyStart(copy)
             state.phase = "copying"
             state.key = key
             state.ranges = planned.ranges
@@ -221,15 +191,17 @@ class CopyScheduler:
         copy.plan(planned)
         self._output.put_state(state)
 
-    def _take_change(self, copy: TableCopy, changed: TableChange) -> Iterator[CopyEvent]:
+    def _take_change(self, copy: TableCopy, changed: jobs.TableChange) -> Iterator[CopyEvent]:
         self.drop(copy)
         copy.changed += 1
         if changed.is_gone:
             copy.gone_at, copy.gone_error = changed.end, changed.error
             copy.is_absent = changed.is_absent
         elif copy.changed > _CHANGES_MAX:
-            changes = SourceRefused(copy_errors.CHANGES, table=copy.state.name, why=changed.error)
-            yield CopyFailure(copy, changes)
+            changes = errors.SourceRefused(
+                copy_errors.CHANGES, table=copy.state.name, why=changed.error
+            )
+            yield table_copy.CopyFailure(copy, changes)
 
     def _write(self) -> Iterator[CopyEvent]:
         """Write the chunks that the stream has caught up with, in its share of the time."""
@@ -250,21 +222,21 @@ class CopyScheduler:
                 continue
             try:
                 self._put(copy, result)
-            except (UnsupportedChange, RecordTooLarge, TopicRefused) as error:
-                yield CopyFailure(copy, error)
+            except (errors.UnsupportedChange, errors.RecordTooLarge, errors.TopicRefused) as error:
+                yield table_copy.CopyFailure(copy, error)
                 continue
-            if isinstance(result, ChunkRead) and result.chunk.count:
-                yield CopyProgress(copy, result)
+            if isinstance(result, jobs.ChunkRead) and result.chunk.count:
+                yield table_copy.CopyProgress(copy, result)
                 if copy not in self.copies:
                     # Its notification could not be written.
                     continue
             if copy.is_over:
-                yield CopyEnd(copy)
+                yield table_copy.CopyEnd(copy)
             output.put_state(copy.state)
         ended = output.seconds
         self._not_before = ended + (ended - started)
 
-    def _put(self, copy: TableCopy, result: ChunkRead | KeysRead) -> None:
+    def _put(self, copy: TableCopy, result: jobs.ChunkRead | jobs.KeysRead) -> None:
         """Write the rows of a chunk, or take back those that are gone.
 
         What the stream has written since the window opened is left out. Raises as
@@ -272,7 +244,7 @@ class CopyScheduler:
         """
         output = self._output
         touched = copy.watched.touched_since(result.job.window)
-        if isinstance(result, ChunkRead):
+        if isinstance(result, jobs.ChunkRead):
             started = output.seconds
             rows, quarantined = output.put_chunk(result.chunk, touched, result.read_us)
             copy.note_written(result, rows, quarantined, output.seconds)
@@ -290,9 +262,9 @@ class CopyScheduler:
             return
         try:
             outcome = table_pass.step()
-        except (UnsupportedChange, RecordTooLarge, TopicRefused) as error:
+        except (errors.UnsupportedChange, errors.RecordTooLarge, errors.TopicRefused) as error:
             for copy in table_pass.copies:
-                yield CopyFailure(copy, error)
+                yield table_copy.CopyFailure(copy, error)
             return
         if outcome == "in vain":
             self.drop(table_pass.copies[0])
@@ -300,7 +272,7 @@ class CopyScheduler:
             self._pass = None
             for copy in table_pass.copies:
                 copy.cost_seconds += self._output.seconds - table_pass.opened_at
-                yield CopyEnd(copy)
+                yield table_copy.CopyEnd(copy)
                 self._output.put_state(copy.state)
 
     def _ask(self) -> Iterator[CopyEvent]:
@@ -324,7 +296,7 @@ class CopyScheduler:
                     copy.is_asked = True
                     copy.asked_at = copy.watched.changes
                     state = copy.state
-                    job = PlanJob(
+                    job = jobs.PlanJob(
                         copy.number,
                         state.database,
                         state.table,
@@ -346,12 +318,12 @@ class CopyScheduler:
             # It was dropped and created again since.
             copy.gone_at = None
         elif copy.is_absent and copy.state.request == NO_REQUEST:
-            yield TableAbsence(copy)
+            yield table_copy.TableAbsence(copy)
         else:
             # No statement has dropped it: it exists, but the account does not see it, or somebody
             # asked for what is no table.
             assert copy.gone_error is not None
-            yield CopyFailure(copy, copy.gone_error)
+            yield table_copy.CopyFailure(copy, copy.gone_error)
 
     def _together(self, copy: TableCopy) -> list[TableCopy]:
         """Return the copies that are made at one position with this one, which is among them."""

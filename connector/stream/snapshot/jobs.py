@@ -118,7 +118,6 @@ class PassJob:
 
     @property
     def names(self) -> str:
-        """The names of the tables."""
         return ", ".join(part.table.name for part in self.parts)
 
 

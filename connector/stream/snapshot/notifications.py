@@ -30,7 +30,6 @@ from connector.stream.snapshot.table_state import AT_START, TableState
 
 INITIAL: Final = "Initial Snapshot"
 INCREMENTAL: Final = "Incremental Snapshot"
-_NS_PER_MS = 1_000_000
 
 
 class NotificationWriter:
@@ -45,7 +44,6 @@ class NotificationWriter:
 
     @property
     def wanted(self) -> bool:
-        """Whether they are written anywhere."""
         return self._logs or self._topic is not None
 
     def write(self, id_: str, aggregate: str, kind: str, data: dict[str, str]) -> None:
@@ -56,7 +54,7 @@ class NotificationWriter:
                 "a notification", id=id_, aggregate_type=aggregate, type=kind, additional_data=data
             )
         if self._topic is not None:
-            now_ms = self._clock.time_ns() // _NS_PER_MS
+            now_ms = self._clock.now_ms()
             value = {
                 "id": id_,
                 "type": kind,
@@ -90,7 +88,6 @@ class SnapshotNotifications:
 
     @property
     def wanted(self) -> bool:
-        """Whether anything is told."""
         return self._notifications.wanted
 
     def start(self, tables: Iterable[tuple[str, str]], id_: str = "", *, initial: bool) -> str:
@@ -114,15 +111,16 @@ class SnapshotNotifications:
 
     def begin(self, state: TableState) -> None:
         """Tell that the first rows of a table are read; incremental ones are told as they come."""
-        if state.snapshot and _aggregate(state) is INITIAL:
-            data = self._collections(state) | {"current_collection_in_progress": state.name}
-            self._notify(state.snapshot, INITIAL, "IN_PROGRESS", data)
+        self._in_progress(state, INITIAL, {})
 
     def go_on(self, state: TableState, keys: Mapping[str, str]) -> None:
         """Tell that rows were written, with the `maximum_key` and the `last_processed_key`."""
-        if state.snapshot and _aggregate(state) is INCREMENTAL:
+        self._in_progress(state, INCREMENTAL, keys)
+
+    def _in_progress(self, state: TableState, aggregate: str, keys: Mapping[str, str]) -> None:
+        if state.snapshot and _aggregate(state) is aggregate:
             data = self._collections(state) | {"current_collection_in_progress": state.name}
-            self._notify(state.snapshot, INCREMENTAL, "IN_PROGRESS", data | dict(keys))
+            self._notify(state.snapshot, aggregate, "IN_PROGRESS", data | dict(keys))
 
     def end(self, state: TableState, status: str = "") -> None:
         """Tell that the copy of a table has ended; without a `status`, all its rows were read."""

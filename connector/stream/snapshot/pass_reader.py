@@ -9,39 +9,30 @@ writers for a moment, in which the snapshot is taken and the log's end is read. 
 snapshots*: the lock stays as long as the rows are read.
 """
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from threading import Event
 
 from connector.foundation.errors import SourceUnavailable
+from connector.foundation.operating_system import CLOCK
 from connector.replication.server.server_error_numbers import LOCK_WAIT_TIMEOUT
 from connector.stream.envelope.debezium.profile import DebeziumProfile
-from connector.stream.snapshot import copy_errors
+from connector.stream.snapshot import copy_errors, jobs
 from connector.stream.snapshot.keyset import select_rows
-from connector.stream.snapshot.reader_jobs import (
-    PassChunk,
-    PassJob,
-    PassReady,
-    PassSnapshot,
-    Result,
-    TableBusy,
-)
-from connector.stream.snapshot.watermark import LogPosition, log_end, open_snapshot
+from connector.stream.snapshot.watermark import log_end, open_snapshot
 from connector.stream.source.select_session import SelectSession
 
 # While the stream and Kafka are busy, the server waits with the rows.
 _WRITE_SECONDS = 7 * 24 * 3600
-_NS_PER_US = 1000
 
 
 def read_pass(
     session: SelectSession,
     open_session: Callable[[], AbstractContextManager[SelectSession]],
-    job: PassJob,
+    job: jobs.PassJob,
     closing: Event,
     debezium: DebeziumProfile | None = None,
-) -> Iterator[Result]:
+) -> Iterator[jobs.Result]:
     """Yield `PassReady`, then `PassSnapshot` and each `PassChunk`, or `TableBusy`.
 
     After `PassReady` the stream stands still, until `PassSnapshot` or `TableBusy`. Unless all rows
@@ -53,11 +44,11 @@ def read_pass(
     if mariadb:
         # Between two tables, the transaction waits until the rows are written.
         session.query("SET SESSION idle_transaction_timeout = 0")
-    yield PassReady(job)
-    read_us = time.time_ns() // _NS_PER_US
+    yield jobs.PassReady(job)
+    read_us = CLOCK.now_us()
     if not all(part.transactional for part in job.parts):
         if not _lock(session, job):
-            yield TableBusy(job, SourceUnavailable(copy_errors.NOT_LOCKED, table=job.names))
+            yield jobs.TableBusy(job, SourceUnavailable(copy_errors.NOT_LOCKED, table=job.names))
             return
         position = log_end(session)
     elif mariadb:
@@ -65,26 +56,24 @@ def read_pass(
     else:
         with open_session() as locking:
             if not _lock(locking, job):
-                yield TableBusy(job, SourceUnavailable(copy_errors.NOT_LOCKED, table=job.names))
+                yield jobs.TableBusy(
+                    job, SourceUnavailable(copy_errors.NOT_LOCKED, table=job.names)
+                )
                 return
-            position = _snapshot_at(session, locking)
-    yield PassSnapshot(job, position, read_us)
+            # No session writes while the snapshot is taken.
+            session.query("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+            position = log_end(locking)
+    yield jobs.PassSnapshot(job, position, read_us)
     for part in job.parts:
         writer = part.table.writer(debezium)
         sql = select_rows(part.table, (), part.where)
         for chunk, is_last in session.read_chunks(sql, writer, job.bytes_max):
-            yield PassChunk(job, part, chunk, is_last)
+            yield jobs.PassChunk(job, part, chunk, is_last)
     session.query("COMMIT")
     session.query("UNLOCK TABLES")
 
 
-def _snapshot_at(session: SelectSession, locking: SelectSession) -> LogPosition:
-    """Take a snapshot while no session writes; return its position in the log."""
-    session.query("START TRANSACTION WITH CONSISTENT SNAPSHOT")
-    return log_end(locking)
-
-
-def _lock(session: SelectSession, job: PassJob) -> bool:
+def _lock(session: SelectSession, job: jobs.PassJob) -> bool:
     """Lock the tables against writers; return whether that succeeded in time."""
     try:
         names = ", ".join(f"{part.table.quoted_name} READ" for part in job.parts)

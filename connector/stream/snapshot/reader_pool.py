@@ -9,7 +9,7 @@ from connector.foundation.settings.sections import SnapshotSettings, SourceSetti
 from connector.replication.server.identity import other_server_error
 from connector.replication.start_point import ServerIdentity
 from connector.stream.envelope.debezium.profile import DebeziumProfile
-from connector.stream.snapshot.reader_jobs import Job, PassChunk, PassReady, Result
+from connector.stream.snapshot.jobs import Job, PassChunk, PassReady, Result
 from connector.stream.snapshot.table_reader import Pause, TableReader
 from connector.stream.source.select_session import SelectSession
 
@@ -68,7 +68,6 @@ class ReaderPool:
         self._cancelled.add(copy)
 
     def close(self) -> None:
-        """Close the connections and end the threads."""
         self._closing.set()
         for _ in self._threads:
             self._jobs.put(None)

@@ -1,4 +1,4 @@
-"""The copy of one table, chunk by chunk, and the pass over tables that are read at once.
+"""The copy of one table, chunk by chunk, the pass over tables that are read at once, and events.
 
 A `TableCopy` knows which rows to read next, and which were written. Tables without an order of
 rows, and tables of a BLOCKING snapshot, are read in a `TablePass`: the stream waits at the
@@ -6,7 +6,7 @@ position of their rows.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Literal
 
@@ -15,21 +15,9 @@ from connector.foundation.settings.sections import SnapshotSettings
 from connector.stream.envelope.copies.chunk_frame import COPIED
 from connector.stream.envelope.key_windows import TableWindows
 from connector.stream.metrics.pipeline_metrics import SnapshotMetrics
+from connector.stream.snapshot import jobs
 from connector.stream.snapshot.copy_output import CopyOutput
 from connector.stream.snapshot.keyset import ListedKey
-from connector.stream.snapshot.reader_jobs import (
-    ChunkJob,
-    ChunkRead,
-    KeysJob,
-    KeysRead,
-    PassChunk,
-    PassJob,
-    PassPart,
-    PassReady,
-    PassResult,
-    PassSnapshot,
-    TablePlan,
-)
 from connector.stream.snapshot.reader_pool import ReaderPool
 from connector.stream.snapshot.table_state import TableState
 from connector.stream.snapshot.watermark import LogPosition
@@ -60,7 +48,7 @@ class TableCopy:
         self.state = state
         self.watched = watched
         self.number = next(_numbers)
-        self.planned: TablePlan | None = None
+        self.planned: jobs.TablePlan | None = None
         self.takes_back = state.takes_back
         self.is_asked = False  # a plan was asked for
         self.gone_at: LogPosition | None = None  # end of the log when the table did not exist
@@ -83,7 +71,7 @@ class TableCopy:
         self._windows: set[int] = set()
         self._first_written: tuple[float, int] | None = None  # seconds, rows before
 
-    def plan(self, planned: TablePlan) -> None:
+    def plan(self, planned: jobs.TablePlan) -> None:
         """Copy by the plan; the ranges of the state have the same key."""
         settings = self._settings
         self.planned = planned
@@ -99,7 +87,7 @@ class TableCopy:
         """Whether all rows are written, and those that are gone are taken back."""
         return not self.state.keys and all(part.done for part in self.state.ranges)
 
-    def next_job(self, output: CopyOutput) -> ChunkJob | KeysJob | None:
+    def next_job(self, output: CopyOutput) -> jobs.ChunkJob | jobs.KeysJob | None:
         """Return what to read next and open its window; None if there is nothing now."""
         planned = self.planned
         if planned is None:
@@ -110,9 +98,7 @@ class TableCopy:
             if part in self._asked or self._is_read[part]:
                 continue
             self._asked.add(part)
-            window = self.watched.open_window()
-            self._windows.add(window)
-            return ChunkJob(
+            return jobs.ChunkJob(
                 self.number,
                 planned.table,
                 planned.transactional,
@@ -123,28 +109,35 @@ class TableCopy:
                 self._limit,
                 self._settings.chunk_bytes_max,
                 output.delivered,
-                window,
+                self._open_window(),
                 self.watched.changes,
             )
         return None
 
-    def _keys_job(self, planned: TablePlan, output: CopyOutput) -> KeysJob | None:
+    def _keys_job(self, planned: jobs.TablePlan, output: CopyOutput) -> jobs.KeysJob | None:
         """Return the job that looks for listed keys: it comes before the first chunk."""
         if self._keys_are_asked:
             return None
         self._keys_are_asked = True
-        window = self.watched.open_window()
-        self._windows.add(window)
-        return KeysJob(
+        return jobs.KeysJob(
             self.number,
             planned.table,
             planned.transactional,
             self.listed,
             self._settings.chunk_bytes_max,
             output.delivered,
-            window,
+            self._open_window(),
             self.watched.changes,
         )
+
+    def _open_window(self) -> int:
+        window = self.watched.open_window()
+        self._windows.add(window)
+        return window
+
+    def _close_window(self, window: int) -> None:
+        self.watched.close_window(window)
+        self._windows.discard(window)
 
     def put_off(self, error: ConnectorError, seconds: float) -> float:
         """Read the table later, because of `error`; return after how many seconds."""
@@ -155,16 +148,15 @@ class TableCopy:
         return pause
 
     def go_on(self) -> None:
-        """Note that the table can be read again."""
         self._busy = None
 
-    def pass_part(self) -> PassPart:
+    def pass_part(self) -> jobs.PassPart:
         """Return what a pass reads of the table."""
         planned = self.planned
         assert planned is not None
-        return PassPart(self.number, planned.table, planned.transactional, planned.condition)
+        return jobs.PassPart(self.number, planned.table, planned.transactional, planned.condition)
 
-    def note_read(self, result: ChunkRead) -> None:
+    def note_read(self, result: jobs.ChunkRead) -> None:
         """Record that a chunk was read: the next one follows it."""
         part, chunk = result.job.part, result.chunk
         self._asked.discard(part)
@@ -177,11 +169,12 @@ class TableCopy:
             limit = min(limit * _GROWTH, fitting)
         self._limit = max(1, min(limit, self._settings.chunk_rows))
 
-    def note_written(self, result: ChunkRead, rows: int, quarantined: int, seconds: float) -> None:
+    def note_written(
+        self, result: jobs.ChunkRead, rows: int, quarantined: int, seconds: float
+    ) -> None:
         """Record that a chunk was written, with `rows` of its rows; the others were kept back."""
         job, chunk = result.job, result.chunk
-        self.watched.close_window(job.window)
-        self._windows.discard(job.window)
+        self._close_window(job.window)
         part = self.state.ranges[job.part]
         if chunk.count:
             part.last = [cell.hex() for cell in chunk.last_key]
@@ -189,15 +182,14 @@ class TableCopy:
         self.changed = 0
         self.count_rows(rows, quarantined, seconds)
 
-    def note_deleted(self, result: KeysRead) -> None:
+    def note_deleted(self, result: jobs.KeysRead) -> None:
         """Record that the rows with listed keys are taken back that the table does not have."""
-        self.watched.close_window(result.job.window)
-        self._windows.discard(result.job.window)
+        self._close_window(result.job.window)
         self.changed = 0
         self.state.keys = []
         self.listed = []
 
-    def key_texts(self, result: ChunkRead) -> dict[str, str]:
+    def key_texts(self, result: jobs.ChunkRead) -> dict[str, str]:
         """Return the greatest key of the table and the last one of a chunk, as text."""
         columns = result.job.table.order_columns
         assert self.planned is not None
@@ -229,7 +221,6 @@ class TableCopy:
         self.planned = None
 
     def metrics(self, seconds: float) -> SnapshotMetrics:
-        """Return the metrics of the copy at a time."""
         state = self.state
         per_second = 0.0
         if self._first_written is not None:
@@ -265,14 +256,14 @@ class TablePass:
         self.opened_at = output.seconds
         self._position: LogPosition | None = None
         self._read_us = 0
-        self._chunks: list[PassChunk] = []
+        self._chunks: list[jobs.PassChunk] = []
         self._copies = {copy.number: copy for copy in copies}
         self._unread = len(copies)
         # The last chunk with rows, which is written when it is known whether others follow, and the
         # table of the chunk before it.
-        self._held: PassChunk | None = None
-        self._written: PassPart | None = None
-        readers.submit(PassJob(tuple(copy.pass_part() for copy in copies), bytes_max))
+        self._held: jobs.PassChunk | None = None
+        self._written: jobs.PassPart | None = None
+        readers.submit(jobs.PassJob(tuple(copy.pass_part() for copy in copies), bytes_max))
 
     @property
     def holds_stream(self) -> bool:
@@ -284,13 +275,12 @@ class TablePass:
         """Whether the stream goes on to the position of the rows, transaction by transaction."""
         return self._stage == "approaching"
 
-    def take(self, result: PassResult) -> None:
-        """Take the next answer of the reader."""
-        if isinstance(result, PassReady):
+    def take(self, result: jobs.PassResult) -> None:
+        if isinstance(result, jobs.PassReady):
             self._stage = "opening"
             self.opened_at = self._output.seconds
             self._readers.go_on()
-        elif isinstance(result, PassSnapshot):
+        elif isinstance(result, jobs.PassSnapshot):
             self._stage = "approaching"
             self._position = result.position
             self._read_us = result.read_us
@@ -336,7 +326,7 @@ class TablePass:
                 return "complete"
         return "going on"
 
-    def _put_held(self, following: PassChunk | None) -> None:
+    def _put_held(self, following: jobs.PassChunk | None) -> None:
         """Write the chunk before `following`; its rows say which are the first and the last."""
         held = self._held
         if held is None:
@@ -358,15 +348,59 @@ class TablePass:
                 self._output.put_rows_gone(schema.database, schema.table, schema)
 
 
-def _first(before: PassPart | None, part: PassPart) -> str:
+def _first(before: jobs.PassPart | None, part: jobs.PassPart) -> str:
     """Return the mark of the first row of a chunk of `part`, which follows one of `before`."""
     if before is None:
         return "first"
     return COPIED if before is part else "first_in_data_collection"
 
 
-def _last(part: PassPart, following: PassChunk | None) -> str:
+def _last(part: jobs.PassPart, following: jobs.PassChunk | None) -> str:
     """Return the mark of the last row of a chunk of `part`, which `following` follows."""
     if following is None:
         return "last"
     return COPIED if following.part is part else "last_in_data_collection"
+
+
+# What happens to copies in a turn of their scheduler. Each is handled before the turn goes on: what
+# follows may depend on the records that it causes.
+
+
+@dataclass(frozen=True, slots=True)
+class CopyStart:
+    """The first rows of a copy are to be read."""
+
+    copy: TableCopy
+
+
+@dataclass(frozen=True, slots=True)
+class CopyProgress:
+    """A chunk with rows was written."""
+
+    copy: TableCopy
+    chunk: jobs.ChunkRead
+
+
+@dataclass(frozen=True, slots=True)
+class CopyEnd:
+    """All rows of a copy are written."""
+
+    copy: TableCopy
+
+
+@dataclass(frozen=True, slots=True)
+class CopyFailure:
+    """A copy cannot go on."""
+
+    copy: TableCopy
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class TableAbsence:
+    """No table has the name of a copy that no user asked for."""
+
+    copy: TableCopy
+
+
+CopyEvent = CopyStart | CopyProgress | CopyEnd | CopyFailure | TableAbsence

@@ -12,8 +12,8 @@ from connector.foundation.contract import INTEGER_TYPES
 from connector.foundation.errors import ConfigError, SourceRefused
 from connector.foundation.settings.sections import SnapshotSettings
 from connector.stream.envelope import record_errors
+from connector.stream.snapshot.jobs import PlanJob, TablePlan
 from connector.stream.snapshot.keyset import can_be_paged, select_rows
-from connector.stream.snapshot.reader_jobs import PlanJob, TablePlan
 from connector.stream.snapshot.table_state import KeyRange
 from connector.stream.snapshot.watermark import log_end
 from connector.stream.source.select_session import SelectSession

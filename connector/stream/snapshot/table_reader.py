@@ -7,7 +7,6 @@ takes the next job: other tables do not wait for this one.
 `Throttle` pauses readers while the source is busy with other work.
 """
 
-import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
@@ -17,36 +16,17 @@ from typing import TypeVar
 
 import structlog
 
-from connector.foundation.errors import (
-    ConfigError,
-    ConnectorError,
-    SourceRefused,
-    SourceUnavailable,
-    fields,
-)
+from connector.foundation import errors
 from connector.foundation.errors.message import Message
+from connector.foundation.operating_system import CLOCK
 from connector.foundation.settings.sections import SnapshotSettings
 from connector.replication.server.server_error_numbers import DEADLOCK, LOCK_WAIT_TIMEOUT
 from connector.stream.envelope.copies.chunk import Chunk
 from connector.stream.envelope.copies.select_rows import SelectRowWriter
 from connector.stream.envelope.debezium.profile import DebeziumProfile
-from connector.stream.snapshot import copy_errors
+from connector.stream.snapshot import copy_errors, jobs
 from connector.stream.snapshot.keyset import select_chunk, select_rows
 from connector.stream.snapshot.pass_reader import read_pass
-from connector.stream.snapshot.reader_jobs import (
-    ChunkJob,
-    ChunkRead,
-    Job,
-    JobFailure,
-    KeysJob,
-    KeysRead,
-    PassJob,
-    PassPart,
-    PlanJob,
-    Result,
-    TableBusy,
-    TableChange,
-)
 from connector.stream.snapshot.table_plan import is_absent, plan, table_exists
 from connector.stream.snapshot.watermark import LogPosition, log_end, read_after_delivered
 from connector.stream.source.information_schema import TableMissing
@@ -72,7 +52,7 @@ class Throttle:
         reported = False
         while (busy := self._busy(session)) is not None:
             if not reported:
-                structlog.get_logger().info("copying pauses", **fields(busy))
+                structlog.get_logger().info("copying pauses", **errors.fields(busy))
                 reported = True
             if closing.wait(_LOOK_SECONDS):
                 return
@@ -97,13 +77,12 @@ def _first_value(session: SelectSession, query: str) -> float:
     try:
         return float(value or 0)
     except ValueError as error:
-        raise ConfigError(copy_errors.PAUSE_QUERY, server=session.name) from error
+        raise errors.ConfigError(copy_errors.PAUSE_QUERY, server=session.name) from error
 
 
 _Read = TypeVar("_Read")
 
 _MS = 1000
-_NS_PER_US = 1000
 _PAUSE_SECONDS = 0.5
 _PAUSE_SECONDS_MAX = 30.0
 
@@ -146,7 +125,7 @@ class TableReader:
         self._opened = ExitStack()
         self._session: SelectSession | None = None
 
-    def answers(self, job: Job) -> Generator[Result | Pause]:
+    def answers(self, job: jobs.Job) -> Generator[jobs.Result | Pause]:
         """Yield the answers to a job.
 
         After `PassReady` and each `PassChunk`, ask for the next answer when it is wanted; if none
@@ -159,8 +138,8 @@ class TableReader:
                     self._session = self._opened.enter_context(self._open_session())
                 yield from self._do(self._session, job)
             except Exception as error:  # noqa: BLE001 - the scheduler raises it again
-                if not (isinstance(error, ConnectorError) and error.may_pass):
-                    yield JobFailure(job, error)
+                if not (isinstance(error, errors.ConnectorError) and error.may_pass):
+                    yield jobs.JobFailure(job, error)
                     return
                 self.close()
                 if self._closing.is_set():
@@ -170,36 +149,37 @@ class TableReader:
                     yield busy
                     return
                 structlog.get_logger().warning(
-                    "reading of a table was interrupted", **fields(error), retry_in_seconds=pause
+                    "reading of a table was interrupted",
+                    **errors.fields(error),
+                    retry_in_seconds=pause,
                 )
                 yield Pause(pause)
                 pause = min(pause * 2, _PAUSE_SECONDS_MAX)
             else:
                 return
             finally:
-                if isinstance(job, PassJob):
+                if isinstance(job, jobs.PassJob):
                     # Unless the result was read to its end, the session would go on seeing only its
                     # old view.
                     self.close()
 
     def close(self) -> None:
-        """Close the connection."""
         self._session = None
         self._opened.close()
 
-    def _do(self, session: SelectSession, job: Job) -> Iterator[Result]:
+    def _do(self, session: SelectSession, job: jobs.Job) -> Iterator[jobs.Result]:
         self._throttle.wait(session, self._closing)
         try:
-            if isinstance(job, PlanJob):
+            if isinstance(job, jobs.PlanJob):
                 yield plan(session, job, self._settings)
-            elif isinstance(job, PassJob):
+            elif isinstance(job, jobs.PassJob):
                 yield from self._read_at_once(session, job)
-            elif isinstance(job, KeysJob):
+            elif isinstance(job, jobs.KeysJob):
                 yield self._read_keys(session, job)
             else:
                 yield self._read_chunk(session, job)
-        except SourceRefused as error:
-            part = job.parts[0] if isinstance(job, PassJob) else job
+        except errors.SourceRefused as error:
+            part = job.parts[0] if isinstance(job, jobs.PassJob) else job
             database, name = _table_of(part)
             # A missing table may have been created again since.
             changed = error.number in _CHANGED or isinstance(error, TableMissing)
@@ -208,8 +188,8 @@ class TableReader:
                 yield _changed_table(session, part, error, gone=gone)
                 return
             if error.number in _DENIED:
-                rights = ["SELECT", "LOCK TABLES"] if isinstance(job, PassJob) else ["SELECT"]
-                raise SourceRefused(
+                rights = ["SELECT", "LOCK TABLES"] if isinstance(job, jobs.PassJob) else ["SELECT"]
+                raise errors.SourceRefused(
                     copy_errors.COPY_DENIED,
                     server=session.name,
                     table=f"{database}.{name}",
@@ -218,7 +198,7 @@ class TableReader:
                 ) from error
             raise
 
-    def _read_at_once(self, session: SelectSession, job: PassJob) -> Iterator[Result]:
+    def _read_at_once(self, session: SelectSession, job: jobs.PassJob) -> Iterator[jobs.Result]:
         for part in job.parts:
             changed = self._changed(session, part)
             if changed is not None:
@@ -226,12 +206,12 @@ class TableReader:
                 return
         yield from read_pass(session, self._open_session, job, self._closing, self._debezium)
 
-    def _read_chunk(self, session: SelectSession, job: ChunkJob) -> Result:
+    def _read_chunk(self, session: SelectSession, job: jobs.ChunkJob) -> jobs.Result:
         limit = job.limit
-        started = time.monotonic()
+        started = CLOCK.monotonic()
         writer = job.table.writer(self._debezium)
         while True:
-            read_us = time.time_ns() // _NS_PER_US
+            read_us = CLOCK.now_us()
             answer = self._in_time(session, job, partial(self._select, session, job, writer, limit))
             if answer is not None:
                 break
@@ -243,31 +223,34 @@ class TableReader:
         if changed is not None:
             return changed
         is_last = is_whole and chunk.count < limit
-        return ChunkRead(job, chunk, limit, is_last, end, read_us, time.monotonic() - started)
+        return jobs.ChunkRead(job, chunk, limit, is_last, end, read_us, CLOCK.monotonic() - started)
 
-    def _read_keys(self, session: SelectSession, job: KeysJob) -> Result:
-        read_us = time.time_ns() // _NS_PER_US
+    def _read_keys(self, session: SelectSession, job: jobs.KeysJob) -> jobs.Result:
+        read_us = CLOCK.now_us()
         answer = self._in_time(session, job, partial(self._found, session, job))
         if answer is None:
             raise _too_slow(job.table.name, "", self._settings.statement_seconds_max)
         record_keys, end = answer
         changed = self._changed(session, job)
-        return KeysRead(job, record_keys, end, read_us) if changed is None else changed
+        return jobs.KeysRead(job, record_keys, end, read_us) if changed is None else changed
 
     def _in_time(
-        self, session: SelectSession, job: ChunkJob | KeysJob, select: Callable[[str], _Read]
+        self,
+        session: SelectSession,
+        job: jobs.ChunkJob | jobs.KeysJob,
+        select: Callable[[str], _Read],
     ) -> tuple[_Read, LogPosition] | None:
         """Return what `select` reads after the delivered changes; None if it takes too long."""
         try:
             return read_after_delivered(
                 session, job.delivered, select, self._closing, transactional=job.transactional
             )
-        except (SourceUnavailable, SourceRefused) as error:
+        except (errors.SourceUnavailable, errors.SourceRefused) as error:
             if error.number not in _TIMEOUTS:
                 raise
             return None
 
-    def _found(self, session: SelectSession, job: KeysJob, lock: str) -> set[bytes]:
+    def _found(self, session: SelectSession, job: jobs.KeysJob, lock: str) -> set[bytes]:
         """Return the keys of the rows that there are, without keeping the rows."""
         where = " OR ".join(key.condition for key in job.keys)
         before, hint = self._limits(session)
@@ -281,7 +264,7 @@ class TableReader:
     def _select(
         self,
         session: SelectSession,
-        job: ChunkJob,
+        job: jobs.ChunkJob,
         writer: SelectRowWriter,
         limit: int,
         lock: str,
@@ -304,56 +287,59 @@ class TableReader:
         return "", f"/*+ MAX_EXECUTION_TIME({max(1, int(seconds * _MS))}) */ "
 
     def _changed(
-        self, session: SelectSession, job: ChunkJob | KeysJob | PassPart
-    ) -> TableChange | None:
+        self, session: SelectSession, job: jobs.ChunkJob | jobs.KeysJob | jobs.PassPart
+    ) -> jobs.TableChange | None:
         """Return `TableChange` if the table is not the planned one, else None."""
         planned = job.table
         try:
             table = SelectedTable.describe(session, *_table_of(job), planned.surrogate_key)
-        except SourceRefused as error:
+        except errors.SourceRefused as error:
             gone = not table_exists(session, *_table_of(job))
             return _changed_table(session, job, error, gone=gone)
         if table == planned:
             return None
-        return TableChange(job, log_end(session), False, SourceRefused(copy_errors.OTHER_TABLE_NOW))
+        return jobs.TableChange(
+            job, log_end(session), False, errors.SourceRefused(copy_errors.OTHER_TABLE_NOW)
+        )
 
 
-def _busy(job: Job, error: ConnectorError) -> TableBusy | None:
+def _busy(job: jobs.Job, error: errors.ConnectorError) -> jobs.TableBusy | None:
     """Return that only the table has to wait; None if nothing can be read after `error`."""
-    if isinstance(job, PassJob):
+    if isinstance(job, jobs.PassJob):
         # The stream must not stand still during a pause.
-        return TableBusy(job, error)
-    if isinstance(error, SourceUnavailable) and error.number in _LOCKED:
+        return jobs.TableBusy(job, error)
+    if isinstance(error, errors.SourceUnavailable) and error.number in _LOCKED:
         name = ".".join(_table_of(job))
-        return TableBusy(job, SourceUnavailable(copy_errors.LOCKED, table=name))
-    return TableBusy(job, error) if error.code is copy_errors.SLOW else None
+        return jobs.TableBusy(job, errors.SourceUnavailable(copy_errors.LOCKED, table=name))
+    return jobs.TableBusy(job, error) if error.code is copy_errors.SLOW else None
 
 
 def _changed_table(
     session: SelectSession,
-    job: ChunkJob | KeysJob | PassPart | PlanJob,
-    error: SourceRefused,
+    job: jobs.ChunkJob | jobs.KeysJob | jobs.PassPart | jobs.PlanJob,
+    error: errors.SourceRefused,
     *,
     gone: bool,
-) -> TableChange:
+) -> jobs.TableChange:
     """Return what the log up to its end says more about: the table is another one, or `gone`."""
     absent = gone and is_absent(session, *_table_of(job))
-    return TableChange(job, log_end(session), gone, error, absent)
+    return jobs.TableChange(job, log_end(session), gone, error, absent)
 
 
-def _table_of(job: ChunkJob | KeysJob | PassPart | PlanJob) -> tuple[str, str]:
-    """Return the database and the table."""
-    if isinstance(job, PlanJob):
+def _table_of(job: jobs.ChunkJob | jobs.KeysJob | jobs.PassPart | jobs.PlanJob) -> tuple[str, str]:
+    if isinstance(job, jobs.PlanJob):
         return job.database, job.table
     return job.table.schema.database, job.table.schema.table
 
 
-def _too_slow(table: str, where: str, seconds: float) -> SourceUnavailable | SourceRefused:
+def _too_slow(
+    table: str, where: str, seconds: float
+) -> errors.SourceUnavailable | errors.SourceRefused:
     """Return the error for a SELECT that cannot be made smaller and took too long.
 
     A new attempt does not make a condition without an index faster; a busy server may have more
     time later.
     """
     if where:
-        return SourceRefused(copy_errors.SLOW_CONDITION, table=table, seconds=seconds)
-    return SourceUnavailable(copy_errors.SLOW, table=table, seconds=seconds)
+        return errors.SourceRefused(copy_errors.SLOW_CONDITION, table=table, seconds=seconds)
+    return errors.SourceUnavailable(copy_errors.SLOW, table=table, seconds=seconds)

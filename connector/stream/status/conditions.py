@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from math import isinf
 
 from connector.foundation.http_server import turning
-from connector.stream.metrics.pipeline_metrics import Lag, PeerState, PipelineMetrics
+from connector.stream.metrics.pipeline_metrics import Lag, PipelineMetrics
 from connector.stream.status.formatting import amount, duration, listed, when
-from connector.stream.status.pipeline_status import Condition, Level, MirrorStatus, State
+from connector.stream.status.model import Condition, Level, MirrorStatus, State
 
 # A stream that keeps up is milliseconds late, and a look at the source's log takes seconds.
 LAGGING_SECONDS = 10.0
@@ -58,19 +58,12 @@ def _process(metrics: PipelineMetrics) -> Iterator[Condition]:
 
 def _peers(metrics: PipelineMetrics) -> Iterator[Condition]:
     for peer, state in ((metrics.kafka, State.KAFKA_AWAY), (metrics.source, State.SOURCE_AWAY)):
-        if peer.lost:
-            yield _away(peer, state)
-
-
-def _away(peer: PeerState, state: State) -> Condition:
-    error = peer.error
-    why = "" if error is None else f": {error.text}"
-    return Condition(
-        state,
-        Level.WARNING,
-        f"{peer.name} has not answered for {duration(peer.away_seconds)}{why}",
-        None if error is None else error.code.code,
-    )
+        if not peer.lost:
+            continue
+        error = peer.error
+        why = "" if error is None else f": {error.text}"
+        reason = f"{peer.name} has not answered for {duration(peer.away_seconds)}{why}"
+        yield Condition(state, Level.WARNING, reason, None if error is None else error.code.code)
 
 
 def _stream(metrics: PipelineMetrics) -> Iterator[Condition]:

@@ -4,9 +4,6 @@ They are other processes, perhaps of other machines, and have no part of this pr
 it but the names of their metrics. So they are scraped as Prometheus scrapes them.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable
 from datetime import datetime
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
@@ -17,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from connector.foundation.operating_system import Background
 from connector.foundation.settings.sections import MetricsSettings
-from connector.stream.status.pipeline_status import JobFailure, MirrorStatus, MirrorTable
+from connector.stream.status.model import JobFailure, MirrorStatus, MirrorTable
 
 _PREFIX = "binlog_connector_"
 _FIGURES = "/metrics"
@@ -96,18 +93,14 @@ class MirrorWatch(Background):
         """Start the thread, if there is something to ask."""
         super().__init__("mirror-watch")
         self._settings = settings
-        self._facts: MirrorStatus | None = None
+        # What was said last; None before the first answer, and if nothing is configured.
+        self.facts: MirrorStatus | None = None
         if settings.mirror is not None or settings.verify is not None:
             self.start()
 
-    @property
-    def facts(self) -> MirrorStatus | None:
-        """What was said last; None before the first answer, and if nothing is configured."""
-        return self._facts
-
     def _run(self) -> None:
         while True:
-            self._facts = fetch_mirror_status(self._settings, self._facts)
+            self.facts = fetch_mirror_status(self._settings, self.facts)
             if self._closed.wait(_PAUSE_SECONDS):
                 return
 
@@ -123,11 +116,9 @@ def _ask(address: str | None) -> Scrape:
         return Scrape({}, {}, f"it does not answer: {error}")
     except ValueError:
         scrape = None
-    return (
-        scrape
-        if scrape is not None and scrape.values
-        else Scrape({}, {}, "another program answers")
-    )
+    if scrape is None or not scrape.values:
+        return Scrape({}, {}, "another program answers")
+    return scrape
 
 
 def _answer(address: str, path: str) -> str | None:
@@ -214,7 +205,7 @@ def _tables(job_scrape: Scrape, verify: MetricValues) -> list[MirrorTable]:
     files, versions = column(job, "mirror_files"), column(job, "mirror_version")
     commits = column(job, "mirror_last_commit_timestamp_seconds")
     ages, differences = column(verify, "verified_age_seconds"), column(verify, "differences")
-    names = _names(lags, rows, files, versions, commits, ages, differences, aside)
+    names = sorted({*lags, *rows, *files, *versions, *commits, *ages, *differences, *aside})
     tables = [
         MirrorTable(
             name,
@@ -234,7 +225,3 @@ def _tables(job_scrape: Scrape, verify: MetricValues) -> list[MirrorTable]:
 
 def _urgency(table: MirrorTable) -> tuple[bool, int, float]:
     return table.set_aside is None, -(table.differences or 0), -(table.lag_seconds or 0.0)
-
-
-def _names(*columns: Iterable[str]) -> list[str]:
-    return sorted({name for column in columns for name in column})

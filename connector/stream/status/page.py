@@ -4,8 +4,6 @@ Names of databases, tables and columns come from the source, and anybody may hav
 the page has a content security policy by which only its own script runs.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re
@@ -14,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
@@ -22,10 +20,7 @@ from markupsafe import Markup, escape
 from connector.foundation.errors.visible import visible
 from connector.stream.status import formatting
 from connector.stream.status.formatting import clock, duration, number
-
-if TYPE_CHECKING:
-    from connector.stream.status.pipeline_status import PipelineStatus, RatePoint
-
+from connector.stream.status.model import PipelineStatus, RatePoint
 
 WIDTH = 720
 HEIGHT = 140

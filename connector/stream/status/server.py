@@ -5,8 +5,6 @@ is no session that another site could use. Copies and replays are requests in `<
 like those of the command line. A pause is for this process alone, and ends with it.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -29,7 +27,7 @@ from connector.stream.progress.stream_position import Instance
 from connector.stream.quarantine.topics import request_replay
 from connector.stream.snapshot.copy_requests import request_copies, require_condition
 from connector.stream.status.mirror_status import MirrorWatch
-from connector.stream.status.pipeline_status import PipelineStatus, to_json
+from connector.stream.status.model import PipelineStatus, to_json
 from connector.stream.status.status_collector import Samples, StatusCollector
 from connector.stream.status.status_log import RecentEvents, Summaries, state_reports
 
@@ -58,7 +56,6 @@ class Actions:
         return self._token is not None
 
     def by_path(self) -> Mapping[str, Callable[[PostRequest], PostResponse]]:
-        """Return what answers, by the paths."""
         actions: dict[str, tuple[Action, frozenset[str]]] = {
             "snapshot": (self._snapshot, frozenset({"table", "where"})),
             "replay": (self._replay, frozenset({"table"})),
@@ -145,12 +142,12 @@ class Actions:
 
     def _pause(self, arguments: Mapping[str, str]) -> str:
         del arguments
-        self._control.pause()
+        self._control.paused = True
         return "the stream will pause after the current transaction"
 
     def _resume(self, arguments: Mapping[str, str]) -> str:
         del arguments
-        self._control.resume()
+        self._control.paused = False
         return "the stream goes on"
 
 
@@ -198,20 +195,6 @@ def _listening(
         yield
 
 
-def _shown_at_once(
-    act: Callable[[PostRequest], PostResponse], page: _Kept
-) -> Callable[[PostRequest], PostResponse]:
-    """Let the page that a browser is sent to show what was asked for."""
-
-    def answer(post: PostRequest) -> PostResponse:
-        response = act(post)
-        if response.status is HTTPStatus.SEE_OTHER:
-            page.forget()
-        return response
-
-    return answer
-
-
 class _Kept:
     """The last answer, and for how long it is current."""
 
@@ -238,9 +221,22 @@ class _Kept:
             return self._page
 
     def forget(self) -> None:
-        """Make the next answer again."""
         with self._lock:
             self._page = None
+
+
+def _shown_at_once(
+    act: Callable[[PostRequest], PostResponse], page: _Kept
+) -> Callable[[PostRequest], PostResponse]:
+    """Let the page that a browser is sent to show what was asked for."""
+
+    def answer(post: PostRequest) -> PostResponse:
+        response = act(post)
+        if response.status is HTTPStatus.SEE_OTHER:
+            page.forget()
+        return response
+
+    return answer
 
 
 def _json(facts: PipelineStatus) -> Page:

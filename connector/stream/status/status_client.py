@@ -23,32 +23,11 @@ from connector.stream.sink.topics import TopicCreator, topics_at_start
 from connector.stream.snapshot.copy_recovery import copy_states
 from connector.stream.snapshot.table_state import TableState
 from connector.stream.source.server_selection import check_server
-from connector.stream.status.conditions import (
-    mirror_conditions,
-    purge_conditions,
-    quarantine_conditions,
-)
+from connector.stream.status import conditions, model, status_collector
 from connector.stream.status.formatting import duration, when
 from connector.stream.status.mirror_status import fetch_mirror_status
-from connector.stream.status.pipeline_status import (
-    Condition,
-    CopyProgress,
-    Host,
-    Level,
-    PipelineStatus,
-    Process,
-    State,
-    TableStatus,
-    from_json,
-)
+from connector.stream.status.model import Condition, Level, State
 from connector.stream.status.server import STATUS_PATH
-from connector.stream.status.status_collector import (
-    by_urgency,
-    fenced_tables,
-    lag_status,
-    position_of,
-    purge_of,
-)
 
 _ANSWER_SECONDS = 5.0
 # A process that listens at all addresses is asked at that of this machine.
@@ -62,7 +41,7 @@ class NoAnswer(NamedTuple):
     reason: str
 
 
-def fetch_status(settings: Settings) -> PipelineStatus | NoAnswer:
+def fetch_status(settings: Settings) -> model.PipelineStatus | NoAnswer:
     """Return the facts of the process of `settings`, or why there are none."""
     listen = settings.metrics.listen
     if listen is None:
@@ -75,7 +54,7 @@ def fetch_status(settings: Settings) -> PipelineStatus | NoAnswer:
     )
     try:
         connection.request("GET", STATUS_PATH)
-        facts = from_json(connection.getresponse().read())
+        facts = model.from_json(connection.getresponse().read())
     except ConnectionRefusedError:
         return NoAnswer(State.STOPPED, f"no process answers at {listen}")
     except (OSError, HTTPException) as error:
@@ -95,7 +74,7 @@ _US_PER_MS = 1000
 _MS = 1000
 
 
-def status_from_records(settings: Settings, no_answer: NoAnswer) -> PipelineStatus:
+def status_from_records(settings: Settings, no_answer: NoAnswer) -> model.PipelineStatus:
     """Return what Kafka and the servers say of the pipeline; `no_answer` says why they are asked.
 
     Raises TransientError or DefiniteError if Kafka cannot be read.
@@ -106,27 +85,29 @@ def status_from_records(settings: Settings, no_answer: NoAnswer) -> PipelineStat
     progress = recovered.progress
     copies = copy_states(settings, recovered.snapshots)
     fences = decode_fences(settings.kafka.topic_prefix, settings.name, recovered.fences)
-    fenced = fenced_tables(fences)
+    fenced = status_collector.fenced_tables(fences)
     hosts, lag = ([], None) if progress is None else _servers(settings, progress)
     now = time.time()
     position = None if progress is None else _committed_position(progress)
     failed = [state.table for state in copies if state.phase == "failed"]
     mirror = fetch_mirror_status(settings.metrics)
-    return PipelineStatus(
+    return model.PipelineStatus(
         pipeline=settings.name,
         at=now,
         conditions=[
             _end(no_answer, progress, now),
             *_next(hosts),
-            *(() if lag is None else purge_conditions(lag)),
-            *quarantine_conditions(len(fences), list(fenced), failed),
-            *(() if mirror is None else mirror_conditions(mirror)),
+            *(() if lag is None else conditions.purge_conditions(lag)),
+            *conditions.quarantine_conditions(len(fences), list(fenced), failed),
+            *(() if mirror is None else conditions.mirror_conditions(mirror)),
         ],
-        process=None if progress is None else _process(progress),
-        position=None if position is None else position_of(position),
+        process=None
+        if progress is None
+        else model.Process(progress.host, progress.pid, progress.instance),
+        position=None if position is None else status_collector.position_of(position),
         hosts=hosts,
-        lag=None if lag is None else lag_status(lag),
-        purge=None if lag is None else purge_of(lag),
+        lag=None if lag is None else status_collector.lag_status(lag),
+        purge=None if lag is None else status_collector.purge_of(lag),
         throughput=None,
         tables=_tables(copies, fenced),
         events=[],
@@ -146,7 +127,7 @@ def _end(no_answer: NoAnswer, progress: Progress | None, now: float) -> Conditio
     return Condition(no_answer.state, Level.CRITICAL, f"{no_answer.reason}; {last_commit}")
 
 
-def _next(hosts: list[Host]) -> Iterable[Condition]:
+def _next(hosts: list[model.Host]) -> Iterable[Condition]:
     """Yield what keeps the next start from going on."""
     if not hosts or any(host.can_continue for host in hosts):
         return
@@ -157,9 +138,9 @@ def _next(hosts: list[Host]) -> Iterable[Condition]:
     yield Condition(State.CANNOT_CONTINUE, Level.CRITICAL, hosts[0].note, hosts[0].code)
 
 
-def _servers(settings: Settings, progress: Progress) -> tuple[list[Host], Lag | None]:
+def _servers(settings: Settings, progress: Progress) -> tuple[list[model.Host], Lag | None]:
     """Return whether each server has what follows, and the lag to the one that was read."""
-    hosts: list[Host] = []
+    hosts: list[model.Host] = []
     lag: Lag | None = None
     for source in candidates(settings.source, progress.source):
         address = address_of(source)
@@ -168,11 +149,11 @@ def _servers(settings: Settings, progress: Progress) -> tuple[list[Host], Lag | 
             with MysqlServer.connect(server_source.settings) as server:
                 log = read_source_log(server)
         except SourceUnavailable as error:
-            hosts.append(Host(address, False, None, error.text, error.code.code))
+            hosts.append(model.Host(address, False, None, error.text, error.code.code))
         except SourceRefused as error:
-            hosts.append(Host(address, False, False, error.text, error.code.code))
+            hosts.append(model.Host(address, False, False, error.text, error.code.code))
         else:
-            hosts.append(Host(address, in_use=False, can_continue=True))
+            hosts.append(model.Host(address, in_use=False, can_continue=True))
             if lag is None:
                 lag = lag_of(log, _committed_position(progress), 0.0, 0.0)
     return hosts, lag
@@ -183,13 +164,9 @@ def _committed_position(progress: Progress) -> CommittedPosition:
     return CommittedPosition(progress, progress.committed_at_ms * _US_PER_MS)
 
 
-def _process(progress: Progress) -> Process:
-    return Process(progress.host, progress.pid, progress.instance)
-
-
-def _tables(copies: list[TableState], fenced: dict[str, FencedTable]) -> list[TableStatus]:
+def _tables(copies: list[TableState], fenced: dict[str, FencedTable]) -> list[model.TableStatus]:
     shown = {
-        state.name: CopyProgress(
+        state.name: model.CopyProgress(
             state.phase,
             state.rows,
             max(state.rows, state.estimated_rows),
@@ -199,6 +176,9 @@ def _tables(copies: list[TableState], fenced: dict[str, FencedTable]) -> list[Ta
         if state.under_way or state.phase == "failed"
     }
     names = sorted({*shown, *fenced})
-    return by_urgency(
-        [TableStatus(name, copy=shown.get(name), kept_back=fenced.get(name)) for name in names]
+    return status_collector.by_urgency(
+        [
+            model.TableStatus(name, copy=shown.get(name), kept_back=fenced.get(name))
+            for name in names
+        ]
     )

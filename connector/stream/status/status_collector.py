@@ -28,21 +28,9 @@ from connector.stream.metrics.pipeline_metrics import (
 )
 from connector.stream.progress.stream_position import Instance
 from connector.stream.quarantine.fences import Fence
+from connector.stream.status import model
 from connector.stream.status.conditions import conditions
 from connector.stream.status.mirror_status import MirrorWatch
-from connector.stream.status.pipeline_status import (
-    CopyProgress,
-    Host,
-    LagStatus,
-    PipelineStatus,
-    Position,
-    Process,
-    Purge,
-    RatePoint,
-    Rates,
-    TableStatus,
-    Throughput,
-)
 from connector.stream.status.status_log import RecentEvents
 
 _MS = 1000
@@ -68,15 +56,15 @@ class StatusCollector:
         self._events = events
         self._mirror = mirror
 
-    def facts(self) -> PipelineStatus:
+    def facts(self) -> model.PipelineStatus:
         """Return the facts now; any thread may ask."""
         settings, metrics = self._settings, self._metrics
         lag, position, mirror = metrics.lag, metrics.position, self._mirror.facts
-        return PipelineStatus(
+        return model.PipelineStatus(
             pipeline=settings.name,
             at=time.time(),
             conditions=conditions(metrics, settings.delivery.commit_interval_ms / _MS, mirror),
-            process=Process(
+            process=model.Process(
                 host=self._instance.host,
                 pid=self._instance.pid,
                 instance=self._instance.id,
@@ -94,7 +82,7 @@ class StatusCollector:
             mirror=mirror,
         )
 
-    def _hosts(self, position: CommittedPosition | None) -> list[Host]:
+    def _hosts(self, position: CommittedPosition | None) -> list[model.Host]:
         metrics = self._metrics
         current = "" if position is None else position.progress.source
         refused = metrics.refused
@@ -104,13 +92,13 @@ class StatusCollector:
             refusal = refused.get(address)
             in_use = metrics.streaming and address == current
             if refusal is None:
-                hosts.append(Host(address, in_use, can_continue=True if in_use else None))
+                hosts.append(model.Host(address, in_use, can_continue=True if in_use else None))
             else:
                 code = refusal.code.code
-                hosts.append(Host(address, in_use, False, refusal.text, code))
+                hosts.append(model.Host(address, in_use, False, refusal.text, code))
         return hosts
 
-    def _tables(self) -> list[TableStatus]:
+    def _tables(self) -> list[model.TableStatus]:
         metrics = self._metrics
         counted, copies = dict(metrics.tables), metrics.copies()
         failed, fenced = metrics.failed_copies(), metrics.fenced_tables()
@@ -131,10 +119,10 @@ class StatusCollector:
         return by_urgency(tables)
 
 
-def by_urgency(tables: list[TableStatus]) -> list[TableStatus]:
+def by_urgency(tables: list[model.TableStatus]) -> list[model.TableStatus]:
     """Return the tables that need somebody first, then those that are copied, then the busiest."""
 
-    def rank(table: TableStatus) -> tuple[int, int]:
+    def rank(table: model.TableStatus) -> tuple[int, int]:
         copy = table.copy
         if table.kept_back is not None or (copy is not None and copy.phase == "failed"):
             return 0, -table.records
@@ -143,21 +131,21 @@ def by_urgency(tables: list[TableStatus]) -> list[TableStatus]:
     return sorted(tables, key=rank)
 
 
-def lag_status(lag: Lag) -> LagStatus:
+def lag_status(lag: Lag) -> model.LagStatus:
     """Return the lag as facts."""
-    return LagStatus(lag.seconds, lag.bytes, lag.transactions, lag.catch_up_seconds)
+    return model.LagStatus(lag.seconds, lag.bytes, lag.transactions, lag.catch_up_seconds)
 
 
-def purge_of(lag: Lag) -> Purge:
+def purge_of(lag: Lag) -> model.Purge:
     """Return the time to purge, without infinite numbers."""
     seconds = None if isinf(lag.to_purge_seconds) else lag.to_purge_seconds
-    return Purge(seconds, lag.retention_seconds or None)
+    return model.Purge(seconds, lag.retention_seconds or None)
 
 
-def position_of(position: CommittedPosition) -> Position:
+def position_of(position: CommittedPosition) -> model.Position:
     """Return the committed position."""
     progress = position.progress
-    return Position(
+    return model.Position(
         file=progress.file,
         position=progress.position,
         gtid_set=progress.gtid_set,
@@ -176,11 +164,11 @@ def _table(
     failed: str | None,
     fenced: FencedTable | None,
     since: float | None,
-) -> TableStatus:
-    shown: CopyProgress | None = None
+) -> model.TableStatus:
+    shown: model.CopyProgress | None = None
     if copy is not None:
         waits_for = copy.waits_for
-        shown = CopyProgress(
+        shown = model.CopyProgress(
             "copying" if copy.estimated_rows else "waiting",
             copy.rows,
             copy.estimated_rows,
@@ -190,12 +178,12 @@ def _table(
             None if copy.waiting_seconds is None else time.time() - copy.waiting_seconds,
         )
     elif failed is not None:
-        shown = CopyProgress("failed", 0, 0, error=failed)
+        shown = model.CopyProgress("failed", 0, 0, error=failed)
     elif since is not None:
-        shown = CopyProgress("waiting", 0, 0, since=since)
+        shown = model.CopyProgress("waiting", 0, 0, since=since)
     if counted is None:
-        return TableStatus(name, copy=shown, kept_back=fenced)
-    return TableStatus(
+        return model.TableStatus(name, copy=shown, kept_back=fenced)
+    return model.TableStatus(
         name,
         records=counted.records,
         bytes=counted.bytes,
@@ -230,23 +218,20 @@ class Samples(Background):
     """Notes the counters of `metrics` until it is closed."""
 
     def __init__(self, metrics: PipelineMetrics) -> None:
-        """Begin with the counters as they are."""
         super().__init__("status-samples")
         self._metrics = metrics
         self._ring: deque[Sample] = deque(maxlen=_SAMPLES)
         self.note()
 
     def note(self) -> None:
-        """Note the counters now."""
         self._ring.append(self._sample())
 
-    def throughput(self) -> Throughput:
-        """Return what was committed."""
+    def throughput(self) -> model.Throughput:
         now = self._sample()
         ring = list(self._ring)
         before = next((one for one in reversed(ring) if now.at - one.at >= _NOW_SECONDS), ring[0])
         metrics = self._metrics
-        return Throughput(
+        return model.Throughput(
             now=_rates(before, now),
             hour=_curve(ring, time.time() - now.at),
             records=metrics.records,
@@ -272,21 +257,21 @@ class Samples(Background):
         )
 
 
-def _rates(before: Sample, now: Sample) -> Rates:
+def _rates(before: Sample, now: Sample) -> model.Rates:
     seconds = max(now.at - before.at, 1e-3)
-    return Rates(
+    return model.Rates(
         records=(now.records - before.records) / seconds,
         transactions=(now.transactions - before.transactions) / seconds,
         bytes=(now.bytes - before.bytes) / seconds,
     )
 
 
-def _curve(ring: list[Sample], clock_difference: float) -> list[RatePoint]:
+def _curve(ring: list[Sample], clock_difference: float) -> list[model.RatePoint]:
     """Return a point for each span of time, and not for so many samples: else all would move.
 
     In a full ring, the first span has lost samples, and would change with each that it loses.
     """
-    points: list[RatePoint] = []
+    points: list[model.RatePoint] = []
     before = ring[0]
     lags: list[float] = []
     is_part = len(ring) == _SAMPLES
@@ -298,7 +283,7 @@ def _curve(ring: list[Sample], clock_difference: float) -> list[RatePoint]:
         if not is_part:
             at = sample.at + clock_difference
             lag = max(lags, default=None)
-            points.append(RatePoint(at, _rates(before, sample).records, lag))
+            points.append(model.RatePoint(at, _rates(before, sample).records, lag))
         before, is_part = sample, False
         lags.clear()
     return points

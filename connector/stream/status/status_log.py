@@ -24,7 +24,7 @@ import structlog
 
 from connector.foundation.operating_system import Background
 from connector.stream.status.formatting import abbreviated, amount, busiest_tables
-from connector.stream.status.pipeline_status import PipelineStatus, ProcessEvent, TableStatus
+from connector.stream.status.model import PipelineStatus, ProcessEvent, TableStatus
 
 SUMMARY = "summary"
 _MINUTE_SECONDS = 60.0
@@ -216,22 +216,20 @@ class RecentEvents:
         """Keep a line of the log, and pass it on: a processor of structlog."""
         del logger, method
         if entry["event"] not in _PERIODIC and entry["level"] in _LEVELS:
-            self._add(_process_event(entry))
+            event = _process_event(entry)
+            with self._lock:
+                last = self._kept[-1] if self._kept else None
+                if last is not None and _kind(last) == _kind(event):
+                    # A retry every second must not push out everything else.
+                    times = last.times + 1
+                    self._kept[-1] = replace(event, at=last.at, times=times, last_at=event.at)
+                else:
+                    self._kept.append(event)
         return entry
 
     def newest_first(self) -> list[ProcessEvent]:
-        """Return the events that are kept."""
         with self._lock:
             return list(reversed(self._kept))
-
-    def _add(self, event: ProcessEvent) -> None:
-        with self._lock:
-            last = self._kept[-1] if self._kept else None
-            if last is not None and _kind(last) == _kind(event):
-                # A retry every second must not push out everything else.
-                self._kept[-1] = replace(event, at=last.at, times=last.times + 1, last_at=event.at)
-            else:
-                self._kept.append(event)
 
 
 def _process_event(entry: MutableMapping[str, Any]) -> ProcessEvent:

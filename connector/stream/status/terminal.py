@@ -7,20 +7,9 @@ from rich.table import Table
 from rich.text import Text
 
 from connector.foundation.errors.visible import visible
+from connector.stream.status import model
 from connector.stream.status.formatting import amount, clock, duration, number, size
-from connector.stream.status.pipeline_status import (
-    Condition,
-    Host,
-    JobFailure,
-    LagStatus,
-    Level,
-    MirrorTable,
-    PipelineStatus,
-    Position,
-    ProcessEvent,
-    TableStatus,
-    Throughput,
-)
+from connector.stream.status.model import Level
 
 _STYLES = {Level.GOOD: "bold green", Level.WARNING: "bold yellow", Level.CRITICAL: "bold red"}
 _EVENT_STYLES = {"info": "", "warning": "yellow", "error": "bold red"}
@@ -32,7 +21,7 @@ _SPARKS_MAX = 60
 _GTID_CHARACTERS_MAX = 400
 
 
-def render_status(facts: PipelineStatus) -> RenderableType:
+def render_status(facts: model.PipelineStatus) -> RenderableType:
     """Return what a person reads."""
     parts: list[RenderableType] = [_headline(facts), *map(_condition, facts.conditions)]
     parts += [Text(), _grid(_lines(facts))]
@@ -45,7 +34,7 @@ def render_status(facts: PipelineStatus) -> RenderableType:
     return Group(*parts)
 
 
-def _headline(facts: PipelineStatus) -> Text:
+def _headline(facts: model.PipelineStatus) -> Text:
     process = facts.process
     parts = [visible(facts.pipeline)]
     if process is not None:
@@ -55,7 +44,7 @@ def _headline(facts: PipelineStatus) -> Text:
     return Text("  ".join([*parts, f"{clock(facts.at, facts.at)} UTC"]), style="bold")
 
 
-def _condition(condition: Condition) -> Text:
+def _condition(condition: model.Condition) -> Text:
     code = "" if condition.code is None else f" [{condition.code}]"
     return Text.assemble(
         (f"● {condition.state.words}", _STYLES[condition.level]),
@@ -72,7 +61,7 @@ def _grid(lines: Iterator[tuple[str, RenderableType]]) -> Table:
     return grid
 
 
-def _lines(facts: PipelineStatus) -> Iterator[tuple[str, RenderableType]]:
+def _lines(facts: model.PipelineStatus) -> Iterator[tuple[str, RenderableType]]:
     lag, purge, throughput, position = facts.lag, facts.purge, facts.throughput, facts.position
     if lag is None:
         refused = any(host.can_continue is False for host in facts.hosts)
@@ -94,7 +83,7 @@ def _lines(facts: PipelineStatus) -> Iterator[tuple[str, RenderableType]]:
         yield "Spark job", _failed_before(facts.mirror.job_failure, facts.at)
 
 
-def _lag(lag: LagStatus) -> Text:
+def _lag(lag: model.LagStatus) -> Text:
     left = [duration(lag.seconds)]
     if lag.transactions is not None:
         left.append(amount(lag.transactions, "transaction"))
@@ -105,7 +94,7 @@ def _lag(lag: LagStatus) -> Text:
     return Text(", ".join(left))
 
 
-def _position(position: Position, now: float) -> Iterator[tuple[str, Text]]:
+def _position(position: model.Position, now: float) -> Iterator[tuple[str, Text]]:
     if position.committed_at is not None:
         ago = duration(max(0.0, now - position.committed_at))
         yield "last commit", Text(f"{clock(position.committed_at, now)} UTC, {ago} ago")
@@ -116,12 +105,12 @@ def _position(position: Position, now: float) -> Iterator[tuple[str, Text]]:
         yield "GTID set", Text(gtids[:_GTID_CHARACTERS_MAX] + more)
 
 
-def _failed_before(failure: JobFailure, now: float) -> Text:
+def _failed_before(failure: model.JobFailure, now: float) -> Text:
     at = clock(failure.at, now)
     return Text(f"the run before failed at {at} UTC: {visible(failure.error)} [{failure.code}]")
 
 
-def _throughput(throughput: Throughput) -> Iterator[tuple[str, Text]]:
+def _throughput(throughput: model.Throughput) -> Iterator[tuple[str, Text]]:
     now = throughput.now
     yield (
         "throughput",
@@ -157,7 +146,7 @@ def _bar(part: float, style: str) -> Text:
     return Text.assemble(("━" * filled, style), ("━" * (_BAR - filled), "dim"))
 
 
-def _host(host: Host) -> Text:
+def _host(host: model.Host) -> Text:
     code = "" if host.code is None else f" [{host.code}]"
     if host.note:
         return Text(f"{visible(host.address)}: {visible(host.note)}{code}", style="red")
@@ -165,11 +154,22 @@ def _host(host: Host) -> Text:
     return Text(f"{visible(host.address)}: {use}")
 
 
-def _tables(facts: PipelineStatus) -> Table:
+def _table(name: str, *numbers: str) -> Table:
+    """Return a table with columns of names and of numbers."""
     table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("table", overflow="fold")
-    for title in ("records", "size"):
+    table.add_column(name, overflow="fold")
+    for title in numbers:
         table.add_column(title, justify="right", no_wrap=True)
+    return table
+
+
+def _add_rest(table: Table, count: int) -> None:
+    if count > 0:
+        table.add_row(Text(f"and {count:,} more; --json has all", style="dim"))
+
+
+def _tables(facts: model.PipelineStatus) -> Table:
+    table = _table("table", "records", "size")
     table.add_column("last change", no_wrap=True)
     noted = any(one.copy or one.kept_back for one in facts.tables)
     if noted:
@@ -179,17 +179,12 @@ def _tables(facts: PipelineStatus) -> Table:
         notes = [_notes(one, facts.at)] if noted else []
         name = Text(visible(one.name))
         table.add_row(name, number(one.records), size(one.bytes), last, *notes)
-    more = len(facts.tables) - _TABLES_MAX
-    if more > 0:
-        table.add_row(Text(f"and {more:,} more; --json has all", style="dim"))
+    _add_rest(table, len(facts.tables) - _TABLES_MAX)
     return table
 
 
-def _mirrors(mirrors: list[MirrorTable], now: float) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("mirror", overflow="fold")
-    for title in ("lag", "rows", "version"):
-        table.add_column(title, justify="right", no_wrap=True)
+def _mirrors(mirrors: list[model.MirrorTable], now: float) -> Table:
+    table = _table("mirror", "lag", "rows", "version")
     table.add_column("last commit", no_wrap=True)
     table.add_column("compared", overflow="fold")
     for one in mirrors[:_TABLES_MAX]:
@@ -201,13 +196,11 @@ def _mirrors(mirrors: list[MirrorTable], now: float) -> Table:
             "" if one.last_commit is None else clock(one.last_commit, now),
             _compared(one),
         )
-    more = len(mirrors) - _TABLES_MAX
-    if more > 0:
-        table.add_row(Text(f"and {more:,} more; --json has all", style="dim"))
+    _add_rest(table, len(mirrors) - _TABLES_MAX)
     return table
 
 
-def _compared(one: MirrorTable) -> Text:
+def _compared(one: model.MirrorTable) -> Text:
     if one.set_aside is not None:
         return Text(f"set aside [{one.set_aside}]", style="red")
     if one.differences is None or one.verified_seconds is None:
@@ -218,7 +211,7 @@ def _compared(one: MirrorTable) -> Text:
     return Text(f"equal, {ago}")
 
 
-def _notes(table: TableStatus, now: float) -> Text:
+def _notes(table: model.TableStatus, now: float) -> Text:
     notes = Text()
     copy, held = table.copy, table.kept_back
     if copy is not None and copy.phase == "waiting":
@@ -245,7 +238,7 @@ def _notes(table: TableStatus, now: float) -> Text:
     return notes
 
 
-def _events(facts: PipelineStatus) -> Table:
+def _events(facts: model.PipelineStatus) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("event", no_wrap=True)
     table.add_column("", overflow="fold")
@@ -254,7 +247,7 @@ def _events(facts: PipelineStatus) -> Table:
     return table
 
 
-def _event(event: ProcessEvent, now: float) -> Text:
+def _event(event: model.ProcessEvent, now: float) -> Text:
     code = "" if event.code is None else f" [{event.code}]"
     text = Text.assemble((f"{visible(event.what)}{code}", _EVENT_STYLES.get(event.level, "")))
     if event.times > 1 and event.last_at is not None:

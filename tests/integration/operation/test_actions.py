@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from connector.stream.status.pipeline_status import State
+from connector.stream.status.model import State
 from tests.integration.harness import wait_until
 from tests.integration.operation.test_health import asked
 from tests.integration.operation.test_metrics import figures, free_port

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.stream.sink import kafka_errors
-from connector.stream.status.pipeline_status import Level, PipelineStatus, State, from_json
+from connector.stream.status.model import Level, PipelineStatus, State, from_json
 from local_stack import KafkaBroker, MysqlServer, connect
 from tests import forked_command
 from tests.integration.database_stream import Stream, new_stream
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from connector.stream.status.pipeline_status import Host, TableStatus
+    from connector.stream.status.model import Host, TableStatus
     from local_stack import Server
     from tests.integration.replication_pair import ReplicationPair
 

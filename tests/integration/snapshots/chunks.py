@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.stream.snapshot.reader_jobs import ChunkJob
+from connector.stream.snapshot.jobs import ChunkJob
 from connector.stream.snapshot.table_state import KeyRange
 from connector.stream.snapshot.watermark import DeliveredPosition, log_end
 

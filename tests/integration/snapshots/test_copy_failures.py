@@ -20,7 +20,7 @@ from connector.stream.envelope.key_windows import TableWindows
 from connector.stream.snapshot import copy_errors
 from connector.stream.snapshot.copy_requests import _require_readable
 from connector.stream.snapshot.copy_scheduler import CopyScheduler
-from connector.stream.snapshot.reader_jobs import (
+from connector.stream.snapshot.jobs import (
     JobFailure,
     PassJob,
     PassPart,

@@ -9,14 +9,14 @@ import pytest
 from connector.foundation.errors import ConfigError
 from connector.foundation.settings.sections import SnapshotSettings
 from connector.stream.envelope import record_errors
-from connector.stream.snapshot.reader_jobs import PlanJob
+from connector.stream.snapshot.jobs import PlanJob
 from connector.stream.snapshot.table_plan import plan
 from connector.stream.source import table_errors
 from connector.stream.source.select_session import SelectSession
 from tests.foundation.errors.texts import text_of
 
 if TYPE_CHECKING:
-    from connector.stream.snapshot.reader_jobs import TablePlan
+    from connector.stream.snapshot.jobs import TablePlan
     from tests.integration.source_server import Source
 
 pytestmark = pytest.mark.server

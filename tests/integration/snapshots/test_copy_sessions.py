@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.foundation.settings.sections import SnapshotSettings
-from connector.stream.snapshot.reader_jobs import (
+from connector.stream.snapshot.jobs import (
     ChunkRead,
     PassChunk,
     PassJob,

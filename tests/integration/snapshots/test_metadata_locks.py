@@ -11,7 +11,7 @@ import pytest
 from connector.foundation.errors import SourceRefused
 from connector.foundation.settings.sections import SnapshotSettings
 from connector.stream.snapshot import copy_errors
-from connector.stream.snapshot.reader_jobs import TableChange
+from connector.stream.snapshot.jobs import TableChange
 from connector.stream.snapshot.reader_pool import ReaderPool
 from connector.stream.snapshot.watermark import read_after_delivered
 from connector.stream.source.select_session import SelectSession

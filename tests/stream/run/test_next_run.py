@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connector.stream.run.retry_state import RetryState
+from connector.stream.run.supervisor import RetryState
 
 
 def test_the_first_run_leaves_out_nothing_and_commits_in_batches() -> None:

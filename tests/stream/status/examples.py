@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from connector.stream.metrics.pipeline_metrics import FencedTable
-from connector.stream.status.pipeline_status import (
+from connector.stream.status.model import (
     Condition,
     CopyProgress,
     Host,

@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 from rich.terminal_theme import SVG_EXPORT_THEME
 
+from connector.stream.status.model import State
 from connector.stream.status.page import html
-from connector.stream.status.pipeline_status import State
 from connector.stream.status.terminal import render_status
 from tests.stream.status.browser import Screen, picture
 from tests.stream.status.states import facts_in

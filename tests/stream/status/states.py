@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from connector.stream.metrics.pipeline_metrics import FencedTable
-from connector.stream.status.pipeline_status import (
+from connector.stream.status.model import (
     Condition,
     CopyProgress,
     Host,

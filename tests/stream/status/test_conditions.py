@@ -19,7 +19,7 @@ from connector.stream.run import run_errors
 from connector.stream.sink import kafka_errors
 from connector.stream.snapshot import copy_errors
 from connector.stream.status.conditions import conditions
-from connector.stream.status.pipeline_status import Level, State
+from connector.stream.status.model import Level, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable

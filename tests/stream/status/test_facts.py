@@ -7,7 +7,7 @@ import json
 import pytest
 
 from connector.cli.status import exit_code
-from connector.stream.status.pipeline_status import (
+from connector.stream.status.model import (
     Condition,
     CopyProgress,
     Level,

@@ -15,8 +15,7 @@ import pytest
 from rich.console import Console
 
 from connector.stream.status import terminal
-from connector.stream.status.page import HEIGHT, WIDTH, html, lags, rates, security_headers
-from connector.stream.status.pipeline_status import (
+from connector.stream.status.model import (
     Condition,
     Host,
     Level,
@@ -31,6 +30,7 @@ from connector.stream.status.pipeline_status import (
     from_json,
     to_json,
 )
+from connector.stream.status.page import HEIGHT, WIDTH, html, lags, rates, security_headers
 from tests.stream.status.examples import COPIED, FAILED, FENCED, NOW, WAITING, facts_with
 
 if TYPE_CHECKING:

@@ -22,8 +22,7 @@ from connector.foundation.settings.sections import MetricsSettings
 from connector.stream.metrics.pipeline_metrics import PipelineMetrics
 from connector.stream.status.conditions import conditions
 from connector.stream.status.mirror_status import MirrorWatch, fetch_mirror_status
-from connector.stream.status.page import html
-from connector.stream.status.pipeline_status import (
+from connector.stream.status.model import (
     Condition,
     JobFailure,
     Level,
@@ -32,6 +31,7 @@ from connector.stream.status.pipeline_status import (
     from_json,
     to_json,
 )
+from connector.stream.status.page import html
 from connector.stream.status.terminal import render_status
 from stream_jobs.errors import job_errors
 from stream_jobs.run import metrics_server

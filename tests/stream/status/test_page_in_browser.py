@@ -11,8 +11,7 @@ from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
-from connector.stream.status.page import html, security_headers
-from connector.stream.status.pipeline_status import (
+from connector.stream.status.model import (
     Condition,
     Level,
     ProcessEvent,
@@ -20,6 +19,7 @@ from connector.stream.status.pipeline_status import (
     State,
     TableStatus,
 )
+from connector.stream.status.page import html, security_headers
 from tests.stream.status.browser import browse, needs_browser
 from tests.stream.status.examples import COPIED, FENCED, NOW, facts_with
 from tests.stream.status.tab import tab

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from connector.stream.status.model import State
 from connector.stream.status.page import html
-from connector.stream.status.pipeline_status import State
 from tests.length import FULL
 from tests.stream.status.browser import SCREENS, needs_browser, picture
 from tests.stream.status.states import STATES, facts_in

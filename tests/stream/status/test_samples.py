@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from connector.stream.metrics.pipeline_metrics import PipelineMetrics
-from connector.stream.status.pipeline_status import Rates
+from connector.stream.status.model import Rates
 from connector.stream.status.status_collector import Samples
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 
-from connector.stream.status.pipeline_status import Condition, Host, Level, State, TableStatus
+from connector.stream.status.model import Condition, Host, Level, State, TableStatus
 from connector.stream.status.status_log import report, state_reports
 from tests.stream.status.examples import COPIED, FAILED, FENCED, facts_with
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 from structlog.testing import capture_logs
 
-from connector.stream.status.pipeline_status import (
+from connector.stream.status.model import (
     Condition,
     Level,
     PipelineStatus,

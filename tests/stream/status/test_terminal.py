@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from connector.stream.status.pipeline_status import (
+from connector.stream.status.model import (
     Condition,
     Host,
     Level,
