@@ -14,7 +14,7 @@ from tests.length import length
 if TYPE_CHECKING:
     from pathlib import Path
 
-FAULTS = length(short=6, full=9)
+FAULTS = length(short=4, full=9)
 KINDS = (
     "connector: SIGKILL|second one|cut in a packet|cut (RST|sessions|purged|failover|collision"
     "|source: SIGKILL"

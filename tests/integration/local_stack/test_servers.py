@@ -12,6 +12,7 @@ import pytest
 from kafka.admin import KafkaAdminClient
 
 from local_stack import MariadbServer, MysqlServer, connect
+from tests.length import full_only
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,6 +55,7 @@ def test_a_killed_server_comes_back_with_its_rows_on_the_same_port(
 
 
 @pytest.mark.kafka
+@full_only
 def test_a_killed_broker_comes_back_with_its_topics_on_the_same_port(
     kafka_broker: KafkaBroker,
 ) -> None:
@@ -178,6 +180,7 @@ OWNER = """
 import sys, time
 from pathlib import Path
 from local_stack import MysqlServer
+from tests.length import full_only
 server = MysqlServer(Path(sys.argv[1]))
 server.start()
 print(server.pid, flush=True)

@@ -257,6 +257,7 @@ def _latest(table: DeltaTable) -> dict[str, Any]:
     return live(table)[-1]
 
 
+@full_only
 def test_no_row_is_lost_while_spark_optimizes(
     spark: SparkSession, sample: Sample, agree: Agree, tmp_path: Path
 ) -> None:

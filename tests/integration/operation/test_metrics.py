@@ -13,6 +13,7 @@ import pytest
 from local_stack import KafkaBroker
 from tests.integration.database_stream import new_stream
 from tests.integration.harness import run_to_end, wait_until
+from tests.length import full_only
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,6 +88,7 @@ def test_the_lag_is_not_told_while_the_source_cannot_be_asked(
         assert connector.terminate() == 0
 
 
+@full_only
 def test_the_lag_moves_while_kafka_is_away(mysql_server: Server, tmp_path: Path) -> None:
     port = free_port()
     settings = {

@@ -25,6 +25,7 @@ from tests.integration.proof.kept_topics import (
     records_of,
     rewrite,
 )
+from tests.length import full_only
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,8 +87,10 @@ _SCHEMAS = {"key_format": "json_with_schema", "value_format": "json_with_schema"
 @pytest.mark.parametrize(
     "form",
     [
-        _SCHEMAS,
-        {"shape": "flat", "flat_fields": ["op", "ts_ms", "source.version"]},
+        pytest.param(_SCHEMAS, marks=full_only),
+        pytest.param(
+            {"shape": "flat", "flat_fields": ["op", "ts_ms", "source.version"]}, marks=full_only
+        ),
         {**_SCHEMAS, "shape": "flat", "flat_deletes": "rewrite-with-tombstone"},
     ],
     ids=["schemas", "flat", "flat-schemas"],

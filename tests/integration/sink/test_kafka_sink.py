@@ -26,6 +26,7 @@ from connector.stream.sink.recovery import RecoveredState, read_progress, recove
 from local_stack.server import free_port
 from tests.integration.harness import read_committed, wait_until, wait_until_settled
 from tests.integration.sink.commits import commit
+from tests.length import full_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -373,6 +374,7 @@ def test_a_broker_that_is_not_there_is_unavailable(settings: KafkaSettings) -> N
     assert f"kafka 127.0.0.1:{port}: cannot connect: Connection refused" in caught.value.text
 
 
+@full_only
 def test_a_commit_succeeds_across_a_restart_of_the_broker(
     settings: KafkaSettings, open_sink: Opener, kafka_broker: KafkaBroker
 ) -> None:

@@ -20,6 +20,7 @@ from tests.integration.second_broker import SecondBroker
 from tests.integration.sink.commits import commit
 from tests.integration.sink.test_delivery import PROGRESS, publish
 from tests.integration.sink.test_direct_commits import Cable, delivered, prefix, reached, warm
+from tests.length import full_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,7 +93,13 @@ def before(kind: int, sink: KafkaSink, cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [ADD_PARTITIONS_TO_TXN, PRODUCE, END_TXN], ids=["add", "produce", "end"]
+    "kind",
+    [
+        pytest.param(ADD_PARTITIONS_TO_TXN, marks=full_only),
+        pytest.param(PRODUCE, marks=full_only),
+        END_TXN,
+    ],
+    ids=["add", "produce", "end"],
 )
 def test_a_coordinator_that_moves_on_the_way_loses_and_repeats_nothing(
     sink: KafkaSink, cluster: Cluster, prefix: str, reached: list[TransactionStage], kind: int
