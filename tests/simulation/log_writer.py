@@ -31,6 +31,7 @@ from connector.binlog.events.transaction import (
 from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
 from connector.binlog.header import EventType
 from connector.binlog.payload_reader import encode_lenenc
+from tests.binlog.encoders import encoded
 from tests.binlog.log_bytes import event, tlv
 from tests.golden.golden import FILES, MAGIC
 from tests.simulation.story import (
@@ -221,12 +222,12 @@ class LogWriter:
         self._gtid = None
         self._append(_format_description(self.flavour))
         if isinstance(previous, MariadbGtidSet):
-            gtids = MariadbGtidListEvent(list(previous), 0).encode()
+            gtids = encoded(MariadbGtidListEvent(list(previous), 0))
             self._put(EventType.GTID_LIST_EVENT, gtids)
-            checkpoint = BinlogCheckpointEvent(self._file_name).encode()
+            checkpoint = encoded(BinlogCheckpointEvent(self._file_name))
             self._put(EventType.BINLOG_CHECKPOINT_EVENT, checkpoint)
         else:
-            gtids = PreviousGtidsEvent(previous or GtidSet()).encode()
+            gtids = encoded(PreviousGtidsEvent(previous or GtidSet()))
             self._put(EventType.PREVIOUS_GTIDS_LOG_EVENT, gtids, flags=_IGNORABLE)
         self.groups_before[self.log_end] = self._groups
         self.groups_before[self._file_name, FIRST_POSITION] = self._groups
@@ -280,7 +281,7 @@ class LogWriter:
             self._query(f"XA START {xid}")
         self._rows(changes)
         self._query(f"XA END {xid}")
-        self._put(EventType.XA_PREPARE_LOG_EVENT, XaPrepareEvent(one_phase, parsed).encode())
+        self._put(EventType.XA_PREPARE_LOG_EVENT, encoded(XaPrepareEvent(one_phase, parsed)))
 
     def _compressed(self, step: Compressed) -> None:
         self._open()
@@ -289,7 +290,7 @@ class LogWriter:
             for type_code, body in (
                 (EventType.QUERY_EVENT, _query_body("BEGIN")),
                 *self._row_events(step.changes, step.rows_per_event),
-                (EventType.XID_EVENT, XidEvent(self._next_xid()).encode()),
+                (EventType.XID_EVENT, encoded(XidEvent(self._next_xid()))),
             )
         ]
         plain = b"".join(inner)
@@ -308,7 +309,7 @@ class LogWriter:
             self._query("BEGIN")
 
     def _commit(self) -> None:
-        self._put(EventType.XID_EVENT, XidEvent(self._next_xid()).encode())
+        self._put(EventType.XID_EVENT, encoded(XidEvent(self._next_xid())))
 
     def _standalone(self, text: str) -> None:
         self._open(FL_STANDALONE | FL_DDL)
@@ -323,16 +324,16 @@ class LogWriter:
         if self.flavour == "mariadb":
             gtid = MariadbGtid(0, ORIGIN_ID, number)
             self._gtid = gtid
-            body = MariadbGtidEvent(gtid, mariadb_flags, None, xid, rest=bytes(6)).encode()
+            body = encoded(MariadbGtidEvent(gtid, mariadb_flags, None, xid, rest=bytes(6)))
             self._put(EventType.GTID_EVENT, body)
             return
         facts = (0, number - 1, number, committed_us, committed_us, 0, 80031, 80031, None)
         if not self.gtid:
-            body = AnonymousGtidEvent(*facts).encode()
+            body = encoded(AnonymousGtidEvent(*facts))
             self._put(EventType.ANONYMOUS_GTID_LOG_EVENT, body)
             return
         self._gtid = Gtid(ORIGIN, number)
-        self._put(EventType.GTID_LOG_EVENT, GtidEvent(*facts, self._gtid).encode())
+        self._put(EventType.GTID_LOG_EVENT, encoded(GtidEvent(*facts, self._gtid)))
 
     def _next_xid(self) -> int:
         self._xid += 1

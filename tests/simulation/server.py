@@ -10,6 +10,7 @@ from connector.binlog.header import FIRST_POSITION, EventType
 from connector.foundation.errors import SourceRefused
 from connector.replication import dump_errors
 from connector.replication.start_point import ServerIdentity, StartPoint
+from tests.binlog.encoders import encoded
 from tests.binlog.log_bytes import event
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ class ScriptedServer:
                     skipped_to = logged.end
                     continue
                 if skipped_to:
-                    body = MariadbGtidListEvent(list(gtids), _MARIADB_LIST_FLAGS).encode()
+                    body = encoded(MariadbGtidListEvent(list(gtids), _MARIADB_LIST_FLAGS))
                     yield event(
                         EventType.GTID_LIST_EVENT, body, log_pos=skipped_to, flags=_ARTIFICIAL
                     )

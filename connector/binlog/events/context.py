@@ -58,10 +58,6 @@ class IntvarEvent:
         read_post_header(body, post_header_length, 0)
         return cls(body.read_uint8(), body.read_uint64())
 
-    def encode(self) -> bytes:
-        """Return the 9 bytes of the body."""
-        return bytes([self.type_code]) + self.value.to_bytes(8, "little")
-
     @property
     def name(self) -> str:
         """The variable, INVALID_INT for a number that no server writes."""
@@ -80,10 +76,6 @@ class RandEvent:
         """Decode 16 bytes: both seeds."""
         read_post_header(body, post_header_length, 0)
         return cls(body.read_uint64(), body.read_uint64())
-
-    def encode(self) -> bytes:
-        """Return the 16 bytes of the body."""
-        return self.seed1.to_bytes(8, "little") + self.seed2.to_bytes(8, "little")
 
 
 class UserVarType(IntEnum):
@@ -134,21 +126,6 @@ class UserVarEvent:
         value = _read_value(raw_value, value_type, collation, unsigned=unsigned)
         return cls(
             name, value_type, collation, value, unsigned, data_type, raw_value, raw_attributes
-        )
-
-    def encode(self) -> bytes:
-        """Return the body with the value and the attributes as they were logged."""
-        name = self.name.encode()
-        head = len(name).to_bytes(4, "little") + name
-        if self.raw_value is None:
-            return head + b"\1" + self.raw_attributes
-        return (
-            head
-            + bytes([0, self.type])
-            + self.collation.to_bytes(4, "little")
-            + len(self.raw_value).to_bytes(4, "little")
-            + self.raw_value
-            + self.raw_attributes
         )
 
 

@@ -30,7 +30,6 @@ https://mariadb.com/kb/en/start_encryption_event/
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from struct import Struct
 
@@ -78,10 +77,6 @@ class RotateEvent:
         # The name fills the body and has no terminator.
         return cls(next_position, decode_file_name(body.read_rest()))
 
-    def encode(self) -> bytes:
-        """Return the body in the form of format v3 and v4: the position, then the name."""
-        return self.next_position.to_bytes(8, "little") + self.next_file.encode()
-
 
 def decode_file_name(name: bytes) -> str:
     """Return the name of a log file.
@@ -106,10 +101,6 @@ class StopEvent:
         """Take an empty body; the decoder reports bytes that are left."""
         del body
         return cls()
-
-    def encode(self) -> bytes:
-        """Return b"": the event has no body."""
-        return b""
 
 
 @dataclass(slots=True)
@@ -184,10 +175,6 @@ class IgnorableEvent:
         """Keep the body as bytes."""
         return cls(body.read_rest())
 
-    def encode(self) -> bytes:
-        """Return the bytes of the body, unchanged."""
-        return self.data
-
 
 _END = 0
 _FILE = 1
@@ -257,10 +244,6 @@ class StartEncryptionEvent:
             raise DecodeError(log_errors.VALUE_UNKNOWN, field="encryption scheme", value=scheme)
         return cls(scheme, body.read_uint32(), body.read_bytes(_NONCE_LENGTH))
 
-    def encode(self) -> bytes:
-        """Return the 17 bytes of the body."""
-        return bytes([self.scheme]) + self.key_version.to_bytes(4, "little") + self.nonce
-
 
 _CONTEXT_LAYOUT = Struct("<BIBIII")
 _VIEW_LAYOUT = Struct("<40sQI")
@@ -302,20 +285,6 @@ class TransactionContextEvent:
             _read_items(body, reads),
         )
 
-    def encode(self) -> bytes:
-        """Return the body; `decode` of it gives an equal event."""
-        uuid = self.server_uuid.encode("ascii")
-        version = self.snapshot_version.encode()
-        head = _CONTEXT_LAYOUT.pack(
-            len(uuid),
-            self.thread_id,
-            self.gtid_specified,
-            len(version),
-            len(self.write_set),
-            len(self.read_set),
-        )
-        return head + uuid + version + _items(self.write_set) + _items(self.read_set)
-
 
 @dataclass(slots=True)
 class ViewChangeEvent:
@@ -343,21 +312,9 @@ class ViewChangeEvent:
             info.append((key, body.read_bytes(body.read_uint32())))
         return cls(_ascii(view_id, "view id"), sequence_number, info)
 
-    def encode(self) -> bytes:
-        """Return the body, with the view id padded with zeros to 40 bytes."""
-        count = len(self.certification_info)
-        chunks = [_VIEW_LAYOUT.pack(self.view_id.encode("ascii"), self.sequence_number, count)]
-        for key, value in self.certification_info:
-            chunks += [len(key).to_bytes(2, "little"), key, len(value).to_bytes(4, "little"), value]
-        return b"".join(chunks)
-
 
 def _read_items(body: PayloadReader, count: int) -> list[bytes]:
     return [body.read_bytes(body.read_uint16()) for _ in range(count)]
-
-
-def _items(items: Iterable[bytes]) -> bytes:
-    return b"".join(len(item).to_bytes(2, "little") + item for item in items)
 
 
 def _ascii(raw: bytes, field: str) -> str:

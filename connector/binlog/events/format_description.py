@@ -87,14 +87,6 @@ class StartEventV3:
         """Decode 56 bytes: format, server version, start time."""
         return cls(body.read_uint16(), _read_server_version(body), body.read_uint32())
 
-    def encode(self) -> bytes:
-        """Return the 56 bytes of the body; the version is padded with zeros."""
-        return (
-            self.binlog_version.to_bytes(2, "little")
-            + self.server_version.encode().ljust(_SERVER_VERSION_LENGTH, b"\0")
-            + self.create_timestamp.to_bytes(4, "little")
-        )
-
 
 @dataclass(slots=True)
 class FormatDescriptionEvent:
@@ -147,18 +139,6 @@ class FormatDescriptionEvent:
         )
         event.require_known_numbering()
         return event
-
-    def encode(self) -> bytes:
-        """Return the event body, without the checksum after it."""
-        algorithm = b"" if self.checksum_algorithm is None else bytes([self.checksum_algorithm])
-        return (
-            self.binlog_version.to_bytes(2, "little")
-            + self.server_version.encode().ljust(_SERVER_VERSION_LENGTH, b"\0")
-            + self.create_timestamp.to_bytes(4, "little")
-            + bytes([self.header_length])
-            + self.post_header_lengths
-            + algorithm
-        )
 
     @property
     def mariadb(self) -> bool:

@@ -79,31 +79,6 @@ def read_message_head(reader: PayloadReader) -> int:
     return read_varlen(reader)
 
 
-def varlen(value: int) -> bytes:
-    """Return an unsigned integer below 2**64 in its shortest form."""
-    following = min((max(value.bit_length(), 1) - 1) // 7, _LONGEST)
-    if following == _LONGEST:
-        return b"\xff" + value.to_bytes(_LONGEST, "little")
-    ones = (1 << following) - 1
-    return (value << (following + 1) | ones).to_bytes(following + 1, "little")
-
-
-def signed_varlen(value: int) -> bytes:
-    """Return a signed integer of 64 bits in its shortest form."""
-    return varlen(value << 1 if value >= 0 else (-value - 1) << 1 | 1)
-
-
-def message(last_non_ignorable_field: int, fields: bytes) -> bytes:
-    """Return a message with encoded `fields`, after its head."""
-    rest = varlen(last_non_ignorable_field) + fields
-    version = varlen(SERIALIZATION_VERSION)
-    # The size counts itself.
-    size = len(version) + 1 + len(rest)
-    while len(version) + len(varlen(size)) + len(rest) > size:
-        size += 1
-    return version + varlen(size) + rest
-
-
 _FLAGS = 0
 _UUID = 1
 _GNO = 2
@@ -181,38 +156,6 @@ class GtidTaggedEvent(CommitInfo):
             last_non_ignorable_field=last_non_ignorable,
             rest=rest,
         )
-
-    def encode(self) -> bytes:
-        """Return the body; an original value equal to the immediate one is left out."""
-        gtid = self.gtid
-        tag = gtid.tag.encode("ascii")
-        chunks = [varlen(_FLAGS), varlen(self.flags), varlen(_UUID), *map(varlen, gtid.uuid.bytes)]
-        chunks += [varlen(_GNO), signed_varlen(gtid.gno), varlen(_TAG), varlen(len(tag)), tag]
-        for field, value in (
-            (_LAST_COMMITTED, self.last_committed),
-            (_SEQUENCE_NUMBER, self.sequence_number),
-            (_IMMEDIATE_COMMIT_TIMESTAMP, self.immediate_commit_timestamp),
-            (
-                _ORIGINAL_COMMIT_TIMESTAMP,
-                _unless(self.original_commit_timestamp, self.immediate_commit_timestamp),
-            ),
-            (_TRANSACTION_LENGTH, self.transaction_length),
-            (_IMMEDIATE_SERVER_VERSION, self.immediate_server_version),
-            (
-                _ORIGINAL_SERVER_VERSION,
-                _unless(self.original_server_version, self.immediate_server_version),
-            ),
-            (_COMMIT_GROUP_TICKET, self.commit_group_ticket),
-        ):
-            if value is not None:
-                encoded = signed_varlen(value) if field in _SIGNED else varlen(value)
-                chunks += [varlen(field), encoded]
-        return message(self.last_non_ignorable_field, b"".join(chunks) + self.rest)
-
-
-def _unless(original: int | None, immediate: int | None) -> int | None:
-    """Return the original value if it is written: only if it differs from the immediate one."""
-    return None if original == immediate else original
 
 
 def _read_uuid(body: PayloadReader) -> UUID:

@@ -143,10 +143,6 @@ class AppendBlockEvent:
         head = read_post_header(body, post_header_length, _FILE_ID_LENGTH)
         return cls(head.read_uint32(), body.read_rest())
 
-    def encode(self) -> bytes:
-        """Return the file id, u32, and the block."""
-        return self.file_id.to_bytes(_FILE_ID_LENGTH, "little") + self.block
-
 
 @dataclass(slots=True)
 class BeginLoadQueryEvent:
@@ -163,10 +159,6 @@ class BeginLoadQueryEvent:
         head = read_post_header(body, post_header_length, _FILE_ID_LENGTH)
         return cls(head.read_uint32(), body.read_rest())
 
-    def encode(self) -> bytes:
-        """Return the file id, u32, and the block."""
-        return self.file_id.to_bytes(_FILE_ID_LENGTH, "little") + self.block
-
 
 @dataclass(slots=True)
 class ExecLoadEvent:
@@ -179,10 +171,6 @@ class ExecLoadEvent:
         """Decode the file id, u32."""
         return cls(read_post_header(body, post_header_length, _FILE_ID_LENGTH).read_uint32())
 
-    def encode(self) -> bytes:
-        """Return the file id, u32."""
-        return self.file_id.to_bytes(_FILE_ID_LENGTH, "little")
-
 
 @dataclass(slots=True)
 class DeleteFileEvent:
@@ -194,10 +182,6 @@ class DeleteFileEvent:
     def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> DeleteFileEvent:
         """Decode the file id, u32."""
         return cls(read_post_header(body, post_header_length, _FILE_ID_LENGTH).read_uint32())
-
-    def encode(self) -> bytes:
-        """Return the file id, u32."""
-        return self.file_id.to_bytes(_FILE_ID_LENGTH, "little")
 
 
 def _read_load(

@@ -112,22 +112,6 @@ class MariadbGtidEvent:
         if self.flags_extra & FL_EXTRA_THREAD_ID:
             self.thread_id = body.read_uint32()
 
-    def encode(self) -> bytes:
-        """Return the event body; the server_id is the header's."""
-        chunks = [_GTID_LAYOUT.pack(self.gtid.sequence, self.gtid.domain_id, self.flags)]
-        if self.commit_id is not None:
-            chunks.append(self.commit_id.to_bytes(8, "little"))
-        if self.xid is not None:
-            xid = self.xid
-            chunks += _XID_LAYOUT.pack(xid.format_id, len(xid.gtrid), len(xid.bqual)), xid.gtrid
-            chunks.append(xid.bqual)
-        if self.flags_extra:
-            chunks.append(bytes([self.flags_extra]))
-        for value, length in ((self.extra_engines, 1), (self.sa_seq_no, 8), (self.thread_id, 4)):
-            if value is not None:
-                chunks.append(value.to_bytes(length, "little"))
-        return b"".join(chunks) + self.rest
-
     @property
     def standalone(self) -> bool:
         """Whether one statement follows, which ends the group without COMMIT."""
@@ -173,12 +157,6 @@ class MariadbGtidListEvent:
         gtids = [MariadbGtid.decode(body) for _ in range(count)]
         return cls(gtids, word >> _LIST_FLAGS_SHIFT, body.read_rest())
 
-    def encode(self) -> bytes:
-        """Return the count with the flags, 16 bytes for each GTID, and the padding."""
-        word = len(self.gtids) | self.flags << _LIST_FLAGS_SHIFT
-        entries = b"".join(gtid.encode() for gtid in self.gtids)
-        return word.to_bytes(4, "little") + entries + self.rest
-
 
 @dataclass(slots=True)
 class AnnotateRowsEvent:
@@ -195,10 +173,6 @@ class AnnotateRowsEvent:
         """Take the whole body as the statement; bytes that are not UTF-8 are escaped."""
         query_bytes = body.read_rest()
         return cls(query_bytes, query_bytes.decode("utf-8", "backslashreplace"))
-
-    def encode(self) -> bytes:
-        """Return the statement as it was logged."""
-        return self.query_bytes
 
 
 @dataclass(slots=True)
@@ -217,11 +191,6 @@ class BinlogCheckpointEvent:
         Raises DecodeError for a name that is empty or not UTF-8.
         """
         return cls(decode_file_name(body.read_bytes(body.read_uint32())))
-
-    def encode(self) -> bytes:
-        """Return the length, u32, and the file name in UTF-8."""
-        name = self.file.encode("utf-8")
-        return len(name).to_bytes(4, "little") + name
 
 
 FL_ORIG_EVENT_SIZE = 0x01
@@ -254,12 +223,6 @@ class PartialRowDataEvent:
             raise DecodeError(log_errors.FRAGMENT_NUMBER, number=number, total=total)
         size = body.read_uint64() if flags & FL_ORIG_EVENT_SIZE else None
         return cls(total, number, flags, size, body.read_rest())
-
-    def encode(self) -> bytes:
-        """Return the head, the size if this is the first fragment, and the fragment."""
-        size = b"" if self.original_size is None else self.original_size.to_bytes(8, "little")
-        head = _LAYOUT.pack(self.total_fragments, self.sequence_number, self.flags)
-        return head + size + self.fragment
 
     @property
     def last(self) -> bool:

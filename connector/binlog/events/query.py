@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from struct import Struct
 from typing import Final
 
 from librt.strings import read_i16_le, read_i32_le
@@ -48,8 +47,8 @@ _N: Final = 0x4E
 # In these, each byte below 0x80 is ASCII; None: the session's character set is not known.
 _OF_ASCII: Final = frozenset({None, "ascii", "binary", "latin1", "utf8mb3", "utf8mb4"})
 
-_QUERY_HEADER = Struct("<IIBHH")
-_LOAD_HEADER = Struct("<IIIB")
+# Of the fixed part of EXECUTE_LOAD_QUERY, after that of QUERY.
+_LOAD_HEADER_LENGTH: Final = 13
 
 
 @dataclass(slots=True, init=False)
@@ -95,22 +94,6 @@ class QueryEvent:
         """
         head = read_post_header(body, post_header_length, QUERY_HEADER_LENGTH)
         return _read_query(head, body)
-
-    def encode(self) -> bytes:
-        """Return the body in the form of format v4, with the fixed part of 13 bytes."""
-        return self._head() + self._variable_part()
-
-    def _head(self) -> bytes:
-        return _QUERY_HEADER.pack(
-            self.thread_id,
-            self.exec_time,
-            len(self.schema.encode()),
-            self.error_code,
-            len(self.status_variables.data),
-        )
-
-    def _variable_part(self) -> bytes:
-        return self.status_variables.data + self.schema.encode() + b"\0" + self.query_bytes
 
     @property
     def updated_databases(self) -> list[str] | None:
@@ -197,7 +180,7 @@ class ExecuteLoadQueryEvent(QueryEvent):
 
         Raises DecodeError if the file name is outside of the query, or the handling is unknown.
         """
-        known = QUERY_HEADER_LENGTH + _LOAD_HEADER.size
+        known = QUERY_HEADER_LENGTH + _LOAD_HEADER_LENGTH
         head = read_post_header(body, post_header_length, known)
         query = _read_query(head, body)
         file_id = head.read_uint32()
@@ -212,13 +195,6 @@ class ExecuteLoadQueryEvent(QueryEvent):
         return ExecuteLoadQueryEvent(
             query, file_id, start_pos, end_pos, _duplicate_handling(handling)
         )
-
-    def encode(self) -> bytes:
-        """Return the body in the form of format v4, with the fixed part of 26 bytes."""
-        load = _LOAD_HEADER.pack(
-            self.file_id, self.start_pos, self.end_pos, self.duplicate_handling
-        )
-        return self._head() + load + self._variable_part()
 
 
 def _duplicate_handling(code: int) -> DuplicateHandling:
@@ -279,7 +255,3 @@ class RowsQueryEvent:
         length = body.read_uint8()
         query_bytes = body.read_rest()
         return cls(query_bytes, query_bytes.decode("utf-8", "backslashreplace"), length)
-
-    def encode(self) -> bytes:
-        """Return the stored length byte and the query."""
-        return bytes([self.length]) + self.query_bytes

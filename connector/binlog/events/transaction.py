@@ -37,7 +37,7 @@ from mypy_extensions import i64
 from connector.binlog import log_errors
 from connector.binlog.gtid import Gtid, GtidSet, gtid_at
 from connector.binlog.gtid.mysql import GNO_END
-from connector.binlog.payload_reader import PayloadReader, encode_lenenc
+from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
 
 # The flag of GTID events: the transaction may hold changes logged as statements.
@@ -47,7 +47,6 @@ _UUID_LENGTH: Final = 16
 _FLAGS_LENGTH: Final = 1
 _GTID_LENGTH: Final = _UUID_LENGTH + 8
 LOGICAL_TIMESTAMP: Final = 2
-_LOGICAL = Struct("<Bqq")
 _LOGICAL_LENGTH: Final = 1 + 8 + 8
 _TIMESTAMP_LENGTH: Final = 7
 _VERSION_LENGTH: Final = 4
@@ -102,47 +101,12 @@ class CommitInfo:
                 self.commit_group_ticket = body.read_uint64()
         self.rest = body.read_rest()
 
-    def encode_facts(self) -> bytes:
-        """Return the fields after the GTID in events without a tag."""
-        if self.last_committed is None or self.sequence_number is None:
-            return self.rest
-        chunks = [
-            _LOGICAL.pack(LOGICAL_TIMESTAMP, self.last_committed, self.sequence_number),
-            _pair(
-                self.immediate_commit_timestamp,
-                self.original_commit_timestamp,
-                _TIMESTAMP_LENGTH,
-                _ORIGINAL_TIMESTAMP_FOLLOWS,
-            ),
-        ]
-        if self.transaction_length is not None:
-            chunks.append(encode_lenenc(self.transaction_length))
-        chunks.append(
-            _pair(
-                self.immediate_server_version,
-                self.original_server_version,
-                _VERSION_LENGTH,
-                _ORIGINAL_VERSION_FOLLOWS,
-            )
-        )
-        if self.commit_group_ticket is not None:
-            chunks.append(self.commit_group_ticket.to_bytes(_TICKET_LENGTH, "little"))
-        return b"".join(chunks) + self.rest
-
 
 def require_gno(gno: int) -> int:
     """Return the number of a GTID; raise DecodeError for a number that no GTID has."""
     if not 0 < gno < GNO_END:
         raise DecodeError(log_errors.NOT_A_GNO, number=gno)
     return gno
-
-
-def _pair(immediate: int | None, original: int | None, length: int, flag: int) -> bytes:
-    if immediate is None or original is None:
-        return b""
-    if immediate == original:
-        return immediate.to_bytes(length, "little")
-    return (immediate | flag).to_bytes(length, "little") + original.to_bytes(length, "little")
 
 
 @final
@@ -196,12 +160,6 @@ class GtidEvent(CommitInfo):
         event.read_facts(body)
         return event
 
-    def encode(self) -> bytes:
-        """Return the body with the commit facts that are not None."""
-        gno: int = self.gtid.gno
-        head = bytes([self.flags]) + self.gtid.uuid.bytes + gno.to_bytes(8, "little")
-        return head + self.encode_facts()
-
 
 def gtid_and_commit_time(body: PayloadReader) -> tuple[Gtid, i64]:
     """Return the facts of a GTID_LOG_EVENT for a stream: the GTID, and its first commit's time.
@@ -252,10 +210,6 @@ class AnonymousGtidEvent(CommitInfo):
         event.read_facts(body)
         return event
 
-    def encode(self) -> bytes:
-        """Return the body, with 24 zero bytes in place of a GTID."""
-        return bytes([self.flags]) + bytes(_GTID_LENGTH) + self.encode_facts()
-
 
 @final
 @dataclass(slots=True, init=False)
@@ -275,10 +229,6 @@ class XidEvent:
         """Decode the XID, u64."""
         return XidEvent(body.read_uint64())
 
-    def encode(self) -> bytes:
-        """Return the XID, u64."""
-        return self.xid.to_bytes(8, "little")
-
 
 @dataclass(slots=True)
 class PreviousGtidsEvent:
@@ -293,10 +243,6 @@ class PreviousGtidsEvent:
     def decode(cls, body: PayloadReader) -> PreviousGtidsEvent:
         """Decode a GTID set in its binary form; raises DecodeError for a bad one."""
         return cls(GtidSet.decode(body))
-
-    def encode(self) -> bytes:
-        """Return the GTID set in its binary form."""
-        return self.gtid_set.encode()
 
 
 _LAYOUT = Struct("<BIII")
@@ -351,9 +297,3 @@ class XaPrepareEvent:
         if one_phase > 1:
             raise DecodeError(log_errors.ONE_PHASE, value=one_phase)
         return cls(one_phase == 1, XaXid.read(body, format_id, gtrid_length, bqual_length))
-
-    def encode(self) -> bytes:
-        """Return the body, with both lengths before both parts."""
-        xid = self.xid
-        head = _LAYOUT.pack(self.one_phase, xid.format_id, len(xid.gtrid), len(xid.bqual))
-        return head + xid.gtrid + xid.bqual

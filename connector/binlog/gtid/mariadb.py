@@ -1,4 +1,4 @@
-"""MariaDB's GTIDs in text and binary form, and positions: the last transaction of each domain.
+"""MariaDB's GTIDs in text and binary form; positions in text: the last transaction of each domain.
 
 Text, as `@@gtid_binlog_pos` prints it::
 
@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from struct import Struct
 from typing import final
 
 from mypy_extensions import i64
@@ -28,10 +27,9 @@ from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
 
 _GTID = re.compile(r"([0-9]{1,10})-([0-9]{1,10})-([0-9]{1,20})")
+_BINARY_LENGTH = 16
 _UINT32_MAX = 2**32 - 1
 _UINT64_MAX = 2**64 - 1
-_BINARY = Struct("<IIQ")
-_COUNT_MASK = 2**28 - 1
 
 
 @final
@@ -65,12 +63,8 @@ class MariadbGtid:
     @classmethod
     def decode(cls, reader: PayloadReader) -> MariadbGtid:
         """Read the 16 bytes of the binary form."""
-        fields = PayloadReader(reader.read_bytes(_BINARY.size))
+        fields = PayloadReader(reader.read_bytes(_BINARY_LENGTH))
         return cls(fields.read_uint32(), fields.read_uint32(), fields.read_uint64())
-
-    def encode(self) -> bytes:
-        """Return the binary form."""
-        return _BINARY.pack(self.domain_id, self.server_id, self.sequence)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, MariadbGtid):
@@ -126,16 +120,6 @@ class MariadbGtidSet:
                 raise DecodeError(argument_errors.DOMAIN_TWICE, text=text, domain=gtid.domain_id)
             gtids.add(gtid)
         return gtids
-
-    @classmethod
-    def decode(cls, reader: PayloadReader) -> MariadbGtidSet:
-        """Read the binary form; the server writes the newest GTID of a domain last."""
-        count = reader.read_uint32() & _COUNT_MASK
-        return cls.of(MariadbGtid.decode(reader) for _ in range(count))
-
-    def encode(self) -> bytes:
-        """Return the binary form, ordered by domain."""
-        return len(self._last).to_bytes(4, "little") + b"".join(gtid.encode() for gtid in self)
 
     def add(self, gtid: MariadbGtid) -> None:
         """Make `gtid` the last of its domain: callers add in the order of the binlog."""

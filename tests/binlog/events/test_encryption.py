@@ -9,6 +9,7 @@ from connector.binlog.header import EventType
 from connector.binlog.log_errors import LogRefused, TruncatedPayload
 from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
+from tests.binlog.encoders import encoded
 from tests.binlog.log_bytes import event, format_description
 
 BODY = b"\x01" + (3).to_bytes(4, "little") + bytes(range(12))
@@ -32,7 +33,7 @@ def decoder(flags: int) -> EventDecoder:
 def test_the_event_says_how_the_rest_of_the_file_is_encrypted() -> None:
     decoded = StartEncryptionEvent.decode(PayloadReader(BODY))
     assert decoded == StartEncryptionEvent(scheme=1, key_version=3, nonce=bytes(range(12)))
-    assert decoded.encode() == BODY
+    assert encoded(decoded) == BODY
 
 
 @pytest.mark.parametrize("data", [XID, b"\xff" * 40, b""])

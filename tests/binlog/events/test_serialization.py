@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connector.binlog.events import gtid_tagged
 from connector.binlog.events.gtid_tagged import (
     GtidTaggedEvent,
     read_message_head,
@@ -15,6 +14,8 @@ from connector.binlog.events.gtid_tagged import (
 from connector.binlog.log_errors import TruncatedPayload
 from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
+from tests.binlog import encoders
+from tests.binlog.encoders import encoded
 
 # A GTID of MySQL 9.6, 55778904-0299-11f1-b1b8-4ef0c4956feb:mytag:3.
 HEAD = "02 78 00"
@@ -54,20 +55,20 @@ def varlen(value: int) -> bytes:
 def test_a_varlen_integer_says_in_its_low_bits_how_many_bytes_follow(data: str, value: int) -> None:
     reader = PayloadReader(bytes.fromhex(data))
     assert (read_varlen(reader), reader.remaining) == (value, 0)
-    assert gtid_tagged.varlen(value) == bytes.fromhex(data)
+    assert encoders.varlen(value) == bytes.fromhex(data)
 
 
 @given(st.integers(0, 2**64 - 1))
 def test_every_unsigned_integer_is_read_back(value: int) -> None:
     assert read_varlen(PayloadReader(varlen(value))) == value
-    assert gtid_tagged.varlen(value) == varlen(value)
+    assert encoders.varlen(value) == varlen(value)
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_every_signed_integer_is_read_back(value: int) -> None:
     folded = value * 2 if value >= 0 else -value * 2 - 1
     assert read_signed_varlen(PayloadReader(varlen(folded))) == value
-    assert gtid_tagged.signed_varlen(value) == varlen(folded)
+    assert encoders.signed_varlen(value) == varlen(folded)
 
 
 def test_a_string_has_a_length() -> None:
@@ -96,7 +97,7 @@ def test_a_tagged_gtid_is_read() -> None:
     event = GtidTaggedEvent.decode(PayloadReader(body))
     assert str(event.gtid) == "55778904-0299-11f1-b1b8-4ef0c4956feb:mytag:3"
     assert event.transaction_length == 296
-    assert event.encode() == body
+    assert encoded(event) == body
 
 
 def test_original_facts_differ_from_the_immediate_ones_where_they_are_given() -> None:
@@ -106,7 +107,7 @@ def test_original_facts_differ_from_the_immediate_ones_where_they_are_given() ->
     assert (event.immediate_server_version, event.original_server_version) == (3, 4)
     assert (event.commit_group_ticket, event.gtid.tag, event.flags) == (5, "", 0)
     assert event.transaction_length is None
-    assert event.encode() == message(FLAGS, UUID, GNO, "06 00", tail).data
+    assert encoded(event) == message(FLAGS, UUID, GNO, "06 00", tail).data
 
 
 @pytest.mark.parametrize("field", ["0c", "0e"])
@@ -122,12 +123,12 @@ def test_a_time_of_more_than_56_bits_is_refused(field: str) -> None:
 def test_a_field_of_a_newer_server_is_left_out() -> None:
     event = GtidTaggedEvent.decode(message(UUID, GNO, "18 ff ff"))
     assert (event.gtid.gno, event.rest) == (3, b"\x18\xff\xff")
-    assert event.encode() == message(FLAGS, UUID, GNO, "06 00", "18 ff ff").data
+    assert encoded(event) == message(FLAGS, UUID, GNO, "06 00", "18 ff ff").data
 
 
 @pytest.mark.parametrize("length", [0, 100, 124, 125, 126, 127, 128, 5000])
 def test_the_size_of_a_message_counts_itself(length: int) -> None:
-    encoded = gtid_tagged.message(7, bytes(length))
+    encoded = encoders.message(7, bytes(length))
     reader = PayloadReader(encoded)
     assert read_message_head(reader) == 7
     assert reader.remaining == length

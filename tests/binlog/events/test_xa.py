@@ -6,6 +6,7 @@ from connector.binlog.events.transaction import XaPrepareEvent, XaXid
 from connector.binlog.log_errors import TruncatedPayload
 from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
+from tests.binlog.encoders import encoded
 
 # XA PREPARE X'6f6e65',X'',1, as MySQL 8.0.31 writes it.
 PREPARED = bytes.fromhex("00 01000000 03000000 00000000 6f6e65")
@@ -21,7 +22,7 @@ def test_commit_in_one_phase_is_told_by_the_first_byte() -> None:
     body = b"\x01" + bytes.fromhex("07000000 03000000 01000000 74776f 62")
     event = XaPrepareEvent.decode(PayloadReader(body))
     assert (event.one_phase, str(event.xid)) == (True, "X'74776f',X'62',7")
-    assert event.encode() == body
+    assert encoded(event) == body
 
 
 @pytest.mark.parametrize("length", range(len(PREPARED)))

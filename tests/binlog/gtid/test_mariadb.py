@@ -3,8 +3,6 @@ from __future__ import annotations
 import pytest
 
 from connector.binlog.gtid import MariadbGtid, MariadbGtidSet
-from connector.binlog.log_errors import TruncatedPayload
-from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
 
 
@@ -92,32 +90,9 @@ def test_union_and_difference_compare_each_domain(
     assert (str(a), str(b)) == (left, right)
 
 
-def test_the_binary_form_is_that_of_a_gtid_list_event() -> None:
-    gtids = MariadbGtidSet.parse("0-1-5,7-4294967295-18446744073709551615")
-    data = bytes.fromhex(
-        "02000000 00000000 01000000 0500000000000000 07000000 ffffffff ffffffffffffffff"
-    )
-    assert gtids.encode() == data
-    assert MariadbGtidSet.decode(PayloadReader(data)) == gtids
-
-
-def test_the_flags_of_a_gtid_list_are_no_part_of_its_count() -> None:
-    data = bytes.fromhex("01000010 00000000 01000000 0500000000000000")
-    assert str(MariadbGtidSet.decode(PayloadReader(data))) == "0-1-5"
-
-
 def test_of_a_domain_with_several_servers_the_last_one_is_the_position() -> None:
-    data = bytes.fromhex(
-        "02000000 00000000 02000000 0400000000000000 00000000 01000000 0500000000000000"
-    )
-    assert str(MariadbGtidSet.decode(PayloadReader(data))) == "0-1-5"
-
-
-def test_every_prefix_of_a_binary_position_is_truncated() -> None:
-    data = MariadbGtidSet.parse("0-1-5,1-1-1").encode()
-    for length in range(len(data)):
-        with pytest.raises(TruncatedPayload):
-            MariadbGtidSet.decode(PayloadReader(data[:length]))
+    listed = [MariadbGtid.parse("0-2-4"), MariadbGtid.parse("0-1-5")]
+    assert str(MariadbGtidSet.of(listed)) == "0-1-5"
 
 
 def test_positions_are_values_that_copy() -> None:

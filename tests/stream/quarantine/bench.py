@@ -34,6 +34,7 @@ from connector.stream.quarantine.store import QuarantineStore
 from connector.stream.run.delivery_parts import ChangeHandlers, DeliveryOptions, RecordOutput
 from connector.stream.run.delivery_stream import DeliveryStream
 from connector.stream.sink import attempts, kafka_errors
+from tests.binlog.encoders import encoded
 from tests.binlog.log_bytes import FORMAT_DESCRIPTION, event, tlv
 from tests.stream.changes.heard import Heard
 
@@ -96,7 +97,7 @@ class Log:
         for table, rows in events:
             self._put(EventType.TABLE_MAP_EVENT, table_map(table, key_columns))
             self._put(_TYPES[rows[0].op], rows_body(table, rows))
-        self._put(EventType.XID_EVENT, XidEvent(self.number).encode())
+        self._put(EventType.XID_EVENT, encoded(XidEvent(self.number)))
 
     def statement(self, text: str) -> None:
         """Append DDL."""
@@ -112,7 +113,7 @@ class Log:
         self.number += 1
         facts = (0, self.number - 1, self.number, NOW_US, NOW_US, 0, 80031, 80031, None)
         gtid = GtidEvent(*facts, Gtid(SOURCE, self.number))
-        self._put(EventType.GTID_LOG_EVENT, gtid.encode())
+        self._put(EventType.GTID_LOG_EVENT, encoded(gtid))
 
     def _put(self, type_code: int, body: bytes) -> None:
         self.end += 19 + len(body) + 4
