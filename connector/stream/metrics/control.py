@@ -40,10 +40,6 @@ class Control:
         """End the run with the first doubt about the source's log; None is no doubt."""
         self.doubt = self.doubt or doubt
 
-    def trust(self) -> None:
-        """Drop a doubt: a new run has checked the server."""
-        self.doubt = None
-
     def hear(self) -> None:
         """Note that the stream received something."""
         self.heard_at = time.monotonic()

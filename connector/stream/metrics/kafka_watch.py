@@ -9,7 +9,6 @@ new one, and write into one that somebody has created again. So the watch also a
 there are, by their ids.
 """
 
-import threading
 import time
 from contextlib import ExitStack
 from typing import Any
@@ -19,11 +18,11 @@ from kafka.errors import KafkaError, UnknownTopicOrPartitionError
 
 from connector.foundation.contract import (
     FENCES_TOPIC_SUFFIX,
-    PROGRESS_TOPIC_SUFFIX,
     QUARANTINE_TOPIC_SUFFIX,
     control_topic,
 )
 from connector.foundation.errors import ConfigError, ConnectorError, SinkRefused, SinkUnavailable
+from connector.foundation.operating_system import Background
 from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.metrics.pipeline_metrics import PipelineMetrics
 from connector.stream.progress.progress_record import progress_topic
@@ -42,16 +41,15 @@ _FETCH_WAIT_MS = 500
 # Between two looks at the topics, and more if there are many of them.
 _TOPICS_SECONDS = 2.0
 _TOPICS_PER_SECOND = 100
-# Without them, nobody knows where the stream goes on.
-_POSITION = PROGRESS_TOPIC_SUFFIX
 _QUARANTINE_TOPICS = (QUARANTINE_TOPIC_SUFFIX, FENCES_TOPIC_SUFFIX)
 
 
-class KafkaWatch:
+class KafkaWatch(Background):
     """Updates `metrics.kafka` until it is closed."""
 
     def __init__(self, settings: KafkaSettings, metrics: PipelineMetrics) -> None:
         """Ask the brokers of `settings`; the progress topic must exist."""
+        super().__init__("kafka-watch")
         self._settings = settings
         self._metrics = metrics
         self._place = TopicPartition(progress_topic(settings.topic_prefix), 0)
@@ -60,15 +58,13 @@ class KafkaWatch:
         self._ids: dict[str, object] = {}
         self._missing: set[str] = set()
         self._look_at = 0.0
-        self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="kafka-watch", daemon=True)
-        self._thread.start()
+        self.start()
 
     def close(self) -> None:
         """Stop the thread; it may wait for a response, so it is not joined."""
         self._closed.set()
 
-    def _watch(self) -> None:
+    def _run(self) -> None:
         while not self._closed.is_set():
             try:
                 with ExitStack() as opened:
@@ -131,7 +127,8 @@ class KafkaWatch:
         """Return what the loss of a topic means for the stream."""
         prefix, servers = self._settings.topic_prefix, servers_of(self._settings)
         committed = self._metrics.position
-        if topic == control_topic(prefix, _POSITION) and committed is not None:
+        if topic == self._place.topic and committed is not None:
+            # Without it, nobody knows where the stream goes on.
             progress = committed.progress
             position = f"{progress.file}:{progress.position}"
             if progress.gtid_set is not None:

@@ -17,6 +17,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
 from typing import Final
 
@@ -117,11 +118,7 @@ def exporting(metrics: PipelineMetrics, endpoint: str, instance: str) -> Iterato
     # The SDK's own log repeats what the line about the collector says.
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
     resource = Resource.create(
-        {
-            "service.name": SCOPE,
-            "service.version": VERSION,
-            "service.instance.id": instance,
-        }
+        {"service.name": SCOPE, "service.version": VERSION, "service.instance.id": instance}
     )
     exporting_metrics = _MetricExport(metrics, endpoint, resource)
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
@@ -129,12 +126,12 @@ def exporting(metrics: PipelineMetrics, endpoint: str, instance: str) -> Iterato
     provider.add_span_processor(
         BatchSpanProcessor(exporter, max_queue_size=_SPANS_MAX, max_export_batch_size=_SPANS_MAX)
     )
-    metrics.batches = Spans(provider.get_tracer(SCOPE), metrics.pipeline)
+    metrics.trace_batch = partial(_trace_batch, provider.get_tracer(SCOPE), metrics.pipeline)
     exporting_metrics.start()
     try:
         yield
     finally:
-        metrics.batches = None
+        metrics.trace_batch = None
         exporting_metrics.close()
         provider.shutdown()
 
@@ -148,34 +145,33 @@ def _pause_seconds() -> float:
     return int(given) / _MS
 
 
-class Spans:
-    """Makes a span of each batch, from its first record to its commit."""
-
-    def __init__(self, tracer: Tracer, pipeline: str) -> None:
-        self._tracer = tracer
-        self._pipeline = pipeline
-
-    def trace_batch(
-        self, seconds: float, progress: Progress, records: int, transactions: int, size: int
-    ) -> None:
-        """Tell of a batch that is committed now, `seconds` after it began."""
-        now_ns = time.time_ns()
-        span = self._tracer.start_span(
-            f"deliver {self._pipeline}",
-            kind=SpanKind.PRODUCER,
-            start_time=now_ns - int(seconds * _NS),
-            attributes={
-                "messaging.system": "kafka",
-                "messaging.operation.type": "send",
-                "messaging.batch.message_count": records,
-                "cdc.pipeline": self._pipeline,
-                "cdc.transactions": transactions,
-                "cdc.bytes": size,
-                "cdc.source": progress.source or "",
-                "cdc.position": f"{progress.file}:{progress.position}",
-            },
-        )
-        span.end(now_ns)
+def _trace_batch(
+    tracer: Tracer,
+    pipeline: str,
+    seconds: float,
+    progress: Progress,
+    records: int,
+    transactions: int,
+    size: int,
+) -> None:
+    """Make the span of a batch that is committed now, `seconds` after its first record."""
+    now_ns = time.time_ns()
+    span = tracer.start_span(
+        f"deliver {pipeline}",
+        kind=SpanKind.PRODUCER,
+        start_time=now_ns - int(seconds * _NS),
+        attributes={
+            "messaging.system": "kafka",
+            "messaging.operation.type": "send",
+            "messaging.batch.message_count": records,
+            "cdc.pipeline": pipeline,
+            "cdc.transactions": transactions,
+            "cdc.bytes": size,
+            "cdc.source": progress.source or "",
+            "cdc.position": f"{progress.file}:{progress.position}",
+        },
+    )
+    span.end(now_ns)
 
 
 class _MetricExport(Background):

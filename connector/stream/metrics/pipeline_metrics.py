@@ -147,16 +147,6 @@ class Watch(Protocol):
     def close(self) -> None: ...
 
 
-class BatchListener(Protocol):
-    """Is told of each batch."""
-
-    def trace_batch(
-        self, seconds: float, progress: Progress, records: int, transactions: int, size: int
-    ) -> None:
-        """Take a batch that is committed now, `seconds` after it began."""
-        ...
-
-
 @dataclass(slots=True)
 class PipelineMetrics:
     """All metrics; counters rise from the start of the process."""
@@ -191,7 +181,9 @@ class PipelineMetrics:
     failed_copies: Callable[[], Mapping[str, str]] = field(default=dict)
     fences: Callable[[], int] = field(default=int)
     fenced_tables: Callable[[], Mapping[str, FencedTable]] = field(default=dict)
-    batches: BatchListener | None = None
+    # Takes each batch when it is committed: the seconds since it began, its progress, and its
+    # records, transactions and bytes.
+    trace_batch: Callable[[float, Progress, int, int, int], None] | None = None
     # For how many seconds rows that foreign keys have changed wait for their copies to begin, by
     # "database.table".
     cascaded_tables: Callable[[], Mapping[str, float]] = field(default=dict)
@@ -249,7 +241,8 @@ class PipelineMetrics:
         Kafka is away.
         """
         self._close_watch()
-        self.control.trust()
+        # A new run has checked the server.
+        self.control.doubt = None
         self._watch = open_watch()
 
     def close(self) -> None:

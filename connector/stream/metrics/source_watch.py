@@ -15,7 +15,6 @@ old the current one is. If the server also limits the size of all logs, the rate
 says when the current file will be the oldest one above the limit.
 """
 
-import threading
 from dataclasses import dataclass, replace
 from math import inf, isinf
 from typing import Any
@@ -26,6 +25,7 @@ from connector.binlog.gtid import GtidSet, MariadbGtidSet
 from connector.binlog.header import file_number
 from connector.foundation.errors import ConnectorError, SourceUnavailable, fields, line
 from connector.foundation.metrics import CatchUpEstimate
+from connector.foundation.operating_system import Background
 from connector.foundation.settings.sections import SourceSettings
 from connector.replication.server import replication_status
 from connector.replication.server.mysql_server import MysqlServer, name_of
@@ -127,11 +127,13 @@ def lag_of(
 
 
 def _bytes_behind(log: SourceLog, file: str, position: int) -> int | None:
+    return max(0, _bytes_from(log, file) - position) if file in log.files else None
+
+
+def _bytes_from(log: SourceLog, file: str) -> int:
+    """Return the bytes of a file and of those after it."""
     names = list(log.files)
-    if file not in log.files:
-        return None
-    later = names[names.index(file) :]
-    return max(0, sum(log.files[name] for name in later) - position)
+    return sum(log.files[name] for name in names[names.index(file) :])
 
 
 def _transactions_behind(log: SourceLog, gtid_set: str | None) -> int | None:
@@ -146,20 +148,19 @@ def _transactions_behind(log: SourceLog, gtid_set: str | None) -> int | None:
 def _seconds_to_purge(
     log: SourceLog, file: str, committed_at: float, bytes_per_second: float
 ) -> float:
-    names = list(log.files)
     if not file:
         # Unknown before the first event: nothing came since the stream moved to this server.
         return inf
     if file not in log.files:
         return 0.0
-    writing = file == names[-1]
+    writing = file == next(reversed(log.files))
     seconds = inf
     if log.retention_seconds:
         age = 0.0 if writing or not committed_at else log.now - committed_at
         seconds = max(0.0, log.retention_seconds - age)
     if log.bytes_max and not writing and bytes_per_second > 0:
-        kept = sum(log.files[name] for name in names[names.index(file) :])
-        seconds = min(seconds, max(0, log.bytes_max - kept) / bytes_per_second)
+        left = max(0, log.bytes_max - _bytes_from(log, file))
+        seconds = min(seconds, left / bytes_per_second)
     return seconds
 
 
@@ -179,11 +180,12 @@ _STILL_SECONDS = 60.0
 _WARN_PART = 0.25
 
 
-class SourceWatch:
+class SourceWatch(Background):
     """Updates `metrics.lag` until it is closed."""
 
     def __init__(self, settings: SourceSettings, metrics: PipelineMetrics) -> None:
         """Ask the server of `settings`, often if somebody reads the metrics."""
+        super().__init__("source-watch")
         self._settings = settings
         self._metrics = metrics
         self._pings = _WATCHED_PINGS if metrics.watched else _UNWATCHED_PINGS
@@ -197,16 +199,14 @@ class SourceWatch:
         # Since when the end is the same, on the server's clock, or when that was last reported.
         self._position: CommittedPosition | None = None
         self._still_since = 0.0
-        self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="source-watch", daemon=True)
-        self._thread.start()
+        self.start()
 
     def close(self) -> None:
         """Stop the thread; it may wait for a response, so it is not joined."""
         self._closed.set()
         self._metrics.lag = None
 
-    def _watch(self) -> None:
+    def _run(self) -> None:
         while not self._closed.is_set():
             try:
                 with MysqlServer.connect(self._settings) as server:

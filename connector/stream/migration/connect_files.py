@@ -51,24 +51,20 @@ def read_connector(path: Path) -> ConnectorFile:
     except OSError as error:
         raise ConfigError(migration_errors.UNREADABLE, path=path, said=error.strerror) from error
     except ValueError as error:
-        raise ConfigError(migration_errors.NOT_A_CONNECTOR, path=path, why=error) from error
+        raise _no_connector(path, error) from error
     config = document
     if isinstance(document, dict) and isinstance(document.get("config"), dict):
         config = document["config"]
     if not isinstance(config, dict):
-        raise ConfigError(migration_errors.NOT_A_CONNECTOR, path=path, why="it is not an object")
+        raise _no_connector(path, "it is not an object")
     for name, value in config.items():
         if isinstance(value, dict | list):
-            raise ConfigError(
-                migration_errors.NOT_A_CONNECTOR, path=path, why=f"{name} is not a single value"
-            )
+            raise _no_connector(path, f"{name} is not a single value")
     properties = {name: _text(value) for name, value in config.items() if value is not None}
     try:
         "".join((*properties, *properties.values(), str(document.get("name")))).encode()
     except UnicodeEncodeError as error:
-        raise ConfigError(
-            migration_errors.NOT_A_CONNECTOR, path=path, why="half a character"
-        ) from error
+        raise _no_connector(path, "half a character") from error
     connector = properties.get("connector.class", "")
     if connector.rpartition(".")[2] in ("MySqlConnector", "MariaDbConnector"):
         properties["connector.class"] = MARIADB if "Maria" in connector else MYSQL
@@ -84,6 +80,10 @@ def read_connector(path: Path) -> ConnectorFile:
             migration_errors.NO_PROPERTY, path=path, name="topic.prefix", advice=advice
         )
     return file if name else ConnectorFile(path, file.prefix, properties)
+
+
+def _no_connector(path: Path, why: object) -> ConfigError:
+    return ConfigError(migration_errors.NOT_A_CONNECTOR, path=path, why=why)
 
 
 def _text(value: Any) -> str:

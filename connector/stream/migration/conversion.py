@@ -42,7 +42,7 @@ def convert_source(draft: Draft, *, secrets: bool) -> None:
     user = draft.pop("database.user")
     if user is not None:
         draft.take("database.user", "source.user", user)
-    convert_password(draft, "database.password", "source.password", _VARIABLE, secrets=secrets)
+    _convert_password(draft, secrets=secrets)
     if "database.server.id" not in draft.left:
         draft.set("source.server_id", _SERVER_ID, "Debezium takes a random number")
     draft.number("database.server.id", "source.server_id")
@@ -55,8 +55,9 @@ def convert_source(draft: Draft, *, secrets: bool) -> None:
         draft.flag(_KEY_OF_SERVER, "source.tls.get_server_public_key")
 
 
-def convert_password(draft: Draft, name: str, key: str, variable: str, *, secrets: bool) -> None:
-    """Copy a password if `secrets` are wanted; else say where to put it, without showing it."""
+def _convert_password(draft: Draft, *, secrets: bool) -> None:
+    """Copy the password if `secrets` are wanted; else say where to put it, without showing it."""
+    name, key = "database.password", "source.password"
     value = draft.left.pop(name, None)
     if value is None:
         return
@@ -64,13 +65,13 @@ def convert_password(draft: Draft, name: str, key: str, variable: str, *, secret
     if reference is not None and reference[1] in ("dir", "directory"):
         draft.set(f"{key}_file", f"{reference[2]}/{reference[3]}", f"{name} = {value}")
     elif reference is not None and reference[1] == "env":
-        draft.note(key, f"{name} = {value}", f'give it by: export {variable}="${reference[3]}"')
+        draft.note(key, f"{name} = {value}", f'give it by: export {_VARIABLE}="${reference[3]}"')
     elif reference is not None:
         draft.note(
             key,
             f"{name} = {value}",
-            f"write it alone into a file, and name the file: {key.rpartition('.')[2]}_file,",
-            f"or give it by: export {variable}=...",
+            "write it alone into a file, and name the file: password_file,",
+            f"or give it by: export {_VARIABLE}=...",
         )
     elif secrets:
         draft.set(key, value, f"{name} = (below)")
@@ -78,8 +79,8 @@ def convert_password(draft: Draft, name: str, key: str, variable: str, *, secret
         draft.note(
             key,
             f"{name} = (not shown)",
-            f"give it by: export {variable}=...",
-            f"or write it into a file, and name the file: {key.rpartition('.')[2]}_file",
+            f"give it by: export {_VARIABLE}=...",
+            "or write it into a file, and name the file: password_file",
         )
 
 

@@ -42,12 +42,7 @@ PATTERN = configuration_error(
     "name what it stands for, one by one, in the JSON file, and import it again",
     cause="Debezium has regular expressions, this program has patterns. What is followed must be "
     "neither more nor less, so nothing was written.",
-    example={
-        **_PATH,
-        "name": "table.include.list",
-        "pattern": r"shop\.(?!tmp_).*",
-        "why": "(?!",
-    },
+    example={**_PATH, "name": "table.include.list", "pattern": r"shop\.(?!tmp_).*", "why": "(?!"},
 )
 REFERENCE = configuration_error(
     "C806",

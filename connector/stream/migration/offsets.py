@@ -112,14 +112,14 @@ def _number(offsets: str, value: dict[str, Any], name: str) -> int:
         raise _wrong(offsets, f"{name} is not a number") from error
 
 
-def _parsed(offsets: str, text: str) -> Any:
+def _parsed(offsets: str, text: str | bytes) -> Any:
     try:
         return read_document(text)
     except ValueError as error:
-        raise ConfigError(migration_errors.NOT_OFFSETS, offsets=offsets, why=error) from error
+        raise _wrong(offsets, error) from error
 
 
-def _wrong(offsets: str, why: str) -> ConfigError:
+def _wrong(offsets: str, why: object) -> ConfigError:
     return ConfigError(migration_errors.NOT_OFFSETS, offsets=offsets, why=why)
 
 
@@ -149,8 +149,5 @@ def topic_offset(settings: KafkaSettings, topic: str, connector: ConnectorFile) 
             consumer.close()
     except (KafkaError, OSError) as error:
         raise connector_error(settings, attempts.reading(topic), error) from error
-    try:
-        value = None if newest is None else read_document(newest)
-    except ValueError as error:
-        raise ConfigError(migration_errors.NOT_OFFSETS, offsets=topic, why=error) from error
+    value = None if newest is None else _parsed(topic, newest)
     return read_position(topic, connector, value)

@@ -196,7 +196,8 @@ def convert_choices(draft: Draft) -> None:
     _convert_columns(draft)
     _convert_masks(draft)
     _convert_message_keys(draft)
-    _convert_source_types(draft)
+    _take_columns(draft, "envelope.source_types", "column.propagate.source.type")
+    _take_columns(draft, "envelope.source_types_by_type", "datatype.propagate.source.type")
 
 
 def _convert_tables(draft: Draft) -> None:
@@ -250,14 +251,16 @@ def _is_open(pattern: str) -> bool:
     return any(mark in pattern for mark in "*?[")
 
 
+def _take_columns(draft: Draft, key: str, *names: str) -> None:
+    """Set a key to a list of columns, which has a newest name and perhaps an older one."""
+    columns = _list(draft, _COLUMN, *names)
+    if columns is not None:
+        draft.set(key, columns, *_property_lines(draft, names[0]))
+
+
 def _convert_columns(draft: Draft) -> None:
-    for name, old, key in (
-        ("column.include.list", "column.whitelist", "source.columns"),
-        ("column.exclude.list", "column.blacklist", "source.exclude_columns"),
-    ):
-        columns = _list(draft, _COLUMN, name, old)
-        if columns is not None:
-            draft.set(key, columns, *_property_lines(draft, name))
+    _take_columns(draft, "source.columns", "column.include.list", "column.whitelist")
+    _take_columns(draft, "source.exclude_columns", "column.exclude.list", "column.blacklist")
     if draft.value("source.columns") is not None:
         draft.note("source.columns", "here, tables that no pattern names have all columns")
 
@@ -299,16 +302,6 @@ def _convert_message_keys(draft: Draft) -> None:
             raise _refused(draft, name, part, "it names no columns")
         keys += [f"{pattern}:{columns}" for pattern in _patterns(draft, name, table, _TABLE)]
     draft.take(name, "envelope.message_keys", keys, text)
-
-
-def _convert_source_types(draft: Draft) -> None:
-    for name, key in (
-        ("column.propagate.source.type", "envelope.source_types"),
-        ("datatype.propagate.source.type", "envelope.source_types_by_type"),
-    ):
-        columns = _list(draft, _COLUMN, name)
-        if columns is not None:
-            draft.set(key, columns, *_property_lines(draft, name))
 
 
 def _list(draft: Draft, parts: int, *names: str) -> list[str] | None:

@@ -29,11 +29,7 @@ from connector.binlog.header import HEADER_LENGTH, PARTIAL_ROW_DATA, TABLE_MAP
 from connector.binlog.payload_reader import PayloadReader, encode_lenenc
 from connector.binlog.statement import StatementKind
 from connector.foundation.contract import QuarantinedRow, QuarantineRecord
-from connector.foundation.errors import (
-    DecodeError,
-    RecordTooLarge,
-    UnsupportedChange,
-)
+from connector.foundation.errors import DecodeError, RecordTooLarge, UnsupportedChange
 from connector.stream.changes.transaction import (
     LoggedStatement,
     RowsChange,

@@ -3,7 +3,6 @@
 from typing import final
 
 from connector.binlog.decoder import EventDecoder
-from connector.binlog.event import Event
 from connector.foundation.contract import (
     QUARANTINE_TOPIC_SUFFIX,
     QuarantinedRow,
@@ -11,7 +10,7 @@ from connector.foundation.contract import (
     control_topic,
 )
 from connector.foundation.kafka_records import NO_HEADERS, RecordTarget
-from connector.stream.changes.transaction import RowsChange, SourceTransaction, StatementChange
+from connector.stream.changes.transaction import RowsChange, StatementChange
 from connector.stream.envelope.copies.chunk import RefusedRow
 from connector.stream.envelope.copies.chunk_frame import CopyPosition
 from connector.stream.envelope.event_encoder import US_PER_MS
@@ -64,9 +63,7 @@ class QuarantineStore:
         first = kept[0]["row"] if kept else rest or 0
         event, checksummed = records.event_bytes(change.event, change.rows)
         self._write(
-            change.transaction,
-            change.event,
-            change.event_number,
+            change,
             first,
             event,
             now_us,
@@ -86,9 +83,7 @@ class QuarantineStore:
         """Write a statement; raises as `rows` does."""
         event, checksummed = records.event_bytes(change.event, None)
         self._write(
-            change.transaction,
-            change.event,
-            change.event_number,
+            change,
             0,
             event,
             now_us,
@@ -162,20 +157,19 @@ class QuarantineStore:
 
     def _write(
         self,
-        transaction: SourceTransaction,
-        event: Event,
-        event_number: int,
+        change: RowsChange | StatementChange,
         first: int,
         data: bytes,
         now_us: int,
         **values: object,
     ) -> None:
+        transaction = change.transaction
         record: QuarantineRecord = records.new_record(
-            seq=str(self._encoder.sequence(transaction, event_number, first)),
+            seq=str(self._encoder.sequence(transaction, change.event_number, first)),
             pipeline=self._pipeline,
-            file=event.file,
-            position=event.position,
-            event_number=event_number,
+            file=change.event.file,
+            position=change.event.position,
+            event_number=change.event_number,
             flavour=self._flavour,
             transaction=transaction.id,
             transaction_file=transaction.file,

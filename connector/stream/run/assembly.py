@@ -47,12 +47,7 @@ from connector.stream.sink.kafka_sink import KafkaSink
 from connector.stream.sink.recovery import RecoveredState
 from connector.stream.snapshot import copy_commands
 from connector.stream.snapshot.copies import Copies
-from connector.stream.snapshot.copy_backlog import (
-    CascadeCopies,
-    CopyBacklog,
-    CopyQueue,
-    LostTopics,
-)
+from connector.stream.snapshot.copy_backlog import CascadeCopies, CopyBacklog, CopyQueue, LostTopics
 from connector.stream.snapshot.copy_output import CopyOutput
 from connector.stream.snapshot.copy_recovery import open_copies
 from connector.stream.source.foreign_keys import hidden_cascades
@@ -116,7 +111,6 @@ class PipelineParts:
     delivery: DeliveryStream
     fences: Fences
     copies: Copies
-    cascaded: CascadedRows
     names: Mapping[str, str]  # of the tables that have had rows, by their topics
     # Quarantine, copies and the others, in the order of their turns.
     attendants: tuple[Attendant, ...]
@@ -183,7 +177,7 @@ def assemble(
     attendants: list[Attendant] = [quarantine, copies, *_heartbeat(settings, source, target, clock)]
     attendants += _listeners(settings, peers, position, tables, quarantine, copies, signals)
     names = encoder.tables.names
-    return PipelineParts(delivery, fences, copies, cascaded, names, tuple(attendants))
+    return PipelineParts(delivery, fences, copies, names, tuple(attendants))
 
 
 def _stream_position(source: CheckedSource, recovered: RecoveredState) -> StreamPosition:

@@ -27,23 +27,17 @@ class CommitSchedule:
     def __init__(self, interval_seconds: float, now: float) -> None:
         """Commit complete transactions within `interval_seconds`; a commit has just ended."""
         self._interval_seconds = interval_seconds
-        self._batch_started = now
-        self._committed_at = now
-
-    def begin_batch(self, now: float) -> None:
-        self._batch_started = now
-
-    def end_commit(self, now: float) -> None:
-        self._committed_at = now
+        self.batch_started = now  # when the batch got its first record
+        self.committed_at = now  # when the last commit ended
 
     def due_at(self, *, records: bool) -> float:
         """Return when to commit if the source has nothing more to send."""
-        return self._committed_at if records else self._committed_at + _POSITION_SECONDS
+        return self.committed_at if records else self.committed_at + _POSITION_SECONDS
 
     def deadline(self, *, records: bool) -> float:
         """Return when to commit even if the source sends more."""
         return (
-            self._batch_started + self._interval_seconds if records else self.due_at(records=False)
+            self.batch_started + self._interval_seconds if records else self.due_at(records=False)
         )
 
 
@@ -71,8 +65,6 @@ class PendingCommit:
             # The connector's own topics have no table.
             if name is not None:
                 metrics.count_rows(name, sent.records, sent.bytes, sent.latest_ms)
-        if metrics.batches is not None:
+        if metrics.trace_batch is not None:
             seconds = clock.monotonic() - self.started
-            metrics.batches.trace_batch(
-                seconds, self.progress, self.records, self.transactions, self.bytes
-            )
+            metrics.trace_batch(seconds, self.progress, self.records, self.transactions, self.bytes)

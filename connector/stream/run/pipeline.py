@@ -64,7 +64,6 @@ class Pipeline:
         self._schedule = CommitSchedule(
             settings.delivery.commit_interval_ms / _MS, clock.monotonic()
         )
-        self._batch_started = clock.monotonic()
         self._committing: PendingCommit | None = None
         self._transaction_seconds_max = settings.kafka.transaction_timeout_seconds
         self._instance = context.instance
@@ -97,7 +96,7 @@ class Pipeline:
             if self._committing is not None:
                 # It failed, and a call that gave Kafka later records has said so.
                 self._lose(self._committing)
-            seconds = self._clock.monotonic() - self._batch_started
+            seconds = self._clock.monotonic() - self._schedule.batch_started
             outlasted = seconds >= self._transaction_seconds_max
             # An open transaction holds back every read_committed consumer. If a stop was requested,
             # no other run would take it over, so abort it here.
@@ -187,8 +186,7 @@ class Pipeline:
             return
         now = self._clock.monotonic()
         if not self._sink.target.records:
-            self._schedule.begin_batch(now)
-            self._batch_started = now
+            self._schedule.batch_started = now
         batch_bytes_max = self._batch_bytes_max
         # At the end of a transaction: received bytes mostly end inside of one.
         is_ending = stop.requested or self._control.paused
@@ -329,7 +327,7 @@ class Pipeline:
         self._settle()
         self._sink.start_commit(progress)
         self._committing = PendingCommit(
-            started=self._batch_started,
+            started=self._schedule.batch_started,
             progress=progress,
             committed_us=delivery.committed_us,
             records=records,
@@ -340,7 +338,7 @@ class Pipeline:
         )
         if not self._sink.is_committing or self._single_transactions:
             self._settle()
-        self._schedule.end_commit(self._clock.monotonic())
+        self._schedule.committed_at = self._clock.monotonic()
         self._single_transactions = max(0, self._single_transactions - delivery.waiting)
         delivery.waiting = 0
 
@@ -358,5 +356,5 @@ class Pipeline:
 
     def _lose(self, batch: PendingCommit) -> None:
         """Count the transactions of a failed commit as waiting again."""
-        self._batch_started = batch.started
+        self._schedule.batch_started = batch.started
         self._delivery.waiting += batch.transactions

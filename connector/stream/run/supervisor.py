@@ -7,9 +7,7 @@ This is the only retry loop of the program. A new pipeline always starts from co
 a retry is safe after any error.
 
 A transaction that cannot be published must not hold back the transactions before it in the same
-batch. They are read once more and committed one by one; then the error comes again and ends the
-process. If a transaction rolls back rows that were already delivered, it is read once more without
-them.
+batch: `RetryState` says how the next pipeline continues after each kind of error.
 
 If a server refuses to continue with its log (the log is damaged, for example), the next pipeline
 asks the others. A refusal is valid for the position of the stream. Once another server has brought

@@ -60,10 +60,6 @@ class CopyOutput:
         self._numbers: dict[str, int] = {}
 
     @property
-    def now_us(self) -> int:
-        return self._clock.now_us()
-
-    @property
     def now_ms(self) -> int:
         return self._clock.now_ms()
 
@@ -122,7 +118,7 @@ class CopyOutput:
         first = self._position.between(chunk.count)
         self._announce(schema, first, read_us)
         read_at = replace(self._read_at(first, read_us), first=marks[0], last=marks[1])
-        now_us = self.now_us
+        now_us = self._clock.now_us()
         if events is None:
             rows = chunk.publish(self._target, self._options, read_at, left_out, now_us)
         else:
@@ -146,7 +142,7 @@ class CopyOutput:
             first = self._position.between(len(gone))
             self._announce(schema, first, read_us)
             read_at = self._read_at(first, read_us)
-            put_deletes(self._target, self._options, schema, gone, read_at, self.now_us)
+            put_deletes(self._target, self._options, schema, gone, read_at, self._clock.now_us())
         return len(gone)
 
     def put_rows_gone(self, database: str, table: str, schema: TableSchema | None = None) -> None:
@@ -155,7 +151,7 @@ class CopyOutput:
         With a `schema`, write it in any case, after the schema.
         """
         first = self._position.between(1)
-        now_us = self.now_us
+        now_us = self._clock.now_us()
         if schema is not None:
             self._announce(schema, first, now_us)
         schema_id = self._encoder.schemas.newest_id(f"{database}.{table}")
@@ -178,7 +174,7 @@ class CopyOutput:
         Its fences are lifted.
         """
         self.put_rows_gone(database, table)
-        if self._copied_rows.lift(database, table, self.now_us):
+        if self._copied_rows.lift(database, table, self._clock.now_us()):
             name = f"{database}.{table}"
             structlog.get_logger().info("fences are lifted: the table is copied", table=name)
 

@@ -29,10 +29,7 @@ class CopyScheduler:
     """The running copies: the first of `copies` are worked on."""
 
     def __init__(
-        self,
-        output: CopyOutput,
-        open_readers: Callable[[], ReaderPool],
-        settings: SnapshotSettings,
+        self, output: CopyOutput, open_readers: Callable[[], ReaderPool], settings: SnapshotSettings
     ) -> None:
         """Write to `output` what the readers read; they are opened for the first job."""
         self.copies: list[TableCopy] = []

@@ -4,8 +4,6 @@ The parser of conditions takes 50 ms and 9 MB to import, so it is imported when 
 condition.
 """
 
-from collections.abc import Sequence
-
 from connector.binlog.sql_text import quoted_name, sql_text
 from connector.binlog.table_filter import SYSTEM_DATABASES, TableFilter
 from connector.foundation.contract import INTEGER_TYPES
@@ -25,18 +23,6 @@ def require_condition(text: str) -> None:
     from connector.stream.source.condition_parser import Condition  # noqa: PLC0415  # takes long to import
 
     Condition.parse(text)
-
-
-def condition_sql(
-    text: str, database: str, table: str, columns: Sequence[str], hidden: Sequence[str]
-) -> str:
-    """Return the SQL to put after WHERE for a condition on a table that has `columns`.
-
-    Raises ConfigError for a text that is no condition for this table, or reads `hidden` columns.
-    """
-    from connector.stream.source.condition_parser import Condition  # noqa: PLC0415  # takes long to import
-
-    return Condition.parse(text).sql(database, table, columns, hidden)
 
 
 # A smaller part is not worth a connection.
@@ -118,6 +104,8 @@ def where_of(table: SelectedTable, text: str, *, is_own: bool = False) -> str:
     everybody who may ask for a copy. Raises ConfigError for a text that is no condition for this
     table.
     """
+    from connector.stream.source.condition_parser import Condition  # noqa: PLC0415  # takes long to import
+
     schema = table.schema
     columns = [column["name"] for column in schema.columns]
     hidden = [unlogged["column"]["name"] for unlogged in schema.unlogged]
@@ -126,7 +114,7 @@ def where_of(table: SelectedTable, text: str, *, is_own: bool = False) -> str:
     else:
         hidden += schema.changes
         columns = [name for name in columns if name not in schema.changes]
-    return condition_sql(text, schema.database, schema.table, columns, hidden)
+    return Condition.parse(text).sql(schema.database, schema.table, columns, hidden)
 
 
 def table_exists(session: SelectSession, database: str, table: str) -> bool:

@@ -167,10 +167,7 @@ def _committed_position(progress: Progress) -> CommittedPosition:
 def _tables(copies: list[TableState], fenced: dict[str, FencedTable]) -> list[model.TableStatus]:
     shown = {
         state.name: model.CopyProgress(
-            state.phase,
-            state.rows,
-            max(state.rows, state.estimated_rows),
-            error=state.error,
+            state.phase, state.rows, max(state.rows, state.estimated_rows), error=state.error
         )
         for state in copies
         if state.under_way or state.phase == "failed"

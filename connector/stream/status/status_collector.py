@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import isinf
 from typing import NamedTuple
 
@@ -37,37 +37,29 @@ _MS = 1000
 _US = 1_000_000
 
 
+@dataclass(frozen=True, slots=True)
 class StatusCollector:
     """Collects the facts when somebody asks."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        instance: Instance,
-        metrics: PipelineMetrics,
-        samples: Samples,
-        events: RecentEvents,
-        mirror: MirrorWatch,
-    ) -> None:
-        self._settings = settings
-        self._instance = instance
-        self._metrics = metrics
-        self._samples = samples
-        self._events = events
-        self._mirror = mirror
+    settings: Settings
+    instance: Instance
+    metrics: PipelineMetrics
+    samples: Samples
+    events: RecentEvents
+    mirror: MirrorWatch
 
     def facts(self) -> model.PipelineStatus:
         """Return the facts now; any thread may ask."""
-        settings, metrics = self._settings, self._metrics
-        lag, position, mirror = metrics.lag, metrics.position, self._mirror.facts
+        settings, metrics = self.settings, self.metrics
+        lag, position, mirror = metrics.lag, metrics.position, self.mirror.facts
         return model.PipelineStatus(
             pipeline=settings.name,
             at=time.time(),
             conditions=conditions(metrics, settings.delivery.commit_interval_ms / _MS, mirror),
             process=model.Process(
-                host=self._instance.host,
-                pid=self._instance.pid,
-                instance=self._instance.id,
+                host=self.instance.host,
+                pid=self.instance.pid,
+                instance=self.instance.id,
                 started_at=metrics.started_at,
                 version=VERSION,
                 code=mode(),
@@ -76,18 +68,18 @@ class StatusCollector:
             hosts=self._hosts(position),
             lag=None if lag is None else lag_status(lag),
             purge=None if lag is None else purge_of(lag),
-            throughput=self._samples.throughput(),
+            throughput=self.samples.throughput(),
             tables=self._tables(),
-            events=self._events.newest_first(),
+            events=self.events.newest_first(),
             mirror=mirror,
         )
 
     def _hosts(self, position: CommittedPosition | None) -> list[model.Host]:
-        metrics = self._metrics
+        metrics = self.metrics
         current = "" if position is None else position.progress.source
         refused = metrics.refused
         hosts = []
-        for settings in candidates(self._settings.source):
+        for settings in candidates(self.settings.source):
             address = address_of(settings)
             refusal = refused.get(address)
             in_use = metrics.streaming and address == current
@@ -99,7 +91,7 @@ class StatusCollector:
         return hosts
 
     def _tables(self) -> list[model.TableStatus]:
-        metrics = self._metrics
+        metrics = self.metrics
         counted, copies = dict(metrics.tables), metrics.copies()
         failed, fenced = metrics.failed_copies(), metrics.fenced_tables()
         cascaded, now = metrics.cascaded_tables(), time.time()
@@ -108,7 +100,7 @@ class StatusCollector:
         tables = [
             _table(
                 name,
-                counted.get(name),
+                counted.get(name, TableMetrics()),
                 copies.get(name),
                 failed.get(name),
                 fenced.get(name),
@@ -159,7 +151,7 @@ def position_of(position: CommittedPosition) -> model.Position:
 
 def _table(
     name: str,
-    counted: TableMetrics | None,
+    counted: TableMetrics,
     copy: SnapshotMetrics | None,
     failed: str | None,
     fenced: FencedTable | None,
@@ -181,8 +173,6 @@ def _table(
         shown = model.CopyProgress("failed", 0, 0, error=failed)
     elif since is not None:
         shown = model.CopyProgress("waiting", 0, 0, since=since)
-    if counted is None:
-        return model.TableStatus(name, copy=shown, kept_back=fenced)
     return model.TableStatus(
         name,
         records=counted.records,

@@ -82,10 +82,9 @@ def test_a_histogram_has_the_transactions_of_each_bucket(collected: Collected) -
 def test_each_batch_is_a_span(collected: Collected) -> None:
     counted = figures()
     with exporting(counted, collected.address, "ab12"):
-        batches = counted.batches
-        assert batches is not None
+        assert counted.trace_batch is not None
         progress = replace(PROGRESS, source="db1:3306")
-        batches.trace_batch(60.0, progress, records=7, transactions=3, size=900)
+        counted.trace_batch(60.0, progress, 7, 3, 900)
     (span,) = collected.spans()
     assert (span.name, span.kind) == ("deliver shop", Span.SPAN_KIND_PRODUCER)
     assert span.end_time_unix_nano - span.start_time_unix_nano == MINUTE_NS
