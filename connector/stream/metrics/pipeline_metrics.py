@@ -23,7 +23,6 @@ class PeerState:
     """The state of one peer; any thread may change it."""
 
     def __init__(self, name: str) -> None:
-        """Use `name` for the peer in log lines and error texts."""
         self.name = name
         self._lock = threading.Lock()
         self._up: bool | None = None  # None before the first attempt
@@ -94,6 +93,11 @@ class CommittedPosition:
     committed_us: int
 
 
+# Less than this part of the retention is left, or this time if only the size is limited.
+_PURGE_PART = 0.25
+_PURGE_SECONDS = 60.0
+
+
 @dataclass(frozen=True, slots=True)
 class Lag:
     """The lag of the stream to the end of the source's log; None for an unknown figure."""
@@ -106,6 +110,11 @@ class Lag:
     retention_seconds: int = 0  # for how long it keeps a log file; 0 is for ever
     # Until nothing is left, at the speed of the last minute; None while the rest does not shrink.
     catch_up_seconds: float | None = None
+
+    @property
+    def is_purged_soon(self) -> bool:
+        """Whether the source will soon drop what was not read."""
+        return self.to_purge_seconds < (self.retention_seconds * _PURGE_PART or _PURGE_SECONDS)
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ says when the current file will be the oldest one above the limit.
 """
 
 from dataclasses import dataclass, replace
-from math import inf, isinf
+from math import inf
 from typing import Any
 
 import structlog
@@ -172,12 +172,8 @@ _ANSWER_SECONDS = 3.0
 _WATCHED_PINGS = 5
 # If nobody reads the metrics: often enough to notice a reset, and to warn of a purge in time.
 _UNWATCHED_PINGS = 10
-# If the logs' size is limited, warn of a purge within this time.
-_NEAR_SECONDS = 60.0
 # The stream stands still if it commits nothing for so long although the source has more.
 _STILL_SECONDS = 60.0
-# Warn of a purge if less than this part of the retention is left.
-_WARN_PART = 0.25
 
 
 class SourceWatch(Background):
@@ -299,18 +295,14 @@ class SourceWatch(Background):
         return max(0, grown) / (log.now - first.now)
 
     def _warn(self, log: SourceLog, now: Lag) -> None:
-        if isinf(now.to_purge_seconds) or not log.retention_seconds:
-            near = not isinf(now.to_purge_seconds) and now.to_purge_seconds < _NEAR_SECONDS
-        else:
-            near = now.to_purge_seconds < _WARN_PART * log.retention_seconds
-        if near and not self._warned:
+        if now.is_purged_soon and not self._warned:
             structlog.get_logger().warning(
                 "the source will soon drop log files that were not read",
                 time_to_purge_seconds=round(now.to_purge_seconds),
                 lag_bytes=now.bytes,
                 fix=f"keep logs longer: {_keeping(log)}",
             )
-        self._warned = near
+        self._warned = now.is_purged_soon
 
     def _report_standstill(self, log: SourceLog, now: Lag, position: CommittedPosition) -> None:
         """Report, once a minute, that nothing is committed although the source has more."""

@@ -70,10 +70,6 @@ class TableFences:
         if whole is not None:
             yield whole
 
-    @property
-    def count(self) -> int:
-        return len(self.keys) + (self.whole is not None)
-
 
 def decode_fences(prefix: str, pipeline: str, recovered: Mapping[str, bytes]) -> list[Fence]:
     """Return the `recovered` fences; raises DecodeError for a record of another version."""
@@ -115,7 +111,7 @@ class Fences:
     @property
     def count(self) -> int:
         """The number of fences; any thread may ask."""
-        return sum(table.count for table in list(self._tables.values()))
+        return sum(1 for _ in self)
 
     def of(self, database: str, table: str) -> TableFences | None:
         """Return the fences of a table; None if it has none."""

@@ -54,7 +54,6 @@ class Replay:
         log: QuarantineReader,
         monotonic: Callable[[], float],
     ) -> None:
-        """Read from `log` what `fences` of one table keep back."""
         self._left = {id(fence): fence for fence in fences}
         self._database, self._table = fences[0].database, fences[0].table
         self._key = f"{pipeline}/{fences[0].name}".encode()

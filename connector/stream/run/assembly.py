@@ -144,10 +144,14 @@ def assemble(
     listener = LoggingListener(queue)
     output = _record_output(context, recovered, source, target, position.order, listener)
     encoder = output.encoder
-    tables = _table_filter(settings, source, listener)
+    names = settings.source
+    tables = TableFilter(
+        names.tables, names.exclude_tables, listener, ignores_case=source.ignores_case
+    )
     signals = copy_commands.signal_rows(settings, tables)
     cascaded, cascades = open_cascades(settings, source, tables, last)
-    decoder = _decoder(source)
+    point, mariadb = source.point, source.identity.flavour == "mariadb"
+    decoder = EventDecoder(file=point.file, position=point.position, mariadb=mariadb)
     fences = Fences(encoder.options.prefix, settings.name, target, recovered.fences, listener)
     guard, copied_rows, quarantine = open_quarantine(
         settings, fences, encoder, decoder, position, sink, clock
@@ -176,8 +180,7 @@ def assemble(
     )
     attendants: list[Attendant] = [quarantine, copies, *_heartbeat(settings, source, target, clock)]
     attendants += _listeners(settings, peers, position, tables, quarantine, copies, signals)
-    names = encoder.tables.names
-    return PipelineParts(delivery, fences, copies, names, tuple(attendants))
+    return PipelineParts(delivery, fences, copies, encoder.tables.names, tuple(attendants))
 
 
 def _stream_position(source: CheckedSource, recovered: RecoveredState) -> StreamPosition:
@@ -212,18 +215,6 @@ def _record_output(
         listener=listener,
     )
     return RecordOutput(encoder, target, transactions)
-
-
-def _table_filter(
-    settings: Settings, source: CheckedSource, listener: LoggingListener
-) -> TableFilter:
-    include, exclude = settings.source.tables, settings.source.exclude_tables
-    return TableFilter(include, exclude, listener, ignores_case=source.ignores_case)
-
-
-def _decoder(source: CheckedSource) -> EventDecoder:
-    mariadb = source.identity.flavour == "mariadb"
-    return EventDecoder(file=source.point.file, position=source.point.position, mariadb=mariadb)
 
 
 def _delivery_options(

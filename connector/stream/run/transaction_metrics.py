@@ -54,7 +54,6 @@ class LargeTransactions:
     """Reports each transaction that has many records, or large ones."""
 
     def __init__(self, target: BatchingTarget, listener: StreamListener) -> None:
-        """Report to `listener` what `target` gets."""
         self._target = target
         self._listener = listener
         # The transaction of the latest rows, when they began, and the counts before them.

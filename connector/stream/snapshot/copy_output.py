@@ -45,7 +45,6 @@ class CopyOutput:
         decoder: EventDecoder,
         clock: Clock,
     ) -> None:
-        """Write to `target`, at the current position of the stream."""
         self.watch = encoder.watch
         self.debezium = encoder.options.debezium
         self.notifications = NotificationWriter(settings, target, clock)

@@ -20,8 +20,6 @@ from connector.stream.snapshot.table_state import AT_START, TableState, snapshot
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.server_selection import CheckedSource
 
-_START = "snapshot"
-
 
 @dataclass(frozen=True, slots=True)
 class CopyPeers:
@@ -60,7 +58,7 @@ def open_copies(
         settings,
         states,
     )
-    begins = settings.source.start == _START
+    begins = settings.source.start == "snapshot"
     names: list[tuple[str, str]] = []
     if begins or backlog.lost_topics.any_lost(tables):
         with peers.select(source.settings) as session:

@@ -139,7 +139,6 @@ class CopyScheduler:
             self._pass.take(result)
 
     def _put_off(self, copy: TableCopy, error: errors.ConnectorError) -> None:
-        """Go on with other tables, and try again later."""
         together = [copy]
         if self._pass is not None and copy in self._pass.copies:
             together = self._pass.copies
@@ -273,7 +272,6 @@ class CopyScheduler:
                 self._output.put_state(copy.state)
 
     def _ask(self) -> Iterator[CopyEvent]:
-        """Give the readers their next jobs."""
         if self.paused:
             return
         output = self._output

@@ -40,7 +40,6 @@ class Throttle:
     """Checks `snapshot.threads_running_max` and `snapshot.pause_query`."""
 
     def __init__(self, settings: SnapshotSettings) -> None:
-        """Query the source before each chunk, if the settings say so."""
         self._threads_running_max = settings.threads_running_max
         self._pause_query = settings.pause_query
 

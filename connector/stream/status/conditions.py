@@ -1,7 +1,6 @@
 """The current conditions of a running pipeline; the first one is its state."""
 
 from collections.abc import Iterator, Sequence
-from math import isinf
 
 from connector.foundation.http_server import turning
 from connector.stream.metrics.pipeline_metrics import Lag, PipelineMetrics
@@ -12,9 +11,6 @@ from connector.stream.status.model import Condition, Level, MirrorStatus, State
 LAGGING_SECONDS = 10.0
 # A mirror has batches of seconds.
 _MIRROR_LAGGING_SECONDS = 60.0
-# Less than this part of the retention is left, or this time if only the size is limited.
-_PURGE_PART = 0.25
-_PURGE_SECONDS = 60.0
 
 
 def conditions(
@@ -40,8 +36,7 @@ def conditions(
 def purge_conditions(lag: Lag) -> Iterator[Condition]:
     """Yield the warning that the source will soon drop what was not read."""
     seconds = lag.to_purge_seconds
-    near = lag.retention_seconds * _PURGE_PART or _PURGE_SECONDS
-    if not isinf(seconds) and seconds < near:
+    if lag.is_purged_soon:
         yield Condition(
             State.PURGE_SOON,
             Level.CRITICAL,

@@ -90,7 +90,6 @@ class MirrorWatch(Background):
     """Asks every few seconds in a thread, until it is closed."""
 
     def __init__(self, settings: MetricsSettings) -> None:
-        """Start the thread, if there is something to ask."""
         super().__init__("mirror-watch")
         self._settings = settings
         # What was said last; None before the first answer, and if nothing is configured.
