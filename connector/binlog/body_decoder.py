@@ -18,7 +18,6 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_
 from collections import Counter
 from typing import Final, final
 
-from librt.strings import read_i64_le
 from mypy_extensions import i64
 
 from connector.binlog import log_errors
@@ -30,8 +29,7 @@ from connector.binlog.events.format_description import FormatDescriptionEvent
 from connector.binlog.events.mariadb import PartialRowDataEvent, RowsEventAssembler
 from connector.binlog.events.query import QUERY_HEADER_LENGTH
 from connector.binlog.events.table_map import TableMapCache
-from connector.binlog.events.transaction import LOGICAL_TIMESTAMP, XID_LENGTH, GtidEvent
-from connector.binlog.gtid.mysql import GNO_END
+from connector.binlog.events.transaction import XID_LENGTH, GtidEvent, is_readable_gtid
 from connector.binlog.header import (
     GTID_LOG,
     HEADER_LENGTH,
@@ -47,14 +45,8 @@ from connector.binlog.header import (
     EventHeader,
     EventType,
 )
-from connector.binlog.payload_reader import (
-    LENENC_2,
-    LENENC_3,
-    LENENC_NULL,
-    PayloadReader,
-    has_bytes_at,
-)
-from connector.binlog.rows_decoder import RowsDecoder, is_rows
+from connector.binlog.payload_reader import PayloadReader, has_bytes_at
+from connector.binlog.rows_decoder import BITMAPS, RowsDecoder, is_rows
 from connector.foundation.errors import DecodeError
 
 # These events are about the file, or hold events themselves.
@@ -114,63 +106,6 @@ def _require_allowed_inside(type_code: int) -> None:
         raise DecodeError(log_errors.NEVER_INSIDE)
 
 
-_FLAGS_LENGTH: Final = 1
-_UUID_LENGTH: Final = 16
-_GTID_LENGTH: Final = _UUID_LENGTH + 8
-_LOGICAL_LENGTH: Final = 1 + 8 + 8
-_TIMESTAMP_LENGTH: Final = 7
-_VERSION_LENGTH: Final = 4
-# Of a timestamp or a version: the original one follows.
-_HIGHEST_BIT: Final = 0x80
-_NO_END: Final = 1 << 40  # beyond every event
-
-
-def is_readable_gtid(data: bytes, start: i64, end: i64) -> bool:
-    """Return whether `GtidEvent.decode` is certain to read `data[start:end]`.
-
-    That is so if the number is one of a GTID, and each part is whole that the parts before it
-    announce.
-    """
-    at = start + _FLAGS_LENGTH + _GTID_LENGTH
-    if at > end:
-        return False
-    gno = read_i64_le(data, start + _FLAGS_LENGTH + _UUID_LENGTH)
-    if gno <= 0 or gno == GNO_END:
-        return False
-    if at == end or data[at] != LOGICAL_TIMESTAMP:
-        return True
-    at += _LOGICAL_LENGTH
-    return at == end or _are_readable_facts(data, at, end)
-
-
-def _are_readable_facts(data: bytes, start: i64, end: i64) -> bool:
-    """Return whether the timestamps, the length and the versions are whole, as far as there are."""
-    at = _after_pair(data, start, _TIMESTAMP_LENGTH, end)
-    if at < end:
-        at = _after_length(data, at)
-    if at < end:
-        at = _after_pair(data, at, _VERSION_LENGTH, end)
-    return at <= end
-
-
-def _after_pair(data: bytes, at: i64, length: i64, end: i64) -> i64:
-    """Return the end of a number and, if its highest bit says so, of the original one."""
-    at += length
-    if at <= end and data[at - 1] & _HIGHEST_BIT:
-        at += length
-    return at
-
-
-def _after_length(data: bytes, at: i64) -> i64:
-    """Return the end of a length-encoded integer of up to three bytes, else no end."""
-    first: i64 = data[at]
-    if first < LENENC_NULL:
-        return at + 1
-    if first == LENENC_2:
-        return at + 3
-    return at + 4 if first == LENENC_3 else _NO_END
-
-
 # Of a QUERY, the bytes after the session and the time it took, which can have any value.
 _SAME_OFFSET: Final = 8
 # Longer statements are mostly different, and decoded at once.
@@ -179,26 +114,6 @@ _SAME_MAX: Final = 256
 _SLOTS: Final = 32
 _SLOT_MASK: Final = _SLOTS - 1
 
-_PLAIN_ROWS: Final = frozenset(
-    (
-        EventType.WRITE_ROWS_EVENT_V1,
-        EventType.UPDATE_ROWS_EVENT_V1,
-        EventType.DELETE_ROWS_EVENT_V1,
-        EventType.WRITE_ROWS_EVENT,
-        EventType.UPDATE_ROWS_EVENT,
-        EventType.DELETE_ROWS_EVENT,
-        EventType.PARTIAL_UPDATE_ROWS_EVENT,
-    )
-)
-_UPDATES: Final = frozenset(
-    (
-        EventType.UPDATE_ROWS_EVENT_V1,
-        EventType.UPDATE_ROWS_EVENT,
-        EventType.PARTIAL_UPDATE_ROWS_EVENT,
-    )
-)
-# Bitmaps after the count of columns, for each type of rows; 0 for all other types.
-_BITMAPS: Final = bytes([(code in _PLAIN_ROWS) + (code in _UPDATES) for code in range(256)])
 # A count of columns from here on has more than one byte.
 _COUNT_MAX: Final = 0xFB
 
@@ -220,7 +135,7 @@ class BodyPrecheck:
         """
         type_code = event.type_code
         data = event.data
-        bitmaps: i64 = _BITMAPS[type_code]
+        bitmaps: i64 = BITMAPS[type_code]
         if bitmaps:
             return _are_readable_rows(event, start, end, bitmaps)
         if type_code == QUERY:

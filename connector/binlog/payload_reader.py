@@ -176,6 +176,15 @@ class PayloadReader:
             self.offset = start
             raise
 
+    def read_terminated(self, field: str) -> bytes:
+        """Read up to a zero byte, which ends `field`; raise DecodeError without one."""
+        end = self.data.find(b"\0", self.offset, self.end)
+        if end < 0:
+            raise DecodeError(log_errors.NO_END, field=field)
+        start = self.offset
+        self.offset = end + 1
+        return self.data[start:end]
+
     def skip(self, length: int) -> None:
         """Move past `length` bytes."""
         self._take_any(length)
@@ -198,6 +207,22 @@ class PayloadReader:
             byte: i64 = data[at]
             value = value << 8 | byte
         return value
+
+
+def utf8_text(raw: bytes, field: str) -> str:
+    """Return bytes as text; raise DecodeError that names `field` if they are not UTF-8."""
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise DecodeError(log_errors.NOT_UTF8, field=field) from None
+
+
+def ascii_text(raw: bytes, field: str) -> str:
+    """Return bytes as text; raise DecodeError that names `field` if they are not ASCII."""
+    try:
+        return raw.decode("ascii")
+    except UnicodeDecodeError:
+        raise DecodeError(log_errors.NOT_ASCII, field=field) from None
 
 
 def encode_lenenc(value: int) -> bytes:

@@ -136,8 +136,18 @@ _COMPRESSED_ROWS_START: Final = 166
 _COMPRESSED_ROWS_END: Final = 171
 
 
+def _bitmaps(type_code: int) -> int:
+    if not _VERSIONS[type_code] or _COMPRESSED_ROWS_START <= type_code <= _COMPRESSED_ROWS_END:
+        return 0
+    return 2 if _KINDS[type_code] is UPDATE else 1
+
+
+# Bitmaps after the count of columns, by type code; 0 for what is not plain rows.
+BITMAPS: Final = bytes([_bitmaps(code) for code in range(256)])
+
+
 def _plain_length(log: FormatDescriptionEvent, type_code: int) -> int:
-    if type_code not in _ROWS or not _VERSIONS[type_code]:
+    if not _VERSIONS[type_code]:
         return 0
     usual = ROWS_V1_HEADER_LENGTH if _VERSIONS[type_code] == 1 else ROWS_V2_HEADER_LENGTH
     return usual if log.post_header_length(type_code) in (None, usual) else 0

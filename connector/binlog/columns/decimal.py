@@ -16,13 +16,13 @@ https://dev.mysql.com/doc/refman/8.4/en/precision-math-decimal-characteristics.h
 
 from __future__ import annotations
 
-from typing import Final, NoReturn, final
+from typing import Final, final
 
 from librt.strings import BytesWriter, write_i64_le
 from mypy_extensions import i64, u8
 
 from connector.binlog import value_errors
-from connector.binlog.columns.column import Column, PrintedReader
+from connector.binlog.columns.column import PrintedReader
 from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.text_writer import put_padded, put_uint
 from connector.foundation.errors import DecodeError
@@ -45,20 +45,6 @@ _SIGN_BIT: Final = 63
 _MINUS: Final = 45
 _POINT: Final = 46
 _ZERO: Final = 48
-
-
-def decimal_reader(column: Column) -> DecimalReader:
-    """Return what reads a DECIMAL of the column's precision and scale."""
-    return DecimalReader(column.metadata & 0xFF, column.metadata >> 8)
-
-
-def old_decimal_reader(column: Column) -> NoReturn:
-    """Refuse a DECIMAL of a table that was made before 5.0: text, whose length the log has not.
-
-    Raises DecodeError.
-    """
-    del column
-    raise DecodeError(value_errors.OLD_DECIMAL)
 
 
 @final

@@ -17,8 +17,7 @@ from librt.strings import BytesWriter, read_f32_le, read_f64_le, read_i32_le
 from mypy_extensions import i64, u8
 
 from connector.binlog import value_errors
-from connector.binlog.columns.column import Column, PrintedReader, Value
-from connector.binlog.columns.strings import require_blob_length
+from connector.binlog.columns.column import PrintedReader, Value
 from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.text_writer import put_ascii, put_padded, put_uint
 from connector.foundation.errors import DecodeError
@@ -56,18 +55,6 @@ _FLOAT32_DIGITS = (6, 7, 8)
 _FLOAT32_DIGITS_MAX = 9
 _DENORMAL_DIGITS = range(1, _FLOAT32_DIGITS_MAX)
 _FLOAT32_NORMAL_MIN = 2.0**-126
-
-
-def float_reader(column: Column) -> FloatReader:
-    """Return what reads a FLOAT."""
-    del column
-    return FloatReader()
-
-
-def double_reader(column: Column) -> DoubleReader:
-    """Return what reads a DOUBLE."""
-    del column
-    return DoubleReader()
 
 
 @final
@@ -261,11 +248,6 @@ _FLOAT_LENGTH: Final = 4
 _OPENING: Final = 91
 _COMMA: Final = 44
 _CLOSING: Final = 93
-
-
-def vector_reader(column: Column) -> VectorReader:
-    """Return what reads a VECTOR."""
-    return VectorReader(require_blob_length(column))
 
 
 @final

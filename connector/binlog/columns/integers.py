@@ -20,9 +20,7 @@ from mypy_extensions import i64
 
 from connector.binlog import value_errors
 from connector.binlog.columns.column import (
-    Column,
     ColumnReader,
-    ColumnType,
     EnumIndex,
     PrintedReader,
     Value,
@@ -33,25 +31,6 @@ from connector.foundation.errors import DecodeError
 
 _YEAR_BASE: Final = 1900
 _WORD_RANGE: Final = 1 << 64
-
-_LENGTHS: dict[int, int] = {
-    ColumnType.TINY: 1,
-    ColumnType.SHORT: 2,
-    ColumnType.INT24: 3,
-    ColumnType.LONG: 4,
-    ColumnType.LONGLONG: 8,
-}
-
-
-def integer_reader(column: Column) -> IntegerReader:
-    """Return what reads an integer of the column's width and sign."""
-    return IntegerReader(_LENGTHS[column.type_code], column.unsigned)
-
-
-def year_reader(column: Column) -> YearReader:
-    """Return what reads a YEAR."""
-    del column
-    return YearReader()
 
 
 @final
@@ -124,23 +103,6 @@ _BITS_MAX: Final = 64
 _WORD_LENGTH: Final = 8
 _ENUM_LENGTHS = (1, 2)
 _SET_LENGTHS = range(1, 9)
-
-
-def bit_reader(column: Column) -> BitReader:
-    """Return what reads a BIT(n)."""
-    bits = column.length
-    assert bits is not None
-    return BitReader(bits)
-
-
-def enum_reader(column: Column) -> EnumReader:
-    """Return what reads an ENUM."""
-    return EnumReader(column.stored_length, column.labels or [])
-
-
-def set_reader(column: Column) -> SetReader:
-    """Return what reads a SET."""
-    return SetReader(column.stored_length, column.labels)
 
 
 @final

@@ -34,7 +34,6 @@ from mypy_extensions import i64, mypyc_attr
 from connector.binlog import value_errors
 from connector.binlog.columns.column import (
     ABSENT,
-    Column,
     ColumnReader,
     JsonDiff,
     JsonDiffs,
@@ -43,20 +42,8 @@ from connector.binlog.columns.column import (
     Value,
 )
 from connector.binlog.columns.json_document import json_text, put_json, require_depth
-from connector.binlog.columns.strings import require_blob_length
 from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
-
-
-def json_reader(column: Column) -> JsonReader:
-    """Return what reads a JSON column."""
-    return JsonReader(require_blob_length(column))
-
-
-def typed_array_reader(column: Column) -> TypedArrayReader:
-    """Return what reads the column of a multi-valued index."""
-    del column
-    return TypedArrayReader()
 
 
 class DocumentReader(PrintedReader):
@@ -110,11 +97,6 @@ class TypedArrayReader(DocumentReader):
 
 
 _OPERATIONS = (JsonOperation.REPLACE, JsonOperation.INSERT, JsonOperation.REMOVE)
-
-
-def json_diffs_reader(column: Column) -> JsonDiffsReader:
-    """Return what reads the changes of a JSON column."""
-    return JsonDiffsReader(require_blob_length(column))
 
 
 @final

@@ -29,7 +29,7 @@ from enum import IntEnum
 from connector.binlog import log_errors
 from connector.binlog.character_sets import BINARY_COLLATION, character_decoder
 from connector.binlog.columns.column import NUMERIC_TYPES, Column, ColumnType
-from connector.binlog.payload_reader import PayloadReader, encode_lenenc
+from connector.binlog.payload_reader import PayloadReader, encode_lenenc, utf8_text
 from connector.foundation.errors import DecodeError
 
 
@@ -209,10 +209,7 @@ def _read_charsets(field: PayloadReader, columns: list[Column]) -> None:
 
 def _read_names(field: PayloadReader, columns: list[Column]) -> None:
     for column in columns:
-        try:
-            column.name = field.read_lenenc_bytes().decode("utf-8")
-        except UnicodeDecodeError:
-            raise DecodeError(log_errors.NOT_UTF8, field="name of a column") from None
+        column.name = utf8_text(field.read_lenenc_bytes(), "name of a column")
 
 
 def _read_labels(field: PayloadReader, columns: list[Column]) -> None:

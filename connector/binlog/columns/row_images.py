@@ -16,7 +16,7 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from connector.binlog import log_errors
+from connector.binlog import log_errors, value_errors
 from connector.binlog.columns import decimal, floats, integers, json, strings, temporal
 from connector.binlog.columns.column import (
     ABSENT,
@@ -71,43 +71,61 @@ def all_set(bitmap: bytes, count: i64) -> bool:
     return bitmap[index] & rest == rest
 
 
-_READERS: dict[int, Callable[[Column], ColumnReader]] = {
-    ColumnType.TINY: integers.integer_reader,
-    ColumnType.SHORT: integers.integer_reader,
-    ColumnType.INT24: integers.integer_reader,
-    ColumnType.LONG: integers.integer_reader,
-    ColumnType.LONGLONG: integers.integer_reader,
-    ColumnType.YEAR: integers.year_reader,
-    ColumnType.FLOAT: floats.float_reader,
-    ColumnType.DOUBLE: floats.double_reader,
-    ColumnType.NEWDECIMAL: decimal.decimal_reader,
-    ColumnType.DECIMAL: decimal.old_decimal_reader,
-    ColumnType.DATE: temporal.date_reader,
-    ColumnType.NEWDATE: temporal.date_reader,
-    ColumnType.TIMESTAMP2: temporal.timestamp2_reader,
-    ColumnType.DATETIME2: temporal.datetime2_reader,
-    ColumnType.TIME2: temporal.time2_reader,
-    ColumnType.TIMESTAMP: temporal.timestamp_reader,
-    ColumnType.DATETIME: temporal.datetime_reader,
-    ColumnType.TIME: temporal.time_reader,
-    ColumnType.STRING: strings.char_reader,
-    ColumnType.VARCHAR: strings.varchar_reader,
-    ColumnType.VAR_STRING: strings.varchar_reader,
-    ColumnType.BLOB: strings.blob_reader,
-    ColumnType.TINY_BLOB: strings.blob_reader,
-    ColumnType.MEDIUM_BLOB: strings.blob_reader,
-    ColumnType.LONG_BLOB: strings.blob_reader,
-    ColumnType.VARCHAR_COMPRESSED: strings.compressed_varchar_reader,
-    ColumnType.BLOB_COMPRESSED: strings.compressed_blob_reader,
-    ColumnType.BIT: integers.bit_reader,
-    ColumnType.ENUM: integers.enum_reader,
-    ColumnType.SET: integers.set_reader,
-    ColumnType.JSON: json.json_reader,
-    ColumnType.TYPED_ARRAY: json.typed_array_reader,
-    ColumnType.GEOMETRY: strings.geometry_reader,
-    ColumnType.VECTOR: floats.vector_reader,
-}
+def _blob_reader(column: Column) -> strings.StringReader:
+    return strings.StringReader(column, strings.require_blob_length(column))
 
+
+def _varchar_reader(column: Column) -> strings.StringReader:
+    return strings.StringReader(column, strings.varchar_prefix(column))
+
+
+def _refuse_old_decimal(_: Column) -> ColumnReader:
+    """Refuse a DECIMAL of a table that was made before 5.0: text, whose length the log has not."""
+    raise DecodeError(value_errors.OLD_DECIMAL)
+
+
+_READERS: dict[int, Callable[[Column], ColumnReader]] = {
+    ColumnType.TINY: lambda column: integers.IntegerReader(1, column.unsigned),
+    ColumnType.SHORT: lambda column: integers.IntegerReader(2, column.unsigned),
+    ColumnType.INT24: lambda column: integers.IntegerReader(3, column.unsigned),
+    ColumnType.LONG: lambda column: integers.IntegerReader(4, column.unsigned),
+    ColumnType.LONGLONG: lambda column: integers.IntegerReader(8, column.unsigned),
+    ColumnType.YEAR: lambda _: integers.YearReader(),
+    ColumnType.FLOAT: lambda _: floats.FloatReader(),
+    ColumnType.DOUBLE: lambda _: floats.DoubleReader(),
+    ColumnType.NEWDECIMAL: lambda column: decimal.DecimalReader(
+        column.metadata & 0xFF, column.metadata >> 8
+    ),
+    ColumnType.DECIMAL: _refuse_old_decimal,
+    ColumnType.DATE: lambda _: temporal.DateReader(),
+    ColumnType.NEWDATE: lambda _: temporal.DateReader(),
+    ColumnType.TIMESTAMP2: lambda column: temporal.Timestamp2Reader(column.metadata),
+    ColumnType.DATETIME2: lambda column: temporal.Datetime2Reader(column.metadata),
+    ColumnType.TIME2: lambda column: temporal.Time2Reader(column.metadata),
+    ColumnType.TIMESTAMP: lambda _: temporal.TimestampReader(),
+    ColumnType.DATETIME: lambda _: temporal.DatetimeReader(),
+    ColumnType.TIME: lambda _: temporal.TimeReader(),
+    ColumnType.STRING: strings.char_reader,
+    ColumnType.VARCHAR: _varchar_reader,
+    ColumnType.VAR_STRING: _varchar_reader,
+    ColumnType.BLOB: _blob_reader,
+    ColumnType.TINY_BLOB: _blob_reader,
+    ColumnType.MEDIUM_BLOB: _blob_reader,
+    ColumnType.LONG_BLOB: _blob_reader,
+    ColumnType.VARCHAR_COMPRESSED: lambda column: strings.CompressedReader(
+        column, strings.varchar_prefix(column)
+    ),
+    ColumnType.BLOB_COMPRESSED: lambda column: strings.CompressedReader(
+        column, strings.require_blob_length(column)
+    ),
+    ColumnType.BIT: lambda column: integers.BitReader(column.length or 0),
+    ColumnType.ENUM: lambda column: integers.EnumReader(column.stored_length, column.labels or []),
+    ColumnType.SET: lambda column: integers.SetReader(column.stored_length, column.labels),
+    ColumnType.JSON: lambda column: json.JsonReader(strings.require_blob_length(column)),
+    ColumnType.TYPED_ARRAY: lambda _: json.TypedArrayReader(),
+    ColumnType.GEOMETRY: lambda column: strings.GeometryReader(strings.require_blob_length(column)),
+    ColumnType.VECTOR: lambda column: floats.VectorReader(strings.require_blob_length(column)),
+}
 
 _OLD_TEMPORAL = (ColumnType.TIME, ColumnType.DATETIME, ColumnType.TIMESTAMP)
 
@@ -144,19 +162,31 @@ class RowPlan:
                 self._steps[columns_present] = indexes
         return indexes
 
-    def read_image(self, image: PayloadReader, indexes: list[int]) -> list[Value]:
+    def read_image(
+        self, image: PayloadReader, indexes: list[int], *, partial: bool = False
+    ) -> list[Value]:
         """Read one row image that holds the columns at `indexes`.
 
-        Raises DecodeError that names the column.
+        In a `partial` one, the after image of a PARTIAL_UPDATE_ROWS_EVENT, JSON columns may be
+        `JsonDiffs`. Raises DecodeError that names the column.
         """
-        return self._read_image(image, indexes, self.readers)
-
-    def read_partial_image(self, image: PayloadReader, indexes: list[int]) -> list[Value]:
-        """Read an after image of a PARTIAL_UPDATE_ROWS_EVENT: JSON columns may be `JsonDiffs`.
-
-        Raises DecodeError that names the column.
-        """
-        return self._read_image(image, indexes, self.partial_readers(image))
+        readers = self.partial_readers(image) if partial else self.readers
+        data = image.data
+        nulls = image.take(bitmap_length(len(indexes)))
+        values: list[Value] = [ABSENT] * len(readers)
+        number: i64 = 0  # of the columns that the image holds
+        index = 0
+        try:
+            for index in indexes:
+                bits: i64 = data[nulls + (number >> 3)]  # `is_set`, without a call for each column
+                if bits >> (number & 7) & 1:
+                    values[index] = None
+                else:
+                    values[index] = readers[index].read(image)
+                number += 1
+        except DecodeError as error:
+            raise column_error(self.columns[index], index, error) from error
+        return values
 
     def partial_readers(self, image: PayloadReader) -> list[ColumnReader]:
         """Read the part before the row image in a partial one; return the readers of its columns.
@@ -175,22 +205,17 @@ class RowPlan:
             readers = readers.copy()
             for number, index in enumerate(self._json_indexes):
                 if partial >> number & 1:
-                    readers[index] = json.json_diffs_reader(self.columns[index])
+                    readers[index] = json.JsonDiffsReader(
+                        strings.require_blob_length(self.columns[index])
+                    )
         return readers
 
-    def skip_image(self, image: PayloadReader, indexes: list[int]) -> None:
-        """Skip one row image that holds the columns at `indexes`.
-
-        Raises DecodeError that names the column.
-        """
-        self.read_chosen(image, indexes, self.readers, _NONE, _NO_VALUES)
-
-    def skip_partial_image(self, image: PayloadReader, indexes: list[int]) -> None:
-        """Skip an after image of a PARTIAL_UPDATE_ROWS_EVENT.
-
-        Raises DecodeError that names the column.
-        """
-        self.read_chosen(image, indexes, self.partial_readers(image), _NONE, _NO_VALUES)
+    def skip_image(
+        self, image: PayloadReader, indexes: list[int], *, partial: bool = False
+    ) -> None:
+        """Skip one row image; arguments and errors as of `read_image`."""
+        readers = self.partial_readers(image) if partial else self.readers
+        self.read_chosen(image, indexes, readers, _NONE, _NO_VALUES)
 
     def read_chosen(
         self,
@@ -220,28 +245,6 @@ class RowPlan:
                 number += 1
         except DecodeError as error:
             raise column_error(self.columns[index], index, error) from error
-
-    def _read_image(
-        self, image: PayloadReader, indexes: list[int], readers: list[ColumnReader]
-    ) -> list[Value]:
-        data = image.data
-        nulls = image.take(bitmap_length(len(indexes)))
-        values: list[Value] = [ABSENT] * len(readers)
-        number: i64 = 0  # of the columns that the image holds
-        index = 0
-        try:
-            for index in indexes:
-                integers: i64 = data[
-                    nulls + (number >> 3)
-                ]  # `is_set`, without a call for each column
-                if integers >> (number & 7) & 1:
-                    values[index] = None
-                else:
-                    values[index] = readers[index].read(image)
-                number += 1
-        except DecodeError as error:
-            raise column_error(self.columns[index], index, error) from error
-        return values
 
 
 # The one value option: binlog_row_value_options=PARTIAL_JSON.

@@ -47,16 +47,6 @@ def char_reader(column: Column) -> StringReader:
     return StringReader(column, _prefix(length), pad)
 
 
-def varchar_reader(column: Column) -> StringReader:
-    """Return what reads a VARCHAR as text, a VARBINARY as bytes."""
-    return StringReader(column, varchar_prefix(column))
-
-
-def blob_reader(column: Column) -> StringReader:
-    """Return what reads a TEXT as text, a BLOB as bytes."""
-    return StringReader(column, require_blob_length(column))
-
-
 def varchar_prefix(column: Column) -> int:
     """Return how many bytes the length of a VARCHAR's value takes, compressed or not."""
     return _prefix(column.metadata)
@@ -175,16 +165,6 @@ _LENGTH_MAX = 4
 _SIZE_MAX = 1 << 30
 
 
-def compressed_varchar_reader(column: Column) -> CompressedReader:
-    """Return what reads a VARCHAR or VARBINARY COMPRESSED."""
-    return CompressedReader(column, varchar_prefix(column))
-
-
-def compressed_blob_reader(column: Column) -> CompressedReader:
-    """Return what reads a TEXT or BLOB COMPRESSED of any size."""
-    return CompressedReader(column, require_blob_length(column))
-
-
 @final
 class CompressedReader(CharacterReader):
     """VARCHAR, VARBINARY, TEXT or BLOB with the attribute COMPRESSED."""
@@ -224,11 +204,6 @@ def _unpacked(packed: bytes) -> bytes:
     if len(value) != size or not stream.eof or stream.unused_data:
         raise DecodeError(value_errors.UNPACKED_SIZE, size=size)
     return value
-
-
-def geometry_reader(column: Column) -> GeometryReader:
-    """Return what reads a geometry of any kind."""
-    return GeometryReader(require_blob_length(column))
 
 
 @final

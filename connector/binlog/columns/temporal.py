@@ -35,7 +35,7 @@ from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
 from connector.binlog import value_errors
-from connector.binlog.columns.column import Column, PrintedReader
+from connector.binlog.columns.column import PrintedReader
 from connector.binlog.columns.time_text import (
     fraction_length,
     put_clock,
@@ -59,27 +59,6 @@ _DATETIME2_LENGTH: Final = 5
 _TIME2_LENGTH: Final = 3
 
 _MINUS: Final = 45
-
-
-def date_reader(column: Column) -> DateReader:
-    """Return what reads a DATE."""
-    del column
-    return DateReader()
-
-
-def timestamp2_reader(column: Column) -> Timestamp2Reader:
-    """Return what reads a TIMESTAMP(f)."""
-    return Timestamp2Reader(column.metadata)
-
-
-def datetime2_reader(column: Column) -> Datetime2Reader:
-    """Return what reads a DATETIME(f)."""
-    return Datetime2Reader(column.metadata)
-
-
-def time2_reader(column: Column) -> Time2Reader:
-    """Return what reads a TIME(f)."""
-    return Time2Reader(column.metadata)
 
 
 @final
@@ -186,24 +165,6 @@ _DATETIME_LENGTH: Final = 8
 _TIME_LENGTH: Final = 3
 
 _SPACE: Final = 32
-
-
-def timestamp_reader(column: Column) -> TimestampReader:
-    """Return what reads a TIMESTAMP."""
-    del column
-    return TimestampReader()
-
-
-def datetime_reader(column: Column) -> DatetimeReader:
-    """Return what reads a DATETIME."""
-    del column
-    return DatetimeReader()
-
-
-def time_reader(column: Column) -> TimeReader:
-    """Return what reads a TIME."""
-    del column
-    return TimeReader()
 
 
 @final

@@ -32,7 +32,7 @@ from connector.binlog.character_sets import character_decoder, charset_of
 from connector.binlog.columns.decimal import DecimalReader
 from connector.binlog.columns.floats import FLOAT64_LENGTH, require_finite
 from connector.binlog.header import read_post_header
-from connector.binlog.payload_reader import PayloadReader
+from connector.binlog.payload_reader import PayloadReader, utf8_text
 from connector.foundation.errors import DecodeError
 
 _INTVAR_NAMES = {1: "LAST_INSERT_ID", 2: "INSERT_ID"}
@@ -111,10 +111,7 @@ class UserVarEvent:
         Raises DecodeError for a name that is not UTF-8, an unknown type, and a bad value.
         """
         read_post_header(body, post_header_length, 0)
-        try:
-            name = body.read_bytes(body.read_uint32()).decode("utf-8")
-        except UnicodeDecodeError:
-            raise DecodeError(log_errors.NOT_UTF8, field="name of the user variable") from None
+        name = utf8_text(body.read_bytes(body.read_uint32()), "name of the user variable")
         if body.read_uint8():
             # The server reads NULL as a binary string, and so ignores what may follow.
             return cls(name, UserVarType.STRING, 63, None, False, None, None, body.read_rest())

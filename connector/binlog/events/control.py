@@ -44,7 +44,7 @@ from connector.binlog.header import (
     EventHeader,
     read_post_header,
 )
-from connector.binlog.payload_reader import PayloadReader
+from connector.binlog.payload_reader import PayloadReader, ascii_text, utf8_text
 from connector.foundation.errors import DecodeError
 
 _INCIDENT_HEADER_LENGTH = 2
@@ -83,10 +83,7 @@ def decode_file_name(name: bytes) -> str:
 
     Raises DecodeError if the name is not UTF-8 or is empty.
     """
-    try:
-        text = name.decode("utf-8")
-    except UnicodeDecodeError:
-        raise DecodeError(log_errors.NOT_UTF8, field="name of the log file") from None
+    text = utf8_text(name, "name of the log file")
     if not text:
         raise DecodeError(log_errors.FILE_NAME_EMPTY)
     return text
@@ -269,7 +266,7 @@ class TransactionContextEvent:
         uuid_length, thread_id, specified, version_length, writes, reads = _CONTEXT_LAYOUT.unpack(
             body.read_bytes(_CONTEXT_LAYOUT.size)
         )
-        server_uuid = _ascii(body.read_bytes(uuid_length), "server_uuid")
+        server_uuid = ascii_text(body.read_bytes(uuid_length), "server_uuid")
         version = PayloadReader(body.read_bytes(version_length))
         snapshot_version = GtidSet.decode(version)
         if version.remaining:
@@ -310,15 +307,8 @@ class ViewChangeEvent:
         for _ in range(count):
             key = body.read_bytes(body.read_uint16())
             info.append((key, body.read_bytes(body.read_uint32())))
-        return cls(_ascii(view_id, "view id"), sequence_number, info)
+        return cls(ascii_text(view_id, "view id"), sequence_number, info)
 
 
 def _read_items(body: PayloadReader, count: int) -> list[bytes]:
     return [body.read_bytes(body.read_uint16()) for _ in range(count)]
-
-
-def _ascii(raw: bytes, field: str) -> str:
-    try:
-        return raw.decode("ascii")
-    except UnicodeDecodeError:
-        raise DecodeError(log_errors.NOT_ASCII, field=field) from None

@@ -33,7 +33,7 @@ from uuid import UUID
 from connector.binlog import log_errors
 from connector.binlog.events.transaction import CommitInfo, require_gno
 from connector.binlog.gtid import Gtid
-from connector.binlog.payload_reader import PayloadReader
+from connector.binlog.payload_reader import PayloadReader, ascii_text
 from connector.foundation.errors import DecodeError
 
 SERIALIZATION_VERSION = 1
@@ -125,7 +125,7 @@ class GtidTaggedEvent(CommitInfo):
             if field == _UUID:
                 uuid = _read_uuid(body)
             elif field == _TAG:
-                tag = _read_tag(body)
+                tag = ascii_text(read_varlen_bytes(body), "tag of the GTID")
             elif field in _SIGNED:
                 numbers[field] = read_signed_varlen(body)
             elif field in _TIMESTAMPS:
@@ -170,10 +170,3 @@ def _read_timestamp(body: PayloadReader) -> int:
     if value > _TIMESTAMP_MAX:
         raise DecodeError(log_errors.COMMIT_TIME, microseconds=value)
     return value
-
-
-def _read_tag(body: PayloadReader) -> str:
-    raw = read_varlen_bytes(body)
-    if not raw.isascii():
-        raise DecodeError(log_errors.NOT_ASCII, field="tag of the GTID")
-    return raw.decode("ascii")

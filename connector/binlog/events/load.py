@@ -25,10 +25,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntFlag
+from typing import Self
 
 from connector.binlog import log_errors
 from connector.binlog.header import read_post_header
-from connector.binlog.payload_reader import PayloadReader
+from connector.binlog.payload_reader import PayloadReader, utf8_text
 from connector.foundation.errors import DecodeError
 
 _LOAD_HEADER_LENGTH = 18
@@ -78,8 +79,8 @@ class LoadFormat:
 
 
 @dataclass(slots=True)
-class LoadEvent:
-    """LOAD DATA as LOAD_EVENT (3.23) and NEW_LOAD_EVENT (4.0) say it."""
+class LoadStatement:
+    """What LOAD DATA says of the file and the table, in the events of 3.23, 4.0 and 4.1."""
 
     thread_id: int
     exec_time: int  # seconds
@@ -90,34 +91,30 @@ class LoadEvent:
     format: LoadFormat
     file_name: str  # bytes that are not UTF-8 are written as \\xNN
 
-    @classmethod
+
+@dataclass(slots=True)
+class LoadEvent(LoadStatement):
+    """LOAD DATA as LOAD_EVENT (3.23) and NEW_LOAD_EVENT (4.0) say it."""
+
+    @staticmethod
     def decode(
-        cls, body: PayloadReader, post_header_length: int | None = None, *, old_format: bool = False
+        body: PayloadReader, post_header_length: int | None = None, *, old_format: bool = False
     ) -> LoadEvent:
         """Decode the body; `old_format` is for LOAD_EVENT, whose separators have one byte each."""
         head = read_post_header(body, post_header_length, _LOAD_HEADER_LENGTH)
         facts = _read_load(head, body, old_format=old_format)
-        return cls(*facts, _file_name(body.read_rest()))
+        return LoadEvent(*facts, _file_name(body.read_rest()))
 
 
 @dataclass(slots=True)
-class CreateFileEvent:
+class CreateFileEvent(LoadStatement):
     """LOAD DATA as 4.0 and 4.1 say it, with the first block of the file."""
 
-    thread_id: int
-    exec_time: int  # seconds
-    skip_lines: int
-    schema: str
-    table: str
-    columns: list[str]  # empty for all
-    format: LoadFormat
-    file_name: str  # bytes that are not UTF-8 are written as \\xNN
     file_id: int
     block: bytes
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls,
         body: PayloadReader,
         load_header_length: int | None = None,
         post_header_length: int | None = None,
@@ -126,62 +123,54 @@ class CreateFileEvent:
         head = read_post_header(body, load_header_length, _LOAD_HEADER_LENGTH)
         file_id = read_post_header(body, post_header_length, _FILE_ID_LENGTH).read_uint32()
         facts = _read_load(head, body, old_format=False)
-        file_name = _file_name(_read_terminated(body, "name of the file"))
-        return cls(*facts, file_name, file_id, body.read_rest())
+        file_name = _file_name(body.read_terminated("name of the file"))
+        return CreateFileEvent(*facts, file_name, file_id, body.read_rest())
 
 
 @dataclass(slots=True)
-class AppendBlockEvent:
+class FileBlock:
+    """A block of a file that LOAD DATA reads."""
+
+    file_id: int
+    block: bytes
+
+    @classmethod
+    def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> Self:
+        """Decode the file id, u32, and the block, which fills the rest."""
+        head = read_post_header(body, post_header_length, _FILE_ID_LENGTH)
+        return cls(head.read_uint32(), body.read_rest())
+
+
+@dataclass(slots=True)
+class AppendBlockEvent(FileBlock):
     """The next block of a file."""
 
-    file_id: int
-    block: bytes
-
-    @classmethod
-    def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> AppendBlockEvent:
-        """Decode the file id, u32, and the block, which fills the rest."""
-        head = read_post_header(body, post_header_length, _FILE_ID_LENGTH)
-        return cls(head.read_uint32(), body.read_rest())
-
 
 @dataclass(slots=True)
-class BeginLoadQueryEvent:
+class BeginLoadQueryEvent(FileBlock):
     """The first block of a file that EXECUTE_LOAD_QUERY_EVENT will load."""
 
+
+@dataclass(slots=True)
+class FileEnd:
+    """What becomes of a file whose blocks came before."""
+
     file_id: int
-    block: bytes
 
     @classmethod
-    def decode(
-        cls, body: PayloadReader, post_header_length: int | None = None
-    ) -> BeginLoadQueryEvent:
-        """Decode the file id, u32, and the block, which fills the rest."""
-        head = read_post_header(body, post_header_length, _FILE_ID_LENGTH)
-        return cls(head.read_uint32(), body.read_rest())
+    def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> Self:
+        """Decode the file id, u32."""
+        return cls(read_post_header(body, post_header_length, _FILE_ID_LENGTH).read_uint32())
 
 
 @dataclass(slots=True)
-class ExecLoadEvent:
+class ExecLoadEvent(FileEnd):
     """The file of a CREATE_FILE_EVENT is complete: load it."""
 
-    file_id: int
-
-    @classmethod
-    def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> ExecLoadEvent:
-        """Decode the file id, u32."""
-        return cls(read_post_header(body, post_header_length, _FILE_ID_LENGTH).read_uint32())
-
 
 @dataclass(slots=True)
-class DeleteFileEvent:
+class DeleteFileEvent(FileEnd):
     """The load failed: forget the file."""
-
-    file_id: int
-
-    @classmethod
-    def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> DeleteFileEvent:
-        """Decode the file id, u32."""
-        return cls(read_post_header(body, post_header_length, _FILE_ID_LENGTH).read_uint32())
 
 
 def _read_load(
@@ -206,19 +195,7 @@ def _read_name(body: PayloadReader, length: int, field: str) -> str:
     raw = body.read_bytes(length)
     if body.read_uint8():
         raise DecodeError(log_errors.END_ELSEWHERE, field=field)
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        raise DecodeError(log_errors.NOT_UTF8, field=field) from None
-
-
-def _read_terminated(body: PayloadReader, field: str) -> bytes:
-    end = body.data.find(b"\0", body.offset, body.end)
-    if end < 0:
-        raise DecodeError(log_errors.NO_END, field=field)
-    raw = body.read_bytes(end - body.offset)
-    body.skip(1)
-    return raw
+    return utf8_text(raw, field)
 
 
 def _file_name(raw: bytes) -> str:

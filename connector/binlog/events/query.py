@@ -28,7 +28,7 @@ from connector.binlog import log_errors
 from connector.binlog.character_sets import charset_of, decode_leniently
 from connector.binlog.events.status_variables import StatusVariables
 from connector.binlog.header import read_post_header
-from connector.binlog.payload_reader import PayloadReader
+from connector.binlog.payload_reader import PayloadReader, utf8_text
 from connector.foundation.errors import DecodeError
 
 # Instead of the session of a BEGIN, for any other statement or event.
@@ -216,10 +216,7 @@ def _read_query(head: PayloadReader, body: PayloadReader) -> QueryEvent:
     start = body.offset
     body.skip(variables_length)
     variables = StatusVariables.decode(PayloadReader(body.data, start, body.offset))
-    try:
-        schema = body.read_bytes(schema_length).decode("utf-8")
-    except UnicodeDecodeError:
-        raise DecodeError(log_errors.NOT_UTF8, field="name of the default database") from None
+    schema = utf8_text(body.read_bytes(schema_length), "name of the default database")
     body.skip(1)
     query_bytes = body.read_rest()
     query = _text(query_bytes, variables)

@@ -73,10 +73,7 @@ class RowReader:
         if self._before is not None:
             before = plan.read_image(image, self._before)
         if self._after is not None:
-            if self._partial:
-                after = plan.read_partial_image(image, self._after)
-            else:
-                after = plan.read_image(image, self._after)
+            after = plan.read_image(image, self._after, partial=self._partial)
         return Row(before, after)
 
     def skip(self) -> None:
@@ -86,10 +83,7 @@ class RowReader:
         if self._before is not None:
             plan.skip_image(image, self._before)
         if self._after is not None:
-            if self._partial:
-                plan.skip_partial_image(image, self._after)
-            else:
-                plan.skip_image(image, self._after)
+            plan.skip_image(image, self._after, partial=self._partial)
 
 
 def indexes_of(plan: RowPlan, columns_present: bytes | None) -> list[int] | None:

@@ -22,9 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from connector.binlog import log_errors
-from connector.binlog.payload_reader import PayloadReader
-from connector.foundation.errors import DecodeError
+from connector.binlog.payload_reader import PayloadReader, utf8_text
 
 # Instead of a count: the statement touched too many databases to list them.
 OVER_MAX_DBS_IN_EVENT_MTS = 254
@@ -90,12 +88,16 @@ class StatusVariables:
         variables = cls(data=raw)
         while block.remaining:
             start = block.offset
-            read = _READERS.get(block.read_uint8())
-            if read is None:
+            code: int = block.read_uint8()
+            number = _NUMBERS.get(code)
+            read = _READERS.get(code)
+            if number is not None:
+                setattr(variables, number[0], block.read_uint(number[1]))
+            elif read is not None:
+                read(variables, block)
+            else:
                 block.skip(block.remaining)
                 variables.unknown = block.data[start : block.end]
-            else:
-                read(variables, block)
         return variables
 
 
@@ -114,23 +116,11 @@ def _known(block: PayloadReader, raw: bytes) -> StatusVariables | None:
 
 
 def _read_text(block: PayloadReader) -> str:
-    raw = block.read_bytes(block.read_uint8())
-    return _text(raw)
+    return _text(block.read_bytes(block.read_uint8()))
 
 
 def _text(raw: bytes) -> str:
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        raise DecodeError(log_errors.NOT_UTF8, field="text of a status variable") from None
-
-
-def _flags2(variables: StatusVariables, block: PayloadReader) -> None:
-    variables.flags2 = block.read_uint32()
-
-
-def _sql_mode(variables: StatusVariables, block: PayloadReader) -> None:
-    variables.sql_mode = block.read_uint64()
+    return utf8_text(raw, "text of a status variable")
 
 
 def _catalog(variables: StatusVariables, block: PayloadReader) -> None:
@@ -154,22 +144,6 @@ def _catalog_without_terminator(variables: StatusVariables, block: PayloadReader
     variables.catalog = _read_text(block)
 
 
-def _lc_time_names(variables: StatusVariables, block: PayloadReader) -> None:
-    variables.lc_time_names = block.read_uint16()
-
-
-def _charset_database(variables: StatusVariables, block: PayloadReader) -> None:
-    variables.charset_database = block.read_uint16()
-
-
-def _table_map_for_update(variables: StatusVariables, block: PayloadReader) -> None:
-    variables.table_map_for_update = block.read_uint64()
-
-
-def _master_data_written(variables: StatusVariables, block: PayloadReader) -> None:
-    variables.master_data_written = block.read_uint32()
-
-
 def _invoker(variables: StatusVariables, block: PayloadReader) -> None:
     variables.invoker = (_read_text(block), _read_text(block))
 
@@ -179,50 +153,9 @@ def _updated_databases(variables: StatusVariables, block: PayloadReader) -> None
     if count == OVER_MAX_DBS_IN_EVENT_MTS:
         variables.too_many_databases = True
         return
-    names: list[str] = []
-    for _ in range(count):
-        end = block.data.find(b"\0", block.offset, block.end)
-        if end < 0:
-            raise DecodeError(log_errors.NO_END, field="name of an updated database")
-        names.append(_text(block.read_bytes(end - block.offset)))
-        block.skip(1)
-    variables.updated_databases = names
-
-
-def _microseconds(variables: StatusVariables, block: PayloadReader) -> None:
-    variables.microseconds = block.read_uint(3)
-
-
-def _commit_ts(variables: StatusVariables, block: PayloadReader) -> None:
-    variables.commit_ts = block.read_uint64()
-
-
-def _commit_ts2(variables: StatusVariables, block: PayloadReader) -> None:
-    variables.commit_ts2 = block.read_uint64()
-
-
-def _explicit_defaults(variables: StatusVariables, block: PayloadReader) -> None:
-    variables.explicit_defaults_for_timestamp = block.read_uint8()
-
-
-def _ddl_xid(variables: StatusVariables, block: PayloadReader) -> None:
-    variables.ddl_xid = block.read_uint64()
-
-
-def _default_collation(variables: StatusVariables, block: PayloadReader) -> None:
-    variables.default_collation_for_utf8mb4 = block.read_uint16()
-
-
-def _require_primary_key(variables: StatusVariables, block: PayloadReader) -> None:
-    variables.sql_require_primary_key = block.read_uint8()
-
-
-def _table_encryption(variables: StatusVariables, block: PayloadReader) -> None:
-    variables.default_table_encryption = block.read_uint8()
-
-
-def _cascade_triggers(variables: StatusVariables, block: PayloadReader) -> None:
-    variables.enable_cascade_triggers = block.read_uint8()
+    variables.updated_databases = [
+        _text(block.read_terminated("name of an updated database")) for _ in range(count)
+    ]
 
 
 def _gtid_flags_extra(variables: StatusVariables, block: PayloadReader) -> None:
@@ -238,35 +171,37 @@ def _character_set_collations(variables: StatusVariables, block: PayloadReader) 
     ]
 
 
-_READERS: dict[int, Callable[[StatusVariables, PayloadReader], None]] = {
-    0: _flags2,
-    1: _sql_mode,
+# Numbers: the name of the value, and its bytes.
+_NUMBERS: Final[dict[int, tuple[str, int]]] = {
+    0: ("flags2", 4),
+    1: ("sql_mode", 8),
+    7: ("lc_time_names", 2),
+    8: ("charset_database", 2),
+    9: ("table_map_for_update", 8),
+    10: ("master_data_written", 4),
+    13: ("microseconds", 3),
+    14: ("commit_ts", 8),
+    15: ("commit_ts2", 8),
+    16: ("explicit_defaults_for_timestamp", 1),
+    17: ("ddl_xid", 8),
+    18: ("default_collation_for_utf8mb4", 2),
+    19: ("sql_require_primary_key", 1),
+    20: ("default_table_encryption", 1),
+    21: ("enable_cascade_triggers", 1),
+    128: ("microseconds", 3),
+    129: ("ddl_xid", 8),
+}
+_READERS: Final[dict[int, Callable[[StatusVariables, PayloadReader], None]]] = {
     2: _catalog,
     3: _auto_increment,
     4: _charset,
     5: _time_zone,
     6: _catalog_without_terminator,
-    7: _lc_time_names,
-    8: _charset_database,
-    9: _table_map_for_update,
-    10: _master_data_written,
     11: _invoker,
     12: _updated_databases,
-    13: _microseconds,
-    14: _commit_ts,
-    15: _commit_ts2,
-    16: _explicit_defaults,
-    17: _ddl_xid,
-    18: _default_collation,
-    19: _require_primary_key,
-    20: _table_encryption,
-    21: _cascade_triggers,
-    128: _microseconds,
-    129: _ddl_xid,
     130: _gtid_flags_extra,
     131: _character_set_collations,
 }
-
 
 NO_AUTO_VALUE_ON_ZERO: Final = 1 << 19
 NO_BACKSLASH_ESCAPES: Final = 1 << 20

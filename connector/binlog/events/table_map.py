@@ -33,7 +33,7 @@ from connector.binlog.columns.optional_metadata import (
 from connector.binlog.columns.row_images import RowPlan, bitmap_length, is_set
 from connector.binlog.events.format_description import FormatDescriptionEvent
 from connector.binlog.header import TABLE_MAP, EventType, read_post_header
-from connector.binlog.payload_reader import PayloadReader, has_bytes_at
+from connector.binlog.payload_reader import PayloadReader, has_bytes_at, utf8_text
 from connector.foundation.errors import DecodeError
 
 TABLE_MAP_HEADER_LENGTH: Final = 8
@@ -214,10 +214,7 @@ def read_table_id(head: PayloadReader, post_header_length: int | None) -> i64:
 def _read_name(body: PayloadReader) -> str:
     raw = body.read_bytes(body.read_uint8())
     body.skip(1)
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        raise DecodeError(log_errors.NOT_UTF8, field="name of the schema or the table") from None
+    return utf8_text(raw, "name of the schema or the table")
 
 
 def _read_metadata(metadata: PayloadReader, type_code: int) -> int:

@@ -37,7 +37,7 @@ from mypy_extensions import i64
 from connector.binlog import log_errors
 from connector.binlog.gtid import Gtid, GtidSet, gtid_at
 from connector.binlog.gtid.mysql import GNO_END
-from connector.binlog.payload_reader import PayloadReader
+from connector.binlog.payload_reader import LENENC_2, LENENC_3, LENENC_NULL, PayloadReader
 from connector.foundation.errors import DecodeError
 
 # The flag of GTID events: the transaction may hold changes logged as statements.
@@ -187,6 +187,57 @@ def _timestamp_at(data: bytes, at: i64) -> i64:
     low = i64(read_i32_le(data, at)) & 0xFFFF_FFFF
     high = i64(read_i32_le(data, at + 3)) >> 8 & 0xFF_FFFF
     return high << 32 | low
+
+
+# Of a timestamp or a version: the original one follows.
+_HIGHEST_BIT: Final = 0x80
+_NO_END: Final = 1 << 40  # beyond every event
+
+
+def is_readable_gtid(data: bytes, start: i64, end: i64) -> bool:
+    """Return whether `GtidEvent.decode` is certain to read `data[start:end]`.
+
+    That is so if the number is one of a GTID, and each part is whole that the parts before it
+    announce.
+    """
+    at = start + _FLAGS_LENGTH + _GTID_LENGTH
+    if at > end:
+        return False
+    gno = read_i64_le(data, start + _FLAGS_LENGTH + _UUID_LENGTH)
+    if gno <= 0 or gno == GNO_END:
+        return False
+    if at == end or data[at] != LOGICAL_TIMESTAMP:
+        return True
+    at += _LOGICAL_LENGTH
+    return at == end or _are_readable_facts(data, at, end)
+
+
+def _are_readable_facts(data: bytes, start: i64, end: i64) -> bool:
+    """Return whether the timestamps, the length and the versions are whole, as far as there are."""
+    at = _after_pair(data, start, _TIMESTAMP_LENGTH, end)
+    if at < end:
+        at = _after_length(data, at)
+    if at < end:
+        at = _after_pair(data, at, _VERSION_LENGTH, end)
+    return at <= end
+
+
+def _after_pair(data: bytes, at: i64, length: i64, end: i64) -> i64:
+    """Return the end of a number and, if its highest bit says so, of the original one."""
+    at += length
+    if at <= end and data[at - 1] & _HIGHEST_BIT:
+        at += length
+    return at
+
+
+def _after_length(data: bytes, at: i64) -> i64:
+    """Return the end of a length-encoded integer of up to three bytes, else no end."""
+    first: i64 = data[at]
+    if first < LENENC_NULL:
+        return at + 1
+    if first == LENENC_2:
+        return at + 3
+    return at + 4 if first == LENENC_3 else _NO_END
 
 
 @final

@@ -12,10 +12,7 @@ prepared, are transactions, too. No event stays in memory.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import (
-    UTC,
-    datetime,
-)
+from datetime import UTC, datetime
 from typing import Final, final
 
 from mypy_extensions import i64, mypyc_attr

@@ -68,6 +68,7 @@ from connector.binlog.header import (
     XID,
     EventType,
 )
+from connector.binlog.rows_decoder import is_rows
 from connector.binlog.statement import StatementKind, classify
 
 ROLE_OTHER: Final = 0  # the body decides
@@ -77,46 +78,22 @@ ROLE_GTID: Final = 3
 ROLE_QUERY: Final = 4
 ROLE_ABOUT_ROWS: Final = 5  # the rows or statements that follow
 
-_TYPES: Final[dict[int, tuple[EventType, ...]]] = {
-    ROLE_ROWS: (
-        EventType.PRE_GA_WRITE_ROWS_EVENT,
-        EventType.PRE_GA_UPDATE_ROWS_EVENT,
-        EventType.PRE_GA_DELETE_ROWS_EVENT,
-        EventType.WRITE_ROWS_EVENT_V1,
-        EventType.UPDATE_ROWS_EVENT_V1,
-        EventType.DELETE_ROWS_EVENT_V1,
-        EventType.WRITE_ROWS_EVENT,
-        EventType.UPDATE_ROWS_EVENT,
-        EventType.DELETE_ROWS_EVENT,
-        EventType.PARTIAL_UPDATE_ROWS_EVENT,
-        EventType.WRITE_ROWS_COMPRESSED_EVENT_V1,
-        EventType.UPDATE_ROWS_COMPRESSED_EVENT_V1,
-        EventType.DELETE_ROWS_COMPRESSED_EVENT_V1,
-        EventType.WRITE_ROWS_COMPRESSED_EVENT,
-        EventType.UPDATE_ROWS_COMPRESSED_EVENT,
-        EventType.DELETE_ROWS_COMPRESSED_EVENT,
-    ),
-    ROLE_XID: (EventType.XID_EVENT,),
-    ROLE_GTID: (
-        EventType.GTID_LOG_EVENT,
-        EventType.ANONYMOUS_GTID_LOG_EVENT,
-        EventType.GTID_TAGGED_LOG_EVENT,
-        EventType.GTID_EVENT,
-    ),
-    ROLE_QUERY: (EventType.QUERY_EVENT,),
-    ROLE_ABOUT_ROWS: (
-        EventType.TABLE_MAP_EVENT,
-        EventType.ROWS_QUERY_LOG_EVENT,
-        EventType.ANNOTATE_ROWS_EVENT,
-    ),
-}
 _ROLES: Final[dict[int, int]] = {
-    event_type: meaning for meaning, types in _TYPES.items() for event_type in types
+    XID: ROLE_XID,
+    GTID_LOG: ROLE_GTID,
+    ANONYMOUS_GTID_LOG: ROLE_GTID,
+    EventType.GTID_TAGGED_LOG_EVENT: ROLE_GTID,
+    MARIADB_GTID: ROLE_GTID,
+    QUERY: ROLE_QUERY,
+    TABLE_MAP: ROLE_ABOUT_ROWS,
+    ROWS_QUERY_LOG: ROLE_ABOUT_ROWS,
+    ANNOTATE_ROWS: ROLE_ABOUT_ROWS,
 }
 
 # By type code, which has one byte.
-ROLE_OF_TYPE: Final[list[int]] = [_ROLES.get(code, ROLE_OTHER) for code in range(256)]
-
+ROLE_OF_TYPE: Final[list[int]] = [
+    ROLE_ROWS if is_rows(code) else _ROLES.get(code, ROLE_OTHER) for code in range(256)
+]
 
 _OUTSIDE: Final = 0
 _OPENED: Final = 1  # after a GTID event that does not mean BEGIN

@@ -39,7 +39,9 @@ REMOVE_0 = "02" + "04" + "245b305d"  # $[0]
 def partial_image(data: str, *columns: Column, places: list[int] | None = None) -> list[Value]:
     image = PayloadReader(bytes.fromhex(data))
     plan = RowPlan(list(columns))
-    read = plan.read_partial_image(image, list(range(len(columns))) if places is None else places)
+    read = plan.read_image(
+        image, list(range(len(columns))) if places is None else places, partial=True
+    )
     assert image.remaining == 0
     return read
 
@@ -189,7 +191,7 @@ def test_a_quoted_member_with_a_raw_control_character_is_an_error() -> None:
 def test_any_bytes_are_changes_or_an_error(data: bytes) -> None:
     image = PayloadReader(b"\x01\x01\x00" + len(data).to_bytes(4, "little") + data)
     with suppress(DecodeError):
-        (changes,) = RowPlan([JSON]).read_partial_image(image, [0])
+        (changes,) = RowPlan([JSON]).read_image(image, [0], partial=True)
         assert isinstance(changes, JsonDiffs)
         apply_json_diffs('{"a": [1, {"b": 2}]}', changes)
 

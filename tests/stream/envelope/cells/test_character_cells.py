@@ -8,7 +8,7 @@ import pytest
 from librt.strings import BytesWriter
 
 from connector.binlog.columns.column import Column, ColumnType
-from connector.binlog.columns.strings import varchar_reader
+from connector.binlog.columns.strings import StringReader, varchar_prefix
 from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import UnsupportedChange
 from connector.stream.envelope import record_errors
@@ -31,7 +31,7 @@ def written(data: bytes, key: int) -> bytes:
     )
     out = BytesWriter()
     image = PayloadReader(bytes([len(data)]) + data)
-    character_writer(column, varchar_reader(of_log)).put(image, out)
+    character_writer(column, StringReader(of_log, varchar_prefix(of_log))).put(image, out)
     assert image.offset == len(data) + 1
     return out.getvalue()
 
