@@ -181,9 +181,9 @@ class PayloadReader:
         end = self.data.find(b"\0", self.offset, self.end)
         if end < 0:
             raise DecodeError(log_errors.NO_END, field=field)
-        start = self.offset
-        self.offset = end + 1
-        return self.data[start:end]
+        raw = self.read_bytes(end - self.offset)
+        self.skip(1)
+        return raw
 
     def skip(self, length: int) -> None:
         """Move past `length` bytes."""
