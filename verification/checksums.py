@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.foundation.settings.sections import SnapshotSettings
-from connector.stream.snapshot.table_reader import Throttle
+from connector.stream.snapshot.table_reader import TIMEOUTS, time_limits, wait_while_busy
 from connector.stream.source.select_session import SelectSession
 
 if TYPE_CHECKING:
@@ -52,12 +52,9 @@ class Checksums:
         np.bitwise_xor.at(self.xors, places, hashes)
 
 
-_MS: Final = 1000
 _LOOK_SECONDS: Final = 1.0
 # Ranges of one SELECT: its rows are those of a small chunk.
 _RANGES_OF_A_SELECT: Final = 10
-# A SELECT that exceeded its time limit: ER_QUERY_TIMEOUT, ER_STATEMENT_TIMEOUT (MariaDB).
-_TIMEOUTS: Final = frozenset({3024, 1969})
 
 
 class ReadRate:
@@ -151,10 +148,10 @@ class ServerChecksums:
     def _sums(self, ranges: KeyRanges) -> Checksums | None:
         try:
             session = self._session()
-            self._throttle().wait(session, self._closing)
-            rows = session.query(self._sql(ranges, session.identity.flavour == "mariadb"))
+            wait_while_busy(session, self._settings, self._closing)
+            rows = session.query(self._sql(session, ranges))
         except (SourceUnavailable, SourceRefused) as error:
-            if error.number in _TIMEOUTS:
+            if error.number in TIMEOUTS:
                 return None
             if isinstance(error, SourceRefused):
                 raise
@@ -169,10 +166,8 @@ class ServerChecksums:
         self._closing.wait(self._pace.seconds(int(sums.rows.sum())))
         return sums
 
-    def _sql(self, ranges: KeyRanges, is_mariadb: bool) -> str:
-        seconds = self._settings.statement_seconds_max
-        before = f"SET STATEMENT max_statement_time = {seconds:.3f} FOR " if is_mariadb else ""
-        hint = "" if is_mariadb else f"/*+ MAX_EXECUTION_TIME({max(1, int(seconds * _MS))}) */ "
+    def _sql(self, session: SelectSession, ranges: KeyRanges) -> str:
+        before, hint = time_limits(session, self._settings)
         key = self._key
         bounds = ", ".join(str(key.literal(low)) for low in ranges.low[1:].tolist())
         place = f"INTERVAL({key.expression}, {bounds})" if bounds else "0"
@@ -188,9 +183,3 @@ class ServerChecksums:
         if session is None:
             session = self._own.session = self._opened.enter_context(self._open_session())
         return session
-
-    def _throttle(self) -> Throttle:
-        throttle: Throttle | None = getattr(self._own, "throttle", None)
-        if throttle is None:
-            throttle = self._own.throttle = Throttle(self._settings)
-        return throttle

@@ -39,7 +39,7 @@ from connector.foundation.contract import OP_CREATE, OP_DELETE, OP_UPDATE, Seque
 from connector.foundation.errors import DecodeError, SourceRefused
 from connector.stream.snapshot import copy_errors
 from connector.stream.snapshot.keyset import select_rows
-from connector.stream.snapshot.table_reader import Throttle
+from connector.stream.snapshot.table_reader import wait_while_busy
 from connector.stream.snapshot.watermark import (
     DeliveredPosition,
     LogPosition,
@@ -176,7 +176,6 @@ class SourceSnapshot:
             raise MirrorError(verify_errors.NO_MOMENT, table=source.schema.name)
         self._source = source
         self._settings = pipeline.settings.snapshot
-        self._throttle = Throttle(self._settings)
         # The session of the snapshot is busy while rows come.
         self._asking = pipeline.session
         self._opened = ExitStack()
@@ -216,7 +215,7 @@ class SourceSnapshot:
                 raise chunk.refused[0].error
             if chunk.count:
                 yield source.typed(chunk.values(), "after")
-            self._throttle.wait(self._asking, Event())
+            wait_while_busy(self._asking, self._settings, Event())
         schema = source.schema
         if SelectedTable.describe(self._asking, schema.database, schema.table) != table:
             raise SourceRefused(copy_errors.OTHER_TABLE_NOW)

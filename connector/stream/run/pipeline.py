@@ -190,7 +190,8 @@ class Pipeline:
         batch_bytes_max = self._batch_bytes_max
         # At the end of a transaction: received bytes mostly end inside of one.
         is_ending = stop.requested or self._control.paused
-        if is_ending or self._single_transactions or now >= self._deadline or self._wants_turn:
+        deadline = self._schedule.deadline(records=self._sink.target.records > 0)
+        if is_ending or self._single_transactions or now >= deadline or self._wants_turn:
             batch_bytes_max = 0
         try:
             all_taken = delivery.run(self._stream.events, batch_bytes_max, self._clock.now_us())
@@ -305,11 +306,6 @@ class Pipeline:
     def _poll_seconds(self) -> float:
         """How long to wait for the source before the next look at requests and attendants."""
         return min(attendant.patience_seconds for attendant in self._attendants)
-
-    @property
-    def _deadline(self) -> float:
-        """When to commit even if the source sends more."""
-        return self._schedule.deadline(records=self._sink.target.records > 0)
 
     def _seconds_until(self, when: Callable[..., float]) -> float:
         """Return the seconds until then; infinite if there is nothing to commit."""

@@ -4,7 +4,7 @@ After an error that passes, the reader tries again on a new connection: the stre
 because a copy has to wait. If only the table has to wait, the answer says so, and the reader
 takes the next job: other tables do not wait for this one.
 
-`Throttle` pauses readers while the source is busy with other work.
+Readers pause while the source is busy with other work.
 """
 
 from collections.abc import Callable, Generator, Iterator
@@ -36,38 +36,32 @@ from connector.stream.source.selected_table import SelectedTable
 _LOOK_SECONDS = 1.0
 
 
-class Throttle:
-    """Checks `snapshot.threads_running_max` and `snapshot.pause_query`."""
+def wait_while_busy(session: SelectSession, settings: SnapshotSettings, closing: Event) -> None:
+    """Return when the source is no longer busy, or `closing` is set.
 
-    def __init__(self, settings: SnapshotSettings) -> None:
-        self._threads_running_max = settings.threads_running_max
-        self._pause_query = settings.pause_query
+    Raises ConfigError for a query that does not return a number, and the errors of the session.
+    """
+    reported = False
+    while (busy := why_busy(session, settings)) is not None:
+        if not reported:
+            structlog.get_logger().info("copying pauses", **errors.fields(busy))
+            reported = True
+        if closing.wait(_LOOK_SECONDS):
+            return
 
-    def wait(self, session: SelectSession, closing: Event) -> None:
-        """Return when the source is no longer busy, or `closing` is set.
 
-        Raises ConfigError for a query that does not return a number, and the errors of the session.
-        """
-        reported = False
-        while (busy := self._busy(session)) is not None:
-            if not reported:
-                structlog.get_logger().info("copying pauses", **errors.fields(busy))
-                reported = True
-            if closing.wait(_LOOK_SECONDS):
-                return
-
-    def _busy(self, session: SelectSession) -> Message | None:
-        """Return why the source is busy; None if it is not."""
-        if self._threads_running_max:
-            (row,) = session.query("SHOW GLOBAL STATUS LIKE 'Threads_running'")
-            running = int(row["Value"] or 0)
-            if running > self._threads_running_max:
-                return Message(copy_errors.THREADS_RUNNING, {"running": running})
-        if self._pause_query is not None:
-            value = _first_value(session, self._pause_query)
-            if value > 0:
-                return Message(copy_errors.PAUSE_WANTED, {"value": value})
-        return None
+def why_busy(session: SelectSession, settings: SnapshotSettings) -> Message | None:
+    """Return why the source is busy, by the limits of the settings; None if it is not."""
+    if settings.threads_running_max:
+        (row,) = session.query("SHOW GLOBAL STATUS LIKE 'Threads_running'")
+        running = int(row["Value"] or 0)
+        if running > settings.threads_running_max:
+            return Message(copy_errors.THREADS_RUNNING, {"running": running})
+    if settings.pause_query is not None:
+        value = _first_value(session, settings.pause_query)
+        if value > 0:
+            return Message(copy_errors.PAUSE_WANTED, {"value": value})
+    return None
 
 
 def _first_value(session: SelectSession, query: str) -> float:
@@ -79,6 +73,14 @@ def _first_value(session: SelectSession, query: str) -> float:
         raise errors.ConfigError(copy_errors.PAUSE_QUERY, server=session.name) from error
 
 
+def time_limits(session: SelectSession, settings: SnapshotSettings) -> tuple[str, str]:
+    """Return what limits the time of a SELECT: the text before it, and its hint."""
+    seconds = settings.statement_seconds_max
+    if session.identity.flavour == "mariadb":
+        return f"SET STATEMENT max_statement_time = {seconds:.3f} FOR ", ""
+    return "", f"/*+ MAX_EXECUTION_TIME({max(1, int(seconds * _MS))}) */ "
+
+
 _Read = TypeVar("_Read")
 
 _MS = 1000
@@ -86,7 +88,7 @@ _PAUSE_SECONDS = 0.5
 _PAUSE_SECONDS_MAX = 30.0
 
 # A SELECT that exceeded its time limit: ER_QUERY_TIMEOUT, ER_STATEMENT_TIMEOUT (MariaDB).
-_TIMEOUTS = frozenset({3024, 1969})
+TIMEOUTS = frozenset({3024, 1969})
 # The table is gone, or a different one: ER_BAD_DB_ERROR, ER_BAD_FIELD_ERROR, ER_NO_SUCH_TABLE,
 # ER_TABLE_DEF_CHANGED.
 _CHANGED = frozenset({1049, 1054, 1146, 1412})
@@ -120,7 +122,6 @@ class TableReader:
         self._open_session = open_session
         self._settings = settings
         self._closing = closing
-        self._throttle = Throttle(settings)
         self._opened = ExitStack()
         self._session: SelectSession | None = None
 
@@ -167,7 +168,7 @@ class TableReader:
         self._opened.close()
 
     def _do(self, session: SelectSession, job: jobs.Job) -> Iterator[jobs.Result]:
-        self._throttle.wait(session, self._closing)
+        wait_while_busy(session, self._settings, self._closing)
         try:
             if isinstance(job, jobs.PlanJob):
                 yield plan(session, job, self._settings)
@@ -245,14 +246,14 @@ class TableReader:
                 session, job.delivered, select, self._closing, transactional=job.transactional
             )
         except (errors.SourceUnavailable, errors.SourceRefused) as error:
-            if error.number not in _TIMEOUTS:
+            if error.number not in TIMEOUTS:
                 raise
             return None
 
     def _found(self, session: SelectSession, job: jobs.KeysJob, lock: str) -> set[bytes]:
         """Return the keys of the rows that there are, without keeping the rows."""
         where = " OR ".join(key.condition for key in job.keys)
-        before, hint = self._limits(session)
+        before, hint = time_limits(session, self._settings)
         sql = select_rows(job.table, (), where, hint)
         writer = job.table.writer(self._debezium)
         record_keys: set[bytes] = set()
@@ -269,7 +270,7 @@ class TableReader:
         lock: str,
     ) -> tuple[Chunk, bool]:
         """Return the rows, and whether these are all rows of the statement."""
-        before, hint = self._limits(session)
+        before, hint = time_limits(session, self._settings)
         sql = select_chunk(job.table, job.range, job.after, job.where, limit, hint)
         pieces = session.read_chunks(f"{before}{sql}{lock}", writer, job.bytes_max)
         chunk, is_whole = next(pieces)
@@ -277,13 +278,6 @@ class TableReader:
             # Rows beyond the bytes of a chunk are read again with the next one.
             continue
         return chunk, is_whole
-
-    def _limits(self, session: SelectSession) -> tuple[str, str]:
-        """Return what limits the time of a SELECT: the text before it, and its hint."""
-        seconds = self._settings.statement_seconds_max
-        if session.identity.flavour == "mariadb":
-            return f"SET STATEMENT max_statement_time = {seconds:.3f} FOR ", ""
-        return "", f"/*+ MAX_EXECUTION_TIME({max(1, int(seconds * _MS))}) */ "
 
     def _changed(
         self, session: SelectSession, job: jobs.ChunkJob | jobs.KeysJob | jobs.PassPart

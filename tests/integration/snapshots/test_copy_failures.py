@@ -31,7 +31,7 @@ from connector.stream.snapshot.jobs import (
 )
 from connector.stream.snapshot.reader_pool import ReaderPool
 from connector.stream.snapshot.table_copy import TableCopy
-from connector.stream.snapshot.table_reader import Throttle
+from connector.stream.snapshot.table_reader import why_busy
 from connector.stream.snapshot.table_state import TableState
 from connector.stream.snapshot.watermark import LogPosition
 from connector.stream.source import table_errors
@@ -158,11 +158,11 @@ def test_a_table_that_is_locked_for_too_long_is_tried_again(source: Source, tabl
 
 def test_a_source_that_is_busy_is_told(source: Source) -> None:
     with SelectSession(source.settings()) as session:
-        paused = Throttle(SnapshotSettings(pause_query="SELECT 7"))._busy(session)
+        paused = why_busy(session, SnapshotSettings(pause_query="SELECT 7"))
         assert paused is not None
         assert paused.text == text_of(copy_errors.PAUSE_WANTED, value=7.0)
-        at_rest = Throttle(SnapshotSettings.model_construct(threads_running_max=-1))
-        running = at_rest._busy(session)
+        at_rest = SnapshotSettings.model_construct(threads_running_max=-1)
+        running = why_busy(session, at_rest)
     assert running is not None
     assert running.code is copy_errors.THREADS_RUNNING
     assert running.text == text_of(copy_errors.THREADS_RUNNING, running=running.facts["running"])
