@@ -18,16 +18,8 @@ from docker import from_env  # type: ignore[import-untyped]
 from docker.errors import DockerException  # type: ignore[import-untyped]
 from testcontainers.core.container import DockerContainer
 
-from local_stack import stack_errors
+from local_stack import sql_server, stack_errors
 from local_stack.server import HOST, START_SECONDS, Endpoint, Server, free_port
-from local_stack.sql_server import (
-    ADMINISTRATOR,
-    ADMINISTRATOR_PASSWORD,
-    MARIADB_SOURCE_SETTINGS,
-    MYSQL_SOURCE_SETTINGS,
-    option,
-    server_answers,
-)
 from local_stack.stack_errors import LocalStackError
 
 LOOK_SECONDS = 0.2
@@ -135,7 +127,7 @@ class MysqlContainer(ContainerServer):
     """A MySQL source in a container."""
 
     root_password = "MYSQL_ROOT_PASSWORD"  # noqa: S105 - the name of a variable
-    source_settings: Mapping[str, str] = MYSQL_SOURCE_SETTINGS
+    source_settings: Mapping[str, str] = sql_server.MYSQL_SOURCE_SETTINGS
 
     def __init__(
         self, version: str = "8.4", *, settings: Mapping[str, str | None] | None = None
@@ -145,22 +137,24 @@ class MysqlContainer(ContainerServer):
         self._settings = {**self.source_settings, **(settings or {})}
 
     def _describe(self, container: DockerContainer, port: int) -> None:
-        container.with_env(self.root_password, ADMINISTRATOR_PASSWORD)
+        container.with_env(self.root_password, sql_server.ADMINISTRATOR_PASSWORD)
         chosen = [
-            option(name, value) for name, value in self._settings.items() if value is not None
+            sql_server.option(name, value)
+            for name, value in self._settings.items()
+            if value is not None
         ]
         container.with_command([*chosen, f"--port={port}"])
 
     def _reach(self, port: int) -> Endpoint | None:
-        endpoint = Endpoint(HOST, port, ADMINISTRATOR, ADMINISTRATOR_PASSWORD)
-        return endpoint if server_answers(endpoint) else None
+        endpoint = Endpoint(HOST, port, sql_server.ADMINISTRATOR, sql_server.ADMINISTRATOR_PASSWORD)
+        return endpoint if sql_server.server_answers(endpoint) else None
 
 
 class MariadbContainer(MysqlContainer):
     """A MariaDB source in a container."""
 
     root_password = "MARIADB_ROOT_PASSWORD"  # noqa: S105 - the name of a variable
-    source_settings = MARIADB_SOURCE_SETTINGS
+    source_settings = sql_server.MARIADB_SOURCE_SETTINGS
 
     def __init__(
         self, version: str = "11.8", *, settings: Mapping[str, str | None] | None = None

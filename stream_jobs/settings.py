@@ -24,15 +24,9 @@ from pydantic import (
 )
 from pydantic_settings import SettingsConfigDict
 
-from connector.foundation.settings import settings_errors
+from connector.foundation.settings import settings_errors, values
 from connector.foundation.settings.credentials import KafkaLogin, read_secret
 from connector.foundation.settings.file_settings import FileSettings, UnfitValueError
-from connector.foundation.settings.values import (
-    ListenAddress,
-    PipelineName,
-    TablePattern,
-    TopicPrefix,
-)
 from stream_jobs.errors import choice_errors
 from stream_jobs.source.topics import BrokerConfig
 
@@ -58,7 +52,7 @@ class KafkaSettings(KafkaLogin):
     """The brokers, and the topics that are read."""
 
     bootstrap_servers: Annotated[list[str], Field(min_length=1)]
-    topic_prefix: TopicPrefix
+    topic_prefix: values.TopicPrefix
     max_offsets_per_trigger: Annotated[int, Field(ge=1)] = 100_000
     max_bytes_per_task: Annotated[int, Field(ge=1)] = 128 * 1024 * 1024
     # If a topic got more partitions, the changes of its keys are not in order any more.
@@ -105,7 +99,7 @@ class TableSettings(Section):
     """What differs for the tables that a pattern names."""
 
     # `database.table` patterns, as in the connector's source.tables.
-    match: Annotated[list[TablePattern], Field(min_length=1)]
+    match: Annotated[list[values.TablePattern], Field(min_length=1)]
     # What the mirror holds of a table, see docs/mirror.md.
     mode: Literal["current", "soft_delete", "history", "journal", "rows"] = "current"
     # Whether the tables have no mirror, and their topics are not read.
@@ -165,7 +159,7 @@ class ReplicaSettings(Section):
     # Tables that the first load writes at a time.
     connections: Annotated[int, Field(ge=1, le=32)] = 4
     # Metrics for Prometheus: the process is another one than that of the job.
-    listen: ListenAddress | None = None
+    listen: values.ListenAddress | None = None
 
     @model_validator(mode="after")
     def _one_password(self) -> ReplicaSettings:
@@ -206,7 +200,7 @@ class LogSettings(Section):
 class MetricsSettings(Section):
     """Metrics for Prometheus."""
 
-    listen: ListenAddress | None = None
+    listen: values.ListenAddress | None = None
 
 
 class SparkSettings(Section):
@@ -226,7 +220,7 @@ class Settings(FileSettings):
     reference: ClassVar[str] = "binlog-connector config stream_job.toml"
 
     # Names the pipeline in status lines and in Spark.
-    name: PipelineName
+    name: values.PipelineName
     kafka: KafkaSettings
     mirror: MirrorSettings
     # The first one with a pattern for a table decides.

@@ -25,13 +25,7 @@ from numpy.typing import NDArray
 
 from connector.binlog.gtid import AnyGtidSet, contains_all, parse_gtid_set
 from connector.binlog.header import file_number
-from connector.foundation.contract import (
-    OP_CREATE,
-    OP_DELETE,
-    OP_READ,
-    OP_TRUNCATE,
-    SEQ_EPOCH_DIGITS,
-)
+from connector.foundation import contract
 from connector.foundation.errors import ConfigError, DecodeError
 from stream_jobs.cuts import Cut, cut_errors
 from stream_jobs.cuts.cut import CutStore
@@ -112,7 +106,7 @@ class ChangedRows:
 _KEYS_MAX: Final = 100_000
 _KEYS_MIN: Final = 1000
 # Which image of a record is of its key, besides the other one for an update.
-_ONLY_AFTER: Final = frozenset({OP_CREATE, OP_READ})
+_ONLY_AFTER: Final = frozenset({contract.OP_CREATE, contract.OP_READ})
 
 _NOT_IN_CUT: Final = "the cut does not have the table as it is now"
 _OTHER_KEY: Final = "the table has got another key since then"
@@ -197,12 +191,14 @@ class ChangedKeys:
         ends = pipeline.wait_until_delivered(pipeline.reached(), *names)
         self._refuse_lost(begin, pipeline.beginnings(*names))
         for records in pipeline.records(*names, begin, ends):
-            if any(record.op == OP_TRUNCATE for record in records):
+            if any(record.op == contract.OP_TRUNCATE for record in records):
                 raise _AllRowsError(_ROWS_GONE)
             self._take_images(
                 "before", [record for record in records if record.op not in _ONLY_AFTER]
             )
-            self._take_images("after", [record for record in records if record.op != OP_DELETE])
+            self._take_images(
+                "after", [record for record in records if record.op != contract.OP_DELETE]
+            )
 
     def _refuse_lost(self, begin: Mapping[int, int], first: Mapping[int, int]) -> None:
         for number, offset in first.items():
@@ -290,8 +286,10 @@ def _by_position(store: CutStore, match: re.Match[str]) -> Cut | None:
     if newest is None or _place(newest) < wanted:
         # It may be one in the log of an earlier server.
         return None
-    epoch = newest.seq[:SEQ_EPOCH_DIGITS]
-    return _last(store, lambda cut: cut.seq[:SEQ_EPOCH_DIGITS] < epoch or _place(cut) <= wanted)
+    epoch = newest.seq[: contract.SEQ_EPOCH_DIGITS]
+    return _last(
+        store, lambda cut: cut.seq[: contract.SEQ_EPOCH_DIGITS] < epoch or _place(cut) <= wanted
+    )
 
 
 def _place(cut: Cut) -> tuple[int, int]:

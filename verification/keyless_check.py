@@ -37,16 +37,9 @@ import pyarrow as pa
 from connector.binlog.gtid import GtidSet
 from connector.foundation.contract import OP_CREATE, OP_DELETE, OP_UPDATE, Sequence
 from connector.foundation.errors import DecodeError, SourceRefused
-from connector.stream.snapshot import copy_errors
+from connector.stream.snapshot import copy_errors, watermark
 from connector.stream.snapshot.keyset import select_rows
 from connector.stream.snapshot.table_reader import wait_while_busy
-from connector.stream.snapshot.watermark import (
-    DeliveredPosition,
-    LogPosition,
-    log_end,
-    open_snapshot,
-    wait_until_visible,
-)
 from connector.stream.source.selected_table import SelectedTable
 from stream_jobs.apply.row_hashes import Keys
 from stream_jobs.errors import MirrorError
@@ -145,12 +138,12 @@ class SnapshotPosition(NamedTuple):
     """What a snapshot has."""
 
     gtid_set: GtidSet | None  # all of these; None: everything that begins before the position
-    position: LogPosition  # nothing that begins here or later
+    position: watermark.LogPosition  # nothing that begins here or later
 
     def has(self, record: TopicRecord) -> bool | None:
         """Return whether it has the change of a record; None if nobody knows."""
         sequence = Sequence.parse(record.sequence)
-        if LogPosition(sequence.file, sequence.position) >= self.position:
+        if watermark.LogPosition(sequence.file, sequence.position) >= self.position:
             return False
         if self.gtid_set is None:
             return True
@@ -187,20 +180,20 @@ class SourceSnapshot:
     def __exit__(self, *_: object) -> None:
         self._opened.close()
 
-    def take(self, delivered: DeliveredPosition) -> SnapshotPosition:
+    def take(self, delivered: watermark.DeliveredPosition) -> SnapshotPosition:
         """Take a snapshot, instead of an earlier one, that has what was `delivered`."""
         session = self._session
         session.query(f"SET SESSION net_write_timeout = {_WRITE_SECONDS}")
         if session.identity.flavour == "mariadb":
-            least = delivered.position or log_end(session)
-            return SnapshotPosition(None, open_snapshot(session, least, Event()))
+            least = delivered.position or watermark.log_end(session)
+            return SnapshotPosition(None, watermark.open_snapshot(session, least, Event()))
         session.query("ROLLBACK")
         if delivered.gtid_set is not None:
-            wait_until_visible(session, delivered.gtid_set)
+            watermark.wait_until_visible(session, delivered.gtid_set)
         (row,) = session.query("SELECT @@GLOBAL.gtid_executed AS found")
         executed = GtidSet.parse((row["found"] or "").replace("\n", ""))
         session.query("START TRANSACTION WITH CONSISTENT SNAPSHOT")
-        return SnapshotPosition(executed, log_end(session))
+        return SnapshotPosition(executed, watermark.log_end(session))
 
     def rows(self) -> Iterator[pa.Table]:
         """Yield all rows.

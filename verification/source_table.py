@@ -15,14 +15,7 @@ import pyarrow as pa
 
 from connector.foundation.contract import SchemaColumn
 from connector.foundation.settings.sections import SnapshotSettings
-from connector.stream.snapshot.jobs import (
-    ChunkJob,
-    ChunkRead,
-    JobFailure,
-    PlanJob,
-    TableBusy,
-    TableChange,
-)
+from connector.stream.snapshot import jobs
 from connector.stream.snapshot.table_plan import plan
 from connector.stream.snapshot.table_reader import Pause, TableReader
 from connector.stream.snapshot.table_state import KeyRange
@@ -152,7 +145,7 @@ class SourceTable:
         Raises the errors of the session, as `SelectedTable.describe` does.
         """
         self._settings = settings.model_copy(update={"connections": 1})
-        planned = plan(session, PlanJob(0, *name), self._settings)
+        planned = plan(session, jobs.PlanJob(0, *name), self._settings)
         self._planned = planned
         self._reader = TableReader(open_session, self._settings, Event())
         selected = planned.table.schema
@@ -237,9 +230,9 @@ class SourceTable:
 
     def _read(
         self, delivered: DeliveredPosition, where: str, after: list[bytes], limit: int
-    ) -> ChunkRead:
+    ) -> jobs.ChunkRead:
         planned = self._planned
-        job = ChunkJob(
+        job = jobs.ChunkJob(
             copy=0,
             table=planned.table,
             transactional=planned.transactional,
@@ -255,11 +248,11 @@ class SourceTable:
         )
         while True:
             for answer in self._reader.answers(job):
-                if isinstance(answer, ChunkRead):
+                if isinstance(answer, jobs.ChunkRead):
                     return answer
                 if isinstance(answer, Pause):
                     time.sleep(answer.seconds)
-                elif isinstance(answer, TableBusy):
+                elif isinstance(answer, jobs.TableBusy):
                     time.sleep(_BUSY_SECONDS)
-                elif isinstance(answer, (JobFailure, TableChange)):
+                elif isinstance(answer, (jobs.JobFailure, jobs.TableChange)):
                     raise answer.error

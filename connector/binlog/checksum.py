@@ -25,14 +25,7 @@ from isal import isal_zlib
 from librt.strings import read_i32_le
 from mypy_extensions import i64
 
-from connector.binlog import log_errors
-from connector.binlog.header import (
-    FORMAT_DESCRIPTION,
-    HEADER_LENGTH,
-    LOG_EVENT_BINLOG_IN_USE_F,
-    SIZE_OFFSET,
-    TYPE_OFFSET,
-)
+from connector.binlog import header, log_errors
 from connector.foundation.errors import DecodeError
 
 CHECKSUM_LENGTH: Final = 4
@@ -69,7 +62,7 @@ def computed_format_checksum(data: bytes) -> int:
     The server sets and clears the IN_USE flag in place, so the flag counts as cleared.
     """
     head = bytearray(data[: _FLAGS_OFFSET + 1])
-    head[_FLAGS_OFFSET] &= ~LOG_EVENT_BINLOG_IN_USE_F
+    head[_FLAGS_OFFSET] &= ~header.LOG_EVENT_BINLOG_IN_USE_F
     rest = memoryview(data)[_FLAGS_OFFSET + 1 : -CHECKSUM_LENGTH]
     return crc32(rest, crc32(head))
 
@@ -120,13 +113,13 @@ class ChecksumRuns:
         available: i64 = len(data)
         at = edge = start
         total: i64 = 0
-        while available - at >= HEADER_LENGTH:
-            size = i64(read_i32_le(data, at + SIZE_OFFSET)) & _U32
+        while available - at >= header.HEADER_LENGTH:
+            size = i64(read_i32_le(data, at + header.SIZE_OFFSET)) & _U32
             if (
-                size < HEADER_LENGTH
+                size < header.HEADER_LENGTH
                 or size > available - at
                 or size > LENGTH_MAX
-                or data[at + TYPE_OFFSET] == FORMAT_DESCRIPTION
+                or data[at + header.TYPE_OFFSET] == header.FORMAT_DESCRIPTION
             ):
                 break
             at += size

@@ -13,24 +13,10 @@ from typing import final
 
 from mypy_extensions import i64
 
-from connector.binlog import log_errors
+from connector.binlog import checksum, log_errors
 from connector.binlog.body_decoder import BodyDecoder
-from connector.binlog.checksum import (
-    CHECKSUM_LENGTH,
-    ChecksumAlgorithm,
-    computed_checksum,
-    computed_format_checksum,
-    require_checksum,
-    require_intact,
-    stored_checksum,
-)
 from connector.binlog.event import Event
-from connector.binlog.events.control import (
-    HeartbeatEvent,
-    RotateEvent,
-    StartEncryptionEvent,
-    is_heartbeat,
-)
+from connector.binlog.events import control
 from connector.binlog.events.format_description import (
     FormatDescriptionEvent,
     format_before_description,
@@ -89,7 +75,7 @@ class EventDecoder:
         self._verify_checksum = verify_checksum
         self._use_format(format_before_description(version))
         self._described = version is not BinlogVersion.V4
-        self._encrypted: StartEncryptionEvent | None = None
+        self._encrypted: control.StartEncryptionEvent | None = None
         # Whether events of an intact run need no more checks.
         self._is_usual = False
 
@@ -106,7 +92,7 @@ class EventDecoder:
     @property
     def trailer(self) -> i64:
         """Bytes after the body of each event."""
-        return CHECKSUM_LENGTH if self._has_checksums else 0
+        return checksum.CHECKSUM_LENGTH if self._has_checksums else 0
 
     def has_usual_layout(self) -> bool:
         """Return whether headers, statements and rows are laid out as in all but old logs."""
@@ -148,7 +134,7 @@ class EventDecoder:
         if (
             intact
             and self._is_usual
-            and len(data) >= HEADER_LENGTH + CHECKSUM_LENGTH
+            and len(data) >= HEADER_LENGTH + checksum.CHECKSUM_LENGTH
             and data[TYPE_OFFSET] != FORMAT_DESCRIPTION
         ):
             return self._open_usual(data)
@@ -191,7 +177,7 @@ class EventDecoder:
                 event.decoded(self._format)
             else:
                 if checksummed:
-                    reader.end -= CHECKSUM_LENGTH
+                    reader.end -= checksum.CHECKSUM_LENGTH
                 if self._header_rest and type_code != ROTATE:
                     reader.skip(self._header_rest)
                 event.bound(reader.offset, reader.end)
@@ -221,7 +207,7 @@ class EventDecoder:
             checksummed=True,
             bodies=self._bodies,
             start=HEADER_LENGTH,
-            end=size - CHECKSUM_LENGTH,
+            end=size - checksum.CHECKSUM_LENGTH,
         )
         try:
             self._bodies.receive(event)
@@ -247,10 +233,10 @@ class EventDecoder:
             return _has_checksum_before_format(header, data)
         if not self._has_checksums:
             return False
-        if len(data) < HEADER_LENGTH + CHECKSUM_LENGTH:
+        if len(data) < HEADER_LENGTH + checksum.CHECKSUM_LENGTH:
             raise DecodeError(log_errors.NO_ROOM_FOR_CHECKSUM, size=len(data))
         if self._verify_checksum and not intact and not is_format:
-            require_intact(data)
+            checksum.require_intact(data)
         return True
 
     def _is_description(self, header: EventHeader) -> bool:
@@ -259,13 +245,15 @@ class EventDecoder:
 
     def _decode_format(self, data: bytes) -> FormatDescriptionEvent:
         event = FormatDescriptionEvent.decode(PayloadReader(data, HEADER_LENGTH))
-        if self._verify_checksum and event.checksum_algorithm is ChecksumAlgorithm.CRC32:
-            require_checksum(computed_format_checksum(data), stored_checksum(data))
+        if self._verify_checksum and event.checksum_algorithm is checksum.ChecksumAlgorithm.CRC32:
+            checksum.require_checksum(
+                checksum.computed_format_checksum(data), checksum.stored_checksum(data)
+            )
         return event
 
     def _use_format(self, described: FormatDescriptionEvent) -> None:
         self._format = described
-        self._has_checksums = described.checksum_algorithm is ChecksumAlgorithm.CRC32
+        self._has_checksums = described.checksum_algorithm is checksum.ChecksumAlgorithm.CRC32
         # The length of every header but a ROTATE_EVENT's; a newer format may add fields.
         self._header_rest = described.header_length - (
             V1_HEADER_LENGTH if self._version is BinlogVersion.V1 else HEADER_LENGTH
@@ -276,7 +264,7 @@ class EventDecoder:
 
     def _take_encryption(self, event: Event) -> None:
         body = event.body
-        if isinstance(body, StartEncryptionEvent) and not event.header.ignorable:
+        if isinstance(body, control.StartEncryptionEvent) and not event.header.ignorable:
             # A server that decrypts the rest of the file for a replica sets this flag.
             self._encrypted = body
             self._is_usual = False
@@ -284,9 +272,9 @@ class EventDecoder:
     def _move(self, event: Event, *, occupies: bool) -> None:
         """Move the position to the next event."""
         body = event.body
-        if isinstance(body, RotateEvent):
+        if isinstance(body, control.RotateEvent):
             self._counter = _position_said_by(event, body.next_file, body.next_position)
-        elif isinstance(body, HeartbeatEvent) and body.exact:
+        elif isinstance(body, control.HeartbeatEvent) and body.exact:
             self._counter = _position_said_by(event, body.file, body.position)
         elif event.header.log_pos and not occupies:
             # A heartbeat, or MariaDB's artificial GTID list: the server has skipped up to there.
@@ -297,7 +285,7 @@ class EventDecoder:
 
         A server that starts in the middle of a file sends the events at its start with position 0.
         """
-        if header.artificial or is_heartbeat(header.type_code):
+        if header.artificial or control.is_heartbeat(header.type_code):
             return False
         return header.log_pos != 0 or not _has_position(header.type_code)
 
@@ -322,4 +310,4 @@ def _has_checksum_before_format(header: EventHeader, data: bytes) -> bool:
     """Return whether a ROTATE_EVENT has a checksum; only some servers send one."""
     if header.type_code != ROTATE:
         raise DecodeError(log_errors.NO_FORMAT)
-    return computed_checksum(data) == stored_checksum(data)
+    return checksum.computed_checksum(data) == checksum.stored_checksum(data)

@@ -18,28 +18,13 @@ from typing import TYPE_CHECKING, Final, final
 
 from mypy_extensions import i64
 
-from connector.binlog import log_errors
-from connector.binlog.checksum import (
-    CHECKSUM_LENGTH,
-    ChecksumAlgorithm,
-    computed_checksum,
-    stored_checksum,
-)
+from connector.binlog import checksum, log_errors
 from connector.binlog.columns.column import ABSENT, Value
 from connector.binlog.columns.row_images import RowPlan, bitmap_length, column_label
+from connector.binlog.events import rows_header
 from connector.binlog.events.compression import decompress_rows
 from connector.binlog.events.format_description import FormatDescriptionEvent
 from connector.binlog.events.rows import RowsEvent
-from connector.binlog.events.rows_header import (
-    DUMMY_TABLE_ID,
-    ROWS_V1_HEADER_LENGTH,
-    ROWS_V2_HEADER_LENGTH,
-    STMT_END_F,
-    UPDATE,
-    RowsHeader,
-    RowsKind,
-    plain_rows_header,
-)
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.header import (
     HEADER_LENGTH,
@@ -111,23 +96,23 @@ def _skip(plan: RowPlan, image: PayloadReader, indexes: list[int], old: frozense
 
 
 # The kind of change, and the version of the event.
-_ROWS: dict[int, tuple[RowsKind, int]] = {
-    EventType.PRE_GA_WRITE_ROWS_EVENT: (RowsKind.INSERT, 0),
-    EventType.PRE_GA_UPDATE_ROWS_EVENT: (RowsKind.UPDATE, 0),
-    EventType.PRE_GA_DELETE_ROWS_EVENT: (RowsKind.DELETE, 0),
-    EventType.WRITE_ROWS_EVENT_V1: (RowsKind.INSERT, 1),
-    EventType.UPDATE_ROWS_EVENT_V1: (RowsKind.UPDATE, 1),
-    EventType.DELETE_ROWS_EVENT_V1: (RowsKind.DELETE, 1),
-    EventType.WRITE_ROWS_EVENT: (RowsKind.INSERT, 2),
-    EventType.UPDATE_ROWS_EVENT: (RowsKind.UPDATE, 2),
-    EventType.DELETE_ROWS_EVENT: (RowsKind.DELETE, 2),
-    EventType.PARTIAL_UPDATE_ROWS_EVENT: (RowsKind.UPDATE, 2),
-    EventType.WRITE_ROWS_COMPRESSED_EVENT_V1: (RowsKind.INSERT, 1),
-    EventType.UPDATE_ROWS_COMPRESSED_EVENT_V1: (RowsKind.UPDATE, 1),
-    EventType.DELETE_ROWS_COMPRESSED_EVENT_V1: (RowsKind.DELETE, 1),
-    EventType.WRITE_ROWS_COMPRESSED_EVENT: (RowsKind.INSERT, 2),
-    EventType.UPDATE_ROWS_COMPRESSED_EVENT: (RowsKind.UPDATE, 2),
-    EventType.DELETE_ROWS_COMPRESSED_EVENT: (RowsKind.DELETE, 2),
+_ROWS: dict[int, tuple[rows_header.RowsKind, int]] = {
+    EventType.PRE_GA_WRITE_ROWS_EVENT: (rows_header.RowsKind.INSERT, 0),
+    EventType.PRE_GA_UPDATE_ROWS_EVENT: (rows_header.RowsKind.UPDATE, 0),
+    EventType.PRE_GA_DELETE_ROWS_EVENT: (rows_header.RowsKind.DELETE, 0),
+    EventType.WRITE_ROWS_EVENT_V1: (rows_header.RowsKind.INSERT, 1),
+    EventType.UPDATE_ROWS_EVENT_V1: (rows_header.RowsKind.UPDATE, 1),
+    EventType.DELETE_ROWS_EVENT_V1: (rows_header.RowsKind.DELETE, 1),
+    EventType.WRITE_ROWS_EVENT: (rows_header.RowsKind.INSERT, 2),
+    EventType.UPDATE_ROWS_EVENT: (rows_header.RowsKind.UPDATE, 2),
+    EventType.DELETE_ROWS_EVENT: (rows_header.RowsKind.DELETE, 2),
+    EventType.PARTIAL_UPDATE_ROWS_EVENT: (rows_header.RowsKind.UPDATE, 2),
+    EventType.WRITE_ROWS_COMPRESSED_EVENT_V1: (rows_header.RowsKind.INSERT, 1),
+    EventType.UPDATE_ROWS_COMPRESSED_EVENT_V1: (rows_header.RowsKind.UPDATE, 1),
+    EventType.DELETE_ROWS_COMPRESSED_EVENT_V1: (rows_header.RowsKind.DELETE, 1),
+    EventType.WRITE_ROWS_COMPRESSED_EVENT: (rows_header.RowsKind.INSERT, 2),
+    EventType.UPDATE_ROWS_COMPRESSED_EVENT: (rows_header.RowsKind.UPDATE, 2),
+    EventType.DELETE_ROWS_COMPRESSED_EVENT: (rows_header.RowsKind.DELETE, 2),
 }
 # The same by type code, because native code finds it faster; without rows the version is unused.
 _KINDS: Final = [_ROWS[code][0] if code in _ROWS else None for code in range(256)]
@@ -139,7 +124,7 @@ _COMPRESSED_ROWS_END: Final = 171
 def _bitmaps(type_code: int) -> int:
     if not _VERSIONS[type_code] or _COMPRESSED_ROWS_START <= type_code <= _COMPRESSED_ROWS_END:
         return 0
-    return 2 if _KINDS[type_code] is UPDATE else 1
+    return 2 if _KINDS[type_code] is rows_header.UPDATE else 1
 
 
 # Bitmaps after the count of columns, by type code; 0 for what is not plain rows.
@@ -149,7 +134,11 @@ BITMAPS: Final = bytes([_bitmaps(code) for code in range(256)])
 def _plain_length(log: FormatDescriptionEvent, type_code: int) -> int:
     if not _VERSIONS[type_code]:
         return 0
-    usual = ROWS_V1_HEADER_LENGTH if _VERSIONS[type_code] == 1 else ROWS_V2_HEADER_LENGTH
+    usual = (
+        rows_header.ROWS_V1_HEADER_LENGTH
+        if _VERSIONS[type_code] == 1
+        else rows_header.ROWS_V2_HEADER_LENGTH
+    )
     return usual if log.post_header_length(type_code) in (None, usual) else 0
 
 
@@ -194,7 +183,7 @@ class RowsDecoder:
         self,
         event: Event,
         type_code: i64,
-        head: RowsHeader,
+        head: rows_header.RowsHeader,
         table_map: TableMapEvent | None,
         body: PayloadReader,
     ) -> RowsEvent:
@@ -206,7 +195,7 @@ class RowsDecoder:
             body.skip(body.remaining)
             return RowsEvent.dummy(head, kind, origin)
         if _COMPRESSED_ROWS_START <= type_code <= _COMPRESSED_ROWS_END:
-            body = decompress_rows(body, update=kind is UPDATE)
+            body = decompress_rows(body, update=kind is rows_header.UPDATE)
         rows = RowsEvent.decode(
             body,
             head,
@@ -236,35 +225,35 @@ class RowsDecoder:
                 event=event_name(header.type_code),
                 size=header.event_size,
             )
-        if self._log.checksum_algorithm is ChecksumAlgorithm.CRC32 and (
-            computed_checksum(data) == stored_checksum(data)
+        if self._log.checksum_algorithm is checksum.ChecksumAlgorithm.CRC32 and (
+            checksum.computed_checksum(data) == checksum.stored_checksum(data)
         ):
-            body.end -= CHECKSUM_LENGTH
+            body.end -= checksum.CHECKSUM_LENGTH
         body.skip(self._log.header_length - HEADER_LENGTH)
         head = self._read_head(header.type_code, body)
         table_map = self._table_map_of(head)
         return self.decode(event, header.type_code, head, table_map, body)
 
-    def _read_head(self, type_code: i64, body: PayloadReader) -> RowsHeader:
+    def _read_head(self, type_code: i64, body: PayloadReader) -> rows_header.RowsHeader:
         plain: i64 = self._plain_lengths[type_code]
         if plain and body.remaining >= plain:
-            head = plain_rows_header(body, plain)
+            head = rows_header.plain_rows_header(body, plain)
             if head is not None:
                 return head
         kind = _KINDS[type_code]
         assert kind is not None
         version: i64 = _VERSIONS[type_code]
         length = self._log.post_header_length(type_code)
-        return RowsHeader.decode(body, length, kind=kind, version=version)
+        return rows_header.RowsHeader.decode(body, length, kind=kind, version=version)
 
-    def _table_map_of(self, head: RowsHeader) -> TableMapEvent | None:
+    def _table_map_of(self, head: rows_header.RowsHeader) -> TableMapEvent | None:
         """Return the table map of a rows event; None for an event that only ends a statement."""
         table_map = self._table_map
         if table_map is None or table_map.table_id != head.table_id:
             table_map = self._more_table_maps.get(head.table_id)
-            if table_map is None and head.table_id != DUMMY_TABLE_ID:
+            if table_map is None and head.table_id != rows_header.DUMMY_TABLE_ID:
                 raise DecodeError(log_errors.NO_TABLE_MAP, table_id=head.table_id)
-        if head.flags & STMT_END_F:
+        if head.flags & rows_header.STMT_END_F:
             self._table_map = None
             if self._more_table_maps:
                 self._more_table_maps.clear()

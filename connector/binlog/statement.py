@@ -23,15 +23,7 @@ from enum import Enum
 from itertools import pairwise
 from typing import Final
 
-from connector.binlog.sql_text import (
-    TableName,
-    Token,
-    alter_table_targets,
-    open_parentheses,
-    table_names,
-    tokenize,
-    without_wait_options,
-)
+from connector.binlog import sql_text
 
 
 class StatementKind(Enum):
@@ -87,10 +79,10 @@ class Statement:
 
     kind: StatementKind
     verb: str
-    tables: list[TableName] = field(default_factory=list)
-    tokens: list[Token] = field(default_factory=list)
+    tables: list[sql_text.TableName] = field(default_factory=list)
+    tokens: list[sql_text.Token] = field(default_factory=list)
     # Old and new names, in the order in which they take effect.
-    renames: list[tuple[TableName, TableName]] = field(default_factory=list)
+    renames: list[tuple[sql_text.TableName, sql_text.TableName]] = field(default_factory=list)
     replaces_rows: str = ""  # the clause of ALTER TABLE with this effect, such as DROP PARTITION
     trigger: str = ""  # the name in CREATE TRIGGER and DROP TRIGGER
     savepoint: str = ""  # the savepoint that is set, or rolled back to
@@ -101,7 +93,7 @@ class Statement:
         With `lower_case` the names become lower case, as on the server.
         """
 
-        def resolved(name: TableName) -> TableName:
+        def resolved(name: sql_text.TableName) -> sql_text.TableName:
             resolved_name = (name[0] or database, name[1])
             return (
                 (resolved_name[0].lower(), resolved_name[1].lower())
@@ -133,7 +125,7 @@ def classify(query: str) -> Statement:
     # The most frequent statement by far, so it is tested first.
     if query == "BEGIN":
         return Statement(StatementKind.BEGIN, "BEGIN")
-    tokens = _without_settings(tokenize(query))
+    tokens = _without_settings(sql_text.tokenize(query))
     verb = tokens[0].text.upper() if tokens else ""
     simple = {"BEGIN": StatementKind.BEGIN, "COMMIT": StatementKind.COMMIT, "XA": StatementKind.XA}
     if verb in simple:
@@ -153,24 +145,24 @@ def classify(query: str) -> Statement:
     return _classify_ddl(verb, tokens)
 
 
-def _without_settings(tokens: list[Token]) -> list[Token]:
+def _without_settings(tokens: list[sql_text.Token]) -> list[sql_text.Token]:
     """Return the statement after MariaDB's `SET STATEMENT variable = value, … FOR`."""
     if len(tokens) > 1 and tokens[0].is_word("SET") and tokens[1].is_word("STATEMENT"):
-        depths = open_parentheses(tokens)
+        depths = sql_text.open_parentheses(tokens)
         for index, token in enumerate(tokens):
             if depths[index] == 0 and token.is_word("FOR"):
                 return tokens[index + 1 :]
     return tokens
 
 
-def _classify_ddl(verb: str, tokens: list[Token]) -> Statement:
+def _classify_ddl(verb: str, tokens: list[sql_text.Token]) -> Statement:
     index = 1
     while index < len(tokens) and tokens[index].is_word(*_MODIFIERS):
         index += 1
     words = [token.text.upper() for token in tokens[1:index]]
     names_table = index < len(tokens) and tokens[index].is_word("TABLE", "TABLES")
     if verb == "TRUNCATE":
-        names = table_names(tokens, index + 1 if names_table else 1)
+        names = sql_text.table_names(tokens, index + 1 if names_table else 1)
         return Statement(StatementKind.TRUNCATE, verb, names[:1])
     if index < len(tokens) and tokens[index].is_word("DATABASE", "SCHEMA"):
         return _classify_database(verb, tokens[index + 1 :])
@@ -179,13 +171,13 @@ def _classify_ddl(verb: str, tokens: list[Token]) -> Statement:
         return Statement(StatementKind.OTHER, verb)
     if not names_table:
         return _classify_part(verb, tokens)
-    names = table_names(tokens, index + 1)
+    names = sql_text.table_names(tokens, index + 1)
     if verb == "CREATE":
         return _classify_create_table(words, names, tokens[index + 1 :])
     if verb == "DROP":
         return Statement(StatementKind.DROP_TABLE, verb, names)
     if verb == "RENAME":
-        names = table_names(without_wait_options(tokens), index + 1)
+        names = sql_text.table_names(sql_text.without_wait_options(tokens), index + 1)
         renames = list(zip(names[::2], names[1::2], strict=False))
         return Statement(StatementKind.RENAME_TABLE, verb, names, renames=renames)
     if verb != "ALTER":
@@ -193,7 +185,7 @@ def _classify_ddl(verb: str, tokens: list[Token]) -> Statement:
     return _classify_alter_table(words, names, tokens, index + 1)
 
 
-def _classify_database(verb: str, rest: list[Token]) -> Statement:
+def _classify_database(verb: str, rest: list[sql_text.Token]) -> Statement:
     name = next((t.name for t in rest if not t.is_word("IF", "NOT", "EXISTS")), "")
     if verb == "DROP":
         return Statement(StatementKind.DROP_DATABASE, verb, [(name, "")])
@@ -202,21 +194,23 @@ def _classify_database(verb: str, rest: list[Token]) -> Statement:
     return Statement(StatementKind.OTHER, verb)
 
 
-def _classify_part(verb: str, tokens: list[Token]) -> Statement:
+def _classify_part(verb: str, tokens: list[sql_text.Token]) -> Statement:
     """Classify a statement that creates or drops another object than a table or a database."""
     if verb not in ("CREATE", "DROP"):
         return Statement(StatementKind.OTHER, verb)
     index = next((n for n, token in enumerate(tokens) if token.is_word(*_PARTS)), 0)
     on = next((n for n, t in enumerate(tokens[index:], index + 1) if t.is_word("ON")), len(tokens))
-    table = table_names(tokens, on)[:1]
+    table = sql_text.table_names(tokens, on)[:1]
     if tokens[index].is_word("INDEX"):
         return Statement(StatementKind.INDEX, verb, table)
     if tokens[index].is_word("SEQUENCE") and verb == "CREATE" and tokens[1].is_word("OR"):
         # MariaDB: a sequence can replace a table.
-        return Statement(StatementKind.DROP_TABLE, verb, table_names(tokens, index + 1)[:1])
+        return Statement(
+            StatementKind.DROP_TABLE, verb, sql_text.table_names(tokens, index + 1)[:1]
+        )
     if not tokens[index].is_word("TRIGGER"):
         return Statement(StatementKind.OTHER, verb)
-    name = table_names(tokens, index + 1)[:1]
+    name = sql_text.table_names(tokens, index + 1)[:1]
     trigger = name[0][1] if name else ""
     if verb == "CREATE":
         return Statement(StatementKind.CREATE_TRIGGER, verb, table, trigger=trigger)
@@ -227,14 +221,14 @@ def _classify_part(verb: str, tokens: list[Token]) -> Statement:
 
 
 def _classify_alter_table(
-    words: list[str], names: list[TableName], tokens: list[Token], start: int
+    words: list[str], names: list[sql_text.TableName], tokens: list[sql_text.Token], start: int
 ) -> Statement:
     clauses = tokens[start:]
-    renamed = alter_table_targets(clauses, by_rename=True)
+    renamed = sql_text.alter_table_targets(clauses, by_rename=True)
     return Statement(
         StatementKind.ALTER_TABLE,
         "ALTER",
-        [*names[:1], *alter_table_targets(clauses)],
+        [*names[:1], *sql_text.alter_table_targets(clauses)],
         tokens,
         renames=[(names[0], name) for name in renamed[-1:] if names],
         replaces_rows="IGNORE" if "IGNORE" in words else _row_replacing_clause(clauses),
@@ -242,7 +236,7 @@ def _classify_alter_table(
 
 
 def _classify_create_table(
-    words: list[str], names: list[TableName], rest: list[Token]
+    words: list[str], names: list[sql_text.TableName], rest: list[sql_text.Token]
 ) -> Statement:
     if _selects(rest):
         return Statement(StatementKind.DML, "CREATE TABLE … SELECT", names[:1])
@@ -251,7 +245,7 @@ def _classify_create_table(
     return Statement(StatementKind.CREATE_TABLE, "CREATE", names[:1])
 
 
-def _selects(tokens: list[Token]) -> bool:
+def _selects(tokens: list[sql_text.Token]) -> bool:
     """Return whether CREATE TABLE fills the table: from SELECT, TABLE t, or VALUES rows."""
     return any(
         token.is_word("SELECT", "TABLE")
@@ -260,7 +254,7 @@ def _selects(tokens: list[Token]) -> bool:
     )
 
 
-def _row_replacing_clause(tokens: list[Token]) -> str:
+def _row_replacing_clause(tokens: list[sql_text.Token]) -> str:
     for token, following in pairwise(tokens):
         if token.is_word("DROP", "TRUNCATE", "EXCHANGE") and following.is_word("PARTITION"):
             return f"{token.text.upper()} PARTITION"

@@ -49,15 +49,8 @@ from connector.stream.sink.recovery import RecoveredState, require_position
 from connector.stream.sink.schema_registry import open_registry
 from connector.stream.snapshot.copy_commands import signal_rows
 from connector.stream.snapshot.copy_recovery import copy_states
+from connector.stream.source import followed_tables
 from connector.stream.source.findings import Finding, RowLoggingGap, Severity, global_privileges
-from connector.stream.source.followed_tables import (
-    BaseTable,
-    base_tables,
-    check_columns,
-    followed_table_filter,
-    ignores_case,
-    sees_no_tables,
-)
 from connector.stream.source.preflight import check_source, require
 from connector.stream.source.record_options import debezium_form, require_same_profile, table_topics
 from connector.stream.source.row_logging import not_seen, row_gaps
@@ -90,7 +83,9 @@ def run(arguments: Namespace) -> int:
 _TOPICS_MAX: Final = 100
 
 
-def other_key_forms(settings: Settings, tables: Sequence[BaseTable]) -> Iterator[Message]:
+def other_key_forms(
+    settings: Settings, tables: Sequence[followed_tables.BaseTable]
+) -> Iterator[Message]:
     """Yield what is to be said of each topic of `tables` with keys of another form.
 
     Raises SinkUnavailable or SinkRefused.
@@ -195,7 +190,7 @@ class _Check:
         self._console = console
         self._waiting = waiting
         # The followed ones of the first source that was shown.
-        self._tables: list[BaseTable] = []
+        self._tables: list[followed_tables.BaseTable] = []
         self.unmatched: list[str] = []
 
     def kafka(self) -> RecoveredState | None:
@@ -294,7 +289,7 @@ class _Check:
     def _look_at_server(self, settings: SourceSettings) -> None:
         with MysqlServer.connect(settings) as server:
             findings = check_source(server, settings)
-            findings += check_columns(server, settings, Severity.ERROR)
+            findings += followed_tables.check_columns(server, settings, Severity.ERROR)
             self._show(server, settings, findings)
             require(findings, server.name)
 
@@ -314,12 +309,12 @@ class _Check:
 
     def _show(self, server: MysqlServer, settings: SourceSettings, found: list[Finding]) -> None:
         """Show the findings of one server."""
-        tables = base_tables(server)
-        followed = followed_table_filter(server, settings)
+        tables = followed_tables.base_tables(server)
+        followed = followed_tables.followed_table_filter(server, settings)
         self._tables = self._tables or [
             table for table in tables if followed.follows(table.database, table.name)
         ]
-        if ignores_case(server):
+        if followed_tables.ignores_case(server):
             self._settings = in_lower_case(self._settings)
         counts = list(table_counts(server, settings, tables))
         self.unmatched = self.unmatched or [each.pattern for each in counts if not each.tables]
@@ -336,7 +331,9 @@ class _Check:
                 self._print(finding.problem.fix)
         self._show_row_gaps(settings, tables)
 
-    def _show_row_gaps(self, settings: SourceSettings, tables: list[BaseTable]) -> None:
+    def _show_row_gaps(
+        self, settings: SourceSettings, tables: list[followed_tables.BaseTable]
+    ) -> None:
         """Show what would not arrive as rows, over a session of its own: a run does not ask this.
 
         So no problem of a run comes from it, not even if the server takes too long to answer.
@@ -372,15 +369,15 @@ class TableCount(NamedTuple):
 
 
 def table_counts(
-    server: MysqlServer, settings: SourceSettings, tables: list[BaseTable]
+    server: MysqlServer, settings: SourceSettings, tables: list[followed_tables.BaseTable]
 ) -> Iterator[TableCount]:
     """Yield the number of tables for each pattern; none at all if the account sees no table.
 
     Without rights on tables, it can still follow them.
     """
-    if sees_no_tables(tables) and not global_privileges(server) & _SHOW_ALL:
+    if followed_tables.sees_no_tables(tables) and not global_privileges(server) & _SHOW_ALL:
         return
-    is_lower = ignores_case(server)
+    is_lower = followed_tables.ignores_case(server)
     for pattern in settings.tables:
         wanted = TableFilter([pattern], settings.exclude_tables, ignores_case=is_lower)
         yield TableCount(

@@ -7,15 +7,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO
 
-from connector.cli import command_errors
+from connector.cli import command_errors, log_input
 from connector.cli.exit_codes import EXIT_CORRUPT, errors
-from connector.cli.log_input import (
-    opened_logs,
-    refuse_contradictions,
-    selection_of,
-    shown_progress,
-    standard_output,
-)
 from connector.foundation.errors import ConfigError
 from connector.logs.dump import Format
 from connector.logs.dump.dump import Dump, DumpOptions, Progress
@@ -31,8 +24,8 @@ def run(arguments: Namespace) -> int:
     _refuse_formats(arguments, chosen)
     from_server: bool = arguments.source is not None
     grows = from_server or arguments.stop_never
-    refuse_contradictions([(command_errors.NOT_RECOVERED, arguments.recover and grows)])
-    selection = selection_of(arguments, arguments.types)
+    log_input.refuse_contradictions([(command_errors.NOT_RECOVERED, arguments.recover and grows)])
+    selection = log_input.selection_of(arguments, arguments.types)
     options = DumpOptions(
         format=chosen,
         selection=selection,
@@ -49,15 +42,17 @@ def run(arguments: Namespace) -> int:
         follow=arguments.stop_never,
         tables=None if arguments.stop_position else selection.only_tables,
     )
-    logs = opened_logs(arguments, reading)
+    logs = log_input.opened_logs(arguments, reading)
     output: Path | None = arguments.output
     if output is not None and not from_server:
         _refuse_a_log(output, arguments.logs)
     with ExitStack() as stack:
-        file = standard_output() if output is None else stack.enter_context(_create(output))
+        file = (
+            log_input.standard_output() if output is None else stack.enter_context(_create(output))
+        )
         progress = None
         if output is not None or not sys.stdout.isatty():
-            progress = shown_progress(stack)
+            progress = log_input.shown_progress(stack)
         jobs = 1 if from_server else arguments.jobs
         parallel = _parallel_dump(options, reading, arguments.logs, jobs, progress)
         if parallel is not None:
@@ -73,7 +68,7 @@ def run(arguments: Namespace) -> int:
 def _refuse_formats(arguments: Namespace, chosen: Format) -> None:
     """Refuse options that the format does not support."""
     some = bool(arguments.types or arguments.server_ids)
-    refuse_contradictions(
+    log_input.refuse_contradictions(
         (
             (command_errors.HEXDUMP, arguments.hexdump and chosen is not Format.TEXT),
             (command_errors.APPLY_DIFFS, arguments.apply_diffs and chosen is not Format.JSON),

@@ -12,13 +12,8 @@ from connector.cli.configuration import configure_logging
 from connector.cli.exit_codes import warn
 from connector.foundation.settings.sections import Settings, SourceSettings
 from connector.replication.server.mysql_server import MysqlServer
+from connector.stream.migration import connect_files
 from connector.stream.migration.client_position import start_after
-from connector.stream.migration.connect_files import (
-    ConnectorFile,
-    read_connector,
-    read_worker,
-    with_worker,
-)
 from connector.stream.migration.conversion import convert
 from connector.stream.migration.draft import Draft
 from connector.stream.migration.offsets import file_offset, topic_offset
@@ -28,9 +23,9 @@ from connector.stream.source.server_selection import check_server
 def run(arguments: Namespace) -> int:
     """Write the configuration, and warn of what has no counterpart in it."""
     output: Path | None = arguments.output
-    file = read_connector(arguments.connector)
+    file = connect_files.read_connector(arguments.connector)
     if arguments.worker is not None:
-        file = with_worker(file, read_worker(arguments.worker))
+        file = connect_files.with_worker(file, connect_files.read_worker(arguments.worker))
     converted = partial(
         _converted, file, output, arguments.bootstrap_servers, secrets=arguments.secrets
     )
@@ -51,7 +46,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _converted(
-    file: ConnectorFile,
+    file: connect_files.ConnectorFile,
     output: Path | None,
     bootstrap_servers: str,
     *,
@@ -63,7 +58,7 @@ def _converted(
     return draft, Settings.of(tomllib.loads(draft.text()), output or Path("the configuration"))
 
 
-def _with_password(source: SourceSettings, file: ConnectorFile) -> SourceSettings:
+def _with_password(source: SourceSettings, file: connect_files.ConnectorFile) -> SourceSettings:
     """Log in as the connector does, unless the environment has a password."""
     given = source.password.get_secret_value() or source.password_file or source.password_command
     password = file.properties.get("database.password", "")
@@ -72,7 +67,7 @@ def _with_password(source: SourceSettings, file: ConnectorFile) -> SourceSetting
     return source.model_copy(update={"password": SecretStr(password)})
 
 
-def _start(file: ConnectorFile, settings: Settings, offsets: str) -> str:
+def _start(file: connect_files.ConnectorFile, settings: Settings, offsets: str) -> str:
     """Return the `source.start` of the connector's offset; the source has everything after it."""
     path = Path(offsets)
     read = (

@@ -17,14 +17,9 @@ from connector.foundation.contract import QuarantineRecord
 from connector.foundation.errors import ConfigError, DefiniteError, TransientError
 from connector.foundation.errors.visible import visible, visible_json
 from connector.foundation.settings.sections import Settings
+from connector.stream.quarantine import topics
 from connector.stream.quarantine.fences import Fence
 from connector.stream.quarantine.records import explain_record
-from connector.stream.quarantine.topics import (
-    database_fence,
-    read_all,
-    read_fences,
-    request_replay,
-)
 from connector.stream.snapshot.copy_requests import copy_has_failed
 
 # The width of the output if it is not a terminal.
@@ -74,11 +69,11 @@ def run_show(arguments: Namespace) -> int:
     settings = loaded(arguments.config)
     what: str = arguments.what
     shown = 0
-    database = None if what.isdigit() else database_fence(_fences(settings), what)
+    database = None if what.isdigit() else topics.database_fence(_fences(settings), what)
     if database is not None and not arguments.json:
         of_all = f"all of database {database.database} is kept back: {database.reason}"
         say(visible(f"{what}: {of_all}"))
-    for offset, record, event in read_all(settings.kafka, settings.name):
+    for offset, record, event in topics.read_all(settings.kafka, settings.name):
         if what.isdigit():
             if offset != int(what):
                 continue
@@ -110,7 +105,7 @@ def _is_of(record: QuarantineRecord, name: str, key: str | None, database: Fence
 def run_replay(arguments: Namespace) -> int:
     """Ask the pipeline to write the held changes of a table, or of one key; wait until it has."""
     settings, name = loaded(arguments.config), arguments.table
-    asked = request_replay(settings, name, arguments.key)
+    asked = topics.request_replay(settings, name, arguments.key)
     if not _wait(settings, asked.fences, str(asked.offset)):
         return EXIT_DEFINITE
     _require_copy(settings, arguments.config, name)
@@ -168,4 +163,4 @@ def _require_copy(settings: Settings, config: Path, name: str) -> None:
 
 
 def _fences(settings: Settings) -> list[Fence]:
-    return read_fences(settings.kafka, settings.name)
+    return topics.read_fences(settings.kafka, settings.name)

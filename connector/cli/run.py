@@ -18,12 +18,7 @@ from connector.foundation import VERSION
 from connector.foundation.compiled import mode
 from connector.foundation.errors import ConnectorError, DefiniteError, fields
 from connector.foundation.operating_system import StoppedHard, forbid_core_files
-from connector.foundation.settings.configuration import (
-    load_settings,
-    log_format,
-    pipeline_name,
-    world_readable_warning,
-)
+from connector.foundation.settings import configuration
 from connector.foundation.settings.sections import LogSettings, Settings
 from connector.stream.run.supervisor import supervise
 from connector.stream.status.status_log import RecentEvents
@@ -36,7 +31,7 @@ _SWITCH_SECONDS = 0.0005
 def run(arguments: Namespace) -> int:
     """Stream changes into Kafka until SIGTERM or Ctrl-C."""
     config: Path = arguments.config
-    is_for_machines = log_format(config) == "json"
+    is_for_machines = configuration.log_format(config) == "json"
     with run_exit_codes(partial(_fail_in_log, config) if is_for_machines else fail):
         _stream(config, verbose=arguments.verbose)
     return 0
@@ -57,18 +52,18 @@ def _fail_in_log(config: Path, error: ConnectorError, code: int) -> NoReturn:
 
     An error of the configuration has kept the log from being set up.
     """
-    configure_logging(LogSettings(format="json"), pipeline=pipeline_name(config))
+    configure_logging(LogSettings(format="json"), pipeline=configuration.pipeline_name(config))
     get_logger().error("failed", **fields(error), exit_code=code)
     raise SystemExit(code) from error
 
 
 def _stream(config: Path, *, verbose: bool) -> None:
-    settings = load_settings(config)
+    settings = configuration.load_settings(config)
     log: LogSettings = settings.log
     events = RecentEvents()
     wanted = log.model_copy(update={"level": "debug"}) if verbose else log
     configure_logging(wanted, events, pipeline=settings.name)
-    if warning := world_readable_warning(config):
+    if warning := configuration.world_readable_warning(config):
         get_logger().warning("readable password", **fields(warning))
     if settings.source.hides:
         forbid_core_files()

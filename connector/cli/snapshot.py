@@ -20,14 +20,7 @@ from connector.foundation.errors import ConfigError, TransientError
 from connector.foundation.errors.message import Message
 from connector.foundation.errors.visible import visible
 from connector.foundation.settings.sections import Settings
-from connector.stream.snapshot.copy_requests import (
-    CopyRequest,
-    StateWatch,
-    ask_to_dismiss,
-    failed_copies,
-    request_copies,
-    require_condition,
-)
+from connector.stream.snapshot import copy_requests
 from connector.stream.snapshot.table_state import TableState
 
 # A running pipeline accepts a command at the end of the current source transaction.
@@ -47,9 +40,9 @@ def run(arguments: Namespace) -> int:
         _dismiss(settings, tables)
         return 0
     if arguments.where:
-        require_condition(arguments.where)
-    with StateWatch(settings) as watch:
-        asked = request_copies(settings, tables, arguments.where)
+        copy_requests.require_condition(arguments.where)
+    with copy_requests.StateWatch(settings) as watch:
+        asked = copy_requests.request_copies(settings, tables, arguments.where)
         try:
             return _show(settings, watch, asked)
         except KeyboardInterrupt:
@@ -59,9 +52,9 @@ def run(arguments: Namespace) -> int:
 
 def _dismiss(settings: Settings, patterns: list[str]) -> None:
     """Let failed copies count as complete, and wait until they do."""
-    asked = ask_to_dismiss(settings.kafka, settings.name, patterns)
+    asked = copy_requests.ask_to_dismiss(settings.kafka, settings.name, patterns)
     deadline = time.monotonic() + _TAKEN_UP_SECONDS
-    while not set(asked).isdisjoint(failed_copies(settings.kafka, settings.name)):
+    while not set(asked).isdisjoint(copy_requests.failed_copies(settings.kafka, settings.name)):
         if time.monotonic() > deadline:
             raise TransientError(
                 command_errors.COPY_NOT_TAKEN_UP, pipeline=settings.name, seconds=_TAKEN_UP_SECONDS
@@ -72,7 +65,9 @@ def _dismiss(settings: Settings, patterns: list[str]) -> None:
         Console().print(visible(said), markup=False, highlight=False, soft_wrap=True)
 
 
-def _show(settings: Settings, watch: StateWatch, asked: CopyRequest) -> int:
+def _show(
+    settings: Settings, watch: copy_requests.StateWatch, asked: copy_requests.CopyRequest
+) -> int:
     """Show the copies until they end; return the exit code."""
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -133,7 +128,7 @@ def _tell_end(state: TableState, console: Console) -> None:
         )
 
 
-def _are_over(asked: CopyRequest, states: dict[tuple[str, str], TableState]) -> bool:
+def _are_over(asked: copy_requests.CopyRequest, states: dict[tuple[str, str], TableState]) -> bool:
     return all(name in states and not states[name].under_way for name in asked.tables)
 
 

@@ -16,15 +16,7 @@ from typing import Final, final
 from librt.strings import BytesWriter
 from mypy_extensions import i64, mypyc_attr
 
-from connector.foundation.kafka_records import (
-    Record,
-    RecordTarget,
-    decode_headers,
-    partition_of,
-    put_varint,
-    read_varint,
-    varint_length,
-)
+from connector.foundation import kafka_records
 
 HEADER_BYTES: Final = 61
 _HEADER_SPACE: Final = bytes(HEADER_BYTES)
@@ -56,18 +48,20 @@ class RecordBatch:
         self.first_timestamp_ms = first_timestamp_ms
         self.max_timestamp_ms = max_timestamp_ms
 
-    def records(self) -> Iterator[Record]:
+    def records(self) -> Iterator[kafka_records.Record]:
         """Yield the records, decoded from the batch."""
         at = HEADER_BYTES
         for _ in range(self.count):
-            length, start = read_varint(self.data, at)
+            length, start = kafka_records.read_varint(self.data, at)
             at = start + length
-            delta, start = read_varint(self.data, start + 1)
-            _, start = read_varint(self.data, start)
+            delta, start = kafka_records.read_varint(self.data, start + 1)
+            _, start = kafka_records.read_varint(self.data, start)
             key, start = _read_bytes(self.data, start)
             value, start = _read_bytes(self.data, start)
-            headers = decode_headers(self.data[start:at])
-            yield Record(self.topic, key, value, headers, self.first_timestamp_ms + delta)
+            headers = kafka_records.decode_headers(self.data[start:at])
+            yield kafka_records.Record(
+                self.topic, key, value, headers, self.first_timestamp_ms + delta
+            )
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -153,17 +147,21 @@ class _OpenBatch:
         key_length: i64 = _ABSENT if key is None else len(key)
         value_length: i64 = _ABSENT if value is None else len(value)
         delta: i64 = timestamp_ms - self.first_timestamp_ms
-        length: i64 = 1 + varint_length(delta) + varint_length(self.count)
-        length += varint_length(key_length) + varint_length(value_length)
+        length: i64 = (
+            1 + kafka_records.varint_length(delta) + kafka_records.varint_length(self.count)
+        )
+        length += kafka_records.varint_length(key_length) + kafka_records.varint_length(
+            value_length
+        )
         length += _content_bytes(key, value, headers)
-        put_varint(out, length)
+        kafka_records.put_varint(out, length)
         out.append(0)
-        put_varint(out, delta)
-        put_varint(out, self.count)
-        put_varint(out, key_length)
+        kafka_records.put_varint(out, delta)
+        kafka_records.put_varint(out, self.count)
+        kafka_records.put_varint(out, key_length)
         if key is not None:
             out.write(key)
-        put_varint(out, value_length)
+        kafka_records.put_varint(out, value_length)
         if value is not None:
             out.write(value)
         out.write(headers)
@@ -191,7 +189,7 @@ class _OpenBatch:
 
 
 @final
-class BatchingTarget(RecordTarget):
+class BatchingTarget(kafka_records.RecordTarget):
     """Encodes records into the batches of their partitions and gives full batches to the client."""
 
     def __init__(
@@ -288,7 +286,7 @@ class BatchingTarget(RecordTarget):
         batches = self._topics.get(topic)
         if batches is None:
             batches = self._add_topic(topic)
-        batch = batches[partition_of(key, len(batches))]
+        batch = batches[kafka_records.partition_of(key, len(batches))]
         if size_max > batch.bytes_max:
             alone = _OpenBatch(topic, batch.partition, batch.bytes_max, self._writers)
             alone.start(0)
@@ -322,7 +320,7 @@ def _content_bytes(key: bytes | None, value: bytes | None, headers: bytes) -> i6
 
 
 def _read_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
-    length, start = read_varint(data, at)
+    length, start = kafka_records.read_varint(data, at)
     if length == _ABSENT:
         return None, start
     return data[start : start + length], start + length

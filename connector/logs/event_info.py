@@ -12,46 +12,14 @@ from typing import Any
 
 from connector.binlog.columns.json_scalars import double_text
 from connector.binlog.event import TransactionPayloadEvent
+from connector.binlog.events import control, load, mariadb, transaction
 from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent, UserVarType
-from connector.binlog.events.control import (
-    IgnorableEvent,
-    IncidentEvent,
-    RotateEvent,
-    SlaveEvent,
-    TransactionContextEvent,
-    ViewChangeEvent,
-)
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
 from connector.binlog.events.gtid_tagged import GtidTaggedEvent
-from connector.binlog.events.load import (
-    AppendBlockEvent,
-    BeginLoadQueryEvent,
-    CreateFileEvent,
-    DeleteFileEvent,
-    ExecLoadEvent,
-    LoadEvent,
-    LoadFlag,
-)
-from connector.binlog.events.mariadb import (
-    FL_COMMIT_ALTER_E1,
-    FL_ROLLBACK_ALTER_E1,
-    FL_START_ALTER_E1,
-    AnnotateRowsEvent,
-    BinlogCheckpointEvent,
-    MariadbGtidEvent,
-    MariadbGtidListEvent,
-)
 from connector.binlog.events.query import ExecuteLoadQueryEvent, QueryEvent, RowsQueryEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.rows_header import STMT_END_F
 from connector.binlog.events.table_map import TableMapEvent
-from connector.binlog.events.transaction import (
-    AnonymousGtidEvent,
-    GtidEvent,
-    PreviousGtidsEvent,
-    XaPrepareEvent,
-    XidEvent,
-)
 from connector.binlog.header import EventHeader
 from connector.binlog.sql_text import quoted_identifier
 from connector.logs.server_release import ServerRelease, event_type_text
@@ -122,18 +90,18 @@ def _mariadb_options(flags2: int, server: ServerRelease) -> str:
     return f"set {', '.join(shown)}; " if shown else ""
 
 
-def load_info(event: LoadEvent) -> str:
+def load_info(event: load.LoadEvent) -> str:
     """Return the text of a LOAD_EVENT or NEW_LOAD_EVENT."""
     form = event.format
     flags = form.opt_flags
     parts = [f"use `{event.schema}`; " if event.schema else "", "LOAD DATA INFILE "]
     parts.append(f"'{event.file_name}' ")
-    if flags & LoadFlag.REPLACE:
+    if flags & load.LoadFlag.REPLACE:
         parts.append(" REPLACE ")
-    elif flags & LoadFlag.IGNORE:
+    elif flags & load.LoadFlag.IGNORE:
         parts.append(" IGNORE ")
     parts.append(f"INTO TABLE `{event.table}` FIELDS TERMINATED BY {_literal(form.field_term)}")
-    parts.append(" OPTIONALLY " if flags & LoadFlag.OPT_ENCLOSED else "")
+    parts.append(" OPTIONALLY " if flags & load.LoadFlag.OPT_ENCLOSED else "")
     parts.append(f" ENCLOSED BY {_literal(form.enclosed)} ESCAPED BY {_literal(form.escaped)}")
     parts.append(f" LINES TERMINATED BY {_literal(form.line_term)}")
     if form.line_start:
@@ -162,7 +130,7 @@ def _literal(raw: bytes) -> str:
     return f"'{text_of(raw).translate(_LITERALS)}'"
 
 
-def create_file_info(event: CreateFileEvent) -> str:
+def create_file_info(event: load.CreateFileEvent) -> str:
     """Return the text of a CREATE_FILE_EVENT."""
     return (
         f"db={event.schema};table={event.table};file_id={event.file_id};"
@@ -246,7 +214,7 @@ def _start(body: StartEventV3 | FormatDescriptionEvent) -> str:
     return f"Server ver: {body.server_version}, Binlog ver: {body.binlog_version}"
 
 
-def _incident(body: IncidentEvent) -> str:
+def _incident(body: control.IncidentEvent) -> str:
     # The server shows the message if it is empty: the test in its code is inverted.
     return f"#{body.incident} ({body.name})" + ("" if body.message else ": ")
 
@@ -275,12 +243,12 @@ def _gtid(gtid: object) -> str:
     return f"SET @@SESSION.GTID_NEXT= '{gtid}'"
 
 
-def _mariadb_gtid(body: MariadbGtidEvent) -> str:
+def _mariadb_gtid(body: mariadb.MariadbGtidEvent) -> str:
     begin = "" if body.standalone else "XA START " if body.prepared_xa else "BEGIN "
     xid = f"{body.xid} " if body.prepared_xa else ""
     commit_id = "" if body.commit_id is None else f" cid={body.commit_id}"
     alter = "".join(
-        f" {verb} ALTER" + ("" if flag == FL_START_ALTER_E1 else f" id={body.sa_seq_no}")
+        f" {verb} ALTER" + ("" if flag == mariadb.FL_START_ALTER_E1 else f" id={body.sa_seq_no}")
         for flag, verb in _ALTERS.items()
         if body.flags_extra & flag
     )
@@ -288,20 +256,20 @@ def _mariadb_gtid(body: MariadbGtidEvent) -> str:
 
 
 _ALTERS = {
-    FL_START_ALTER_E1: "START",
-    FL_COMMIT_ALTER_E1: "COMMIT",
-    FL_ROLLBACK_ALTER_E1: "ROLLBACK",
+    mariadb.FL_START_ALTER_E1: "START",
+    mariadb.FL_COMMIT_ALTER_E1: "COMMIT",
+    mariadb.FL_ROLLBACK_ALTER_E1: "ROLLBACK",
 }
 
 
-def _gtid_list(body: MariadbGtidListEvent, server: ServerRelease) -> str:
+def _gtid_list(body: mariadb.MariadbGtidListEvent, server: ServerRelease) -> str:
     gtids = body.gtids
     if server.version >= _SORTED_GTID_LIST:
         gtids = sorted(gtids, key=lambda gtid: (gtid.domain_id, gtid.sequence))
     return f"[{','.join(map(str, gtids))}]"
 
 
-def _xa_prepare(body: XaPrepareEvent) -> str:
+def _xa_prepare(body: transaction.XaPrepareEvent) -> str:
     return f"XA COMMIT {body.xid} ONE PHASE" if body.one_phase else f"XA PREPARE {body.xid}"
 
 
@@ -311,11 +279,11 @@ def _payload(body: TransactionPayloadEvent) -> str:
     )
 
 
-def _block(body: AppendBlockEvent | BeginLoadQueryEvent) -> str:
+def _block(body: load.AppendBlockEvent | load.BeginLoadQueryEvent) -> str:
     return f";file_id={body.file_id};block_len={len(body.block)}"
 
 
-def _slave(body: SlaveEvent) -> str:
+def _slave(body: control.SlaveEvent) -> str:
     return (
         f"host={body.master_host},port={body.master_port},log={body.master_log},"
         f"pos={body.master_pos}"
@@ -328,35 +296,35 @@ _INFO: dict[type, Callable[[Any, EventHeader, ServerRelease], str]] = {
     FormatDescriptionEvent: lambda body, _, __: _start(body),
     QueryEvent: lambda body, header, server: query_info(body, header.flags, server),
     ExecuteLoadQueryEvent: lambda body, _, __: execute_load_query_info(body),
-    RotateEvent: lambda body, _, __: f"{body.next_file};pos={body.next_position}",
+    control.RotateEvent: lambda body, _, __: f"{body.next_file};pos={body.next_position}",
     IntvarEvent: lambda body, _, __: intvar_info(body),
     RandEvent: lambda body, _, server: rand_info(body, server),
     UserVarEvent: lambda body, _, server: user_var_info(body, server),
-    LoadEvent: lambda body, _, __: load_info(body),
-    SlaveEvent: lambda body, _, __: _slave(body),
-    CreateFileEvent: lambda body, _, __: create_file_info(body),
-    AppendBlockEvent: lambda body, _, __: _block(body),
-    BeginLoadQueryEvent: lambda body, _, __: _block(body),
-    ExecLoadEvent: lambda body, _, __: f";file_id={body.file_id}",
-    DeleteFileEvent: lambda body, _, __: f";file_id={body.file_id}",
-    IncidentEvent: lambda body, _, __: _incident(body),
-    IgnorableEvent: lambda _, header, server: _ignorable(header, server),
+    load.LoadEvent: lambda body, _, __: load_info(body),
+    control.SlaveEvent: lambda body, _, __: _slave(body),
+    load.CreateFileEvent: lambda body, _, __: create_file_info(body),
+    load.AppendBlockEvent: lambda body, _, __: _block(body),
+    load.BeginLoadQueryEvent: lambda body, _, __: _block(body),
+    load.ExecLoadEvent: lambda body, _, __: f";file_id={body.file_id}",
+    load.DeleteFileEvent: lambda body, _, __: f";file_id={body.file_id}",
+    control.IncidentEvent: lambda body, _, __: _incident(body),
+    control.IgnorableEvent: lambda _, header, server: _ignorable(header, server),
     RowsQueryEvent: lambda body, _, __: f"# {text_of(body.query_bytes)}",
     TableMapEvent: lambda body, _, __: f"table_id: {body.table_id} ({body.schema}.{body.table})",
     RowsEvent: lambda body, _, server: _rows(body, server),
-    GtidEvent: lambda body, _, __: _gtid(body.gtid),
+    transaction.GtidEvent: lambda body, _, __: _gtid(body.gtid),
     GtidTaggedEvent: lambda body, _, __: _gtid(body.gtid),
-    AnonymousGtidEvent: lambda _, __, ___: _gtid("ANONYMOUS"),
-    PreviousGtidsEvent: lambda body, _, __: str(body.gtid_set).replace(",", ",\n"),
-    XidEvent: lambda body, _, __: f"COMMIT /* xid={body.xid} */",
-    XaPrepareEvent: lambda body, _, __: _xa_prepare(body),
-    TransactionContextEvent: lambda body, _, __: (
+    transaction.AnonymousGtidEvent: lambda _, __, ___: _gtid("ANONYMOUS"),
+    transaction.PreviousGtidsEvent: lambda body, _, __: str(body.gtid_set).replace(",", ",\n"),
+    transaction.XidEvent: lambda body, _, __: f"COMMIT /* xid={body.xid} */",
+    transaction.XaPrepareEvent: lambda body, _, __: _xa_prepare(body),
+    control.TransactionContextEvent: lambda body, _, __: (
         f"server_uuid={body.server_uuid}\tthread_id={body.thread_id}"
     ),
-    ViewChangeEvent: lambda body, _, __: f"view_id={body.view_id}",
+    control.ViewChangeEvent: lambda body, _, __: f"view_id={body.view_id}",
     TransactionPayloadEvent: lambda body, _, __: _payload(body),
-    AnnotateRowsEvent: lambda body, _, __: text_of(body.query_bytes),
-    BinlogCheckpointEvent: lambda body, _, __: body.file,
-    MariadbGtidEvent: lambda body, _, __: _mariadb_gtid(body),
-    MariadbGtidListEvent: lambda body, _, server: _gtid_list(body, server),
+    mariadb.AnnotateRowsEvent: lambda body, _, __: text_of(body.query_bytes),
+    mariadb.BinlogCheckpointEvent: lambda body, _, __: body.file,
+    mariadb.MariadbGtidEvent: lambda body, _, __: _mariadb_gtid(body),
+    mariadb.MariadbGtidListEvent: lambda body, _, server: _gtid_list(body, server),
 }

@@ -11,29 +11,13 @@ from typing import TYPE_CHECKING, Final, final
 from librt.strings import read_i16_le, read_i32_le, read_i64_le
 from mypy_extensions import i64
 
-from connector.binlog import log_errors
+from connector.binlog import header, log_errors
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.files.event_frames import EventBlock
 from connector.binlog.gtid import Gtid, gtid_at
 from connector.binlog.gtid.mysql import GNO_END
-from connector.binlog.header import (
-    GTID_LOG,
-    HEADER_LENGTH,
-    LOG_EVENT_ARTIFICIAL_F,
-    MARIADB_GTID,
-    TABLE_MAP,
-    TYPE_OFFSET,
-    EventType,
-)
 from connector.binlog.payload_reader import PayloadReader, has_bytes_at
-from connector.binlog.transactions.transaction_bounds import (
-    ROLE_OF_TYPE,
-    ROLE_ROWS,
-    TransactionSpan,
-    end_of_group,
-    size_at,
-    table_id_at,
-)
+from connector.binlog.transactions import transaction_bounds
 from connector.foundation.errors import DecodeError
 from connector.logs.statistics import Count, Statistics, TableCount, TransactionCount
 
@@ -55,11 +39,13 @@ _UUID_OFFSET: Final = 1
 _GNO_OFFSET: Final = 17
 _GTID_END: Final = 25
 
-_INSERT: Final = int(EventType.WRITE_ROWS_EVENT)
-_UPDATE: Final = int(EventType.UPDATE_ROWS_EVENT)
-_DELETE: Final = int(EventType.DELETE_ROWS_EVENT)
+_INSERT: Final = int(header.EventType.WRITE_ROWS_EVENT)
+_UPDATE: Final = int(header.EventType.UPDATE_ROWS_EVENT)
+_DELETE: Final = int(header.EventType.DELETE_ROWS_EVENT)
 
-_IS_ROWS: Final = bytes([ROLE_OF_TYPE[code] == ROLE_ROWS for code in range(256)])
+_IS_ROWS: Final = bytes(
+    [transaction_bounds.ROLE_OF_TYPE[code] == transaction_bounds.ROLE_ROWS for code in range(256)]
+)
 
 # Slots for the latest table maps, by the lowest bits of the table id, which a server counts up.
 _SLOTS: Final = 64
@@ -133,18 +119,21 @@ class GroupCounts:
         at = events.start
         place = position - at
         while True:
-            end = end_of_group(data, at, events.end, trailer)
+            end = transaction_bounds.end_of_group(data, at, events.end, trailer)
             if (
                 end == at
-                or data[at + TYPE_OFFSET] == MARIADB_GTID
+                or data[at + header.TYPE_OFFSET] == header.MARIADB_GTID
                 or not self._finds_rows(data, at, end, trailer)
             ):
                 return at
             gtid: Gtid | None = None
-            if data[at + TYPE_OFFSET] == GTID_LOG:
-                uuid = at + HEADER_LENGTH + _UUID_OFFSET
-                number = read_i64_le(data, at + HEADER_LENGTH + _GNO_OFFSET)
-                if size_at(data, at) < HEADER_LENGTH + _GTID_END or not 0 < number < GNO_END:
+            if data[at + header.TYPE_OFFSET] == header.GTID_LOG:
+                uuid = at + header.HEADER_LENGTH + _UUID_OFFSET
+                number = read_i64_le(data, at + header.HEADER_LENGTH + _GNO_OFFSET)
+                if (
+                    transaction_bounds.size_at(data, at) < header.HEADER_LENGTH + _GTID_END
+                    or not 0 < number < GNO_END
+                ):
                     return at
                 gtid = gtid_at(data, uuid, number)
             self._count(data, at, end, at + place, gtid)
@@ -158,13 +147,13 @@ class GroupCounts:
         at = start
         try:
             while at < end:
-                type_code: i64 = data[at + TYPE_OFFSET]
-                body = at + HEADER_LENGTH
-                at += size_at(data, at)
-                if type_code == TABLE_MAP:
+                type_code: i64 = data[at + header.TYPE_OFFSET]
+                body = at + header.HEADER_LENGTH
+                at += transaction_bounds.size_at(data, at)
+                if type_code == header.TABLE_MAP:
                     self._tables.append(self._table(data, body, at - trailer))
                 elif _IS_ROWS[type_code]:
-                    table = self._table_of(table_id_at(data, body))
+                    table = self._table_of(transaction_bounds.table_id_at(data, body))
                     if table is None or type_code < _INSERT or type_code > _DELETE:
                         return False
                     rows = table.rows_in(type_code, data, body, at - trailer)
@@ -202,8 +191,8 @@ class GroupCounts:
         total: i64 = 0
         at = start
         while at < end:
-            type_code: i64 = data[at + TYPE_OFFSET]
-            size = size_at(data, at)
+            type_code: i64 = data[at + header.TYPE_OFFSET]
+            size = transaction_bounds.size_at(data, at)
             count = self._counts[type_code]
             if count is None:
                 count = self._counts[type_code] = statistics.count_of_type(type_code)
@@ -214,7 +203,7 @@ class GroupCounts:
             first = min(first, timestamp)
             last = max(last, timestamp)
             flags = i64(read_i16_le(data, at + _FLAGS_OFFSET))
-            if timestamp and not flags & LOG_EVENT_ARTIFICIAL_F:
+            if timestamp and not flags & header.LOG_EVENT_ARTIFICIAL_F:
                 statistics.add_time(timestamp)
             if _IS_ROWS[type_code]:
                 rows = self._rows[changed]
@@ -224,7 +213,9 @@ class GroupCounts:
             at += size
         span_bytes = end - start
         if statistics.end_transaction(span_bytes, gtid, last):
-            span = TransactionSpan(self._file, position, position + span_bytes, gtid, first, last)
+            span = transaction_bounds.TransactionSpan(
+                self._file, position, position + span_bytes, gtid, first, last
+            )
             statistics.keep_large(TransactionCount(span, total))
 
     def _count_rows(self, table: _Table, type_code: i64, rows: i64, size: i64) -> None:

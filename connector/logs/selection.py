@@ -28,28 +28,15 @@ from typing import NamedTuple
 
 from connector.binlog import argument_errors
 from connector.binlog.event import Event, EventBody, TransactionPayloadEvent
+from connector.binlog.events import load, transaction
 from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent
 from connector.binlog.events.control import RotateEvent
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
 from connector.binlog.events.gtid_tagged import GtidTaggedEvent
-from connector.binlog.events.load import (
-    AppendBlockEvent,
-    BeginLoadQueryEvent,
-    CreateFileEvent,
-    DeleteFileEvent,
-    ExecLoadEvent,
-    LoadEvent,
-)
 from connector.binlog.events.mariadb import AnnotateRowsEvent, MariadbGtidEvent, PartialRowDataEvent
 from connector.binlog.events.query import QueryEvent, RowsQueryEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.table_map import TableMapEvent
-from connector.binlog.events.transaction import (
-    AnonymousGtidEvent,
-    GtidEvent,
-    XaPrepareEvent,
-    XidEvent,
-)
 from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
 from connector.binlog.header import EventType
 from connector.binlog.statement import StatementKind, classify
@@ -58,7 +45,12 @@ from connector.binlog.transactions.transaction_bounds import rows_event_of
 from connector.foundation.errors import ConfigError
 from connector.foundation.spelling import nearest
 
-GTID_EVENTS = (GtidEvent, GtidTaggedEvent, AnonymousGtidEvent, MariadbGtidEvent)
+GTID_EVENTS = (
+    transaction.GtidEvent,
+    GtidTaggedEvent,
+    transaction.AnonymousGtidEvent,
+    MariadbGtidEvent,
+)
 
 
 class EventScope(Enum):
@@ -83,12 +75,12 @@ _CONTROL = {
 }
 _CHANGES = (
     RowsEvent,
-    LoadEvent,
-    CreateFileEvent,
-    AppendBlockEvent,
-    BeginLoadQueryEvent,
-    ExecLoadEvent,
-    DeleteFileEvent,
+    load.LoadEvent,
+    load.CreateFileEvent,
+    load.AppendBlockEvent,
+    load.BeginLoadQueryEvent,
+    load.ExecLoadEvent,
+    load.DeleteFileEvent,
 )
 _PREFIXES = (
     TableMapEvent,
@@ -113,7 +105,7 @@ def scope_of(body: EventBody) -> EventScope:
         return EventScope.OPENS
     if isinstance(body, QueryEvent):
         return _scope_of_statement(body.query)
-    if isinstance(body, (XidEvent, XaPrepareEvent)):
+    if isinstance(body, (transaction.XidEvent, transaction.XaPrepareEvent)):
         return EventScope.CLOSES
     if isinstance(body, TransactionPayloadEvent):
         return EventScope.PAYLOAD
@@ -137,7 +129,7 @@ def touches(body: EventBody, tables: TableFilter) -> bool:
     rows = rows_event_of(body)
     if rows is not None:
         return tables.follows(rows.table_map.schema, rows.table_map.table)
-    if isinstance(body, (TableMapEvent, LoadEvent, CreateFileEvent)):
+    if isinstance(body, (TableMapEvent, load.LoadEvent, load.CreateFileEvent)):
         return tables.follows(body.schema, body.table)
     if isinstance(body, QueryEvent):
         return _statement_touches(body, tables)
@@ -275,7 +267,7 @@ class Selection:
     def _is_in_selected_transaction(self, event: Event) -> bool:
         body = event.body
         if isinstance(body, GTID_EVENTS):
-            gtid = None if isinstance(body, AnonymousGtidEvent) else body.gtid
+            gtid = None if isinstance(body, transaction.AnonymousGtidEvent) else body.gtid
             include, exclude = self._options.include_gtids, self._options.exclude_gtids
             self._gtid_selected = (include is None or _contains(include, gtid)) and not (
                 exclude is not None and _contains(exclude, gtid)

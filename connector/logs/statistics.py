@@ -21,14 +21,7 @@ from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid
 from connector.binlog.header import PARTIAL_ROW_DATA, TRANSACTION_PAYLOAD, event_name
 from connector.binlog.log_errors import EventError
-from connector.binlog.transactions.transaction_bounds import (
-    ROLE_OF_TYPE,
-    ROLE_OTHER,
-    ROLE_ROWS,
-    TransactionBounds,
-    TransactionSpan,
-    rows_event_of,
-)
+from connector.binlog.transactions import transaction_bounds
 
 LARGEST_TRANSACTIONS: Final = 10
 
@@ -70,7 +63,7 @@ class TableCount:
 class TransactionCount:
     """One transaction."""
 
-    span: TransactionSpan
+    span: transaction_bounds.TransactionSpan
     rows: int = 0
 
     @property
@@ -127,7 +120,7 @@ class Statistics:
         # The events since the server was another one, which are not counted there yet.
         self._server_id: i64 = _NONE
         self._server_events: i64 = 0
-        self._bounds = TransactionBounds()
+        self._bounds = transaction_bounds.TransactionBounds()
         self._current: TransactionCount | None = None
         self._largest: list[tuple[int, int, TransactionCount]] = []
 
@@ -259,12 +252,12 @@ class Statistics:
         """Count what the event, which may lie in a payload, means for transactions and rows."""
         self._add_to_transaction(event)
         type_code = event.type_code
-        meaning = ROLE_OF_TYPE[type_code]
-        if meaning == ROLE_ROWS or type_code == PARTIAL_ROW_DATA:
-            rows = rows_event_of(event.body)
+        meaning = transaction_bounds.ROLE_OF_TYPE[type_code]
+        if meaning == transaction_bounds.ROLE_ROWS or type_code == PARTIAL_ROW_DATA:
+            rows = transaction_bounds.rows_event_of(event.body)
             if rows is not None and not rows.is_dummy:
                 self._add_rows(event, rows)
-        elif meaning == ROLE_OTHER:
+        elif meaning == transaction_bounds.ROLE_OTHER:
             body = event.body
             if isinstance(body, (FormatDescriptionEvent, StartEventV3)):
                 self.server_versions[body.server_version] = None

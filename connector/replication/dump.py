@@ -29,12 +29,7 @@ from connector.binlog.log_errors import ProtocolError
 from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.foundation.operating_system import CLOCK, Clock
 from connector.replication import dump_errors
-from connector.replication.protocol.commands import (
-    ComBinlogDump,
-    ComBinlogDumpGtid,
-    ComRegisterSlave,
-    DumpFlags,
-)
+from connector.replication.protocol import commands
 from connector.replication.protocol.event_stream import EventStream
 from connector.replication.protocol.responses import EofPacket, ErrPacket, SemiSyncAck, split_header
 from connector.replication.server.mysql_server import MysqlServer, SharedSocket
@@ -273,7 +268,7 @@ def open_stream(
 def _introduce(server: MysqlServer, server_id: int, replica_name: str) -> None:
     replica_uuid = str(uuid5(_NAMESPACE, f"{replica_name}/{server_id}"))
     server.query("SET @slave_uuid = %s, @replica_uuid = %s", (replica_uuid, replica_uuid))
-    server.execute(ComRegisterSlave(server_id, replica_name))
+    server.execute(commands.ComRegisterSlave(server_id, replica_name))
 
 
 def _ask_for_semi_sync(server: MysqlServer) -> None:
@@ -311,19 +306,19 @@ def _set_session_variables(
 
 def _dump_command(
     server: MysqlServer, server_id: int, point: StartPoint, stop_at_end: bool
-) -> ComBinlogDump | ComBinlogDumpGtid:
-    flags = DumpFlags.NON_BLOCK if stop_at_end else DumpFlags.NONE
+) -> commands.ComBinlogDump | commands.ComBinlogDumpGtid:
+    flags = commands.DumpFlags.NON_BLOCK if stop_at_end else commands.DumpFlags.NONE
     if isinstance(point.gtid_set, GtidSet):
-        return ComBinlogDumpGtid(server_id, point.gtid_set, flags)
+        return commands.ComBinlogDumpGtid(server_id, point.gtid_set, flags)
     if server.identity.flavour == "mariadb":
-        flags |= DumpFlags.MARIADB_SEND_ANNOTATE_ROWS_EVENT
+        flags |= commands.DumpFlags.MARIADB_SEND_ANNOTATE_ROWS_EVENT
     if isinstance(point.gtid_set, MariadbGtidSet):
-        return ComBinlogDump(server_id, "", flags=flags)
-    if point.position > ComBinlogDump.POSITION_MAX:
+        return commands.ComBinlogDump(server_id, "", flags=flags)
+    if point.position > commands.ComBinlogDump.POSITION_MAX:
         raise SourceRefused(
             dump_errors.ABOVE_4_GIB,
             server=server.name,
             file=point.file,
             position=point.position,
         )
-    return ComBinlogDump(server_id, point.file, point.position, flags)
+    return commands.ComBinlogDump(server_id, point.file, point.position, flags)

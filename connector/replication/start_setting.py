@@ -15,14 +15,8 @@ from connector.binlog.header import FIRST_POSITION
 from connector.foundation.errors import DecodeError, SourceRefused
 from connector.replication import dump_errors
 from connector.replication.log_search import find_time
+from connector.replication.server import replication_status
 from connector.replication.server.mysql_server import MysqlServer
-from connector.replication.server.replication_status import (
-    binary_log_status,
-    binary_logs,
-    listed_events,
-    next_events,
-    no_event,
-)
 from connector.replication.start_point import StartPoint
 from connector.replication.start_validation import mariadb_point, require_position
 
@@ -62,7 +56,7 @@ def resolve_start(server: MysqlServer, start: str) -> StartPoint:
 
 
 def _earliest(server: MysqlServer) -> StartPoint:
-    first = next(iter(binary_logs(server)))
+    first = next(iter(replication_status.binary_logs(server)))
     if server.identity.flavour == "mariadb":
         return mariadb_point(server, first, FIRST_POSITION)
     gtids = None
@@ -76,7 +70,7 @@ def _latest(server: MysqlServer) -> StartPoint:
     # was committed before it.
     (clock,) = server.query("SELECT UNIX_TIMESTAMP() AS now")
     time_us = int(str(clock["now"])) * _US
-    status = binary_log_status(server)
+    status = replication_status.binary_log_status(server)
     if status is None:
         raise SourceRefused(dump_errors.LOG_OFF, server=server.name)
     file, position = str(status["File"]), int(str(status["Position"]))
@@ -103,10 +97,10 @@ def _after_gtids(server: MysqlServer, text: str) -> StartPoint:
 def _at_position(server: MysqlServer, file: str, position: int) -> StartPoint:
     file_bytes = require_position(server, file, position)
     # For a position inside an event, MySQL shows the next event; MariaDB answers with error 1220.
-    events = next_events(server, file, position, 1)
+    events = replication_status.next_events(server, file, position, 1)
     next_position = int(str(events[0]["Pos"])) if events else file_bytes
     if next_position != position:
-        raise no_event(server.name, file, position)
+        raise replication_status.no_event(server.name, file, position)
     event_type = str(events[0]["Event_type"]) if events else ""
     if event_type and not (event_type in _BETWEEN_TRANSACTIONS or event_type.startswith("Gtid")):
         raise SourceRefused(
@@ -125,7 +119,7 @@ def _at_position(server: MysqlServer, file: str, position: int) -> StartPoint:
 def _gtids_before(server: MysqlServer, file: str, position: int) -> GtidSet:
     """Return every transaction before a position of MySQL's log, from the events of that file."""
     gtids = GtidSet()
-    for row in listed_events(server, file):
+    for row in replication_status.listed_events(server, file):
         event_type, info = str(row["Event_type"]), str(row["Info"])
         # It comes after position 4, and holds there, too.
         if event_type == "Previous_gtids":

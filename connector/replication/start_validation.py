@@ -25,14 +25,8 @@ from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.foundation.errors.code import ErrorCode
 from connector.replication import dump_errors, failover_errors
 from connector.replication.log_search import log_head, utc_text
+from connector.replication.server import replication_status
 from connector.replication.server.mysql_server import MysqlServer
-from connector.replication.server.replication_status import (
-    binary_logs,
-    channels,
-    no_event,
-    replicates,
-    transaction_without_gtid,
-)
 from connector.replication.start_point import StartPoint, shortened_gtids
 
 
@@ -45,7 +39,7 @@ def validate_start(
     known to be `deleted`, or one that ended before the file of the point. Raises SourceUnavailable
     if the server lags, SourceRefused if it will never have what it lacks.
     """
-    logs = binary_logs(server)
+    logs = replication_status.binary_logs(server)
     same_files = _is_position_known(server, point, logs)
     gtids = point.gtid_set
     if isinstance(gtids, GtidSet):
@@ -74,7 +68,7 @@ def require_position(server: MysqlServer, file: str, position: int) -> int:
 
     Raises SourceRefused if the server has no such file, or the file no such position.
     """
-    logs = binary_logs(server)
+    logs = replication_status.binary_logs(server)
     if file not in logs:
         raise SourceRefused(
             dump_errors.NO_FILE,
@@ -101,7 +95,7 @@ def mariadb_point(server: MysqlServer, file: str, position: int) -> StartPoint:
     """
     (row,) = server.query(f"SELECT BINLOG_GTID_POS(%s, {position}) AS gtids", (file,))
     if row["gtids"] is None:
-        raise no_event(server.name, file, position)
+        raise replication_status.no_event(server.name, file, position)
     return StartPoint("mariadb", MariadbGtidSet.parse(str(row["gtids"])), file, position)
 
 
@@ -161,7 +155,9 @@ def _validate_gtids(server: MysqlServer, gtids: GtidSet, *, same_files: bool) ->
 
 def _require_gtids(server: MysqlServer, point: StartPoint, logs: dict[str, int]) -> None:
     """Raise SourceRefused if a transaction without a GTID may come next."""
-    transaction = transaction_without_gtid(server, list(logs), point.file, point.position)
+    transaction = replication_status.transaction_without_gtid(
+        server, list(logs), point.file, point.position
+    )
     if transaction is not None:
         file, position = transaction
         raise SourceRefused(
@@ -209,7 +205,7 @@ def _validate_mariadb_gtids(
     if not ahead:
         return kept
     unknown = not any(gtid.domain_id in domains for gtid in ahead)
-    if kept and unknown and not replicates(server):
+    if kept and unknown and not replication_status.replicates(server):
         raise SourceRefused(
             failover_errors.DOMAINS_GONE,
             server=server.name,
@@ -281,7 +277,7 @@ def _lost(server: MysqlServer, missing: GtidSet | MariadbGtidSet) -> SourceRefus
 
 
 def _lacks_mysql(server: MysqlServer, ahead: GtidSet) -> SourceRefused | SourceUnavailable:
-    replica_channels = channels(server)
+    replica_channels = replication_status.channels(server)
     done = [channel for channel in replica_channels if channel.is_done]
     # Read again, because the channels may have committed more.
     executed = GtidSet.parse(server.global_value("gtid_executed") or "")
@@ -299,7 +295,7 @@ def _lacks(
     awaits: frozenset[str] = frozenset(),
 ) -> SourceRefused | SourceUnavailable:
     server_name, gtids = server.name, shortened_gtids(ahead)
-    if replicates(server):
+    if replication_status.replicates(server):
         return SourceUnavailable(
             failover_errors.LAGS,
             awaits=awaits,

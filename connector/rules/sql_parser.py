@@ -17,27 +17,12 @@ from sqlglot.parsers.mysql import MySQLParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from connector.foundation.errors import ConfigError
-from connector.rules import rules_errors
+from connector.rules import rules_errors, syntax_tree
 from connector.rules.functions import SAFE_FUNCTIONS, unsafe_functions
 from connector.rules.server import Product, ServerVersion, SessionState
 from connector.rules.sql_tokens import Dialect, tokens_of, word
 from connector.rules.statement_facts import INSERTS, Kind, StatementFacts
 from connector.rules.statement_text import ParsedStatement, keyword_statement
-from connector.rules.syntax_tree import (
-    assigned_columns,
-    created_columns,
-    created_counter_not_first,
-    created_keys,
-    default_columns,
-    default_places,
-    engine_of_created,
-    functions_of,
-    listed_columns,
-    read_tables,
-    stored_functions,
-    table_name,
-    written_tables,
-)
 from connector.rules.unsafe_statements import UnsafeReason, unsafe_reasons
 
 # Words that change nothing in the rest of the statement, and that the parser does not know.
@@ -94,11 +79,11 @@ def _parse(text: str, tokens: list[Token]) -> ParsedStatement:
     if tree is None:
         raise ConfigError(rules_errors.NOT_UNDERSTOOD)
     kind = _kind(tree, replace=replaces)
-    assigned = tuple(assigned_columns(tree))
-    written = tuple(written_tables(tree))
-    read = tuple(read_tables(tree))
-    listed, places = listed_columns(tree), default_places(tree)
-    defaults = default_columns(tree) | {
+    assigned = tuple(syntax_tree.assigned_columns(tree))
+    written = tuple(syntax_tree.written_tables(tree))
+    read = tuple(syntax_tree.read_tables(tree))
+    listed, places = syntax_tree.listed_columns(tree), syntax_tree.default_places(tree)
+    defaults = syntax_tree.default_columns(tree) | {
         name for place, name in enumerate(listed) if place in places
     }
     like = tree.find(exp.LikeProperty) if isinstance(tree, exp.Create) else None
@@ -107,17 +92,17 @@ def _parse(text: str, tokens: list[Token]) -> ParsedStatement:
         kind,
         written,
         read,
-        frozenset(functions_of(tree)),
-        frozenset(stored_functions(tree)),
+        frozenset(syntax_tree.functions_of(tree)),
+        frozenset(syntax_tree.stored_functions(tree)),
         frozenset(node.name.lower() for node in tree.find_all(exp.SessionParameter)),
         assigned,
         listed=listed,
         defaults=defaults,
         default_places=places,
-        engine=engine_of_created(tree),
-        columns=created_columns(tree),
-        unique_keys=created_keys(tree),
-        like=None if like is None else table_name(like.this),
+        engine=syntax_tree.engine_of_created(tree),
+        columns=syntax_tree.created_columns(tree),
+        unique_keys=syntax_tree.created_keys(tree),
+        like=None if like is None else syntax_tree.table_name(like.this),
         limit=tree.find(exp.Limit) is not None,
         ignore="IGNORE" in words,
         replace="REPLACE" in words,
@@ -125,7 +110,7 @@ def _parse(text: str, tokens: list[Token]) -> ParsedStatement:
         delayed="DELAYED" in words,
         skip_locked=any(lock.args.get("wait") is False for lock in locks),
         nowait=any(lock.args.get("wait") is True for lock in locks),
-        auto_increment_not_first=created_counter_not_first(tree),
+        auto_increment_not_first=syntax_tree.created_counter_not_first(tree),
         logs_seeds=_logs_seeds(kind, tree),
     )
 
@@ -136,7 +121,11 @@ def _logs_seeds(kind: Kind, tree: Expr) -> bool:
     After its SELECT, the statement is INSERT ... SELECT for the parser, and not safe.
     """
     conflict = tree.find(exp.OnConflict)
-    later = kind is Kind.INSERT_SELECT and conflict is not None and "RAND" in functions_of(conflict)
+    later = (
+        kind is Kind.INSERT_SELECT
+        and conflict is not None
+        and "RAND" in syntax_tree.functions_of(conflict)
+    )
     return kind in INSERTS and not later
 
 

@@ -15,20 +15,11 @@ from typing import Self
 
 from connector.binlog.gtid import GtidSet, MariadbGtidSet
 from local_stack import stack_errors
-from local_stack.demo import demo_errors
+from local_stack.demo import demo_errors, shop
 from local_stack.demo.configuration import PIPELINE, TOPIC_PREFIX, DemoDirectory, DemoOptions
 from local_stack.demo.display import StatusBoard, TableLine
 from local_stack.demo.mirror import MirrorRows
 from local_stack.demo.processes import Connector, StreamJob, VerifyCommand
-from local_stack.demo.shop import (
-    DATABASE,
-    MIRRORED_TABLES,
-    TABLES,
-    count_rows,
-    create_shop,
-    drop_shop,
-    insert_regular_customers,
-)
 from local_stack.demo.topics import TopicReader
 from local_stack.demo.workload import Workload
 from local_stack.java import java_runtime
@@ -137,11 +128,11 @@ class DemoStack:
     def start_connector(self) -> None:
         """Create the shop, and start the connector on it."""
         password = secrets.token_urlsafe(16)
-        create_shop(self.source, password)
-        insert_regular_customers(self.source)
+        shop.create_shop(self.source, password)
+        shop.insert_regular_customers(self.source)
         if self._options.address is not None:
             # The user's own server is left as it was.
-            self._stack.callback(drop_shop, self.source)
+            self._stack.callback(shop.drop_shop, self.source)
         bootstrap = self.broker.endpoint.bootstrap
         self.directory.write_connector_config(self.source, password, bootstrap)
         self.connector = Connector(self.directory)
@@ -197,11 +188,11 @@ class DemoStack:
         status, records = self.stream_job.status(), self.workload.records
         self._looks.append((time.monotonic(), records))
         (earlier, before), (now, _) = self._looks[0], self._looks[-1]
-        source_rows = count_rows(self.source)
+        source_rows = shop.count_rows(self.source)
         tables = []
-        for table in TABLES:
-            mirrored = table in MIRRORED_TABLES
-            applied_ms = status.applied_ms.get(f"{DATABASE}.{table}", 0)
+        for table in shop.TABLES:
+            mirrored = table in shop.MIRRORED_TABLES
+            applied_ms = status.applied_ms.get(f"{shop.DATABASE}.{table}", 0)
             # How long the oldest change waits that is not in the mirror.
             lag_ms = self.workload.lag_ms(table, applied_ms)
             lag = lag_ms / MS if mirrored and lag_ms is not None else None
@@ -286,12 +277,12 @@ def access_commands(stage: DemoStack) -> list[tuple[str, str]]:
     mysql = ["mysql", "--host", source.host, "--port", str(source.port), "--user", source.user]
     if stage.source_is_private:
         mysql.append(f"--password={source.password}")
-    consumer = console_consumer(broker.bootstrap, f"{TOPIC_PREFIX}.{DATABASE}.orders")
+    consumer = console_consumer(broker.bootstrap, f"{TOPIC_PREFIX}.{shop.DATABASE}.orders")
     mirror = stage.directory.mirror_of("orders")
     verify = [sys.executable, "-m", "connector", "verify", str(stage.directory.connector_config)]
     verify += ["--mirror", str(stage.directory.stream_job_config)]
     return [
-        ("the source, and to change it", shlex.join([*mysql, DATABASE])),
+        ("the source, and to change it", shlex.join([*mysql, shop.DATABASE])),
         ("a topic, by a console consumer", shlex.join(consumer)),
         ("the mirror, by a pyspark shell", shlex.quote(str(write_pyspark(stage)))),
         ("and in that shell", f'spark.read.format("delta").load("{mirror}").show()'),

@@ -12,15 +12,7 @@ from typing import Any, Self
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
-from connector.foundation.contract import (
-    HEADER_OP,
-    HEADER_SEQ,
-    OP_READ,
-    OP_TRUNCATE,
-    PROGRESS_TOPIC_SUFFIX,
-    ProgressRecord,
-    row_topic,
-)
+from connector.foundation import contract
 from local_stack.demo import demo_errors
 from local_stack.stack_errors import LocalStackError
 
@@ -56,8 +48,8 @@ class TopicReader:
     def __init__(self, bootstrap: str, prefix: str) -> None:
         """Read from the broker at `bootstrap`; raises LocalStackError if it does not answer."""
         self._prefix = prefix
-        self._progress_partition = TopicPartition(f"{prefix}.{PROGRESS_TOPIC_SUFFIX}", 0)
-        self._last_progress: dict[str, ProgressRecord] = {}
+        self._progress_partition = TopicPartition(f"{prefix}.{contract.PROGRESS_TOPIC_SUFFIX}", 0)
+        self._last_progress: dict[str, contract.ProgressRecord] = {}
         try:
             self._progress, self._rows, self._uncommitted = (
                 KafkaConsumer(
@@ -79,7 +71,7 @@ class TopicReader:
         for consumer in (self._progress, self._rows, self._uncommitted):
             consumer.close()
 
-    def progress(self, pipeline: str) -> ProgressRecord | None:
+    def progress(self, pipeline: str) -> contract.ProgressRecord | None:
         """Return the last committed progress of `pipeline`; None without any."""
         partition, consumer = self._progress_partition, self._progress
         if not consumer.partitions_for_topic(partition.topic):
@@ -100,7 +92,7 @@ class TopicReader:
         """
         offsets: Offsets = {}
         for table in tables:
-            partitions = self._partitions(row_topic(self._prefix, database, table))
+            partitions = self._partitions(contract.row_topic(self._prefix, database, table))
             for partition, end in self._uncommitted.end_offsets(partitions).items():
                 offsets.setdefault(partition.topic, {})[partition.partition] = end
         return offsets
@@ -110,7 +102,7 @@ class TopicReader:
         seen: set[bytes] = set()
         checks = {}
         for table in tables:
-            check = checks[table] = TopicCheck(row_topic(self._prefix, database, table))
+            check = checks[table] = TopicCheck(contract.row_topic(self._prefix, database, table))
             for partition in self._partitions(check.topic):
                 self._check_partition(check, partition, seen)
         return checks
@@ -123,9 +115,9 @@ class TopicReader:
         self._rows.seek_to_beginning(partition)
         for record in self._read(self._rows, partition):
             record_name = f"[{partition.partition}]@{record.offset}"
-            sequence = dict(record.headers).get(HEADER_SEQ)
+            sequence = dict(record.headers).get(contract.HEADER_SEQ)
             if sequence is None:
-                check.add_problem(f"{record_name} has no header {HEADER_SEQ}")
+                check.add_problem(f"{record_name} has no header {contract.HEADER_SEQ}")
                 continue
             if record.value is None:
                 if sequence != last:
@@ -133,10 +125,10 @@ class TopicReader:
                         f"{record_name} is a tombstone that does not follow its delete"
                     )
                 continue
-            op = dict(record.headers).get(HEADER_OP, b"").decode()
-            if op == OP_READ:
+            op = dict(record.headers).get(contract.HEADER_OP, b"").decode()
+            if op == contract.OP_READ:
                 check.copied += 1
-            elif op != OP_TRUNCATE:
+            elif op != contract.OP_TRUNCATE:
                 check.records += 1
             if sequence in seen:
                 check.add_problem(f"{record_name} has a sequence that was there before")

@@ -12,36 +12,23 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from connector.foundation.contract import (
-    HEADER_OP,
-    HEADER_SCHEMA,
-    OP_CREATE,
-    OP_DELETE,
-    OP_READ,
-    OP_TRUNCATE,
-    OP_UPDATE,
-)
+from connector.foundation import contract, record_reader
 from connector.foundation.errors.message import Message
-from connector.foundation.record_reader import (
-    NO_OP,
-    NO_SCHEMA,
-    NO_SEQUENCE,
-    SEQUENCE_BYTES,
-    RecordColumns,
-)
 from stream_jobs.apply.table_failures import InvalidRecordError, RecordPosition
 from stream_jobs.errors import MirrorError, record_errors
 from stream_jobs.source.sequence import PackedSequence, PackedSequences, Truncate
 from stream_jobs.source.topics import OffsetRange
 
-DELETE: Final = ord(OP_DELETE)
-TRUNCATE: Final = ord(OP_TRUNCATE)
-READ: Final = ord(OP_READ)
-UPDATE: Final = ord(OP_UPDATE)
+DELETE: Final = ord(contract.OP_DELETE)
+TRUNCATE: Final = ord(contract.OP_TRUNCATE)
+READ: Final = ord(contract.OP_READ)
+UPDATE: Final = ord(contract.OP_UPDATE)
 # Around the key, in the delete of a row that a copy takes back.
 _BARE_START: Final = b'{"before":'
 _BARE_END: Final = b',"after":null,'
-_ROW_OPS: Final = tuple(ord(op) for op in (OP_CREATE, OP_UPDATE, OP_DELETE, OP_READ))
+_ROW_OPS: Final = tuple(
+    ord(op) for op in (contract.OP_CREATE, contract.OP_UPDATE, contract.OP_DELETE, contract.OP_READ)
+)
 
 
 class Changes:
@@ -50,7 +37,7 @@ class Changes:
     def __init__(
         self,
         topic: str,
-        pieces: Sequence[tuple[OffsetRange, RecordColumns]],
+        pieces: Sequence[tuple[OffsetRange, record_reader.RecordColumns]],
         skipped: frozenset[tuple[int, int]] = frozenset(),
         bound: PackedSequence | None = None,
     ) -> None:
@@ -73,7 +60,7 @@ class Changes:
             ops.append(np.frombuffer(columns.ops.getvalue(), np.uint8))
             # The last place stands for NO_SCHEMA, which is -1.
             own = [numbers.setdefault(id_, len(numbers)) for id_ in columns.schema_ids]
-            of_piece = np.array([*own, NO_SCHEMA], np.int32)
+            of_piece = np.array([*own, record_reader.NO_SCHEMA], np.int32)
             schemas.append(of_piece[np.frombuffer(columns.schemas.getvalue(), "<i4")])
         self.schema_ids = [id_.decode(errors="replace") for id_ in numbers]
         self.partitions: NDArray[np.int32] = np.concatenate(partitions)
@@ -102,7 +89,7 @@ class Changes:
     def error(self) -> MirrorError | None:
         """Return the error of the first record with wrong headers, or without a value."""
         has_sequence = self.sequences.fits
-        has_schema = self.schemas != NO_SCHEMA
+        has_schema = self.schemas != record_reader.NO_SCHEMA
         is_known = self.are_rows | (self.ops == TRUNCATE)
         good = has_sequence & is_known & has_schema & ~self._are_empty
         wrong = np.flatnonzero(~(good | (self.are_tombstones & has_schema) | self._are_skipped))
@@ -171,7 +158,7 @@ class Changes:
         self.values = [self.values[place] for place in places.tolist()]
         self.partitions, self.offsets = self.partitions[places], self.offsets[places]
         self.ops, self.schemas = self.ops[places], self.schemas[places]
-        digits = np.frombuffer(self._digits, np.uint8).reshape(-1, SEQUENCE_BYTES)
+        digits = np.frombuffer(self._digits, np.uint8).reshape(-1, record_reader.SEQUENCE_BYTES)
         self._digits = digits[places].tobytes()
         self.sequences = PackedSequences(self._digits)
 
@@ -182,17 +169,17 @@ class Changes:
         return is_among
 
     def _problem(self, place: int) -> Message:
-        start = place * SEQUENCE_BYTES
-        if self._digits[start : start + SEQUENCE_BYTES] == NO_SEQUENCE:
+        start = place * record_reader.SEQUENCE_BYTES
+        if self._digits[start : start + record_reader.SEQUENCE_BYTES] == record_reader.NO_SEQUENCE:
             return Message(record_errors.NO_SEQUENCE, {})
         if not self.sequences.fits[place]:
             return Message(record_errors.WRONG_SEQUENCE, {})
-        if self.ops[place] == NO_OP:
-            return Message(record_errors.NO_HEADER, {"header": HEADER_OP})
+        if self.ops[place] == record_reader.NO_OP:
+            return Message(record_errors.NO_HEADER, {"header": contract.HEADER_OP})
         if self.ops[place] not in (*_ROW_OPS, TRUNCATE):
             return Message(record_errors.WRONG_OP, {})
-        if self.schemas[place] == NO_SCHEMA:
-            return Message(record_errors.NO_HEADER, {"header": HEADER_SCHEMA})
+        if self.schemas[place] == record_reader.NO_SCHEMA:
+            return Message(record_errors.NO_HEADER, {"header": contract.HEADER_SCHEMA})
         return Message(record_errors.NO_VALUE, {})
 
 

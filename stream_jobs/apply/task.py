@@ -22,20 +22,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from connector.foundation.record_reader import RecordColumns
+from stream_jobs.apply import task_messages
 from stream_jobs.apply.changes import TRUNCATE, Changes, last_change, truncates_of
 from stream_jobs.apply.modes import MODES
 from stream_jobs.apply.modes.mode import Mode, ModeInput, Truncation
 from stream_jobs.apply.row_hashes import Keys
 from stream_jobs.apply.rows import literal
 from stream_jobs.apply.table_failures import DEFECT_TYPES, InvalidRecordError, table_defect
-from stream_jobs.apply.task_messages import (
-    CompactedFiles,
-    PartResult,
-    RewrittenFile,
-    SchemaUse,
-    TablePart,
-    Task,
-)
 from stream_jobs.delta.compaction import rewrite
 from stream_jobs.delta.parquet_file import live_rows, write_file
 from stream_jobs.errors import MirrorError
@@ -44,11 +37,13 @@ from stream_jobs.source.topics import BrokerConfig, OffsetRange
 
 
 def apply_part(
-    task: Task, part: TablePart, pieces: Sequence[tuple[OffsetRange, RecordColumns]]
-) -> PartResult:
+    task: task_messages.Task,
+    part: task_messages.TablePart,
+    pieces: Sequence[tuple[OffsetRange, RecordColumns]],
+) -> task_messages.PartResult:
     """Apply the records of `pieces`, or say why that is not possible yet, or at all."""
     changes = Changes(part.topic, pieces, part.skipped, part.bound)
-    result = PartResult(part.topic, records=len(changes))
+    result = task_messages.PartResult(part.topic, records=len(changes))
     result.offsets = {span.partition: span.end for span, _ in pieces} | changes.held
     result.held = set(changes.held)
     result.error = changes.error()
@@ -70,7 +65,7 @@ def apply_part(
 
 
 def _summarize(
-    changes: Changes, part: TablePart, mode: Mode, result: PartResult
+    changes: Changes, part: task_messages.TablePart, mode: Mode, result: task_messages.PartResult
 ) -> NDArray[np.intp]:
     """Fill in what `changes` holds, and return the places of what is to be applied."""
     sequences = changes.sequences
@@ -110,9 +105,9 @@ def _summarize(
 def _find_truncates(
     changes: Changes,
     places: NDArray[np.intp],
-    part: TablePart,
+    part: task_messages.TablePart,
     mode: Mode,
-    result: PartResult,
+    result: task_messages.PartResult,
 ) -> None:
     """Note the truncates that the driver does not know."""
     if part.floor is not None:
@@ -123,7 +118,10 @@ def _find_truncates(
 
 
 def _find_schemas(
-    changes: Changes, live: NDArray[np.intp], part: TablePart, result: PartResult
+    changes: Changes,
+    live: NDArray[np.intp],
+    part: task_messages.TablePart,
+    result: task_messages.PartResult,
 ) -> None:
     """Note which column lists the changes to apply have."""
     sequences = changes.sequences
@@ -133,17 +131,17 @@ def _find_schemas(
         lowest, highest = sequences.lowest(own), sequences.highest(own)
         assert lowest is not None
         assert highest is not None
-        use = SchemaUse(lowest, highest, sequences.lowest(later))
+        use = task_messages.SchemaUse(lowest, highest, sequences.lowest(later))
         result.schemas[changes.schema_ids[number]] = use
 
 
 def _apply(
-    task: Task,
-    part: TablePart,
+    task: task_messages.Task,
+    part: task_messages.TablePart,
     changes: Changes,
     mode: Mode,
     live: NDArray[np.intp],
-    result: PartResult,
+    result: task_messages.PartResult,
 ) -> None:
     """Write what there is to write, unless the driver has to decide something first."""
     mirror = part.mirror
@@ -163,12 +161,14 @@ def _apply(
         result.dead = lookup.find(Keys(none, None), none, none, part.floor).dead
 
 
-def rewrite_file(task: Task, rewrite: RewrittenFile) -> PartResult:
+def rewrite_file(
+    task: task_messages.Task, rewrite: task_messages.RewrittenFile
+) -> task_messages.PartResult:
     """Write the rows into a new file; a file without live rows has none.
 
     After a truncate that changes none of its rows, a file stays.
     """
-    result = PartResult(rewrite.topic, is_applied=True)
+    result = task_messages.PartResult(rewrite.topic, is_applied=True)
     try:
         data = live_rows(task.storage, rewrite.path, rewrite.file, rewrite.columns)
         for name, column in rewrite.added.items():
@@ -199,9 +199,11 @@ def rewrite_file(task: Task, rewrite: RewrittenFile) -> PartResult:
     return result
 
 
-def compact_files(task: Task, compaction: CompactedFiles) -> PartResult:
+def compact_files(
+    task: task_messages.Task, compaction: task_messages.CompactedFiles
+) -> task_messages.PartResult:
     """Write the rows of several files into one; without live rows there is none."""
-    result = PartResult(compaction.topic, replaced=compaction.files)
+    result = task_messages.PartResult(compaction.topic, replaced=compaction.files)
     try:
         file = rewrite(
             task.storage,
@@ -222,7 +224,7 @@ def compact_files(task: Task, compaction: CompactedFiles) -> PartResult:
 _clients: dict[BrokerConfig, KafkaClient] = {}
 
 
-def run_task(task: Task) -> list[PartResult]:
+def run_task(task: task_messages.Task) -> list[task_messages.PartResult]:
     """Do the work of `task`. Errors are results: those of one table do not stop others."""
     return [
         *(_applied(task) if task.parts else ()),
@@ -231,10 +233,10 @@ def run_task(task: Task) -> list[PartResult]:
     ]
 
 
-def _applied(task: Task) -> list[PartResult]:
+def _applied(task: task_messages.Task) -> list[task_messages.PartResult]:
     """Apply all parts; an error that names a topic is that of its table alone."""
     left = {part.topic: part for part in task.parts}
-    results: list[PartResult] = []
+    results: list[task_messages.PartResult] = []
     while left:
         try:
             for result in _results(task, list(left.values())):
@@ -246,12 +248,14 @@ def _applied(task: Task) -> list[PartResult]:
             _forget(task.kafka)
             topic = error.message.facts.get("topic")
             for failed in [topic] if isinstance(topic, str) and topic in left else list(left):
-                results.append(PartResult(failed, error=error))
+                results.append(task_messages.PartResult(failed, error=error))
                 del left[failed]
     return results
 
 
-def _results(task: Task, parts: Sequence[TablePart]) -> Iterator[PartResult]:
+def _results(
+    task: task_messages.Task, parts: Sequence[task_messages.TablePart]
+) -> Iterator[task_messages.PartResult]:
     """Yield the result of each part as soon as its records are there."""
     by_topic = {part.topic: part for part in parts}
     missing = {part.topic: len(part.ranges) for part in parts}

@@ -14,15 +14,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from connector.foundation.contract import (
-    PROGRESS_TOPIC_SUFFIX,
-    SEQ_ROW_DIGITS,
-    SNAPSHOT_TOPIC_SUFFIX,
-    ProgressRecord,
-    Sequence,
-    SnapshotRecord,
-    control_topic,
-)
+from connector.foundation import contract
 from connector.foundation.contract.record_formats import read_document
 from stream_jobs.source.client import KafkaClient, read_ranges
 from stream_jobs.source.sequence import PackedSequence
@@ -32,7 +24,7 @@ from stream_jobs.source.topics import OffsetRange
 _TAIL: Final = 200
 # Offsets that are read at once of the whole topic.
 _PIECE: Final = 20_000
-_ROWS_OF_AN_EVENT: Final = 10**SEQ_ROW_DIGITS
+_ROWS_OF_AN_EVENT: Final = 10**contract.SEQ_ROW_DIGITS
 
 
 class DeliveredPosition(NamedTuple):
@@ -46,7 +38,7 @@ class DeliveredPosition(NamedTuple):
     cascaded: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, record: ProgressRecord) -> DeliveredPosition:
+    def of(cls, record: contract.ProgressRecord) -> DeliveredPosition:
         """Return the moment of a progress record.
 
         Raises KeyError, TypeError or ValueError for other documents, and MirrorError for a sequence
@@ -56,7 +48,7 @@ class DeliveredPosition(NamedTuple):
         number = int(file.rpartition(".")[2]) if file else 0
         # Records between two transactions count from the last byte of the one before.
         event, row = divmod(count, _ROWS_OF_AN_EVENT)
-        bound = Sequence(record["epoch"], number, max(0, position - 1), event, row)
+        bound = contract.Sequence(record["epoch"], number, max(0, position - 1), event, row)
         place = f"{file}:{position}" if file else ""
         packed = PackedSequence.pack(bound)
         cascaded = frozenset(
@@ -73,7 +65,7 @@ class ProgressTopic:
     def __init__(self, client: KafkaClient, prefix: str) -> None:
         """Read the topic of the pipelines with `prefix`."""
         self._client = client
-        self._place = control_topic(prefix, PROGRESS_TOPIC_SUFFIX), 0
+        self._place = contract.control_topic(prefix, contract.PROGRESS_TOPIC_SUFFIX), 0
         self._read_to = -1
         self._newest: DeliveredPosition | None = None
         self._pipeline: bytes | None = None
@@ -175,7 +167,7 @@ class SnapshotTopic:
     def __init__(self, client: KafkaClient, prefix: str) -> None:
         """Read the topic of the pipelines with `prefix`."""
         self._client = client
-        self.topic = control_topic(prefix, SNAPSHOT_TOPIC_SUFFIX)
+        self.topic = contract.control_topic(prefix, contract.SNAPSHOT_TOPIC_SUFFIX)
         self._read_to = 0
         # By the key of a copy: its table, and why that does not have all rows.
         self._incomplete: dict[bytes, tuple[str, str]] = {}
@@ -201,7 +193,7 @@ class SnapshotTopic:
     def _take(self, key: bytes, value: bytes | None) -> None:
         self._incomplete.pop(key, None)
         try:
-            record: SnapshotRecord = read_document(value or b"{}")
+            record: contract.SnapshotRecord = read_document(value or b"{}")
             name, reason = f"{record['database']}.{record['table']}", _REASONS[record["phase"]]
         except (ValueError, KeyError, TypeError):
             return  # it is complete, or of another program

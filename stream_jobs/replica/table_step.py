@@ -11,13 +11,7 @@ from stream_jobs.delta.log import Log
 from stream_jobs.delta.snapshot import Snapshot
 from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import MirrorError, delta_errors
-from stream_jobs.replica import replica_errors
-from stream_jobs.replica.column_definitions import (
-    CharacterSets,
-    ColumnList,
-    alteration,
-    create_table,
-)
+from stream_jobs.replica import column_definitions, replica_errors
 from stream_jobs.replica.state_tables import ReplicatedTable
 from stream_jobs.replica.statements import TableName, text_literal
 from stream_jobs.replica.table_difference import TableDifference
@@ -43,7 +37,7 @@ class TableStep:
     place: TableName  # at the target
     mark: ReplicatedTable  # after the step
     difference: TableDifference
-    columns: ColumnList
+    columns: column_definitions.ColumnList
     # Columns that the target computes itself, in lower case.
     generated: frozenset[str] = frozenset()
 
@@ -70,7 +64,7 @@ class TableStepPlanner:
         self._generated: dict[TableName, frozenset[str]] = {}
         # Which table of the source each table of the target is.
         self._names: dict[TableName, str] = {}
-        self._sets: CharacterSets | None = None
+        self._sets: column_definitions.CharacterSets | None = None
         # Tables of which versions or files are gone.
         self.load: set[str] = set()
 
@@ -98,7 +92,7 @@ class TableStepPlanner:
         if mode != "current":
             return f"its mirror has the mode {mode}"
         place = place_at_target(snapshot, self._database)
-        columns = ColumnList.of(snapshot)
+        columns = column_definitions.ColumnList.of(snapshot)
         after = ReplicatedTable(own.path, own.generation, own.version, cut.seq, columns.write())
         return TableStep(name, place, after, difference, columns)
 
@@ -125,7 +119,7 @@ class TableStepPlanner:
         Raises MirrorError if it cannot fit.
         """
         if self._sets is None:
-            self._sets = CharacterSets.of(target)
+            self._sets = column_definitions.CharacterSets.of(target)
         place = step.place
         other = self._names.setdefault(place, step.name)
         if other != step.name:
@@ -157,7 +151,9 @@ class TableStepPlanner:
         self._snapshots[step.name] = step.difference.snapshot
         self.load.discard(step.name)
 
-    def _create(self, target: TargetSession, step: TableStep, sets: CharacterSets) -> None:
+    def _create(
+        self, target: TargetSession, step: TableStep, sets: column_definitions.CharacterSets
+    ) -> None:
         database = step.place.database
         known = target.query(
             "SELECT 1 AS found FROM information_schema.SCHEMATA "
@@ -168,7 +164,7 @@ class TableStepPlanner:
             target.execute(
                 f"CREATE DATABASE IF NOT EXISTS {quoted_identifier(database)}", step.place
             )
-        target.execute(create_table(step.place, step.columns, sets), step.place)
+        target.execute(column_definitions.create_table(step.place, step.columns, sets), step.place)
 
     def _alter(
         self,
@@ -176,13 +172,13 @@ class TableStepPlanner:
         step: TableStep,
         mark: ReplicatedTable,
         existing: TargetTable,
-        sets: CharacterSets,
+        sets: column_definitions.CharacterSets,
     ) -> TableStep:
-        old = ColumnList.read(mark.columns)
+        old = column_definitions.ColumnList.read(mark.columns)
         if mark.generation != step.mark.generation:
             # The ids of another Delta table mean nothing here.
             old = old.with_ids_of(step.columns)
-        alter = alteration(step.place, old, step.columns, existing, sets)
+        alter = column_definitions.alteration(step.place, old, step.columns, existing, sets)
         if alter.sql:
             try:
                 target.execute(alter.sql, step.place)

@@ -8,13 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn, Self
 
+from connector.foundation import errors
 from connector.foundation.contract import INTEGER_TYPES, SchemaColumn
-from connector.foundation.errors import (
-    ConfigError,
-    ConnectorError,
-    SourceRefused,
-    SourceUnavailable,
-)
 from connector.foundation.errors.message import Message, Words
 from connector.foundation.settings.sections import SourceSettings
 from connector.replication.server.addresses import source_settings
@@ -52,12 +47,12 @@ _RIGHTS: Final = frozenset({1044, 1045, 1142, 1143, 1227, 1410})
 def target_settings(replica: ReplicaSettings) -> SourceSettings:
     """Return how the target is reached. Raises ConfigError for wrong settings."""
     if replica.url is None:
-        raise ConfigError(replica_errors.NO_URL)
+        raise errors.ConfigError(replica_errors.NO_URL)
     password = replica.read_password()
     try:
         settings = source_settings(replica.url.get_secret_value(), password=password)
-    except ConfigError as error:
-        raise ConfigError(replica_errors.WRONG_URL, why=error) from error
+    except errors.ConfigError as error:
+        raise errors.ConfigError(replica_errors.WRONG_URL, why=error) from error
     return settings.model_copy(
         update={
             "read_timeout_seconds": _STATEMENT_SECONDS,
@@ -78,7 +73,7 @@ class TargetSession:
         self.name = f"target {settings.host}:{settings.port}"
         try:
             self._server = MysqlServer.connect(settings)
-        except (SourceUnavailable, SourceRefused, ConfigError) as error:
+        except (errors.SourceUnavailable, errors.SourceRefused, errors.ConfigError) as error:
             raise as_target_error(error, self.name) from error
         self._bytes_max = 0
         self.is_mariadb = self._server.identity.flavour == "mariadb"
@@ -95,7 +90,7 @@ class TargetSession:
             )
         try:
             return self._server.query(sql)
-        except (SourceUnavailable, SourceRefused) as error:
+        except (errors.SourceUnavailable, errors.SourceRefused) as error:
             self._raise(error, str(table) or "_cdc")
 
     def execute(self, sql: str, table: object) -> None:
@@ -123,13 +118,15 @@ class TargetSession:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _raise(self, error: SourceUnavailable | SourceRefused, table: str) -> NoReturn:
+    def _raise(
+        self, error: errors.SourceUnavailable | errors.SourceRefused, table: str
+    ) -> NoReturn:
         number = error.number
         if number in _COLLISIONS:
-            raise SourceUnavailable(
+            raise errors.SourceUnavailable(
                 replica_errors.COLLISION, server=self.name, number=number
             ) from error
-        if isinstance(error, SourceUnavailable):
+        if isinstance(error, errors.SourceUnavailable):
             raise as_target_error(error, self.name) from error
         facts = {"server": self.name, "number": number}
         if number in _RIGHTS:
@@ -145,7 +142,7 @@ class TargetSession:
         raise MirrorError(code, table=table, **facts) from None
 
 
-def as_target_error(error: ConnectorError, name: str) -> ConnectorError:
+def as_target_error(error: errors.ConnectorError, name: str) -> errors.ConnectorError:
     """Return the error of a source as one of the target `name`, which a URL names."""
     target_error = error.in_words(Words.URL)
     facts = {**target_error.message.facts}

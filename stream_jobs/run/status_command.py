@@ -12,16 +12,8 @@ from rich.text import Text
 
 from connector.foundation.errors.visible import visible
 from stream_jobs.delta.storages import storage_of
+from stream_jobs.run import overview
 from stream_jobs.run.job_state import JobStatus, Owner, Ownership, RunRecord, job_status
-from stream_jobs.run.overview import (
-    CURRENT,
-    NO_KEY,
-    NO_MIRROR,
-    SKIPPED,
-    WAITING,
-    Overview,
-    TableStatus,
-)
 from stream_jobs.settings import Settings
 from stream_jobs.source.client import KafkaClient
 
@@ -60,7 +52,7 @@ def show_status(settings: Settings, config: Path, out: TextIO, *, as_json: bool)
     patience = min(facts.timeout_seconds, _ANSWER_SECONDS)
     client = KafkaClient(facts._replace(timeout_seconds=patience))
     try:
-        statuses = Overview(settings, storage, client).tables()
+        statuses = overview.Overview(settings, storage, client).tables()
     finally:
         client.close()
     if as_json:
@@ -71,7 +63,7 @@ def show_status(settings: Settings, config: Path, out: TextIO, *, as_json: bool)
     return _exit_code(statuses, job)
 
 
-def _exit_code(statuses: list[TableStatus], job: JobStatus | None) -> int:
+def _exit_code(statuses: list[overview.TableStatus], job: JobStatus | None) -> int:
     """Return the code of what needs somebody most."""
     if not all(status.is_fine for status in statuses):
         return EXIT_SET_ASIDE
@@ -87,7 +79,7 @@ def _console(out: TextIO) -> Console:
     return console if console.is_terminal else Console(file=out, width=_WIDTH)
 
 
-def _print(statuses: list[TableStatus], config: Path, console: Console) -> None:
+def _print(statuses: list[overview.TableStatus], config: Path, console: Console) -> None:
     if not statuses:
         console.print("no table has arrived in Kafka yet")
         return
@@ -125,17 +117,22 @@ def _job_lines(job: JobStatus) -> list[Text]:
     return lines
 
 
-def _table(statuses: list[TableStatus]) -> Table:
+def _table(statuses: list[overview.TableStatus]) -> Table:
     table, now = Table(box=None, pad_edge=False), time.time()
     for number, title in enumerate((*_TITLES, *_TIMES)):
         is_number = _FIRST_NUMBER <= number < len(_TITLES)
         justify: Literal["left", "right"] = "right" if is_number else "left"
         table.add_column(title, overflow="fold", justify=justify)
     for status in statuses:
-        style = "green" if status.state == CURRENT else "" if status.is_fine else "bold red"
-        if status.state == WAITING and status.is_late(now):
+        style = (
+            "green" if status.state == overview.CURRENT else "" if status.is_fine else "bold red"
+        )
+        if status.state == overview.WAITING and status.is_late(now):
             style = "yellow"
-        if status.state in (NO_KEY, NO_MIRROR, SKIPPED) and status.is_fine:
+        if (
+            status.state in (overview.NO_KEY, overview.NO_MIRROR, overview.SKIPPED)
+            and status.is_fine
+        ):
             style = "dim"
         numbers = (status.version, status.rows, status.dead_rows, status.files)
         table.add_row(
@@ -152,7 +149,7 @@ def _table(statuses: list[TableStatus]) -> Table:
     return table
 
 
-def _reason(status: TableStatus) -> str:
+def _reason(status: overview.TableStatus) -> str:
     since = f" since {status.since}" if status.since else ""
     reason = f", [{status.code}] {status.reason}" if status.reason else ""
     lost = (

@@ -22,19 +22,8 @@ from kafka.structs import TopicPartition
 
 from connector.foundation.record_reader import RecordColumns
 from stream_jobs.errors import MirrorError, job_errors, record_errors
+from stream_jobs.source import requests
 from stream_jobs.source.record_batches import FetchResponse, read_committed_records
-from stream_jobs.source.requests import (
-    EARLIEST,
-    FETCH_BYTES,
-    LATEST,
-    KafkaResponse,
-    Partition,
-    fetch_request,
-    has_content,
-    offsets_request,
-    raise_for_code,
-    read_fetch_response,
-)
 from stream_jobs.source.topics import BrokerConfig, OffsetRange
 
 _ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
@@ -107,43 +96,53 @@ class KafkaClient:
 
         return self._until_answered(ask)
 
-    def first_offsets(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+    def first_offsets(
+        self, partitions: Iterable[requests.Partition]
+    ) -> dict[requests.Partition, int]:
         """Return the offset of the first record that each partition still has."""
-        return self._offsets(partitions, EARLIEST)
+        return self._offsets(partitions, requests.EARLIEST)
 
-    def end_offsets(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+    def end_offsets(
+        self, partitions: Iterable[requests.Partition]
+    ) -> dict[requests.Partition, int]:
         """Return the offset after the last record that is committed or rolled back."""
-        return self._offsets(partitions, LATEST)
+        return self._offsets(partitions, requests.LATEST)
 
-    def have_open_transactions(self, partitions: Collection[Partition]) -> bool:
+    def have_open_transactions(self, partitions: Collection[requests.Partition]) -> bool:
         """Return whether records cannot be read because they, or earlier ones, are not ended."""
         return self.end_offsets(partitions) != self.written_offsets(partitions)
 
-    def written_offsets(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+    def written_offsets(
+        self, partitions: Iterable[requests.Partition]
+    ) -> dict[requests.Partition, int]:
         """Return the offset after the last record, also of a transaction that has not ended."""
-        return self._offsets(partitions, LATEST, committed=False)
+        return self._offsets(partitions, requests.LATEST, committed=False)
 
     def fetch(
-        self, wanted: Mapping[Partition, int], bytes_max: int = FETCH_BYTES
+        self, wanted: Mapping[requests.Partition, int], bytes_max: int = requests.FETCH_BYTES
     ) -> list[FetchResponse]:
         """Return records of some of the partitions, from the wanted offsets on.
 
         A broker returns what fits into `bytes_max`, beginning with the first partition, and at
         least one batch. Raises MirrorError if records that are wanted do not exist any more.
         """
-        gone: list[Partition] = []
+        gone: list[requests.Partition] = []
 
         async def ask() -> list[FetchResponse]:
             # All brokers work at the same time.
             sent = [
                 self._manager.send(
-                    fetch_request(partitions, wanted, bytes_max=min(bytes_max, FETCH_BYTES)),
+                    requests.fetch_request(
+                        partitions, wanted, bytes_max=min(bytes_max, requests.FETCH_BYTES)
+                    ),
                     node_id=node,
                 )
                 for node, partitions in (await self._by_leader(wanted)).items()
             ]
             return [
-                response for future in sent for response in read_fetch_response(await future, gone)
+                response
+                for future in sent
+                for response in requests.read_fetch_response(await future, gone)
             ]
 
         responses = self._until_answered(ask)
@@ -158,18 +157,18 @@ class KafkaClient:
             )
         return responses
 
-    def fetch_open(self, place: Partition, offset: int) -> list[FetchResponse]:
+    def fetch_open(self, place: requests.Partition, offset: int) -> list[FetchResponse]:
         """Return the first batch from `offset` on, also if its transaction has not ended."""
 
         async def ask() -> list[FetchResponse]:
             wanted = {place: offset}
             ((node, partitions),) = (await self._by_leader(wanted)).items()
-            request = fetch_request(partitions, wanted, 0, 1, committed=False)
-            return read_fetch_response(await self._manager.send(request, node_id=node), [])
+            request = requests.fetch_request(partitions, wanted, 0, 1, committed=False)
+            return requests.read_fetch_response(await self._manager.send(request, node_id=node), [])
 
         return self._until_answered(ask)
 
-    def wait(self, positions: Mapping[Partition, int], seconds: float) -> bool:
+    def wait(self, positions: Mapping[requests.Partition, int], seconds: float) -> bool:
         """Wait until one of the partitions has a record at its position, at most `seconds`.
 
         Return whether there may be one.
@@ -178,39 +177,41 @@ class KafkaClient:
         async def ask() -> bool:
             wait_ms = round(seconds * 1000)
             sent = [
-                self._manager.send(fetch_request(own, positions, wait_ms, 1), node_id=node)
+                self._manager.send(requests.fetch_request(own, positions, wait_ms, 1), node_id=node)
                 for node, own in (await self._by_leader(positions)).items()
             ]
             answers = [await future for future in sent]
-            return any(has_content(answer) for answer in answers)
+            return any(requests.has_content(answer) for answer in answers)
 
         return self._until_answered(ask)
 
     def _offsets(
-        self, partitions: Iterable[Partition], which: int, *, committed: bool = True
-    ) -> dict[Partition, int]:
+        self, partitions: Iterable[requests.Partition], which: int, *, committed: bool = True
+    ) -> dict[requests.Partition, int]:
         left = set(partitions)
 
-        async def ask() -> dict[Partition, int]:
-            offsets: dict[Partition, int] = {}
+        async def ask() -> dict[requests.Partition, int]:
+            offsets: dict[requests.Partition, int] = {}
             for node, asked in (await self._by_leader(left)).items():
-                request = offsets_request(asked, which, committed=committed)
-                answer: KafkaResponse = await self._manager.send(request, node_id=node)
+                request = requests.offsets_request(asked, which, committed=committed)
+                answer: requests.KafkaResponse = await self._manager.send(request, node_id=node)
                 for topic in answer.topics:
                     for part in topic.partitions:
-                        raise_for_code(part.error_code)
+                        requests.raise_for_code(part.error_code)
                         offsets[topic.name, part.partition_index] = part.offset
             return offsets
 
         return self._until_answered(ask) if left else {}
 
-    async def _by_leader(self, partitions: Collection[Partition]) -> dict[int, list[Partition]]:
+    async def _by_leader(
+        self, partitions: Collection[requests.Partition]
+    ) -> dict[int, list[requests.Partition]]:
         """Group partitions by the broker that leads them, in their order."""
         topics = {topic for topic, _ in partitions}
         if not topics <= self._topics:
             self._ask_for(self._topics | topics)
             await self._manager.cluster.refresh_metadata()
-        groups: dict[int, list[Partition]] = {}
+        groups: dict[int, list[requests.Partition]] = {}
         for partition in partitions:
             leader = self._manager.cluster.leader_for_partition(TopicPartition(*partition))
             if leader is None or leader < 0:
@@ -263,7 +264,7 @@ def read_ranges(
     together have more than `bytes_max` bytes, the rest is not read: the ranges that are then
     yielded end earlier. Raises MirrorError if a range cannot be read.
     """
-    left: dict[Partition, OffsetRange] = {}
+    left: dict[requests.Partition, OffsetRange] = {}
     for span in ranges:
         if span.start < span.end:
             left[span.topic, span.partition] = span
@@ -273,7 +274,7 @@ def read_ranges(
     position = {key: span.start for key, span in left.items()}
     size = 0
     while left and (bytes_max is None or size <= bytes_max):
-        room = FETCH_BYTES if bytes_max is None else bytes_max - size + 1
+        room = requests.FETCH_BYTES if bytes_max is None else bytes_max - size + 1
         for fetched in client.fetch({key: position[key] for key in left}, room):
             key = fetched.topic, fetched.partition
             wanted = left[key]

@@ -16,15 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from connector.foundation.contract import (
-    SEQ_DIGITS,
-    SEQ_EPOCH_DIGITS,
-    SEQ_EVENT_DIGITS,
-    SEQ_FILE_DIGITS,
-    SEQ_POSITION_DIGITS,
-    SEQ_ROW_DIGITS,
-    Sequence,
-)
+from connector.foundation import contract
 from stream_jobs.errors import MirrorError, job_errors
 
 EPOCH_BITS = 11
@@ -33,18 +25,18 @@ POSITION_BITS = 32
 ROW_BITS = 32
 
 _WIDTHS = (
-    SEQ_EPOCH_DIGITS,
-    SEQ_FILE_DIGITS,
-    SEQ_POSITION_DIGITS,
-    SEQ_EVENT_DIGITS,
-    SEQ_ROW_DIGITS,
+    contract.SEQ_EPOCH_DIGITS,
+    contract.SEQ_FILE_DIGITS,
+    contract.SEQ_POSITION_DIGITS,
+    contract.SEQ_EVENT_DIGITS,
+    contract.SEQ_ROW_DIGITS,
 )
 _NINE = 9
 
 
 def _weights() -> NDArray[np.float64]:
     """Return what each digit counts in each of the five numbers."""
-    weights = np.zeros((SEQ_DIGITS, len(_WIDTHS)))
+    weights = np.zeros((contract.SEQ_DIGITS, len(_WIDTHS)))
     end = 0
     for number, width in enumerate(_WIDTHS):
         end += width
@@ -66,7 +58,7 @@ class PackedSequence(NamedTuple):
     lo: int
 
     @classmethod
-    def pack(cls, sequence: Sequence) -> PackedSequence:
+    def pack(cls, sequence: contract.Sequence) -> PackedSequence:
         """Pack the five numbers.
 
         Raises MirrorError for a number that is too large for its field.
@@ -83,12 +75,12 @@ class PackedSequence(NamedTuple):
             sequence.event << ROW_BITS | sequence.row,
         )
 
-    def unpack(self) -> Sequence:
+    def unpack(self) -> contract.Sequence:
         """Return the five numbers."""
         file_mask, position_mask, row_mask = (
             (1 << bits) - 1 for bits in (FILE_BITS, POSITION_BITS, ROW_BITS)
         )
-        return Sequence(
+        return contract.Sequence(
             epoch=self.hi >> (FILE_BITS + POSITION_BITS),
             file=self.hi >> POSITION_BITS & file_mask,
             position=self.hi & position_mask,
@@ -112,7 +104,7 @@ class PackedSequences:
 
     def __init__(self, text: bytes) -> None:
         """Pack the digits of all records, without anything between them."""
-        digits = np.frombuffer(text, np.uint8).reshape(-1, SEQ_DIGITS) - ord("0")
+        digits = np.frombuffer(text, np.uint8).reshape(-1, contract.SEQ_DIGITS) - ord("0")
         # One product, also for few sequences. It is exact: the sums have less than 53 bits.
         product = digits.astype(np.float64) @ _WEIGHTS
         epoch, file, position, event, row = product.T.astype(np.int64)

@@ -18,13 +18,7 @@ from stream_jobs.errors import MirrorError, delta_errors, job_errors
 from stream_jobs.paths import EARLIER_MARK, table_path
 from stream_jobs.source.sequence import PackedSequence, Truncate
 from stream_jobs.source.table_schema import TableSchema
-from stream_jobs.tables.mirror_metadata import (
-    DOMAIN,
-    MODE_PROPERTY,
-    TABLE_PROPERTY,
-    Progress,
-    properties_of,
-)
+from stream_jobs.tables import mirror_metadata
 
 # What a table of another program has.
 _FOREIGN: Final = (
@@ -48,7 +42,7 @@ class MirrorTable:
     """A Delta table, its progress, and the schema that it follows."""
 
     delta: DeltaTable
-    progress: Progress
+    progress: mirror_metadata.Progress
     # As the last batch had it.
     _facts: MirrorDescription | None = None
 
@@ -69,11 +63,14 @@ class MirrorTable:
             raise
         if delta is None:
             return None
-        text = delta.snapshot.domains.get(DOMAIN)
-        if text is None or delta.snapshot.configuration.get(TABLE_PROPERTY) != table:
+        text = delta.snapshot.domains.get(mirror_metadata.DOMAIN)
+        if (
+            text is None
+            or delta.snapshot.configuration.get(mirror_metadata.TABLE_PROPERTY) != table
+        ):
             raise foreign
         try:
-            return cls(delta, Progress.read(text))
+            return cls(delta, mirror_metadata.Progress.read(text))
         except (ValueError, KeyError, TypeError) as error:
             raise foreign from error
 
@@ -84,14 +81,14 @@ class MirrorTable:
         path: str,
         schema: TableSchema,
         columns: Sequence[Column],
-        progress: Progress,
+        progress: mirror_metadata.Progress,
         properties: Mapping[str, str],
         mode: Mode,
     ) -> MirrorTable:
         """Create the mirror without rows. Raises CommitConflict if there is a table."""
-        own = {**properties_of(schema), MODE_PROPERTY: mode.name}
+        own = {**mirror_metadata.properties_of(schema), mirror_metadata.MODE_PROPERTY: mode.name}
         metadata = Metadata(tuple(columns), {**properties, **own}, schema.chosen.partition_by)
-        domains, clustering = {DOMAIN: progress.write()}, schema.chosen.cluster_by
+        domains, clustering = {mirror_metadata.DOMAIN: progress.write()}, schema.chosen.cluster_by
         delta = DeltaTable.create(storage, path, metadata, domains, clustering)
         return cls(delta, progress)
 
@@ -120,7 +117,9 @@ class MirrorTable:
         """Return the columns that have statistics in all files."""
         return (*mode.file_order(schema), *self.delta.snapshot.clustering)
 
-    def commit_rows(self, results: Sequence[PartResult], progress: Progress) -> None:
+    def commit_rows(
+        self, results: Sequence[PartResult], progress: mirror_metadata.Progress
+    ) -> None:
         """Commit the files of tasks, the rows that they replace, and the progress.
 
         Raises CommitConflict if somebody else has committed meanwhile.
@@ -157,7 +156,9 @@ class MirrorTable:
         Raises CommitConflict as `commit_rows`.
         """
         snapshot = self.delta.snapshot
-        metadata = snapshot.metadata.with_columns(columns).with_properties(properties_of(schema))
+        metadata = snapshot.metadata.with_columns(columns).with_properties(
+            mirror_metadata.properties_of(schema)
+        )
         progress = replace(self.progress, schema_id=schema.schema_id, since=since)
         change = TableCommit(metadata=metadata)
         if results is not None:
@@ -179,10 +180,12 @@ class MirrorTable:
     def refresh(self) -> None:
         """Read what others have committed."""
         snapshot = self.delta.refresh()
-        self.progress = Progress.read(snapshot.domains[DOMAIN])
+        self.progress = mirror_metadata.Progress.read(snapshot.domains[mirror_metadata.DOMAIN])
 
-    def _commit(self, change: TableCommit, operation: str, progress: Progress) -> None:
-        own = {DOMAIN: progress.write()}
+    def _commit(
+        self, change: TableCommit, operation: str, progress: mirror_metadata.Progress
+    ) -> None:
+        own = {mirror_metadata.DOMAIN: progress.write()}
         self.delta.commit(replace(change, domains=own, note=progress.note()), operation)
         self.progress = progress
 

@@ -16,15 +16,7 @@ from stream_jobs.delta.columns import Column, highest_id
 from stream_jobs.errors import MirrorError, SchemaUnfollowed, job_errors
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import TableSchema
-from stream_jobs.tables.column_changes import (
-    all_columns,
-    changed_columns,
-    has_same_key,
-    is_wider,
-    refuse_other_types,
-    renamed_columns,
-    retained_columns,
-)
+from stream_jobs.tables import column_changes
 from stream_jobs.tables.mirror_table import MirrorTable
 from stream_jobs.tables.schema_registry import SchemaRegistry
 from stream_jobs.tables.topic_state import path_of
@@ -74,7 +66,7 @@ class SchemaRules:
                 schema.first < floor and (use is None or use.highest < floor)
             )
             if schema.first < target.first and not is_gone and schema.key != target.key:
-                refuse_other_types(schema, target, f"{self._base}/{path_of(target)}")
+                column_changes.refuse_other_types(schema, target, f"{self._base}/{path_of(target)}")
         target.refuse_unknown()
         others = [use.highest for schema_id, use in used.items() if schema_id != target.schema_id]
         return target, max([target.first, *others])
@@ -83,14 +75,16 @@ class SchemaRules:
         self, topic: str, target: TableSchema, used: Mapping[str, SchemaUse], mode: Mode
     ) -> tuple[Column, ...]:
         """Return the columns of a mirror whose first rows have the lists in `used`."""
-        columns = all_columns(target, 0, mode.columns)
+        columns = column_changes.all_columns(target, 0, mode.columns)
         if not mode.keeps_columns:
             return columns
         schemas = self._registry.require(topic, used)
         in_order = sorted(used, key=lambda schema_id: used[schema_id].lowest)
         others = [schemas[schema_id] for schema_id in in_order if schema_id != target.schema_id]
         _refuse_unknown(others)
-        return retained_columns(columns, [target], others, highest_id(columns)).columns
+        return column_changes.retained_columns(
+            columns, [target], others, highest_id(columns)
+        ).columns
 
     def next(
         self,
@@ -127,14 +121,18 @@ class SchemaRules:
         if mode.keeps_columns:
             older = self._registry.require(topic, used).values()
             _refuse_unknown([*chain, *older])
-            change = retained_columns(metadata.columns, chain, older, metadata.last_id)
+            change = column_changes.retained_columns(
+                metadata.columns, chain, older, metadata.last_id
+            )
         else:
             try:
-                change = changed_columns(metadata.columns, chain, metadata.last_id, path)
+                change = column_changes.changed_columns(
+                    metadata.columns, chain, metadata.last_id, path
+                )
             except SchemaUnfollowed:
                 if not own.is_empty:
                     raise
-                columns = all_columns(target, metadata.last_id, mode.columns)
+                columns = column_changes.all_columns(target, metadata.last_id, mode.columns)
                 return SchemaChange(target, since, columns, None, is_replaced=True)
         origins = self._registry.defaults_between(topic, current, target)
         filled = change.added if mode.is_filling else frozenset()
@@ -160,7 +158,9 @@ class SchemaRules:
         metadata = own.delta.snapshot.metadata
         others = self._registry.require(topic, used).values()
         _refuse_unknown(others)
-        columns = retained_columns(metadata.columns, [current], others, metadata.last_id).columns
+        columns = column_changes.retained_columns(
+            metadata.columns, [current], others, metadata.last_id
+        ).columns
         if columns == metadata.columns:
             return None
         return SchemaChange(current, own.progress.since, columns, None)
@@ -184,7 +184,11 @@ class SchemaRules:
                 parses[schema_id] = RecordMapping(schema, {})
                 continue
             renamed: Mapping[str, str] = {}
-            if mode.keeps_columns and mode.needs_key and not has_same_key(schema, target):
+            if (
+                mode.keeps_columns
+                and mode.needs_key
+                and not column_changes.has_same_key(schema, target)
+            ):
                 # Rows with the key before come late, from another partition.
                 raise SchemaUnfollowed(
                     job_errors.KEY_CHANGED,
@@ -194,11 +198,13 @@ class SchemaRules:
                     path=place,
                 )
             if mode.keeps_columns:
-                renamed = renamed_columns(schema, target, columns)
+                renamed = column_changes.renamed_columns(schema, target, columns)
                 for name in schema.by_name.keys() & target.by_name.keys() - renamed.keys():
-                    is_wider(schema.by_name[name], target.by_name[name], target, place)
+                    column_changes.is_wider(
+                        schema.by_name[name], target.by_name[name], target, place
+                    )
             else:
-                refuse_other_types(schema, target, place)
+                column_changes.refuse_other_types(schema, target, place)
             origins = self._registry.defaults_between(topic, schema, target)
             if mode.is_filling:
                 self._refuse_unknown_defaults(target, origins)

@@ -24,14 +24,7 @@ from connector.foundation.spelling import nearest
 from stream_jobs.delta.data_skipping import can_cluster, can_partition
 from stream_jobs.errors import choice_errors
 from stream_jobs.settings import Settings, TableSettings
-from stream_jobs.source.column_types import (
-    ColumnType,
-    HashMask,
-    Mask,
-    TextMask,
-    masked_column,
-    type_text,
-)
+from stream_jobs.source import column_types
 from stream_jobs.source.table_schema import TableOptions, TableSchema
 from stream_jobs.source.topic_filter import SkippedTables, first_match, is_pattern
 
@@ -85,14 +78,14 @@ def _hidden(
             columns.append(column)
         else:
             labels[name] = mask.label
-            columns.append(masked_column(column, mask))
+            columns.append(column_types.masked_column(column, mask))
     return tuple(columns), labels
 
 
-def _mask(name: str, own: TableSettings, salt: str) -> Mask | None:
+def _mask(name: str, own: TableSettings, salt: str) -> column_types.Mask | None:
     if _names(own.mask_columns, name):
-        return TextMask(own.mask)
-    return HashMask(salt) if _names(own.hash_columns, name) else None
+        return column_types.TextMask(own.mask)
+    return column_types.HashMask(salt) if _names(own.hash_columns, name) else None
 
 
 def _names(patterns: Iterable[str], name: str) -> bool:
@@ -176,7 +169,9 @@ def _layout_problem(made: TableSchema) -> Message | None:
             column = made.by_name.get(name)
             if column is None:
                 return _missing(made.name, setting, name, list(made.by_name))
-            if column["type"] in COLUMN_TYPES and not does_fit(ColumnType.of(column).stored):
+            if column["type"] in COLUMN_TYPES and not does_fit(
+                column_types.ColumnType.of(column).stored
+            ):
                 return _unfit(made.name, setting, column)
     return None
 
@@ -186,7 +181,7 @@ def _unfit(table: str, setting: str, column: SchemaColumn) -> Message:
         "table": table,
         "setting": setting,
         "column": column["name"],
-        "type": type_text(column),
+        "type": column_types.type_text(column),
     }
     return Message(choice_errors.WRONG_LAYOUT, facts)
 

@@ -16,17 +16,9 @@ from typing import Any, Final
 
 from mypy_extensions import i64
 
-from connector.foundation.contract import (
-    HEADER_OP,
-    HEADER_SEQ,
-    HEADER_TXN,
-    OP_DELETE,
-    OP_READ,
-    OP_TRUNCATE,
-    SEQ_DIGITS,
-    Sequence,
-)
+from connector.foundation import contract
 from connector.foundation.kafka_records import NO_HEADERS, RecordTarget, partition_of
+from verification.topics import topic_records
 from verification.topics.findings import MissingRecords
 from verification.topics.outcome import (
     COPIED,
@@ -38,18 +30,10 @@ from verification.topics.outcome import (
     Outcome,
 )
 from verification.topics.record_difference import RegistryValues, difference
-from verification.topics.topic_records import (
-    EVENT_DIGITS,
-    TRANSACTION_DIGITS,
-    PartitionBuffer,
-    TopicRecords,
-    header_of,
-    sequence_of,
-)
 from verification.topics.transaction_topic import TransactionTopic
 
 # In encoded headers: a count of one byte, then the name with its length and the value's length.
-_SEQ_AT: Final = 1 + 1 + len(HEADER_SEQ) + 1
+_SEQ_AT: Final = 1 + 1 + len(contract.HEADER_SEQ) + 1
 
 
 class Comparison(RecordTarget):
@@ -58,7 +42,7 @@ class Comparison(RecordTarget):
     def __init__(
         self,
         outcome: Outcome,
-        topics: TopicRecords,
+        topics: topic_records.TopicRecords,
         missing: MissingRecords,
         transactions: TransactionTopic | None,
         ddl_topic: str,
@@ -95,24 +79,24 @@ class Comparison(RecordTarget):
         # The keys of schema records that the rows need.
         self.schema_keys: set[bytes] = set()
 
-    def begin(self, lower: Sequence) -> None:
+    def begin(self, lower: contract.Sequence) -> None:
         """Begin a range: records between the range before and `lower` are not looked at."""
         digits = str(lower).encode()
         self._topics.skip_to(digits)
         if self._outside and self._transactions is not None:
             self._transactions.begin()
         self._outside.append((self._upper, digits))
-        self._between = digits[:TRANSACTION_DIGITS]
+        self._between = digits[: topic_records.TRANSACTION_DIGITS]
         self._begun = True
 
-    def go_on(self, lower: Sequence) -> None:
+    def go_on(self, lower: contract.Sequence) -> None:
         """Begin a range that follows the one before without a gap."""
         digits = str(lower).encode()
         self._pass_below(digits)
-        self._between = digits[:TRANSACTION_DIGITS]
+        self._between = digits[: topic_records.TRANSACTION_DIGITS]
         self._begun = True
 
-    def end(self, upper: Sequence) -> None:
+    def end(self, upper: contract.Sequence) -> None:
         """End a range: records from `upper` on come after it."""
         if not self._begun:
             # Not a transaction was read.
@@ -122,7 +106,7 @@ class Comparison(RecordTarget):
         self._between = b""
         self._begun = False
 
-    def enter(self, start: Sequence) -> None:
+    def enter(self, start: contract.Sequence) -> None:
         """Begin a transaction; `start` is its lowest sequence."""
         if not self._begun:
             self.begin(start)
@@ -131,10 +115,10 @@ class Comparison(RecordTarget):
         self._optional.clear()
         self.missing.partial = False
 
-    def leave(self, end: Sequence) -> None:
+    def leave(self, end: contract.Sequence) -> None:
         """End a transaction; `end` is the lowest sequence between it and the next one."""
         self._pass_below(str(end).encode())
-        self._between = str(end).encode()[:TRANSACTION_DIGITS]
+        self._between = str(end).encode()[: topic_records.TRANSACTION_DIGITS]
 
     def finish(self) -> None:
         """Look at the rest of the topics, after the last range."""
@@ -148,14 +132,14 @@ class Comparison(RecordTarget):
         if self._transactions is not None:
             self._transactions.finish()
 
-    def optional(self, topic: str, sequence: Sequence) -> None:
+    def optional(self, topic: str, sequence: contract.Sequence) -> None:
         """Accept a record with this sequence, without expecting one."""
         self._optional.add((topic, str(sequence).encode()))
 
-    def unpublishable(self, topic: str, sequence: Sequence) -> None:
+    def unpublishable(self, topic: str, sequence: contract.Sequence) -> None:
         """Expect the row with `sequence` in quarantine, and accept the later rows of its event."""
         digits = str(sequence).encode()
-        self._unchecked = (topic, digits[:EVENT_DIGITS])
+        self._unchecked = (topic, digits[: topic_records.EVENT_DIGITS])
         self.missing.unpublishable(topic, digits)
 
     def take(
@@ -171,7 +155,7 @@ class Comparison(RecordTarget):
             return
         counts = self._outcome.of(topic)
         counts.expected += 1
-        sequence = headers[_SEQ_AT : _SEQ_AT + SEQ_DIGITS]
+        sequence = headers[_SEQ_AT : _SEQ_AT + contract.SEQ_DIGITS]
         lanes = self._topics.by_topic.get(topic)
         lane = lanes[partition_of(key, len(lanes))] if lanes else None
         self._pass_below(sequence)
@@ -197,7 +181,7 @@ class Comparison(RecordTarget):
         while (lane := topics.lowest()) is not None and lane.records[0][0] < sequence:
             self._unexpected(lane)
 
-    def _unexpected(self, lane: PartitionBuffer) -> None:
+    def _unexpected(self, lane: topic_records.PartitionBuffer) -> None:
         sequence, record = lane.records[0]
         repeats = not lane.follows
         self._topics.take(lane)
@@ -210,7 +194,7 @@ class Comparison(RecordTarget):
             self._findings.differs(REPEATED, record, sequence)
         elif sequence.startswith(self._between) and self._between:
             self._outcome.of(topic).others[COPIED if _is_of_copy(record) else REPLAYED] += 1
-        elif self._unchecked == (topic, sequence[:EVENT_DIGITS]):
+        elif self._unchecked == (topic, sequence[: topic_records.EVENT_DIGITS]):
             self._outcome.of(topic).others[UNCHECKED] += 1
         elif (topic, sequence) in self._optional:
             self._outcome.of(topic).expected += 1
@@ -226,13 +210,13 @@ class Comparison(RecordTarget):
 
 def _is_of_copy(record: Any) -> bool:
     """Return whether a record between two transactions is of a copy: a replay has other ones."""
-    op = header_of(record, HEADER_OP)
-    if op in (OP_READ.encode(), OP_TRUNCATE.encode()):
+    op = topic_records.header_of(record, contract.HEADER_OP)
+    if op in (contract.OP_READ.encode(), contract.OP_TRUNCATE.encode()):
         return True
     # A copy takes rows back, and its transaction is named by its own position; a replay has that of
     # the change.
-    digits = sequence_of(record)
-    if op != OP_DELETE.encode() or digits is None:
+    digits = topic_records.sequence_of(record)
+    if op != contract.OP_DELETE.encode() or digits is None:
         return False
-    position = Sequence.parse(digits.decode()).position + 1
-    return (header_of(record, HEADER_TXN) or b"").endswith(b":%d" % position)
+    position = contract.Sequence.parse(digits.decode()).position + 1
+    return (topic_records.header_of(record, contract.HEADER_TXN) or b"").endswith(b":%d" % position)

@@ -19,13 +19,8 @@ from connector.binlog.header import file_number
 from connector.binlog.log_errors import EventError
 from connector.binlog.statement import StatementKind
 from connector.binlog.table_filter import TableFilter
+from connector.foundation import errors
 from connector.foundation.contract import Sequence
-from connector.foundation.errors import (
-    DefiniteError,
-    RecordTooLarge,
-    TransientError,
-    UnsupportedChange,
-)
 from connector.foundation.kafka_records import RecordTarget
 from connector.foundation.operating_system import TemporaryFolder
 from connector.foundation.settings.sections import Settings
@@ -100,7 +95,7 @@ class ExpectedRecords(ChangeReceiver):
                 self._encoder.rows_from(change, first, 0)
             else:
                 self._encoder.rows(change, 0)
-        except (UnsupportedChange, EventError, RecordTooLarge):
+        except (errors.UnsupportedChange, EventError, errors.RecordTooLarge):
             written = self._encoder.rows_written
             sequence = self._encoder.sequence(change.transaction, change.event_number, written)
             self._comparison.unpublishable(topic, sequence)
@@ -142,7 +137,7 @@ class ExpectedRecords(ChangeReceiver):
 
     def refusal(
         self,
-        refusal: UnsupportedChange,
+        refusal: errors.UnsupportedChange,
         transaction: SourceTransaction,
         event_number: i64,
         event: Event,
@@ -166,7 +161,7 @@ class ExpectedRecords(ChangeReceiver):
         sequence = self._encoder.sequence(transaction, event_number)
         if transaction is not self._current:
             if (sequence.file, sequence.position) >= self._last:
-                raise TransientError(
+                raise errors.TransientError(
                     verify_errors.NOT_DELIVERED,
                     file=self._delivered.file,
                     position=self._delivered.position,
@@ -293,13 +288,13 @@ class LogReader:
             file_number(delivered.file),
             delivered.position,
         ):
-            return TransientError(
+            return errors.TransientError(
                 verify_errors.NOT_DELIVERED,
                 file=delivered.file,
                 position=delivered.position,
                 wanted=self._span.until.text,
             )
-        return DefiniteError(
+        return errors.DefiniteError(
             verify_errors.LOG_ENDS,
             source=self._span.source.address,
             found=f"{position.file}:{position.position}",

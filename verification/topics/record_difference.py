@@ -13,12 +13,7 @@ from typing import Any, Final, final
 
 from connector.foundation.contract.record_formats import read_document
 from connector.foundation.kafka_records import decode_headers, read_varint
-from connector.stream.envelope.debezium.registry_schemas import (
-    PREFIX_BYTES,
-    SchemaIds,
-    SchemaType,
-    prefix_id,
-)
+from connector.stream.envelope.debezium import registry_schemas
 
 # What comes before the letter of the operation in the envelope of a row.
 _OPERATION: Final = b',"transaction":null,"op":"'
@@ -76,16 +71,16 @@ def _flat_without_times(record: object, row: dict[str, object]) -> object:
 
 
 @final
-class RegistryValues(SchemaIds):
+class RegistryValues(registry_schemas.SchemaIds):
     """Remembers the schemas of the expected records, and reads values."""
 
-    def __init__(self, registry: SchemaIds | None) -> None:
+    def __init__(self, registry: registry_schemas.SchemaIds | None) -> None:
         """Ask `registry` for ids; None if no record has one."""
         self._registry = registry
         # By id; None for JSON Schema, whose values are JSON.
         self._schemas: dict[int, Any] = {}
 
-    def id_of(self, subject: str, schema_type: SchemaType, schema: str) -> int:
+    def id_of(self, subject: str, schema_type: registry_schemas.SchemaType, schema: str) -> int:
         """Return the id of a schema, as the registry."""
         assert self._registry is not None
         schema_id = self._registry.id_of(subject, schema_type, schema)
@@ -97,13 +92,13 @@ class RegistryValues(SchemaIds):
 
         Raises ValueError, IndexError, KeyError or struct.error for a value that cannot be read.
         """
-        number = prefix_id(value)
+        number = registry_schemas.prefix_id(value)
         if number is None:
             return read_document(value)
         schema = self._schemas[number]
         if schema is None:
-            return read_document(value[PREFIX_BYTES:])
-        content, at = _Reader(value, schema).read(schema, PREFIX_BYTES)
+            return read_document(value[registry_schemas.PREFIX_BYTES :])
+        content, at = _Reader(value, schema).read(schema, registry_schemas.PREFIX_BYTES)
         if at != len(value):
             raise ValueError(at)
         return content

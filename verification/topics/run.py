@@ -16,12 +16,7 @@ from kafka.errors import KafkaError
 
 from connector.binlog.header import file_number
 from connector.binlog.table_filter import TableFilter
-from connector.foundation.contract import (
-    QUARANTINE_TOPIC_SUFFIX,
-    TRANSACTION_TOPIC_SUFFIX,
-    Sequence,
-    control_topic,
-)
+from connector.foundation import contract
 from connector.foundation.errors import SourceRefused, TransientError
 from connector.foundation.settings.configuration import in_lower_case
 from connector.foundation.settings.sections import KafkaSettings, Settings
@@ -219,11 +214,11 @@ class _TopicComparison:
         """Return the lowest sequence of the topics that is not of an epoch before this one."""
         lane = self._topics.lowest()
         if lane is not None:
-            before = Sequence.parse(lane.records[0][0].decode()).epoch
+            before = contract.Sequence.parse(lane.records[0][0].decode()).epoch
             if before < epoch:
                 why = str(SourceRefused(verify_errors.TOPICS_NO_PROGRESS, epoch=before))
                 self._outcome.epochs.append(EpochOutcome(before, "", "", unproven=why))
-                self._topics.skip_to(str(Sequence(epoch, 0, 0, 0, 0)).encode())
+                self._topics.skip_to(str(contract.Sequence(epoch, 0, 0, 0, 0)).encode())
                 lane = self._topics.lowest()
         return None if lane is None else lane.records[0][0]
 
@@ -232,7 +227,7 @@ class _TopicComparison:
         prefix, shared = settings.kafka.topic_prefix, self._delivered.shared
         transactions = None
         if settings.delivery.transaction_records:
-            topic = control_topic(prefix, TRANSACTION_TOPIC_SUFFIX)
+            topic = contract.control_topic(prefix, contract.TRANSACTION_TOPIC_SUFFIX)
             read_since: ReadSince = _nothing_since
             if topic in existing:
                 read_since = self._opened.enter_context(
@@ -242,7 +237,7 @@ class _TopicComparison:
         quarantine = QuarantinedRecords(
             settings,
             self._table_topics,
-            exists=control_topic(prefix, QUARANTINE_TOPIC_SUFFIX) in existing,
+            exists=contract.control_topic(prefix, contract.QUARANTINE_TOPIC_SUFFIX) in existing,
         )
         compacted = frozenset(topic for topic, is_compacted in existing.items() if is_compacted)
         return Comparison(
@@ -307,7 +302,7 @@ def _counts(progress: Progress | None, digits: bytes) -> bool:
     """Return whether a record with this sequence was delivered, as the progress says."""
     if progress is None:
         return False
-    sequence = Sequence.parse(digits.decode())
+    sequence = contract.Sequence.parse(digits.decode())
     number = file_number(progress.file) if progress.file else 0
     place = progress.epoch, number, progress.position
     return (sequence.epoch, sequence.file, sequence.position) < place

@@ -7,17 +7,12 @@ from typing import Any
 from connector.foundation.contract import SchemaColumn, SchemaRecord, Sequence
 from connector.stream.changes.receiver import StreamListener
 from connector.stream.changes.transaction import RowsChange
+from connector.stream.envelope.schemas import server_schemas
 from connector.stream.envelope.schemas.schema_records import SchemaRecords
-from connector.stream.envelope.schemas.server_schemas import (
-    DefinitionSource,
-    ServerDefinition,
-    ServerSchemas,
-    UnloggedColumns,
-)
 from connector.stream.envelope.schemas.table_schema import every_column
 
 
-class SchemaHistory(DefinitionSource):
+class SchemaHistory(server_schemas.DefinitionSource):
     """Tells an encoder of the schema records that the topic has up to a sequence.
 
     Copies write such records too. They also name the columns of tables that the log does not
@@ -39,7 +34,9 @@ class SchemaHistory(DefinitionSource):
         self._columns: dict[str, list[SchemaColumn]] = {}
         self.unlogged = RecordedUnloggedColumns()
         self._written: SchemaRecords | None = None
-        self.server_schemas = ServerSchemas(self, pipeline, StreamListener(), mariadb=mariadb)
+        self.server_schemas = server_schemas.ServerSchemas(
+            self, pipeline, StreamListener(), mariadb=mariadb
+        )
 
     @property
     def names(self) -> set[str]:
@@ -73,13 +70,17 @@ class SchemaHistory(DefinitionSource):
                 self._written.learn(key, value)
             self._known += 1
 
-    def define(self, database: str, table: str, change: RowsChange) -> ServerDefinition:
+    def define(
+        self, database: str, table: str, change: RowsChange
+    ) -> server_schemas.ServerDefinition:
         """Return the columns of the newest record of a table."""
         columns = self._columns.get(f"{database}.{table}")
-        return ServerDefinition(columns, change.event.file, change.event.position, changed=False)
+        return server_schemas.ServerDefinition(
+            columns, change.event.file, change.event.position, changed=False
+        )
 
 
-class RecordedUnloggedColumns(UnloggedColumns):
+class RecordedUnloggedColumns(server_schemas.UnloggedColumns):
     """The columns that records leave out, as the newest schema records name them."""
 
     def __init__(self) -> None:

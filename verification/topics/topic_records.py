@@ -17,15 +17,7 @@ from typing import Any, Final, Self
 from kafka import TopicPartition
 from kafka.errors import KafkaError
 
-from connector.foundation.contract import (
-    HEADER_PIPELINE,
-    HEADER_SEQ,
-    SEQ_DIGITS,
-    SEQ_EPOCH_DIGITS,
-    SEQ_FILE_DIGITS,
-    SEQ_POSITION_DIGITS,
-    SEQ_ROW_DIGITS,
-)
+from connector.foundation import contract
 from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.envelope.event_encoder import HALVES
 from connector.stream.sink import attempts
@@ -97,8 +89,12 @@ def header_of(record: Any, name: str) -> bytes | None:
 
 def sequence_of(record: Any) -> bytes | None:
     """Return the digits of cdc.seq; None if the record has no such header."""
-    value = header_of(record, HEADER_SEQ)
-    return value if value is not None and len(value) == SEQ_DIGITS and value.isdigit() else None
+    value = header_of(record, contract.HEADER_SEQ)
+    return (
+        value
+        if value is not None and len(value) == contract.SEQ_DIGITS and value.isdigit()
+        else None
+    )
 
 
 class Writers:
@@ -113,7 +109,7 @@ class Writers:
         """Return whether another pipeline or another program has written a record."""
         if record.topic not in self._shared:
             return False
-        pipeline = header_of(record, HEADER_PIPELINE)
+        pipeline = header_of(record, contract.HEADER_PIPELINE)
         return pipeline != self._pipeline and (pipeline is not None or sequence_of(record) is None)
 
     def own_sequence(self, record: Any) -> bytes | None:
@@ -333,9 +329,11 @@ class TopicRecords:
 
 
 # The digits that all records of an event share.
-EVENT_DIGITS: Final = SEQ_DIGITS - SEQ_ROW_DIGITS
+EVENT_DIGITS: Final = contract.SEQ_DIGITS - contract.SEQ_ROW_DIGITS
 # The digits that all records of a transaction share, or all records between two transactions.
-TRANSACTION_DIGITS: Final = SEQ_EPOCH_DIGITS + SEQ_FILE_DIGITS + SEQ_POSITION_DIGITS
+TRANSACTION_DIGITS: Final = (
+    contract.SEQ_EPOCH_DIGITS + contract.SEQ_FILE_DIGITS + contract.SEQ_POSITION_DIGITS
+)
 
 
 def row_of(sequence: bytes) -> int:

@@ -32,47 +32,11 @@ import pyarrow as pa
 from mypy_extensions import i64
 
 from connector.binlog import argument_errors, value_errors
-from connector.binlog.arrow.builder import (
-    ArrayBuilder,
-    DecimalBuilder,
-    DoubleBuilder,
-    FixedWidthBuilder,
-    FloatBuilder,
-    IntegerBuilder,
-    UnsignedBuilder,
-    VariableWidthBuilder,
-    YearBuilder,
-)
-from connector.binlog.arrow.temporal import (
-    DateBuilder,
-    Datetime2Builder,
-    DatetimeBuilder,
-    Time2Builder,
-    TimeBuilder,
-    Timestamp2Builder,
-    TimestampBuilder,
-)
-from connector.binlog.arrow.variable_size import (
-    BytesBuilder,
-    ConvertedBuilder,
-    EnumBuilder,
-    GeometryBuilder,
-    NamesBuilder,
-    PrintedBuilder,
-    SetBuilder,
-    Utf8Builder,
-    VectorBuilder,
-)
+from connector.binlog.arrow import builder, temporal, variable_size
+from connector.binlog.columns import integers
 from connector.binlog.columns.column import Column, ColumnReader, ColumnType, PrintedReader
 from connector.binlog.columns.decimal import DecimalReader
 from connector.binlog.columns.floats import DoubleReader, FloatReader, VectorReader
-from connector.binlog.columns.integers import (
-    BitReader,
-    EnumReader,
-    IntegerReader,
-    SetReader,
-    YearReader,
-)
 from connector.binlog.columns.strings import CharacterReader, GeometryReader, StringReader
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.rows_header import DELETE, INSERT
@@ -140,67 +104,69 @@ def _decimal(digits: int, scale: int) -> pa.DataType:
     return make(digits, scale)
 
 
-def array_builder(kind: pa.DataType, column: Column, reader: ColumnReader) -> ArrayBuilder:
+def array_builder(kind: pa.DataType, column: Column, reader: ColumnReader) -> builder.ArrayBuilder:
     """Return the builder that collects the values of a column, read by `reader`, in arrays."""
     if isinstance(reader, CharacterReader):
         return _text_builder(kind, column, reader)
-    if isinstance(reader, (EnumReader, SetReader)):
+    if isinstance(reader, (integers.EnumReader, integers.SetReader)):
         return _label_builder(kind, column, reader)
-    if isinstance(reader, BitReader):
-        return UnsignedBuilder(kind, ((column.length or 0) + 7) // 8, big_endian=True)
+    if isinstance(reader, integers.BitReader):
+        return builder.UnsignedBuilder(kind, ((column.length or 0) + 7) // 8, big_endian=True)
     if isinstance(reader, GeometryReader):
-        return GeometryBuilder(kind, reader, column.metadata)
+        return variable_size.GeometryBuilder(kind, reader, column.metadata)
     if isinstance(reader, VectorReader):
-        return VectorBuilder(kind, reader, column.metadata)
+        return variable_size.VectorBuilder(kind, reader, column.metadata)
     if isinstance(reader, DecimalReader):
-        return DecimalBuilder(kind, reader)
+        return builder.DecimalBuilder(kind, reader)
     assert isinstance(reader, PrintedReader)
     if kind in (pa.string(), pa.large_string()):
-        return PrintedBuilder(kind, reader)
+        return variable_size.PrintedBuilder(kind, reader)
     if column.real_type in _TEMPORAL:
         return _TEMPORAL[column.real_type](kind, reader, column.fraction or 0)
     return _number_builder(kind, reader)
 
 
-def _text_builder(kind: pa.DataType, column: Column, reader: CharacterReader) -> ArrayBuilder:
+def _text_builder(
+    kind: pa.DataType, column: Column, reader: CharacterReader
+) -> builder.ArrayBuilder:
     if isinstance(reader, StringReader):
         if column.binary:
-            return BytesBuilder(kind, reader.prefix, reader.pad)
+            return variable_size.BytesBuilder(kind, reader.prefix, reader.pad)
         if reader.utf8:
-            return Utf8Builder(kind, reader.prefix)
-    return ConvertedBuilder(kind, reader, binary=column.binary)
+            return variable_size.Utf8Builder(kind, reader.prefix)
+    return variable_size.ConvertedBuilder(kind, reader, binary=column.binary)
 
 
 def _label_builder(
-    kind: pa.DataType, column: Column, reader: EnumReader | SetReader
-) -> ArrayBuilder:
+    kind: pa.DataType, column: Column, reader: integers.EnumReader | integers.SetReader
+) -> builder.ArrayBuilder:
     if column.labels is None:
-        return UnsignedBuilder(kind, column.stored_length, big_endian=False)
-    if isinstance(reader, EnumReader):
-        return EnumBuilder(kind, reader)
-    return SetBuilder(kind, reader, column.stored_length)
+        return builder.UnsignedBuilder(kind, column.stored_length, big_endian=False)
+    if isinstance(reader, integers.EnumReader):
+        return variable_size.EnumBuilder(kind, reader)
+    return variable_size.SetBuilder(kind, reader, column.stored_length)
 
 
-def _number_builder(kind: pa.DataType, reader: PrintedReader) -> ArrayBuilder:
+def _number_builder(kind: pa.DataType, reader: PrintedReader) -> builder.ArrayBuilder:
     if isinstance(reader, FloatReader):
-        return FloatBuilder(kind, reader)
+        return builder.FloatBuilder(kind, reader)
     if isinstance(reader, DoubleReader):
-        return DoubleBuilder(kind, reader)
-    if isinstance(reader, YearReader):
-        return YearBuilder(kind, reader)
-    assert isinstance(reader, IntegerReader)
-    return IntegerBuilder(kind, reader)
+        return builder.DoubleBuilder(kind, reader)
+    if isinstance(reader, integers.YearReader):
+        return builder.YearBuilder(kind, reader)
+    assert isinstance(reader, integers.IntegerReader)
+    return builder.IntegerBuilder(kind, reader)
 
 
-_TEMPORAL: dict[int, Callable[[pa.DataType, PrintedReader, int], ArrayBuilder]] = {
-    ColumnType.DATE: DateBuilder,
-    ColumnType.NEWDATE: DateBuilder,
-    ColumnType.TIMESTAMP2: Timestamp2Builder,
-    ColumnType.DATETIME2: Datetime2Builder,
-    ColumnType.TIME2: Time2Builder,
-    ColumnType.TIMESTAMP: TimestampBuilder,
-    ColumnType.DATETIME: DatetimeBuilder,
-    ColumnType.TIME: TimeBuilder,
+_TEMPORAL: dict[int, Callable[[pa.DataType, PrintedReader, int], builder.ArrayBuilder]] = {
+    ColumnType.DATE: temporal.DateBuilder,
+    ColumnType.NEWDATE: temporal.DateBuilder,
+    ColumnType.TIMESTAMP2: temporal.Timestamp2Builder,
+    ColumnType.DATETIME2: temporal.Datetime2Builder,
+    ColumnType.TIME2: temporal.Time2Builder,
+    ColumnType.TIMESTAMP: temporal.TimestampBuilder,
+    ColumnType.DATETIME: temporal.DatetimeBuilder,
+    ColumnType.TIME: temporal.TimeBuilder,
 }
 
 
@@ -223,15 +189,15 @@ class ChangeColumns:
     """The columns, and the values that the images of the current event share."""
 
     def __init__(self) -> None:
-        self._op = VariableWidthBuilder(_OP.type)
-        self._image = VariableWidthBuilder(_IMAGE.type)
-        self._file = VariableWidthBuilder(_FILE.type)
-        self._pos = FixedWidthBuilder(_POS.type)
-        self._gtid = VariableWidthBuilder(_GTID.type)
-        self._timestamp = FixedWidthBuilder(_TIMESTAMP.type)
-        self._seq = FixedWidthBuilder(_SEQ.type)
-        self._absent = NamesBuilder(_ABSENT.type)
-        self.builders: list[ArrayBuilder] = [  # in the order of the columns
+        self._op = builder.VariableWidthBuilder(_OP.type)
+        self._image = builder.VariableWidthBuilder(_IMAGE.type)
+        self._file = builder.VariableWidthBuilder(_FILE.type)
+        self._pos = builder.FixedWidthBuilder(_POS.type)
+        self._gtid = builder.VariableWidthBuilder(_GTID.type)
+        self._timestamp = builder.FixedWidthBuilder(_TIMESTAMP.type)
+        self._seq = builder.FixedWidthBuilder(_SEQ.type)
+        self._absent = variable_size.NamesBuilder(_ABSENT.type)
+        self.builders: list[builder.ArrayBuilder] = [  # in the order of the columns
             self._op,
             self._image,
             self._file,

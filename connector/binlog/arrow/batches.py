@@ -26,13 +26,7 @@ import pyarrow as pa
 from mypy_extensions import i64
 
 from connector.binlog import argument_errors
-from connector.binlog.arrow.batch_columns import (
-    CHANGE,
-    CHANGE_NAMES,
-    ChangeColumns,
-    array_builder,
-    arrow_type,
-)
+from connector.binlog.arrow import batch_columns
 from connector.binlog.arrow.builder import ArrayBuilder, ArrowValueError, VariableWidthBuilder
 from connector.binlog.columns.column import Value
 from connector.binlog.columns.json import JsonDiffsReader, with_diffs_applied
@@ -85,8 +79,8 @@ class TableRows:
         self._names = column_names(table_map)
         types = self._types(dates_as_text=dates_as_text)
         fields = [pa.field(name, kind) for name, kind in zip(self._names, types, strict=True)]
-        self._schema = pa.schema([*CHANGE, *fields])
-        self._change = ChangeColumns()
+        self._schema = pa.schema([*batch_columns.CHANGE, *fields])
+        self._change = batch_columns.ChangeColumns()
         self._columns = self._builders(types)
         self._layouts: dict[bytes, _Layout] = {}
         self._images = rows.images()
@@ -144,14 +138,14 @@ class TableRows:
     def _types(self, *, dates_as_text: bool) -> list[pa.DataType]:
         types: list[pa.DataType] = []
         for name, column in zip(self._names, self._table_map.columns, strict=True):
-            if name in CHANGE_NAMES:
+            if name in batch_columns.CHANGE_NAMES:
                 raise ConfigError(
                     argument_errors.COLUMN_OF_BATCH,
                     table=f"{self._table_map.schema}.{self._table_map.table}",
                     column=name,
                 )
             try:
-                types.append(arrow_type(column, dates_as_text=dates_as_text))
+                types.append(batch_columns.arrow_type(column, dates_as_text=dates_as_text))
             except DecodeError as error:
                 raise self._refused(name, error) from error
         return types
@@ -162,7 +156,9 @@ class TableRows:
         except DecodeError as error:
             raise self._rows.unreadable(error) from error
         columns = zip(types, self._table_map.columns, readers, strict=True)
-        return [array_builder(kind, column, reader) for kind, column, reader in columns]
+        return [
+            batch_columns.array_builder(kind, column, reader) for kind, column, reader in columns
+        ]
 
     def _layout(self, columns_present: bytes | None) -> _Layout | None:
         if columns_present is None:

@@ -14,13 +14,7 @@ from librt.strings import BytesWriter, read_i32_le, read_i64_le, write_i32_le, w
 from mypy_extensions import i32, i64
 
 from connector.binlog import argument_errors
-from connector.binlog.arrow.builder import (
-    FLOAT_SPECIAL,
-    ArrayBuilder,
-    ArrowValueError,
-    VariableWidthBuilder,
-    array_of,
-)
+from connector.binlog.arrow import builder
 from connector.binlog.columns.column import ColumnReader, PrintedReader
 from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.text_writer import character_length
@@ -39,7 +33,7 @@ _COMMA: Final = b","
 
 
 @final
-class Utf8Builder(VariableWidthBuilder):
+class Utf8Builder(builder.VariableWidthBuilder):
     """CHAR, VARCHAR and TEXT of a character set that is UTF-8."""
 
     def __init__(self, kind: pa.DataType, prefix: i64) -> None:
@@ -63,13 +57,13 @@ class Utf8Builder(VariableWidthBuilder):
             at += _WORD
         if at < end:
             if not _is_utf8(data, at, end):
-                raise ArrowValueError(argument_errors.NOT_TEXT)
+                raise builder.ArrowValueError(argument_errors.NOT_TEXT)
             values.write(data[at:end])
         self.end_value()
 
 
 @final
-class BytesBuilder(VariableWidthBuilder):
+class BytesBuilder(builder.VariableWidthBuilder):
     """BINARY, VARBINARY and BLOB, and texts without a character set in the log."""
 
     def __init__(self, kind: pa.DataType, prefix: i64, pad: i64) -> None:
@@ -88,7 +82,7 @@ class BytesBuilder(VariableWidthBuilder):
 
 
 @final
-class ConvertedBuilder(VariableWidthBuilder):
+class ConvertedBuilder(builder.VariableWidthBuilder):
     """Texts in other character sets, and compressed columns of MariaDB."""
 
     def __init__(self, kind: pa.DataType, reader: CharacterReader, *, binary: bool) -> None:
@@ -103,13 +97,13 @@ class ConvertedBuilder(VariableWidthBuilder):
         if not self._binary:
             text = self._reader.text_of(value)
             if text is None:
-                raise ArrowValueError(argument_errors.NOT_TEXT)
+                raise builder.ArrowValueError(argument_errors.NOT_TEXT)
             value = text.encode()
         self.append_bytes(value)
 
 
 @final
-class PrintedBuilder(VariableWidthBuilder):
+class PrintedBuilder(builder.VariableWidthBuilder):
     """Values as the server prints them: JSON documents, and dates requested as text."""
 
     def __init__(self, kind: pa.DataType, reader: PrintedReader) -> None:
@@ -122,7 +116,7 @@ class PrintedBuilder(VariableWidthBuilder):
 
 
 @final
-class EnumBuilder(VariableWidthBuilder):
+class EnumBuilder(builder.VariableWidthBuilder):
     """ENUM with labels in the log."""
 
     def __init__(self, kind: pa.DataType, reader: EnumReader) -> None:
@@ -135,12 +129,12 @@ class EnumBuilder(VariableWidthBuilder):
         """Append the label; ArrowValueError for an index without one."""
         index = self._reader.read_index(image)
         if index >= len(self._labels):
-            raise ArrowValueError(argument_errors.NO_LABEL, value=index)
+            raise builder.ArrowValueError(argument_errors.NO_LABEL, value=index)
         self.append_bytes(self._labels[index])
 
 
 @final
-class SetBuilder(VariableWidthBuilder):
+class SetBuilder(builder.VariableWidthBuilder):
     """SET with labels in the log."""
 
     def __init__(self, kind: pa.DataType, reader: SetReader, length: i64) -> None:
@@ -195,7 +189,7 @@ _FLOAT_BYTES: Final = 4
 
 
 @final
-class GeometryBuilder(ArrayBuilder):
+class GeometryBuilder(builder.ArrayBuilder):
     """GEOMETRY becomes a struct of the SRID and the Well-Known Binary."""
 
     def __init__(self, kind: pa.DataType, reader: ColumnReader, prefix: i64) -> None:
@@ -204,7 +198,7 @@ class GeometryBuilder(ArrayBuilder):
         self._reader = reader
         self._prefix: i64 = prefix
         self._srids = BytesWriter()
-        self._forms = VariableWidthBuilder(kind.field("wkb").type)
+        self._forms = builder.VariableWidthBuilder(kind.field("wkb").type)
 
     def append(self, image: PayloadReader) -> None:
         """Copy the SRID, u32, and the Well-Known Binary."""
@@ -224,12 +218,16 @@ class GeometryBuilder(ArrayBuilder):
         self._forms.append_nothing()
 
     def _finish(self, rows: i64, validity: bytes | None, nulls: i64) -> pa.Array:
-        srids = array_of(self.kind.field("srid").type, rows, [None, self._srids.getvalue()], 0)
+        srids = builder.array_of(
+            self.kind.field("srid").type, rows, [None, self._srids.getvalue()], 0
+        )
         self._srids = BytesWriter()
-        return array_of(self.kind, rows, [validity], nulls, [srids, self._forms.finish(rows)])
+        return builder.array_of(
+            self.kind, rows, [validity], nulls, [srids, self._forms.finish(rows)]
+        )
 
 
-class _ListBuilder(ArrayBuilder):
+class _ListBuilder(builder.ArrayBuilder):
     """Collects lists: the elements of all lists, and where each list starts."""
 
     def __init__(self, kind: pa.DataType) -> None:
@@ -251,7 +249,7 @@ class _ListBuilder(ArrayBuilder):
         self._offsets = BytesWriter()
         self._elements = 0
         self._end_list()
-        return array_of(self.kind, rows, [validity, offsets], nulls, [elements])
+        return builder.array_of(self.kind, rows, [validity, offsets], nulls, [elements])
 
     def _finish_elements(self, count: i64) -> pa.Array:
         raise NotImplementedError
@@ -277,7 +275,7 @@ class VectorBuilder(_ListBuilder):
         regular = length & 3 == 0
         while regular and at < end:
             bits = read_i32_le(image.data, at)
-            regular = i64(bits) & FLOAT_SPECIAL != FLOAT_SPECIAL
+            regular = i64(bits) & builder.FLOAT_SPECIAL != builder.FLOAT_SPECIAL
             write_i32_le(self._floats, bits)
             at += _FLOAT_BYTES
         if not regular:
@@ -289,7 +287,7 @@ class VectorBuilder(_ListBuilder):
     def _finish_elements(self, count: i64) -> pa.Array:
         floats = self._floats.getvalue()
         self._floats = BytesWriter()
-        return array_of(self.kind.value_type, count, [None, floats], 0)
+        return builder.array_of(self.kind.value_type, count, [None, floats], 0)
 
 
 @final
@@ -299,7 +297,7 @@ class NamesBuilder(_ListBuilder):
     def __init__(self, kind: pa.DataType) -> None:
         """Begin an array of lists of texts."""
         super().__init__(kind)
-        self._names = VariableWidthBuilder(kind.value_type)
+        self._names = builder.VariableWidthBuilder(kind.value_type)
 
     def append_names(self, names: list[bytes]) -> None:
         """Append one list of texts."""

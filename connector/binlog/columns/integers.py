@@ -19,12 +19,7 @@ from librt.strings import BytesWriter
 from mypy_extensions import i64
 
 from connector.binlog import value_errors
-from connector.binlog.columns.column import (
-    ColumnReader,
-    EnumIndex,
-    PrintedReader,
-    Value,
-)
+from connector.binlog.columns import column
 from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.text_writer import put_ascii, put_int, put_uint, put_uint64
 from connector.foundation.errors import DecodeError
@@ -34,7 +29,7 @@ _WORD_RANGE: Final = 1 << 64
 
 
 @final
-class IntegerReader(PrintedReader):
+class IntegerReader(column.PrintedReader):
     """An integer of 1, 2, 3, 4 or 8 bytes."""
 
     __slots__ = ("length", "unsigned")
@@ -44,7 +39,7 @@ class IntegerReader(PrintedReader):
         self.length: i64 = length
         self.unsigned = unsigned
 
-    def read(self, image: PayloadReader) -> Value:
+    def read(self, image: PayloadReader) -> column.Value:
         """Return the number; the column's sign decides how the bits are read."""
         value = self.read_word(image)
         if value < 0 and self.unsigned:
@@ -77,12 +72,12 @@ class IntegerReader(PrintedReader):
 
 
 @final
-class YearReader(PrintedReader):
+class YearReader(column.PrintedReader):
     """A YEAR: the years since 1900, and 0 for the year 0000."""
 
     __slots__ = ()
 
-    def read(self, image: PayloadReader) -> Value:
+    def read(self, image: PayloadReader) -> column.Value:
         """Return the year, 0 or 1901 to 2155."""
         return int(self.read_year(image))
 
@@ -106,7 +101,7 @@ _SET_LENGTHS = range(1, 9)
 
 
 @final
-class BitReader(PrintedReader):
+class BitReader(column.PrintedReader):
     """A BIT(n), read as an unsigned number."""
 
     __slots__ = ("_length",)
@@ -117,7 +112,7 @@ class BitReader(PrintedReader):
             raise DecodeError(value_errors.BIT_LENGTH, length=bits)
         self._length: i64 = (bits + 7) // 8
 
-    def read(self, image: PayloadReader) -> Value:
+    def read(self, image: PayloadReader) -> column.Value:
         """Return the bits as an unsigned number."""
         if self._length < _WORD_LENGTH:
             return int(image.read_big(self._length))
@@ -135,7 +130,7 @@ class BitReader(PrintedReader):
 
 
 @final
-class EnumReader(ColumnReader):
+class EnumReader(column.ColumnReader):
     """An ENUM as its label; index 0 is the empty string."""
 
     __slots__ = ("labels", "length")
@@ -147,11 +142,11 @@ class EnumReader(ColumnReader):
         self.length: i64 = length  # by index
         self.labels = ["", *labels]  # by index
 
-    def read(self, image: PayloadReader) -> Value:
+    def read(self, image: PayloadReader) -> column.Value:
         """Return the label; return the number of an index without a label as `EnumIndex`."""
         index = self.read_index(image)
         labels = self.labels
-        return labels[index] if index < len(labels) else EnumIndex(index)
+        return labels[index] if index < len(labels) else column.EnumIndex(index)
 
     def read_index(self, image: PayloadReader) -> i64:
         """Return the index, and move past it."""
@@ -163,7 +158,7 @@ class EnumReader(ColumnReader):
 
 
 @final
-class SetReader(ColumnReader):
+class SetReader(column.ColumnReader):
     """A SET as its labels with commas; without labels, as mask."""
 
     __slots__ = ("_length", "labels")
@@ -175,7 +170,7 @@ class SetReader(ColumnReader):
         self._length: i64 = length
         self.labels = labels  # by bit
 
-    def read(self, image: PayloadReader) -> Value:
+    def read(self, image: PayloadReader) -> column.Value:
         """Return the labels, or the mask.
 
         Raises DecodeError for a bit that has no label.

@@ -32,21 +32,13 @@ from librt.strings import BytesWriter
 from mypy_extensions import i64, mypyc_attr
 
 from connector.binlog import value_errors
-from connector.binlog.columns.column import (
-    ABSENT,
-    ColumnReader,
-    JsonDiff,
-    JsonDiffs,
-    JsonOperation,
-    PrintedReader,
-    Value,
-)
+from connector.binlog.columns import column
 from connector.binlog.columns.json_document import json_text, put_json, require_depth
 from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
 
 
-class DocumentReader(PrintedReader):
+class DocumentReader(column.PrintedReader):
     """JSON documents as the text that MySQL prints."""
 
     __slots__ = ()
@@ -96,11 +88,15 @@ class TypedArrayReader(DocumentReader):
         image.skip(image.read_uint32())
 
 
-_OPERATIONS = (JsonOperation.REPLACE, JsonOperation.INSERT, JsonOperation.REMOVE)
+_OPERATIONS = (
+    column.JsonOperation.REPLACE,
+    column.JsonOperation.INSERT,
+    column.JsonOperation.REMOVE,
+)
 
 
 @final
-class JsonDiffsReader(ColumnReader):
+class JsonDiffsReader(column.ColumnReader):
     """The changes of a document in place of it."""
 
     __slots__ = ("_prefix",)
@@ -109,19 +105,19 @@ class JsonDiffsReader(ColumnReader):
         """Read changes after a length of `prefix` bytes."""
         self._prefix: i64 = prefix
 
-    def read(self, image: PayloadReader) -> Value:
+    def read(self, image: PayloadReader) -> column.Value:
         """Return the changes in their order; raise DecodeError for an unknown operation."""
         stored = PayloadReader(image.read_bytes(image.read_length(self._prefix)))
         diffs = []
         while stored.remaining:
             diffs.append(_read_diff(stored))
-        return JsonDiffs(tuple(diffs))
+        return column.JsonDiffs(tuple(diffs))
 
     def skip(self, image: PayloadReader) -> None:
         image.skip(image.read_length(self._prefix))
 
 
-def _read_diff(stored: PayloadReader) -> JsonDiff:
+def _read_diff(stored: PayloadReader) -> column.JsonDiff:
     code = stored.read_uint8()
     if code >= len(_OPERATIONS):
         raise DecodeError(value_errors.DIFF_OPERATION, value=code)
@@ -130,9 +126,9 @@ def _read_diff(stored: PayloadReader) -> JsonDiff:
         path = stored.read_lenenc_bytes().decode("utf-8")
     except UnicodeDecodeError:
         raise DecodeError(value_errors.DIFF_PATH_NOT_UTF8) from None
-    if operation is JsonOperation.REMOVE:
-        return JsonDiff(operation, path, None)
-    return JsonDiff(operation, path, json_text(stored.read_lenenc_bytes()))
+    if operation is column.JsonOperation.REMOVE:
+        return column.JsonDiff(operation, path, None)
+    return column.JsonDiff(operation, path, json_text(stored.read_lenenc_bytes()))
 
 
 @mypyc_attr(native_class=False)  # a native class has no base that is built in
@@ -153,19 +149,19 @@ _LEG = re.compile(
 _DECODER = JSONDecoder(parse_int=_Number, parse_float=_Number)
 
 
-def with_diffs_applied(before: Value, after: Value) -> Value:
+def with_diffs_applied(before: column.Value, after: column.Value) -> column.Value:
     """Return the document after the `JsonDiffs` in `after`; return any other `after` unchanged.
 
     Raises DecodeError if the changes do not fit the document before.
     """
-    if not isinstance(after, JsonDiffs) or before is ABSENT:
+    if not isinstance(after, column.JsonDiffs) or before is column.ABSENT:
         return after
     if not isinstance(before, str):
         raise DecodeError(value_errors.NOTHING_TO_CHANGE)
     return apply_json_diffs(before, after)
 
 
-def apply_json_diffs(document: str, diffs: JsonDiffs) -> str:
+def apply_json_diffs(document: str, diffs: column.JsonDiffs) -> str:
     """Return `document`, a text as MySQL prints it, with all changes applied in their order.
 
     Raises DecodeError for a path that leads nowhere.
@@ -181,7 +177,7 @@ def apply_json_diffs(document: str, diffs: JsonDiffs) -> str:
     return "".join(parts)
 
 
-def _apply(root: _Node, diff: JsonDiff) -> bool:
+def _apply(root: _Node, diff: column.JsonDiff) -> bool:
     """Change the value under `root`; return whether the path leads to a value."""
     *legs, last = _legs(diff.path)
     parent = root
@@ -201,24 +197,24 @@ def _apply(root: _Node, diff: JsonDiff) -> bool:
     return False
 
 
-def _change_member(parent: dict[str, _Node], key: str, diff: JsonDiff) -> bool:
-    if (diff.operation is JsonOperation.INSERT) is (key in parent):
+def _change_member(parent: dict[str, _Node], key: str, diff: column.JsonDiff) -> bool:
+    if (diff.operation is column.JsonOperation.INSERT) is (key in parent):
         return False
-    if diff.operation is JsonOperation.REMOVE:
+    if diff.operation is column.JsonOperation.REMOVE:
         del parent[key]
     else:
         parent[key] = _value(diff)
     return True
 
 
-def _change_element(parent: list[_Node], index: int, diff: JsonDiff) -> bool:
-    if diff.operation is JsonOperation.INSERT:
+def _change_element(parent: list[_Node], index: int, diff: column.JsonDiff) -> bool:
+    if diff.operation is column.JsonOperation.INSERT:
         # An index outside of the array means its nearer end.
         parent.insert(index, _value(diff))
         return True
     if not _is_in(parent, index):
         return False
-    if diff.operation is JsonOperation.REMOVE:
+    if diff.operation is column.JsonOperation.REMOVE:
         del parent[index]
     else:
         parent[index] = _value(diff)
@@ -229,7 +225,7 @@ def _is_in(array: list[_Node], index: int) -> bool:
     return -len(array) <= index < len(array)
 
 
-def _value(diff: JsonDiff) -> _Node:
+def _value(diff: column.JsonDiff) -> _Node:
     assert diff.value is not None
     return _parse(diff.value)
 

@@ -21,20 +21,11 @@ from typing import Final, final
 from librt.strings import BytesWriter, read_f64_le, read_i16_le, read_i32_le, write_i16_le
 from mypy_extensions import i64, mypyc_attr, u8
 
-from connector.binlog import value_errors
+from connector.binlog import text_writer, value_errors
 from connector.binlog.columns.column import ColumnType
 from connector.binlog.columns.floats import FLOAT64_LENGTH
 from connector.binlog.columns.json_scalars import put_double, put_opaque
 from connector.binlog.payload_reader import PayloadReader
-from connector.binlog.text_writer import (
-    QUOTE,
-    TWICE,
-    put_int,
-    put_uint,
-    put_uint64,
-    put_utf8,
-    put_written,
-)
 from connector.foundation.errors import DecodeError
 
 DEPTH_MAX: Final = 100  # the server's limit
@@ -237,12 +228,12 @@ class _Document:
         start = cursor.take(length)
         if self._in_string:
             write_i16_le(out, _ESCAPED_QUOTE)
-            valid = put_utf8(out, data, start, start + length, TWICE)
+            valid = text_writer.put_utf8(out, data, start, start + length, text_writer.TWICE)
             write_i16_le(out, _ESCAPED_QUOTE)
         else:
-            out.append(u8(QUOTE))
-            valid = put_utf8(out, data, start, start + length)
-            out.append(u8(QUOTE))
+            out.append(u8(text_writer.QUOTE))
+            valid = text_writer.put_utf8(out, data, start, start + length)
+            out.append(u8(text_writer.QUOTE))
         if not valid:
             raise DecodeError(value_errors.NOT_UTF8)
 
@@ -255,22 +246,22 @@ class _Document:
             return
         text = BytesWriter()
         put_opaque(text, column_type, data)
-        put_written(self._out, text)
+        text_writer.put_written(self._out, text)
 
 
 def _put_number(out: BytesWriter, cursor: PayloadReader, kind: i64) -> None:
     if kind == _INT16:
-        put_int(out, cursor.read_int16())
+        text_writer.put_int(out, cursor.read_int16())
     elif kind == _UINT16:
-        put_uint(out, cursor.read_uint16())
+        text_writer.put_uint(out, cursor.read_uint16())
     elif kind == _INT32:
-        put_int(out, cursor.read_int32())
+        text_writer.put_int(out, cursor.read_int32())
     elif kind == _UINT32:
-        put_uint(out, cursor.read_uint32())
+        text_writer.put_uint(out, cursor.read_uint32())
     elif kind == _INT64:
-        put_int(out, cursor.read_int64())
+        text_writer.put_int(out, cursor.read_int64())
     elif kind == _UINT64:
-        put_uint64(out, cursor.read_int64())
+        text_writer.put_uint64(out, cursor.read_int64())
     else:
         put_double(out, read_f64_le(cursor.data, cursor.take(FLOAT64_LENGTH)))
 

@@ -14,15 +14,10 @@ from librt.strings import BytesWriter, read_i64_le
 from mypy_extensions import i64, u8
 
 from connector.binlog import value_errors
+from connector.binlog.columns import time_text
 from connector.binlog.columns.column import ColumnType
 from connector.binlog.columns.decimal import DecimalReader
 from connector.binlog.columns.floats import put_float64, require_finite, shortest_digits
-from connector.binlog.columns.time_text import (
-    put_fraction,
-    put_packed_datetime,
-    put_packed_time,
-    require_fraction_fits,
-)
 from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.text_writer import QUOTE, put_ascii
 from connector.foundation.errors import DecodeError
@@ -123,14 +118,14 @@ def _put_packed(out: BytesWriter, column_type: i64, data: bytes) -> None:
     packed: int = read_i64_le(data, 0)
     whole: i64 = abs(packed) >> _FRACTION_BITS
     fraction: i64 = abs(packed) & _FRACTION_MASK
-    require_fraction_fits(fraction, _FRACTION_DIGITS)
+    time_text.require_fraction_fits(fraction, _FRACTION_DIGITS)
     if column_type == _TIME:
         if packed < 0:
             out.append(u8(_MINUS))
-        put_packed_time(out, whole)
+        time_text.put_packed_time(out, whole)
     else:
-        put_packed_datetime(out, whole)
+        time_text.put_packed_datetime(out, whole)
     if column_type == _DATE:
         out.truncate(len(out) - _CLOCK_LENGTH)
     else:
-        put_fraction(out, fraction, _FRACTION_DIGITS)
+        time_text.put_fraction(out, fraction, _FRACTION_DIGITS)

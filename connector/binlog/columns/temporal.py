@@ -35,18 +35,8 @@ from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
 from connector.binlog import value_errors
+from connector.binlog.columns import time_text
 from connector.binlog.columns.column import PrintedReader
-from connector.binlog.columns.time_text import (
-    fraction_length,
-    put_clock,
-    put_date,
-    put_fraction,
-    put_packed_datetime,
-    put_packed_time,
-    put_timestamp,
-    put_utc,
-    require_fraction,
-)
 from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
 
@@ -70,7 +60,7 @@ class DateReader(PrintedReader):
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
         """Append `YYYY-MM-DD`; zeros are allowed in every part."""
         packed = image.read_uint24()
-        put_date(out, packed >> 9, packed >> 5 & 0xF, packed & 0x1F)
+        time_text.put_date(out, packed >> 9, packed >> 5 & 0xF, packed & 0x1F)
 
     def skip(self, image: PayloadReader) -> None:
         image.skip(_DATE_LENGTH)
@@ -84,8 +74,8 @@ class Timestamp2Reader(PrintedReader):
 
     def __init__(self, digits: int) -> None:
         """Raise DecodeError when `digits` after the second are more than a server allows."""
-        self._digits: i64 = require_fraction(digits)
-        self._fraction_length: i64 = fraction_length(self._digits)
+        self._digits: i64 = time_text.require_fraction(digits)
+        self._fraction_length: i64 = time_text.fraction_length(self._digits)
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
         """Append `YYYY-MM-DD hh:mm:ss` in UTC and the fraction."""
@@ -94,10 +84,10 @@ class Timestamp2Reader(PrintedReader):
         # An odd count of digits is stored times ten.
         if fraction >= (10 if self._digits & 1 else 1):
             # The zero value has no fraction; MariaDB stores the first second of 1970.
-            put_utc(out, seconds)
+            time_text.put_utc(out, seconds)
         else:
-            put_timestamp(out, seconds)
-        put_fraction(out, fraction, self._digits)
+            time_text.put_timestamp(out, seconds)
+        time_text.put_fraction(out, fraction, self._digits)
 
     def skip(self, image: PayloadReader) -> None:
         image.skip(_TIMESTAMP2_LENGTH + self._fraction_length)
@@ -111,16 +101,16 @@ class Datetime2Reader(PrintedReader):
 
     def __init__(self, digits: int) -> None:
         """Raise DecodeError when `digits` after the second are more than a server allows."""
-        self._digits: i64 = require_fraction(digits)
-        self._fraction_length: i64 = fraction_length(self._digits)
+        self._digits: i64 = time_text.require_fraction(digits)
+        self._fraction_length: i64 = time_text.fraction_length(self._digits)
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
         """Append `YYYY-MM-DD hh:mm:ss` and the fraction; raise DecodeError without the sign bit."""
         packed = image.read_big(_DATETIME2_LENGTH) - _DATETIME2_ZERO
         if packed < 0:
             raise DecodeError(value_errors.DATETIME_NEGATIVE)
-        put_packed_datetime(out, packed)
-        put_fraction(out, image.read_big(self._fraction_length), self._digits)
+        time_text.put_packed_datetime(out, packed)
+        time_text.put_fraction(out, image.read_big(self._fraction_length), self._digits)
 
     def skip(self, image: PayloadReader) -> None:
         image.skip(_DATETIME2_LENGTH + self._fraction_length)
@@ -134,9 +124,9 @@ class Time2Reader(PrintedReader):
 
     def __init__(self, digits: int) -> None:
         """Raise DecodeError when `digits` after the second are more than a server allows."""
-        self._digits: i64 = require_fraction(digits)
-        self._fraction_bits: i64 = 8 * fraction_length(self._digits)
-        self._length: i64 = _TIME2_LENGTH + fraction_length(self._digits)
+        self._digits: i64 = time_text.require_fraction(digits)
+        self._fraction_bits: i64 = 8 * time_text.fraction_length(self._digits)
+        self._length: i64 = _TIME2_LENGTH + time_text.fraction_length(self._digits)
         self._zero: i64 = _TIME2_ZERO
         self._zero <<= self._fraction_bits  # in C, a literal would be shifted in 32 bits
 
@@ -148,8 +138,8 @@ class Time2Reader(PrintedReader):
             out.append(u8(_MINUS))
             packed = -packed
         whole = packed >> fraction_bits
-        put_packed_time(out, whole)
-        put_fraction(out, packed - (whole << fraction_bits), self._digits)
+        time_text.put_packed_time(out, whole)
+        time_text.put_fraction(out, packed - (whole << fraction_bits), self._digits)
 
     def skip(self, image: PayloadReader) -> None:
         image.skip(self._length)
@@ -175,7 +165,7 @@ class TimestampReader(PrintedReader):
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
         """Append `YYYY-MM-DD hh:mm:ss` in UTC; 0 is the zero value."""
-        put_timestamp(out, image.read_uint32())
+        time_text.put_timestamp(out, image.read_uint32())
 
     def skip(self, image: PayloadReader) -> None:
         image.skip(_TIMESTAMP_LENGTH)
@@ -199,9 +189,9 @@ class DatetimeReader(PrintedReader):
         hour = minutes // _TWO_DIGITS
         if hour > _HOUR_MAX or day > _DAY_MAX:
             raise DecodeError(value_errors.DATETIME_HOUR_OR_DAY)
-        put_date(out, year, months - year * _TWO_DIGITS, day)
+        time_text.put_date(out, year, months - year * _TWO_DIGITS, day)
         out.append(u8(_SPACE))
-        put_clock(out, hour, minutes - hour * _TWO_DIGITS, time - minutes * _TWO_DIGITS)
+        time_text.put_clock(out, hour, minutes - hour * _TWO_DIGITS, time - minutes * _TWO_DIGITS)
 
     def skip(self, image: PayloadReader) -> None:
         image.skip(_DATETIME_LENGTH)
@@ -221,7 +211,7 @@ class TimeReader(PrintedReader):
             packed = -packed
         minutes = packed // _TWO_DIGITS
         hour = minutes // _TWO_DIGITS
-        put_clock(out, hour, minutes - hour * _TWO_DIGITS, packed - minutes * _TWO_DIGITS)
+        time_text.put_clock(out, hour, minutes - hour * _TWO_DIGITS, packed - minutes * _TWO_DIGITS)
 
     def skip(self, image: PayloadReader) -> None:
         image.skip(_TIME_LENGTH)

@@ -10,87 +10,55 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from connector.binlog.events import control, load, mariadb, transaction
 from connector.binlog.events.compression import decompress_query
 from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent
-from connector.binlog.events.control import (
-    HeartbeatEvent,
-    IgnorableEvent,
-    IncidentEvent,
-    RotateEvent,
-    SlaveEvent,
-    StartEncryptionEvent,
-    StopEvent,
-    TransactionContextEvent,
-    ViewChangeEvent,
-)
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
 from connector.binlog.events.gtid_tagged import GtidTaggedEvent
-from connector.binlog.events.load import (
-    AppendBlockEvent,
-    BeginLoadQueryEvent,
-    CreateFileEvent,
-    DeleteFileEvent,
-    ExecLoadEvent,
-    LoadEvent,
-)
-from connector.binlog.events.mariadb import (
-    AnnotateRowsEvent,
-    BinlogCheckpointEvent,
-    MariadbGtidEvent,
-    MariadbGtidListEvent,
-    PartialRowDataEvent,
-)
 from connector.binlog.events.query import ExecuteLoadQueryEvent, QueryEvent, RowsQueryEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.table_map import TableMapEvent
-from connector.binlog.events.transaction import (
-    AnonymousGtidEvent,
-    GtidEvent,
-    PreviousGtidsEvent,
-    XaPrepareEvent,
-    XidEvent,
-)
 from connector.binlog.header import EventHeader, EventType
 from connector.binlog.payload_reader import PayloadReader
 
 # A body that holds no events of its own.
 PlainBody = (
-    AnnotateRowsEvent
-    | AnonymousGtidEvent
-    | AppendBlockEvent
-    | BeginLoadQueryEvent
-    | BinlogCheckpointEvent
-    | CreateFileEvent
-    | DeleteFileEvent
-    | ExecLoadEvent
+    mariadb.AnnotateRowsEvent
+    | transaction.AnonymousGtidEvent
+    | load.AppendBlockEvent
+    | load.BeginLoadQueryEvent
+    | mariadb.BinlogCheckpointEvent
+    | load.CreateFileEvent
+    | load.DeleteFileEvent
+    | load.ExecLoadEvent
     | ExecuteLoadQueryEvent
     | FormatDescriptionEvent
-    | GtidEvent
+    | transaction.GtidEvent
     | GtidTaggedEvent
-    | HeartbeatEvent
-    | IgnorableEvent
-    | IncidentEvent
+    | control.HeartbeatEvent
+    | control.IgnorableEvent
+    | control.IncidentEvent
     | IntvarEvent
-    | LoadEvent
-    | MariadbGtidEvent
-    | MariadbGtidListEvent
-    | PartialRowDataEvent
-    | PreviousGtidsEvent
+    | load.LoadEvent
+    | mariadb.MariadbGtidEvent
+    | mariadb.MariadbGtidListEvent
+    | mariadb.PartialRowDataEvent
+    | transaction.PreviousGtidsEvent
     | QueryEvent
     | RandEvent
-    | RotateEvent
+    | control.RotateEvent
     | RowsEvent
     | RowsQueryEvent
-    | SlaveEvent
-    | StartEncryptionEvent
+    | control.SlaveEvent
+    | control.StartEncryptionEvent
     | StartEventV3
-    | StopEvent
+    | control.StopEvent
     | TableMapEvent
-    | TransactionContextEvent
+    | control.TransactionContextEvent
     | UserVarEvent
-    | ViewChangeEvent
-    | XaPrepareEvent
-    | XidEvent
+    | control.ViewChangeEvent
+    | transaction.XaPrepareEvent
+    | transaction.XidEvent
 )
 
 ReadBody = Callable[[PayloadReader, EventHeader, FormatDescriptionEvent], PlainBody]
@@ -105,34 +73,34 @@ _BODIES: dict[int, ReadBody] = {
     EventType.QUERY_EVENT: lambda body, _, log: QueryEvent.decode(
         body, log.post_header_length(EventType.QUERY_EVENT)
     ),
-    EventType.STOP_EVENT: lambda body, _, __: StopEvent.decode(body),
-    EventType.ROTATE_EVENT: lambda body, _, log: RotateEvent.decode(
+    EventType.STOP_EVENT: lambda body, _, __: control.StopEvent.decode(body),
+    EventType.ROTATE_EVENT: lambda body, _, log: control.RotateEvent.decode(
         body, has_position=log.post_header_length(EventType.ROTATE_EVENT) != 0
     ),
     EventType.INTVAR_EVENT: lambda body, _, log: IntvarEvent.decode(
         body, log.post_header_length(EventType.INTVAR_EVENT)
     ),
-    EventType.LOAD_EVENT: lambda body, _, log: LoadEvent.decode(
+    EventType.LOAD_EVENT: lambda body, _, log: load.LoadEvent.decode(
         body, log.post_header_length(EventType.LOAD_EVENT), old_format=True
     ),
-    EventType.SLAVE_EVENT: lambda body, _, log: SlaveEvent.decode(
+    EventType.SLAVE_EVENT: lambda body, _, log: control.SlaveEvent.decode(
         body, log.post_header_length(EventType.SLAVE_EVENT)
     ),
-    EventType.CREATE_FILE_EVENT: lambda body, _, log: CreateFileEvent.decode(
+    EventType.CREATE_FILE_EVENT: lambda body, _, log: load.CreateFileEvent.decode(
         body,
         log.post_header_length(EventType.LOAD_EVENT),
         log.post_header_length(EventType.CREATE_FILE_EVENT),
     ),
-    EventType.APPEND_BLOCK_EVENT: lambda body, _, log: AppendBlockEvent.decode(
+    EventType.APPEND_BLOCK_EVENT: lambda body, _, log: load.AppendBlockEvent.decode(
         body, log.post_header_length(EventType.APPEND_BLOCK_EVENT)
     ),
-    EventType.EXEC_LOAD_EVENT: lambda body, _, log: ExecLoadEvent.decode(
+    EventType.EXEC_LOAD_EVENT: lambda body, _, log: load.ExecLoadEvent.decode(
         body, log.post_header_length(EventType.EXEC_LOAD_EVENT)
     ),
-    EventType.DELETE_FILE_EVENT: lambda body, _, log: DeleteFileEvent.decode(
+    EventType.DELETE_FILE_EVENT: lambda body, _, log: load.DeleteFileEvent.decode(
         body, log.post_header_length(EventType.DELETE_FILE_EVENT)
     ),
-    EventType.NEW_LOAD_EVENT: lambda body, _, log: LoadEvent.decode(
+    EventType.NEW_LOAD_EVENT: lambda body, _, log: load.LoadEvent.decode(
         body, log.post_header_length(EventType.NEW_LOAD_EVENT)
     ),
     EventType.RAND_EVENT: lambda body, _, log: RandEvent.decode(
@@ -141,32 +109,42 @@ _BODIES: dict[int, ReadBody] = {
     EventType.USER_VAR_EVENT: lambda body, _, log: UserVarEvent.decode(
         body, log.post_header_length(EventType.USER_VAR_EVENT)
     ),
-    EventType.BEGIN_LOAD_QUERY_EVENT: lambda body, _, log: BeginLoadQueryEvent.decode(
+    EventType.BEGIN_LOAD_QUERY_EVENT: lambda body, _, log: load.BeginLoadQueryEvent.decode(
         body, log.post_header_length(EventType.BEGIN_LOAD_QUERY_EVENT)
     ),
     EventType.EXECUTE_LOAD_QUERY_EVENT: lambda body, _, log: ExecuteLoadQueryEvent.decode(
         body, log.post_header_length(EventType.EXECUTE_LOAD_QUERY_EVENT)
     ),
-    EventType.INCIDENT_EVENT: lambda body, _, log: IncidentEvent.decode(
+    EventType.INCIDENT_EVENT: lambda body, _, log: control.IncidentEvent.decode(
         body, log.post_header_length(EventType.INCIDENT_EVENT)
     ),
-    EventType.XID_EVENT: lambda body, _, __: XidEvent.decode(body),
-    EventType.HEARTBEAT_LOG_EVENT: lambda body, header, _: HeartbeatEvent.decode(body, header),
-    EventType.HEARTBEAT_LOG_EVENT_V2: lambda body, _, __: HeartbeatEvent.decode_v2(body),
-    EventType.IGNORABLE_LOG_EVENT: lambda body, _, __: IgnorableEvent.decode(body),
+    EventType.XID_EVENT: lambda body, _, __: transaction.XidEvent.decode(body),
+    EventType.HEARTBEAT_LOG_EVENT: lambda body, header, _: control.HeartbeatEvent.decode(
+        body, header
+    ),
+    EventType.HEARTBEAT_LOG_EVENT_V2: lambda body, _, __: control.HeartbeatEvent.decode_v2(body),
+    EventType.IGNORABLE_LOG_EVENT: lambda body, _, __: control.IgnorableEvent.decode(body),
     EventType.ROWS_QUERY_LOG_EVENT: lambda body, _, __: RowsQueryEvent.decode(body),
-    EventType.GTID_LOG_EVENT: lambda body, _, __: GtidEvent.decode(body),
-    EventType.ANONYMOUS_GTID_LOG_EVENT: lambda body, _, __: AnonymousGtidEvent.decode(body),
-    EventType.PREVIOUS_GTIDS_LOG_EVENT: lambda body, _, __: PreviousGtidsEvent.decode(body),
+    EventType.GTID_LOG_EVENT: lambda body, _, __: transaction.GtidEvent.decode(body),
+    EventType.ANONYMOUS_GTID_LOG_EVENT: lambda body, _, __: transaction.AnonymousGtidEvent.decode(
+        body
+    ),
+    EventType.PREVIOUS_GTIDS_LOG_EVENT: lambda body, _, __: transaction.PreviousGtidsEvent.decode(
+        body
+    ),
     EventType.GTID_TAGGED_LOG_EVENT: lambda body, _, __: GtidTaggedEvent.decode(body),
-    EventType.TRANSACTION_CONTEXT_EVENT: lambda body, _, __: TransactionContextEvent.decode(body),
-    EventType.VIEW_CHANGE_EVENT: lambda body, _, __: ViewChangeEvent.decode(body),
-    EventType.XA_PREPARE_LOG_EVENT: lambda body, _, __: XaPrepareEvent.decode(body),
-    EventType.ANNOTATE_ROWS_EVENT: lambda body, _, __: AnnotateRowsEvent.decode(body),
-    EventType.BINLOG_CHECKPOINT_EVENT: lambda body, _, __: BinlogCheckpointEvent.decode(body),
-    EventType.GTID_EVENT: lambda body, header, _: MariadbGtidEvent.decode(body, header),
-    EventType.GTID_LIST_EVENT: lambda body, _, __: MariadbGtidListEvent.decode(body),
-    EventType.START_ENCRYPTION_EVENT: lambda body, _, __: StartEncryptionEvent.decode(body),
+    EventType.TRANSACTION_CONTEXT_EVENT: lambda body, _, __: control.TransactionContextEvent.decode(
+        body
+    ),
+    EventType.VIEW_CHANGE_EVENT: lambda body, _, __: control.ViewChangeEvent.decode(body),
+    EventType.XA_PREPARE_LOG_EVENT: lambda body, _, __: transaction.XaPrepareEvent.decode(body),
+    EventType.ANNOTATE_ROWS_EVENT: lambda body, _, __: mariadb.AnnotateRowsEvent.decode(body),
+    EventType.BINLOG_CHECKPOINT_EVENT: lambda body, _, __: mariadb.BinlogCheckpointEvent.decode(
+        body
+    ),
+    EventType.GTID_EVENT: lambda body, header, _: mariadb.MariadbGtidEvent.decode(body, header),
+    EventType.GTID_LIST_EVENT: lambda body, _, __: mariadb.MariadbGtidListEvent.decode(body),
+    EventType.START_ENCRYPTION_EVENT: lambda body, _, __: control.StartEncryptionEvent.decode(body),
     EventType.QUERY_COMPRESSED_EVENT: lambda body, _, log: _decode_compressed_query(
         body, log.post_header_length(EventType.QUERY_COMPRESSED_EVENT)
     ),

@@ -35,14 +35,7 @@ from typing import TYPE_CHECKING, Final, final
 from librt.strings import read_i32_le
 from mypy_extensions import i64
 
-from connector.binlog import log_errors
-from connector.binlog.header import (
-    EVENT_BYTES_MAX,
-    HEADER_LENGTH,
-    SIZE_END,
-    SIZE_OFFSET,
-    read_post_header,
-)
+from connector.binlog import header, log_errors
 from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
 
@@ -147,10 +140,10 @@ class _Unpacked:
         block = self._block
         start = self._at
         length: i64 = len(block)
-        if length - start < HEADER_LENGTH:
+        if length - start < header.HEADER_LENGTH:
             return self._next_in_pieces()
         # An int, as `left` is: a header may state any number of 64 bits.
-        size: int = i64(read_i32_le(block, start + SIZE_OFFSET)) & _U32
+        size: int = i64(read_i32_le(block, start + header.SIZE_OFFSET)) & _U32
         self._check(size)
         end = start + size
         if end > length:
@@ -162,20 +155,22 @@ class _Unpacked:
     def _next_in_pieces(self) -> bytes:
         # It gives its buffer away, so a large event is in memory once.
         event = BytesIO()
-        self._read(min(HEADER_LENGTH, self.left), event)
-        size = int.from_bytes(event.getvalue()[SIZE_OFFSET:SIZE_END], "little")
+        self._read(min(header.HEADER_LENGTH, self.left), event)
+        size = int.from_bytes(event.getvalue()[header.SIZE_OFFSET : header.SIZE_END], "little")
         self._check(size)
-        self._read(size - HEADER_LENGTH, event)
+        self._read(size - header.HEADER_LENGTH, event)
         self.left -= size
         return event.getvalue()
 
     def _check(self, size: int) -> None:
-        if not HEADER_LENGTH <= size <= self.left:
+        if not header.HEADER_LENGTH <= size <= self.left:
             raise DecodeError(
                 log_errors.PAYLOAD_EVENT_SIZE, size=size, left=self.left, whole=self._size
             )
-        if size > EVENT_BYTES_MAX:
-            raise DecodeError(log_errors.PAYLOAD_EVENT_LIMIT, size=size, limit=EVENT_BYTES_MAX)
+        if size > header.EVENT_BYTES_MAX:
+            raise DecodeError(
+                log_errors.PAYLOAD_EVENT_LIMIT, size=size, limit=header.EVENT_BYTES_MAX
+            )
 
     def _read(self, length: i64, out: BytesIO) -> None:
         """Append the next bytes, of as many blocks as they lie in."""
@@ -221,7 +216,7 @@ _LENGTH_BYTES_MAX = 4
 def decompress_query(body: PayloadReader, post_header_length: int | None = None) -> PayloadReader:
     """Return the body of the plain QUERY_EVENT in a QUERY_COMPRESSED_EVENT."""
     plain = PayloadReader(body.data, body.offset, body.end)
-    head = read_post_header(plain, post_header_length, _QUERY_HEADER_LENGTH)
+    head = header.read_post_header(plain, post_header_length, _QUERY_HEADER_LENGTH)
     head.skip(_SCHEMA_LENGTH_OFFSET)
     schema_length = head.read_uint8()
     head.skip(_ERROR_CODE_LENGTH)

@@ -26,17 +26,8 @@ from mypy_extensions import i64, mypyc_attr
 
 from connector.binlog import log_errors
 from connector.binlog.columns.row_images import RowPlan
+from connector.binlog.events import rows_header
 from connector.binlog.events.row_reader import Row, RowReader, indexes_of, with_whole_documents
-from connector.binlog.events.rows_header import (
-    DELETE,
-    DUMMY_TABLE_ID,
-    INSERT,
-    STMT_END_F,
-    UPDATE,
-    ExtraRowInfo,
-    RowsHeader,
-    RowsKind,
-)
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.log_errors import EventError
 from connector.binlog.payload_reader import PayloadReader
@@ -49,10 +40,10 @@ from connector.foundation.errors import DecodeError
 class RowsEvent:
     """Changed rows of one table; `rows()` decodes them."""
 
-    kind: RowsKind
+    kind: rows_header.RowsKind
     table_map: TableMapEvent
     flags: int
-    extra_row_info: ExtraRowInfo
+    extra_row_info: rows_header.ExtraRowInfo
     before_columns_present: bytes | None  # bitmaps, the lowest bit first; None without the image
     after_columns_present: bytes | None
     file: str
@@ -66,10 +57,10 @@ class RowsEvent:
 
     def __init__(
         self,
-        kind: RowsKind,
+        kind: rows_header.RowsKind,
         table_map: TableMapEvent,
         flags: int,
-        extra_row_info: ExtraRowInfo,
+        extra_row_info: rows_header.ExtraRowInfo,
         before_columns_present: bytes | None,
         after_columns_present: bytes | None,
         file: str,
@@ -100,8 +91,8 @@ class RowsEvent:
     @staticmethod
     def decode(
         body: PayloadReader,
-        head: RowsHeader,
-        kind: RowsKind,
+        head: rows_header.RowsHeader,
+        kind: rows_header.RowsKind,
         table_map: TableMapEvent,
         origin: tuple[str, int, str],
         *,
@@ -124,11 +115,11 @@ class RowsEvent:
         before: bytes | None = None
         after: bytes | None = None
         present = table_map.read_bitmap(body)
-        if kind is not INSERT:
+        if kind is not rows_header.INSERT:
             before = present
-        if kind is not DELETE:
+        if kind is not rows_header.DELETE:
             after = present
-        if kind is UPDATE and not pre_ga:
+        if kind is rows_header.UPDATE and not pre_ga:
             after = table_map.read_bitmap(body)
         start = body.take(body.remaining)
         return RowsEvent(
@@ -149,7 +140,9 @@ class RowsEvent:
         )
 
     @staticmethod
-    def dummy(head: RowsHeader, kind: RowsKind, origin: tuple[str, int, str]) -> RowsEvent:
+    def dummy(
+        head: rows_header.RowsHeader, kind: rows_header.RowsKind, origin: tuple[str, int, str]
+    ) -> RowsEvent:
         """Return the event without rows that only ends a statement."""
         nothing = TableMapEvent(head.table_id, 0, "", "", [])
         return RowsEvent(
@@ -170,12 +163,12 @@ class RowsEvent:
     @property
     def stmt_end(self) -> bool:
         """Whether this is the last rows event of its statement."""
-        return self.flags & STMT_END_F != 0
+        return self.flags & rows_header.STMT_END_F != 0
 
     @property
     def is_dummy(self) -> bool:
         """Whether the event names no table and only ends a statement."""
-        return self.table_map.table_id == DUMMY_TABLE_ID
+        return self.table_map.table_id == rows_header.DUMMY_TABLE_ID
 
     @property
     def rows_length(self) -> int:

@@ -17,18 +17,7 @@ from connector.binlog.events.format_description import FormatDescriptionEvent
 from connector.binlog.files.byte_source import FileOptions, LogSource
 from connector.binlog.files.file_sequence import FileSequence
 from connector.binlog.header import FIRST_POSITION, BinlogVersion
-from connector.binlog.transactions.transaction import (
-    RowChange,
-    Transaction,
-    row_changes_of,
-    transactions_of,
-)
-from connector.binlog.transactions.transaction_selection import (
-    AnyGtid,
-    AnyGtidSet,
-    ReadableLog,
-    TransactionSelection,
-)
+from connector.binlog.transactions import transaction, transaction_selection
 from connector.foundation.errors import ConfigError
 from connector.foundation.settings import settings_errors
 
@@ -44,11 +33,15 @@ class BinlogReader:
     SourceRefused.
     """
 
-    def __init__(self, log: ReadableLog, selection: TransactionSelection | None = None) -> None:
+    def __init__(
+        self,
+        log: transaction_selection.ReadableLog,
+        selection: transaction_selection.TransactionSelection | None = None,
+    ) -> None:
         """Read `log`; see `open_binlog` and `open_server`."""
         self._log = log
         self._events = log.events() if selection is None else selection.select(log)
-        self._transactions = transactions_of(self._events)
+        self._transactions = transaction.transactions_of(self._events)
 
     @property
     def name(self) -> str:
@@ -81,7 +74,7 @@ class BinlogReader:
         """
         return self._events
 
-    def transactions(self) -> Iterator[Transaction]:
+    def transactions(self) -> Iterator[transaction.Transaction]:
         """Iterate over the transactions, in their order.
 
         No event stays in memory. If you ask for the next transaction, the unread events of the
@@ -91,13 +84,13 @@ class BinlogReader:
 
     def row_changes(
         self, *, schemas: Mapping[str, Sequence[str]] | None = None
-    ) -> Iterator[RowChange]:
+    ) -> Iterator[transaction.RowChange]:
         """Iterate over the changed rows of all transactions.
 
         `schemas` has the names of a table's columns, by `database.table`, for logs without
         binlog_row_metadata=FULL.
         """
-        return row_changes_of(self.transactions(), schemas)
+        return transaction.row_changes_of(self.transactions(), schemas)
 
     def to_arrow(
         self,
@@ -136,8 +129,8 @@ def open_binlog(
     *,
     name: str | None = None,
     start_position: int = FIRST_POSITION,
-    start_gtid: AnyGtid | str | None = None,
-    skip_gtids: AnyGtidSet | str | None = None,
+    start_gtid: transaction_selection.AnyGtid | str | None = None,
+    skip_gtids: transaction_selection.AnyGtidSet | str | None = None,
     start_time: datetime | None = None,
     stop_time: datetime | None = None,
     verify_checksum: bool = True,
@@ -182,8 +175,8 @@ def open_binlogs(
     *,
     name: str | None = None,
     start_position: int = FIRST_POSITION,
-    start_gtid: AnyGtid | str | None = None,
-    skip_gtids: AnyGtidSet | str | None = None,
+    start_gtid: transaction_selection.AnyGtid | str | None = None,
+    skip_gtids: transaction_selection.AnyGtidSet | str | None = None,
     start_time: datetime | None = None,
     stop_time: datetime | None = None,
     verify_checksum: bool = True,
@@ -194,7 +187,7 @@ def open_binlogs(
 
     `name` and `start_position` refer to the first log; `follow` refers to the last one.
     """
-    selection = TransactionSelection.of(
+    selection = transaction_selection.TransactionSelection.of(
         start_gtid=start_gtid, skip_gtids=skip_gtids, start_time=start_time, stop_time=stop_time
     )
     options = FileOptions(name, start_position, verify_checksum, follow, idle_timeout_seconds)

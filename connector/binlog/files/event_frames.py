@@ -20,36 +20,14 @@ from typing import Final, final
 from librt.strings import read_i32_le
 from mypy_extensions import i64
 
-from connector.binlog import log_errors
+from connector.binlog import header, log_errors
 from connector.binlog.checksum import ChecksumRuns
 from connector.binlog.events.table_map import TABLE_MAP_HEADER_LENGTH
 from connector.binlog.files.byte_source import MAGIC_LENGTH, ByteSource
-from connector.binlog.header import (
-    EVENT_BYTES_MAX,
-    FIRST_POSITION,
-    HEADER_LENGTH,
-    SIZE_END,
-    SIZE_OFFSET,
-    TYPE_OFFSET,
-    V1_HEADER_LENGTH,
-    BinlogVersion,
-    EventSource,
-    detect_version,
-    event_name,
-)
 from connector.binlog.log_errors import EventError, LogRefused, LogTruncated
 from connector.binlog.payload_reader import PayloadReader, has_bytes_at
 from connector.binlog.table_filter import TableFilter
-from connector.binlog.transactions.transaction_bounds import (
-    PART_END,
-    PART_ROWS,
-    PART_TABLE_MAP,
-    PARTS,
-    TABLE_LENGTH_MIN,
-    end_of_begin,
-    size_at,
-    table_id_at,
-)
+from connector.binlog.transactions import transaction_bounds
 from connector.foundation.errors import DecodeError
 
 _MAGIC = b"\xfebin"
@@ -79,7 +57,7 @@ class EventBlock:
 
 
 @final
-class EventFrames(EventSource):
+class EventFrames(header.EventSource):
     """Splits one log into events, from its first event on.
 
     Memory: a block of the log, and twice an event that spans blocks while it is joined.
@@ -91,14 +69,14 @@ class EventFrames(EventSource):
         Raises LogRefused for a file that is not a log, or an unsupported kind of log; LogTruncated
         if it ends too soon.
         """
-        self.position = FIRST_POSITION
-        self.version: BinlogVersion | None = None  # known with the first event
+        self.position = header.FIRST_POSITION
+        self.version: header.BinlogVersion | None = None  # known with the first event
         # Whether the events carry checksums, which are verified here where they lie together.
         self.checksummed = False
         self.intact = False  # whether the event that was returned last is verified
         self._source = source
         # Length of every event's header; the smallest one before the format is known.
-        self._header_length: i64 = V1_HEADER_LENGTH
+        self._header_length: i64 = header.V1_HEADER_LENGTH
         self._block = b""  # bytes that have been received,
         self._at: i64 = 0  # up to here also read,
         self._intact_to: i64 = 0  # and up to here verified
@@ -127,7 +105,7 @@ class EventFrames(EventSource):
         if start < self._intact_to:
             # It is complete, and its size possible.
             self.intact = self.checksummed
-            size = i64(read_i32_le(block, start + SIZE_OFFSET)) & _U32
+            size = i64(read_i32_le(block, start + header.SIZE_OFFSET)) & _U32
             self._at = start + size
             self.position += size
             return block[start : start + size]
@@ -135,7 +113,7 @@ class EventFrames(EventSource):
         # The pending bytes begin an event; their block has been read to its end.
         if self.version is None or available < self._header_length or self._pending:
             return None
-        size = i64(read_i32_le(block, start + SIZE_OFFSET)) & _U32
+        size = i64(read_i32_le(block, start + header.SIZE_OFFSET)) & _U32
         if size < self._header_length or size > available:
             return None
         end = start + size
@@ -194,17 +172,17 @@ class EventFrames(EventSource):
             if self._pending:
                 raise self._truncated(self._header_length)
             return None
-        size = int.from_bytes(self._pending[SIZE_OFFSET:SIZE_END], "little")
-        if not self._header_length <= size <= EVENT_BYTES_MAX:
+        size = int.from_bytes(self._pending[header.SIZE_OFFSET : header.SIZE_END], "little")
+        if not self._header_length <= size <= header.EVENT_BYTES_MAX:
             raise self._cannot_be(size)
         if not self._fill(size):
             raise self._truncated(size)
         data = bytes(self._pending)
         self.intact = False
         if self.version is None:
-            self.version = detect_version(data)
-            if self.version is not BinlogVersion.V1:
-                self._header_length = HEADER_LENGTH
+            self.version = header.detect_version(data)
+            if self.version is not header.BinlogVersion.V1:
+                self._header_length = header.HEADER_LENGTH
             if size < self._header_length:
                 raise self._cannot_be(size)
         self._pending.clear()
@@ -247,11 +225,11 @@ class EventFrames(EventSource):
         return LogTruncated(self._source.name, self.position, needed, len(self._pending))
 
     def _cannot_be(self, size: int) -> EventError:
-        name = event_name(self._pending[TYPE_OFFSET])
-        if size <= EVENT_BYTES_MAX:
+        name = header.event_name(self._pending[header.TYPE_OFFSET])
+        if size <= header.EVENT_BYTES_MAX:
             why = DecodeError(log_errors.SIZE_BELOW_HEADER, size=size, header=self._header_length)
         else:
-            why = DecodeError(log_errors.SIZE_ABOVE_LIMIT, size=size, limit=EVENT_BYTES_MAX)
+            why = DecodeError(log_errors.SIZE_ABOVE_LIMIT, size=size, limit=header.EVENT_BYTES_MAX)
         return EventError(self._source.name, self.position, name, why)
 
 
@@ -335,32 +313,35 @@ class GroupFilter:
             self._ids.clear()
         # Whether a change follows what is about rows.
         complete = False
-        at = end_of_begin(data, start, end, trailer)
+        at = transaction_bounds.end_of_begin(data, start, end, trailer)
         while start < at < end:
-            part: i64 = PARTS[data[at + TYPE_OFFSET]]
-            body = at + HEADER_LENGTH
-            at += size_at(data, at)
-            if part == PART_END:
+            part: i64 = transaction_bounds.PARTS[data[at + header.TYPE_OFFSET]]
+            body = at + header.HEADER_LENGTH
+            at += transaction_bounds.size_at(data, at)
+            if part == transaction_bounds.PART_END:
                 return start if wanted and not complete else at
             if not part:
                 return start
-            if part <= PART_ROWS and at - trailer - body < TABLE_LENGTH_MIN:
+            if (
+                part <= transaction_bounds.PART_ROWS
+                and at - trailer - body < transaction_bounds.TABLE_LENGTH_MIN
+            ):
                 return start
-            if part == PART_TABLE_MAP:
+            if part == transaction_bounds.PART_TABLE_MAP:
                 if self._is_wanted(data, body, at - trailer) != wanted:
                     return start
-            elif part == PART_ROWS:
-                table_id = table_id_at(data, body)
+            elif part == transaction_bounds.PART_ROWS:
+                table_id = transaction_bounds.table_id_at(data, body)
                 if table_id != self._latest_id and table_id not in self._ids:
                     return start
-            complete = part == PART_ROWS
+            complete = part == transaction_bounds.PART_ROWS
         return start
 
     def _is_wanted(self, data: bytes, start: i64, end: i64) -> bool:
         """Return whether the table map in `data[start:end]` names a wanted table."""
         if self._latest_id != _NONE:
             self._ids.append(self._latest_id)
-        self._latest_id = table_id_at(data, start)
+        self._latest_id = transaction_bounds.table_id_at(data, start)
         slot: i64 = data[start] & _SLOT_MASK
         known = self._known[slot]
         if (

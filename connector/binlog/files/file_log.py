@@ -22,13 +22,7 @@ from connector.binlog.events.format_description import (
 )
 from connector.binlog.events.mariadb import BinlogCheckpointEvent, MariadbGtidListEvent
 from connector.binlog.events.transaction import PreviousGtidsEvent
-from connector.binlog.files.byte_source import (
-    LONG_STEP_LENGTH,
-    STEP_LENGTH,
-    ByteSource,
-    FileOptions,
-    LogSource,
-)
+from connector.binlog.files import byte_source
 from connector.binlog.files.event_frames import EventBlock, EventFrames, GroupFilter
 from connector.binlog.header import (
     FIRST_POSITION,
@@ -58,7 +52,7 @@ _POSITION_MASK: Final = 0xFFFF_FFFF
 class FileLog:
     """Reads one file; the events that describe it come first, wherever reading starts."""
 
-    def __init__(self, source: LogSource, options: FileOptions) -> None:
+    def __init__(self, source: byte_source.LogSource, options: byte_source.FileOptions) -> None:
         """Open `source` and read what describes it.
 
         Raises OSError for a path that cannot be opened, LogRefused for a file that is not a
@@ -66,8 +60,8 @@ class FileLog:
         be read, ConfigError for a start position that is not in the log.
         """
         passes_over = options.tables is not None
-        step_length = LONG_STEP_LENGTH if passes_over else STEP_LENGTH
-        self._source = ByteSource(source, options.name, step_length)
+        step_length = byte_source.LONG_STEP_LENGTH if passes_over else byte_source.STEP_LENGTH
+        self._source = byte_source.ByteSource(source, options.name, step_length)
         self._start_position = options.start_position
         self._read: deque[Event] = deque()  # already, to come from `next_event` first
         self._has_read = True  # whether there are such events
@@ -323,7 +317,7 @@ class FileLog:
         if path is None or self._start_is_certain:
             return
         self._start_is_certain = True
-        source = ByteSource(path)
+        source = byte_source.ByteSource(path)
         try:
             frames = EventFrames(source)
             before = frames.position

@@ -27,47 +27,16 @@ from typing import Final, final
 from librt.strings import read_i16_le, read_i32_le
 from mypy_extensions import i64
 
+from connector.binlog import header
 from connector.binlog.event import Event, EventBody
-from connector.binlog.events.control import (
-    HeartbeatEvent,
-    IgnorableEvent,
-    IncidentEvent,
-    RotateEvent,
-    SlaveEvent,
-    StartEncryptionEvent,
-    StopEvent,
-)
+from connector.binlog.events import control, mariadb
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
 from connector.binlog.events.gtid_tagged import GtidTaggedEvent
 from connector.binlog.events.load import DeleteFileEvent, ExecLoadEvent, LoadEvent
-from connector.binlog.events.mariadb import (
-    FL_ALLOW_PARALLEL,
-    FL_GROUP_COMMIT_ID,
-    FL_TRANSACTIONAL,
-    FL_WAITED,
-    BinlogCheckpointEvent,
-    MariadbGtidEvent,
-    MariadbGtidListEvent,
-    PartialRowDataEvent,
-)
 from connector.binlog.events.query import NO_BEGIN, QueryEvent, is_begin
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.transaction import PreviousGtidsEvent, XaPrepareEvent
 from connector.binlog.gtid import Gtid, MariadbGtid
-from connector.binlog.header import (
-    ANNOTATE_ROWS,
-    ANONYMOUS_GTID_LOG,
-    GTID_LOG,
-    HEADER_LENGTH,
-    MARIADB_GTID,
-    QUERY,
-    ROWS_QUERY_LOG,
-    SIZE_OFFSET,
-    TABLE_MAP,
-    TYPE_OFFSET,
-    XID,
-    EventType,
-)
 from connector.binlog.rows_decoder import is_rows
 from connector.binlog.statement import StatementKind, classify
 
@@ -79,15 +48,15 @@ ROLE_QUERY: Final = 4
 ROLE_ABOUT_ROWS: Final = 5  # the rows or statements that follow
 
 _ROLES: Final[dict[int, int]] = {
-    XID: ROLE_XID,
-    GTID_LOG: ROLE_GTID,
-    ANONYMOUS_GTID_LOG: ROLE_GTID,
-    EventType.GTID_TAGGED_LOG_EVENT: ROLE_GTID,
-    MARIADB_GTID: ROLE_GTID,
-    QUERY: ROLE_QUERY,
-    TABLE_MAP: ROLE_ABOUT_ROWS,
-    ROWS_QUERY_LOG: ROLE_ABOUT_ROWS,
-    ANNOTATE_ROWS: ROLE_ABOUT_ROWS,
+    header.XID: ROLE_XID,
+    header.GTID_LOG: ROLE_GTID,
+    header.ANONYMOUS_GTID_LOG: ROLE_GTID,
+    header.EventType.GTID_TAGGED_LOG_EVENT: ROLE_GTID,
+    header.MARIADB_GTID: ROLE_GTID,
+    header.QUERY: ROLE_QUERY,
+    header.TABLE_MAP: ROLE_ABOUT_ROWS,
+    header.ROWS_QUERY_LOG: ROLE_ABOUT_ROWS,
+    header.ANNOTATE_ROWS: ROLE_ABOUT_ROWS,
 }
 
 # By type code, which has one byte.
@@ -106,7 +75,7 @@ _XA_END = ("END",)
 
 def rows_event_of(body: EventBody) -> RowsEvent | None:
     """Return the rows that the event holds, or completes as the last fragment."""
-    if isinstance(body, PartialRowDataEvent):
+    if isinstance(body, mariadb.PartialRowDataEvent):
         return body.rows_event
     return body if isinstance(body, RowsEvent) else None
 
@@ -188,13 +157,13 @@ class TransactionBounds:
         return ended
 
     def _open_by_gtid(self, event: Event) -> None:
-        if event.type_code == GTID_LOG:
+        if event.type_code == header.GTID_LOG:
             # The body need not be decoded for it.
             gtid, _ = event.opening()
             self._open(event, gtid, begun=False)
             return
         body = event.body
-        if isinstance(body, MariadbGtidEvent):
+        if isinstance(body, mariadb.MariadbGtidEvent):
             self._open(event, body.gtid, begun=not body.standalone)
         else:
             tagged = body.gtid if isinstance(body, GtidTaggedEvent) else None
@@ -251,18 +220,18 @@ def _is_between(body: EventBody) -> bool:
     return isinstance(
         body,
         (
-            BinlogCheckpointEvent,
+            mariadb.BinlogCheckpointEvent,
             FormatDescriptionEvent,
-            HeartbeatEvent,
-            IgnorableEvent,
-            IncidentEvent,
-            MariadbGtidListEvent,
+            control.HeartbeatEvent,
+            control.IgnorableEvent,
+            control.IncidentEvent,
+            mariadb.MariadbGtidListEvent,
             PreviousGtidsEvent,
-            RotateEvent,
-            SlaveEvent,
-            StartEncryptionEvent,
+            control.RotateEvent,
+            control.SlaveEvent,
+            control.StartEncryptionEvent,
             StartEventV3,
-            StopEvent,
+            control.StopEvent,
         ),
     )
 
@@ -276,7 +245,12 @@ _U16: Final = 0xFFFF
 # Of the body of MariaDB's GTID_EVENT, after the sequence and the domain.
 _FLAGS_OFFSET: Final = 12
 # Flags of a group that means BEGIN and ends in XID.
-_GROUP_FLAGS: Final = FL_GROUP_COMMIT_ID | FL_TRANSACTIONAL | FL_ALLOW_PARALLEL | FL_WAITED
+_GROUP_FLAGS: Final = (
+    mariadb.FL_GROUP_COMMIT_ID
+    | mariadb.FL_TRANSACTIONAL
+    | mariadb.FL_ALLOW_PARALLEL
+    | mariadb.FL_WAITED
+)
 
 # What an event may be in such a group, after BEGIN.
 PART_TABLE_MAP: Final = 1
@@ -286,13 +260,13 @@ PART_END: Final = 4
 
 
 def _part_of(type_code: int) -> int:
-    if type_code == TABLE_MAP:
+    if type_code == header.TABLE_MAP:
         return PART_TABLE_MAP
     if ROLE_OF_TYPE[type_code] == ROLE_ROWS:
         return PART_ROWS
-    if type_code in (ROWS_QUERY_LOG, ANNOTATE_ROWS):
+    if type_code in (header.ROWS_QUERY_LOG, header.ANNOTATE_ROWS):
         return PART_ABOUT_ROWS
-    return PART_END if type_code == XID else 0
+    return PART_END if type_code == header.XID else 0
 
 
 # By the type of an event; 0: not in such a group.
@@ -306,8 +280,8 @@ def end_of_group(data: bytes, start: i64, end: i64, trailer: i64) -> i64:
     """
     at = end_of_begin(data, start, end, trailer)
     while start < at < end:
-        part: i64 = PARTS[data[at + TYPE_OFFSET]]
-        body = at + HEADER_LENGTH
+        part: i64 = PARTS[data[at + header.TYPE_OFFSET]]
+        body = at + header.HEADER_LENGTH
         at += size_at(data, at)
         if part == PART_END:
             return at
@@ -320,23 +294,23 @@ def end_of_begin(data: bytes, start: i64, end: i64, trailer: i64) -> i64:
     """Return the end of what begins a group, `start` if it is not of this form."""
     if start >= end:
         return start
-    type_code: i64 = data[start + TYPE_OFFSET]
+    type_code: i64 = data[start + header.TYPE_OFFSET]
     at = start + size_at(data, start)
-    if type_code == MARIADB_GTID:
-        flags_at = start + HEADER_LENGTH + _FLAGS_OFFSET
+    if type_code == header.MARIADB_GTID:
+        flags_at = start + header.HEADER_LENGTH + _FLAGS_OFFSET
         flags: i64 = data[flags_at] if flags_at < at else ~_GROUP_FLAGS
         return start if flags & ~_GROUP_FLAGS else at
-    if type_code not in (GTID_LOG, ANONYMOUS_GTID_LOG):
+    if type_code not in (header.GTID_LOG, header.ANONYMOUS_GTID_LOG):
         return start
-    if at >= end or data[at + TYPE_OFFSET] != QUERY:
+    if at >= end or data[at + header.TYPE_OFFSET] != header.QUERY:
         return start
     following = at + size_at(data, at)
-    return following if is_begin(data, at + HEADER_LENGTH, following - trailer) else start
+    return following if is_begin(data, at + header.HEADER_LENGTH, following - trailer) else start
 
 
 def size_at(data: bytes, at: i64) -> i64:
     """Return the size of the event at `at`."""
-    return i64(read_i32_le(data, at + SIZE_OFFSET)) & _U32
+    return i64(read_i32_le(data, at + header.SIZE_OFFSET)) & _U32
 
 
 def table_id_at(data: bytes, at: i64) -> i64:

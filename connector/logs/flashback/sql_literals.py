@@ -22,6 +22,7 @@ from librt.strings import BytesWriter, read_f64_le
 from mypy_extensions import i64, u8
 
 from connector.binlog.character_sets import BINARY_COLLATION
+from connector.binlog.columns import floats, temporal
 from connector.binlog.columns.column import (
     Column,
     ColumnReader,
@@ -32,26 +33,11 @@ from connector.binlog.columns.column import (
     Value,
 )
 from connector.binlog.columns.decimal import DecimalReader
-from connector.binlog.columns.floats import (
-    FLOAT64_LENGTH,
-    DoubleReader,
-    put_float64_as_python,
-    require_finite,
-)
 from connector.binlog.columns.integers import EnumReader, IntegerReader, YearReader
 from connector.binlog.columns.json import JsonReader
 from connector.binlog.columns.json_document import put_json
 from connector.binlog.columns.json_scalars import double_text
 from connector.binlog.columns.strings import StringReader
-from connector.binlog.columns.temporal import (
-    DateReader,
-    Datetime2Reader,
-    DatetimeReader,
-    Time2Reader,
-    TimeReader,
-    Timestamp2Reader,
-    TimestampReader,
-)
 from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.sql_text import (
     QUOTE,
@@ -209,13 +195,13 @@ _KEPT_BYTES_MAX: Final = 1024 * 1024
 
 _NUMBERS = (IntegerReader, DecimalReader, YearReader)
 _TIMES = (
-    DateReader,
-    Timestamp2Reader,
-    Datetime2Reader,
-    Time2Reader,
-    TimestampReader,
-    DatetimeReader,
-    TimeReader,
+    temporal.DateReader,
+    temporal.Timestamp2Reader,
+    temporal.Datetime2Reader,
+    temporal.Time2Reader,
+    temporal.TimestampReader,
+    temporal.DatetimeReader,
+    temporal.TimeReader,
 )
 
 
@@ -231,7 +217,7 @@ def literal_writer(column: Column, reader: ColumnReader) -> ValueWriter:
         if isinstance(reader, _TIMES):
             # A TIMESTAMP is in UTC, the time zone of the session.
             return TemporalText(reader)
-        if isinstance(reader, DoubleReader):
+        if isinstance(reader, floats.DoubleReader):
             return _DoubleLiteral(column)
         if isinstance(reader, JsonReader):
             return _JsonLiteral(column, reader)
@@ -277,12 +263,12 @@ class _DoubleLiteral(ValueWriter):
         self._column = column
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        value = read_f64_le(image.data, image.take(FLOAT64_LENGTH))
+        value = read_f64_le(image.data, image.take(floats.FLOAT64_LENGTH))
         if _PLAIN_MIN <= abs(value) < _PLAIN_MAX:
-            put_float64_as_python(out, value)
+            floats.put_float64_as_python(out, value)
             out.write(b"e0")
         else:
-            out.write(literal(self._column, require_finite(value)).encode())
+            out.write(literal(self._column, floats.require_finite(value)).encode())
 
 
 @final

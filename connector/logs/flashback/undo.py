@@ -28,15 +28,7 @@ from connector.binlog.events.query import NO_BEGIN, QueryEvent
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.events.transaction import XaPrepareEvent
 from connector.binlog.statement import Statement, StatementKind, classify
-from connector.binlog.transactions.transaction_bounds import (
-    ROLE_OF_TYPE,
-    ROLE_OTHER,
-    ROLE_QUERY,
-    ROLE_ROWS,
-    TransactionBounds,
-    TransactionSpan,
-    rows_event_of,
-)
+from connector.binlog.transactions import transaction_bounds
 from connector.foundation.errors import DecodeError, UnsupportedChange
 from connector.logs import undo_errors
 from connector.logs.flashback.undo_statements import ReverseSpool, TableUndo
@@ -60,9 +52,9 @@ class Undo(ByteFormat):
         """Keep statements in `spool`; leave out columns named `database.table.column`."""
         self._spool = spool
         self._omitted = omitted
-        self._bounds = TransactionBounds()
+        self._bounds = transaction_bounds.TransactionBounds()
         # The transaction whose statements end the spool, and the offset where they begin.
-        self._span: TransactionSpan | None = None
+        self._span: transaction_bounds.TransactionSpan | None = None
         self._mark: i64 = 0
         self._second = -1  # of the last title, since the epoch,
         self._moment = ""  # and how it is written
@@ -82,7 +74,7 @@ class Undo(ByteFormat):
         """
         del output
         self._take(event)
-        if ROLE_OF_TYPE[event.type_code] == ROLE_OTHER:
+        if transaction_bounds.ROLE_OF_TYPE[event.type_code] == transaction_bounds.ROLE_OTHER:
             body = event.body
             if isinstance(body, TransactionPayloadEvent):
                 for inner in body.events():
@@ -98,10 +90,12 @@ class Undo(ByteFormat):
         ended = self._bounds.receive(event)
         if self._span is not None and self._bounds.span is not self._span:
             self._drop_unfinished()
-        meaning: i64 = ROLE_OF_TYPE[event.type_code]
-        if meaning == ROLE_ROWS:
+        meaning: i64 = transaction_bounds.ROLE_OF_TYPE[event.type_code]
+        if meaning == transaction_bounds.ROLE_ROWS:
             self._rows(event, event.body)
-        elif meaning == ROLE_OTHER or (meaning == ROLE_QUERY and event.begin_thread_id == NO_BEGIN):
+        elif meaning == transaction_bounds.ROLE_OTHER or (
+            meaning == transaction_bounds.ROLE_QUERY and event.begin_thread_id == NO_BEGIN
+        ):
             self._other(event)
         if ended and self._span is not None:
             self._spool.append(self._title(self._span))
@@ -126,7 +120,7 @@ class Undo(ByteFormat):
             self._span = None
 
     def _rows(self, event: Event, body: EventBody) -> None:
-        rows = rows_event_of(body)
+        rows = transaction_bounds.rows_event_of(body)
         if rows is None or rows.is_dummy:
             return
         if self._span is None:
@@ -193,7 +187,7 @@ class Undo(ByteFormat):
                 if name[0] == (database or body.schema) and table in ("", name[1]):
                     yield name
 
-    def _title(self, span: TransactionSpan) -> bytes:
+    def _title(self, span: transaction_bounds.TransactionSpan) -> bytes:
         """Return the comment and the BEGIN before the statements of a transaction."""
         second = span.last_timestamp
         if second != self._second:

@@ -26,14 +26,7 @@ from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
 from connector.foundation.errors.code import ErrorCode
 from connector.replication import dump_errors
-from connector.replication.protocol.responses import (
-    EOF,
-    EOF_LENGTH_MAX,
-    ERR,
-    OK,
-    EofPacket,
-    ErrPacket,
-)
+from connector.replication.protocol import responses
 
 _HEADER_LENGTH: Final = 4
 _PACKET_LENGTH_MAX: Final = 2**24 - 1
@@ -72,7 +65,9 @@ class EventStream(EventSource):
 
         `server_name` names the server in errors.
         """
-        self.end: ErrPacket | EofPacket | None = None  # the server's message instead of an event
+        self.end: responses.ErrPacket | responses.EofPacket | None = (
+            None  # the server's message instead of an event
+        )
         self._server_name = server_name
         self._data = b""
         self._start: i64 = 0  # first byte of the data that is not consumed
@@ -110,7 +105,7 @@ class EventStream(EventSource):
                 end <= available
                 and 0 < length < _PACKET_LENGTH_MAX
                 and word >> _NUMBER_SHIFT == self._next_number
-                and data[payload] == OK
+                and data[payload] == responses.OK
             ):
                 self._next_number = (self._next_number + 1) & _NUMBER_MASK
                 self._start = end
@@ -133,17 +128,17 @@ class EventStream(EventSource):
         self._leading_byte = _NONE
         self._pieces.clear()
         self._pieces_bytes = 0
-        if leading_byte == OK:
+        if leading_byte == responses.OK:
             return payload
         self._end_with(leading_byte, PayloadReader(payload))
         return None
 
     def _end_with(self, leading_byte: i64, payload: PayloadReader) -> None:
         try:
-            if leading_byte == ERR:
-                self.end = ErrPacket.decode(payload)
+            if leading_byte == responses.ERR:
+                self.end = responses.ErrPacket.decode(payload)
             else:
-                self.end = EofPacket.decode(payload)
+                self.end = responses.EofPacket.decode(payload)
         except DecodeError as error:
             raise self._refusal(dump_errors.STREAM_UNREADABLE, why=error) from error
 
@@ -166,7 +161,7 @@ class EventStream(EventSource):
             leading_byte: i64 = data[start]
             self._check_leading_byte(leading_byte, length)
             # MariaDB numbers the error of a shutdown from 0, because it answers no command.
-            if number != 0 or leading_byte != ERR:
+            if number != 0 or leading_byte != responses.ERR:
                 self._check_number(number)
             self._leading_byte = leading_byte
             self._missing = length - 1
@@ -193,7 +188,9 @@ class EventStream(EventSource):
         self._start += len(piece)
 
     def _check_leading_byte(self, leading_byte: i64, length: i64) -> None:
-        if leading_byte in (OK, ERR) or (leading_byte == EOF and length <= EOF_LENGTH_MAX):
+        if leading_byte in (responses.OK, responses.ERR) or (
+            leading_byte == responses.EOF and length <= responses.EOF_LENGTH_MAX
+        ):
             return
         raise self._refusal(dump_errors.STREAM_FIRST_BYTE, length=length, first=leading_byte)
 

@@ -22,14 +22,9 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from connector.binlog.event import Event, TransactionPayloadEvent
+from connector.binlog.events import mariadb
 from connector.binlog.events.control import IgnorableEvent
 from connector.binlog.events.gtid_tagged import GtidTaggedEvent
-from connector.binlog.events.mariadb import (
-    FL_ROLLBACK_ALTER_E1,
-    FL_START_ALTER_E1,
-    MariadbGtidEvent,
-    PartialRowDataEvent,
-)
 from connector.binlog.events.query import NO_BEGIN, QueryEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.table_map import TableMapEvent
@@ -39,15 +34,8 @@ from connector.binlog.header import GTID_LOG, event_name
 from connector.binlog.log_errors import ProtocolError
 from connector.binlog.statement import Statement, StatementKind
 from connector.binlog.table_filter import TableFilter
-from connector.binlog.transactions.transaction_bounds import (
-    ROLE_ABOUT_ROWS,
-    ROLE_GTID,
-    ROLE_OF_TYPE,
-    ROLE_QUERY,
-    ROLE_ROWS,
-    ROLE_XID,
-)
-from connector.stream.changes import changes_errors
+from connector.binlog.transactions import transaction_bounds
+from connector.stream.changes import changes_errors, xa_transactions
 from connector.stream.changes.column_lists import PublishedColumns
 from connector.stream.changes.online_schema_change import OnlineSchemaChanges
 from connector.stream.changes.receiver import ChangeReceiver, GroupRows, TransactionEnd
@@ -58,12 +46,6 @@ from connector.stream.changes.statement_reader import (
     unsupported_event,
 )
 from connector.stream.changes.transaction import RowsChange, SourceTransaction
-from connector.stream.changes.xa_transactions import (
-    EarlierGroups,
-    PreparedGroup,
-    PreparedGroups,
-    RedeliveryFilter,
-)
 
 _MICROSECONDS: Final = 1_000_000
 
@@ -86,7 +68,7 @@ class TransactionAssembler:
         lower_case_names: bool = False,
         online: OnlineSchemaChanges | None = None,
         columns: PublishedColumns | None = None,
-        earlier: EarlierGroups | None = None,
+        earlier: xa_transactions.EarlierGroups | None = None,
     ) -> None:
         """Hand on changes of `tables` only, to `receiver`; rows that wait may go to `folder`.
 
@@ -110,10 +92,10 @@ class TransactionAssembler:
         self._rows = GroupRows(receiver, folder)
         # ALTER TABLE in two phases (MariaDB): the statement is not in force, it only may be.
         self._without_effect = False
-        earlier_groups = EarlierGroups() if earlier is None else earlier
+        earlier_groups = xa_transactions.EarlierGroups() if earlier is None else earlier
         # XA transactions that wait for their outcome.
-        self._prepared = PreparedGroups(earlier_groups.prepared)
-        self._earlier = RedeliveryFilter(earlier_groups)
+        self._prepared = xa_transactions.PreparedGroups(earlier_groups.prepared)
+        self._earlier = xa_transactions.RedeliveryFilter(earlier_groups)
         # In a group that begins with XA START: the changed tables that are not followed.
         self._other_tables: dict[tuple[str, str], None] | None = None
         # The previous rows event, because the next one mostly has the same table.
@@ -146,19 +128,22 @@ class TransactionAssembler:
         Raises UnsupportedChange for a change that cannot be published, ProtocolError for an order
         of events that no server writes, EventError for an event that cannot be read.
         """
-        meaning: i64 = ROLE_OF_TYPE[event.type_code]
-        if meaning == ROLE_ROWS:
+        meaning: i64 = transaction_bounds.ROLE_OF_TYPE[event.type_code]
+        if meaning == transaction_bounds.ROLE_ROWS:
             if self._is_followed(event, event.table_map):
                 rows = event.body
                 assert isinstance(rows, RowsEvent)
                 self._add(event, rows)
-        elif meaning == ROLE_XID:
+        elif meaning == transaction_bounds.ROLE_XID:
             self._commit(event)
-        elif meaning == ROLE_GTID:
+        elif meaning == transaction_bounds.ROLE_GTID:
             self._open(event)
-        elif meaning == ROLE_QUERY and (thread_id := event.begin_thread_id) != NO_BEGIN:
+        elif (
+            meaning == transaction_bounds.ROLE_QUERY
+            and (thread_id := event.begin_thread_id) != NO_BEGIN
+        ):
             self._begin_inside(event, thread_id)
-        elif meaning != ROLE_ABOUT_ROWS:
+        elif meaning != transaction_bounds.ROLE_ABOUT_ROWS:
             self._receive_body(event)
 
     def _receive_body(self, event: Event) -> None:
@@ -168,7 +153,7 @@ class TransactionAssembler:
         elif isinstance(body, TransactionPayloadEvent):
             for inside in body.opened():
                 self.receive(inside)
-        elif isinstance(body, PartialRowDataEvent):
+        elif isinstance(body, mariadb.PartialRowDataEvent):
             rows = body.rows_event
             if rows is not None and self._is_followed(event, rows.table_map):
                 self._add(event, rows)
@@ -197,12 +182,12 @@ class TransactionAssembler:
             return
         body = event.body
         committed_us = _started_us(event)
-        if isinstance(body, MariadbGtidEvent):
+        if isinstance(body, mariadb.MariadbGtidEvent):
             self._begin(event, body.gtid, committed_us, while_short=True)
             if body.prepared_xa:
                 self._begin_xa()
             self._without_effect = (
-                body.flags_extra & (FL_START_ALTER_E1 | FL_ROLLBACK_ALTER_E1) != 0
+                body.flags_extra & (mariadb.FL_START_ALTER_E1 | mariadb.FL_ROLLBACK_ALTER_E1) != 0
             )
             self._state = _OPENED if body.standalone else _INSIDE
             return
@@ -311,7 +296,9 @@ class TransactionAssembler:
         if body.one_phase:
             self._commit(event)
             return
-        group = PreparedGroup(str(body.xid), self._rows.take(), list(self._other_tables or ()))
+        group = xa_transactions.PreparedGroup(
+            str(body.xid), self._rows.take(), list(self._other_tables or ())
+        )
         if not (self._earlier.delivered and self._earlier.left_out):
             self._prepared.add(group)
         self._end(event, prepared=group)
@@ -337,7 +324,11 @@ class TransactionAssembler:
         self._end(event)
 
     def _end(
-        self, event: Event, *, prepared: PreparedGroup | None = None, outcome: str = ""
+        self,
+        event: Event,
+        *,
+        prepared: xa_transactions.PreparedGroup | None = None,
+        outcome: str = "",
     ) -> None:
         """Leave the group: it is `prepared`, or the `outcome` of another group, or neither."""
         transaction = self._require_transaction(event)

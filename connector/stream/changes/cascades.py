@@ -18,13 +18,8 @@ from typing import Final, final
 
 from mypy_extensions import mypyc_attr
 
+from connector.binlog.events import rows_header
 from connector.binlog.events.rows import RowsEvent
-from connector.binlog.events.rows_header import (
-    DELETE,
-    INSERT,
-    NO_FOREIGN_KEY_CHECKS_F,
-    USE_SQL_FOREIGN_KEY_F,
-)
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.sql_text import TableName
 from connector.binlog.statement import Statement, StatementKind
@@ -32,7 +27,7 @@ from connector.binlog.table_filter import TableFilter
 from connector.foundation.errors import DecodeError
 from connector.stream.changes.foreign_keys import ANY_ROW, UNKNOWN, WHOLE, ForeignKeys, new_values
 
-_NOTHING_HIDDEN: Final = NO_FOREIGN_KEY_CHECKS_F | USE_SQL_FOREIGN_KEY_F
+_NOTHING_HIDDEN: Final = rows_header.NO_FOREIGN_KEY_CHECKS_F | rows_header.USE_SQL_FOREIGN_KEY_F
 # ALTER TABLE without any of these changes no foreign key, and no name that one has.
 _WORDS_OF_ALTER: Final = (
     "FOREIGN", "REFERENCES", "CONSTRAINT", "RENAME", "CHANGE", "PRIMARY",
@@ -136,8 +131,12 @@ class Cascades:
     def take(self, rows: RowsEvent) -> None:
         """Note what changed rows have cascaded."""
         self.publishes(rows.table_map)
-        if self._is_parent and rows.kind is not INSERT and not rows.flags & _NOTHING_HIDDEN:
-            if rows.kind is DELETE:
+        if (
+            self._is_parent
+            and rows.kind is not rows_header.INSERT
+            and not rows.flags & _NOTHING_HIDDEN
+        ):
+            if rows.kind is rows_header.DELETE:
                 self._add(self._after_delete[self._name])
             else:
                 self._update(rows)

@@ -28,14 +28,7 @@ from connector.binlog.events.status_variables import has_other_types
 from connector.binlog.sql_text import Token
 from connector.binlog.statement import THREAD_SPECIFIC, Statement, StatementKind
 from connector.foundation.contract import INTEGER_TYPES, SchemaColumn
-from connector.stream.changes.alter_table import (
-    ColumnDefinition,
-    alter_clauses,
-    is_descriptive_option,
-    read_definition,
-    skip_words,
-    split,
-)
+from connector.stream.changes import alter_table
 
 # A rebuild outside strict mode can turn partial dates of these types into zeros.
 _DATES: Final = ("date", "datetime", "timestamp")
@@ -173,7 +166,7 @@ def column_list_edits(
         # The version of the server decides whether that is code.
         return None
     edits = ColumnListEdits()
-    clauses = alter_clauses(statement.tokens)
+    clauses = alter_table.alter_clauses(statement.tokens)
     for clause in clauses:
         if not _takes(edits, clause, is_mariadb=is_mariadb):
             return None
@@ -184,20 +177,20 @@ def _takes(edits: ColumnListEdits, clause: list[Token], *, is_mariadb: bool) -> 
     """Add the edits of a clause; return whether they are certain."""
     rest = clause[1:]
     if clause[0].is_word(*_DESCRIPTIONS):
-        return is_descriptive_option(clause)
+        return alter_table.is_descriptive_option(clause)
     if not rest or not clause[0].is_word("ADD", "DROP"):
         return False
-    at = skip_words(rest, 0, "COLUMN", "IF", "NOT", "EXISTS")
+    at = alter_table.skip_words(rest, 0, "COLUMN", "IF", "NOT", "EXISTS")
     if at >= len(rest):
         return False
     if clause[0].is_word("DROP"):
         if rest[0].is_word(*_NOT_A_COLUMN) or not rest[at].is_name:
             return False
         edits.dropped.append(rest[at].name)
-        return skip_words(rest, at + 1, "RESTRICT", "CASCADE") == len(rest)
+        return alter_table.skip_words(rest, at + 1, "RESTRICT", "CASCADE") == len(rest)
     parts = [rest[at:]]
     if rest[at].kind == "mark":
-        parts = split(rest[at + 1 : -1])
+        parts = alter_table.split(rest[at + 1 : -1])
     for part in parts:
         if part[0].is_word(*_INDEXES):
             continue
@@ -211,7 +204,7 @@ def _takes(edits: ColumnListEdits, clause: list[Token], *, is_mariadb: bool) -> 
 def _added(described: list[Token], *, is_mariadb: bool) -> ColumnAddition | None:
     """Return the column of a definition that begins with its name; None if it is not certain."""
     name = described[0]
-    definition = read_definition(described[1:])
+    definition = alter_table.read_definition(described[1:])
     if not name.is_name or not name.name.isascii() or definition is None:
         return None
     for token in described[2:]:
@@ -231,7 +224,7 @@ def _added(described: list[Token], *, is_mariadb: bool) -> ColumnAddition | None
     return ColumnAddition(column, is_text=is_text, moves=False, after="")
 
 
-def _column(name: str, definition: ColumnDefinition) -> SchemaColumn | None:
+def _column(name: str, definition: alter_table.ColumnDefinition) -> SchemaColumn | None:
     """Return the description of a column for consumers."""
     kind = definition.kind
     if definition.auto_increment:

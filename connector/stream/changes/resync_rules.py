@@ -22,23 +22,10 @@ https://mariadb.com/kb/en/alter-table/
 
 from typing import Final, final
 
-from connector.binlog.events.status_variables import (
-    NO_AUTO_VALUE_ON_ZERO,
-    NO_BACKSLASH_ESCAPES,
-    is_strict,
-    zeroes_dates,
-)
+from connector.binlog.events import status_variables
 from connector.binlog.sql_text import Token
 from connector.foundation.contract import INTEGER_TYPES, SchemaColumn
-from connector.stream.changes.alter_table import (
-    ColumnDefinition,
-    alter_clauses,
-    clause_name,
-    is_descriptive_option,
-    read_definition,
-    skip_words,
-    split,
-)
+from connector.stream.changes import alter_table
 from connector.stream.changes.column_defaults import DefaultKind, added_column, is_value_certain
 from connector.stream.changes.column_lists import KnownColumns
 
@@ -48,12 +35,16 @@ _WITH_FRACTION: Final = ("time", "datetime", "timestamp")
 _DEFAULT_DIGITS: Final = 10
 
 
-def keeps_values(old: SchemaColumn, new: ColumnDefinition, mode: int, *, strict: bool) -> bool:
+def keeps_values(
+    old: SchemaColumn, new: alter_table.ColumnDefinition, mode: int, *, strict: bool
+) -> bool:
     """Return whether every value of `old` is the same in `new`, in records too.
 
     Without `strict`, a value that does not fit becomes another one instead of an error.
     """
-    if new.auto_increment and (old["nullable"] or not mode & NO_AUTO_VALUE_ON_ZERO):
+    if new.auto_increment and (
+        old["nullable"] or not mode & status_variables.NO_AUTO_VALUE_ON_ZERO
+    ):
         # NULL gets a number, and so does 0.
         return False
     # NULL becomes an error or zero; in TIMESTAMP, which can be NOT NULL by itself, the time.
@@ -63,7 +54,7 @@ def keeps_values(old: SchemaColumn, new: ColumnDefinition, mode: int, *, strict:
     return _keeps_type(old, new)
 
 
-def _keeps_type(old: SchemaColumn, new: ColumnDefinition) -> bool:
+def _keeps_type(old: SchemaColumn, new: alter_table.ColumnDefinition) -> bool:
     kind = new.kind
     if kind in ("enum", "set"):
         labels, known = new.labels, old.get("labels")
@@ -95,7 +86,7 @@ def _keeps_type(old: SchemaColumn, new: ColumnDefinition) -> bool:
     return kind == "varbinary" and old.get("length", length + 1) <= length
 
 
-def _keeps_integer(old: SchemaColumn, new: ColumnDefinition) -> bool:
+def _keeps_integer(old: SchemaColumn, new: alter_table.ColumnDefinition) -> bool:
     before = old["type"]
     if before not in INTEGER_TYPES or old.get("unsigned", False) != new.unsigned:
         return False
@@ -105,7 +96,9 @@ def _keeps_integer(old: SchemaColumn, new: ColumnDefinition) -> bool:
     return INTEGER_TYPES.index(before) <= INTEGER_TYPES.index(new.kind)
 
 
-def _keeps_decimal(old: SchemaColumn, new: ColumnDefinition, numbers: list[int]) -> bool:
+def _keeps_decimal(
+    old: SchemaColumn, new: alter_table.ColumnDefinition, numbers: list[int]
+) -> bool:
     precision = numbers[0] if numbers else _DEFAULT_DIGITS
     scale = numbers[1] if len(numbers) > 1 else 0
     return (
@@ -141,28 +134,28 @@ def unsafe_clause(
     `columns` is what they know of the table, None if that is not certain; `mode` is the sql_mode of
     the session. With `by_tool`, the table is the copy that a tool fills with the rows.
     """
-    clauses = alter_clauses(tokens)
+    clauses = alter_table.alter_clauses(tokens)
     if not clauses or (columns is not None and columns.nothing and not by_tool):
         return ""
-    if mode & NO_BACKSLASH_ESCAPES and any("\\" in token.text for token in tokens):
+    if mode & status_variables.NO_BACKSLASH_ESCAPES and any("\\" in token.text for token in tokens):
         # The tokens end elsewhere.
-        return clause_name(clauses[0])
+        return alter_table.clause_name(clauses[0])
     if not by_tool and may_zero_dates(columns, mode):
-        return f"{clause_name(clauses[0])} outside strict mode"
+        return f"{alter_table.clause_name(clauses[0])} outside strict mode"
     judge = _ClauseRules(columns, mode, by_tool=by_tool)
     ordered = False
     for clause in clauses:
         if ordered and _continues_order(clause):
             continue
         if not judge.keeps(clause):
-            return clause_name(clause)
+            return alter_table.clause_name(clause)
         ordered = clause[0].is_word("ORDER")
     return ""
 
 
 def may_zero_dates(columns: KnownColumns | None, mode: int) -> bool:
     """Return whether a rebuild of a table can turn its partial dates into zeros."""
-    return zeroes_dates(mode) and (columns is None or columns.has_dates)
+    return status_variables.zeroes_dates(mode) and (columns is None or columns.has_dates)
 
 
 @final
@@ -199,7 +192,7 @@ class _ClauseRules:
             return bool(rest) and rest[0].is_word("BY") and not self._by_tool
         if verb in _PAIRS:
             return bool(rest) and rest[0].is_word(*_PAIRS[verb])
-        return (verb == "FORCE" and not rest) or is_descriptive_option(clause)
+        return (verb == "FORCE" and not rest) or alter_table.is_descriptive_option(clause)
 
     def _adds(self, rest: list[Token]) -> bool:
         if not rest:
@@ -212,7 +205,7 @@ class _ClauseRules:
         if at >= len(rest):
             return False
         if rest[at].text == "(" and rest[at].kind == "mark":
-            return all(self._adds_part(part) for part in split(rest[at + 1 : -1]))
+            return all(self._adds_part(part) for part in alter_table.split(rest[at + 1 : -1]))
         return self._adds_column(rest[at:])
 
     def _adds_part(self, part: list[Token]) -> bool:
@@ -226,7 +219,7 @@ class _ClauseRules:
         name = described[0]
         if not name.is_name or columns is None or columns.uses(name.name):
             return False
-        definition = read_definition(described[1:])
+        definition = alter_table.read_definition(described[1:])
         if definition is None or definition.auto_increment:
             return False
         if definition.checked and self._by_tool:
@@ -249,7 +242,11 @@ class _ClauseRules:
             return False
         at = _column_at(rest)
         columns = self._columns
-        if columns is None or at >= len(rest) or skip_words(rest, at + 1, *_DROP_ENDS) < len(rest):
+        if (
+            columns is None
+            or at >= len(rest)
+            or alter_table.skip_words(rest, at + 1, *_DROP_ENDS) < len(rest)
+        ):
             return False
         column = columns.column(rest[at].name)
         return column is None or not column["key"]
@@ -262,11 +259,11 @@ class _ClauseRules:
 
     def _modifies(self, name: str, described: list[Token]) -> bool:
         columns = self._columns
-        strict = is_strict(self._mode)
+        strict = status_variables.is_strict(self._mode)
         if columns is None or not (strict or self._by_tool):
             return False
         old = columns.column(name)
-        definition = read_definition(described)
+        definition = alter_table.read_definition(described)
         # Consumers know the name as it was written.
         if old is None or old["name"] != name or definition is None:
             return False
@@ -295,7 +292,7 @@ _DROP_ENDS: Final = ("RESTRICT", "CASCADE")
 
 def _column_at(rest: list[Token]) -> int:
     """Return the index of the column's name after `[COLUMN] [IF [NOT] EXISTS]`."""
-    return skip_words(rest, 0, "COLUMN", "IF", "NOT", "EXISTS")
+    return alter_table.skip_words(rest, 0, "COLUMN", "IF", "NOT", "EXISTS")
 
 
 def _names_vector_index(rest: list[Token]) -> bool:

@@ -32,13 +32,7 @@ from librt.strings import BytesWriter
 from mypy_extensions import i64
 
 from connector.binlog.statement import StatementKind
-from connector.foundation.contract import (
-    HEADER_SEQ,
-    HEADER_TXN,
-    TRANSACTION_TOPIC_SUFFIX,
-    Sequence,
-    control_topic,
-)
+from connector.foundation import contract
 from connector.foundation.kafka_records import NO_HEADERS, RecordTarget, put_header, put_varint
 from connector.stream.changes.transaction import SourceTransaction, StatementChange
 from connector.stream.envelope.options import EnvelopeOptions
@@ -59,7 +53,7 @@ def write_ddl(
     target: RecordTarget,
     options: EnvelopeOptions,
     changes: list[StatementChange],
-    sequence: Sequence,
+    sequence: contract.Sequence,
     now_us: int,
 ) -> None:
     """Write the records of a statement with the effects `changes`; `now_us` is the current time."""
@@ -123,11 +117,11 @@ def _type(change: StatementChange) -> str:
     return _TYPES.get(change.kind, "")
 
 
-def _headers(sequence: Sequence, transaction_id: str) -> bytes:
+def _headers(sequence: contract.Sequence, transaction_id: str) -> bytes:
     out = BytesWriter()
     put_varint(out, _HEADERS)
-    put_header(out, HEADER_SEQ.encode(), str(sequence).encode())
-    put_header(out, HEADER_TXN.encode(), transaction_id.encode())
+    put_header(out, contract.HEADER_SEQ.encode(), str(sequence).encode())
+    put_header(out, contract.HEADER_TXN.encode(), transaction_id.encode())
     return out.getvalue()
 
 
@@ -140,7 +134,7 @@ class TransactionRecords(RecordTarget):
     """Passes records on, and writes the beginnings and ends of their transactions."""
 
     def __init__(self, prefix: str, target: RecordTarget) -> None:
-        self._topic = control_topic(prefix, TRANSACTION_TOPIC_SUFFIX)
+        self._topic = contract.control_topic(prefix, contract.TRANSACTION_TOPIC_SUFFIX)
         self._target = target
         self._open: SourceTransaction | None = None
         # Number of row records, by `database.table`.

@@ -8,22 +8,12 @@ from connector.binlog.event import Event
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.rows_header import DELETE, INSERT, UPDATE, RowsKind
 from connector.binlog.statement import StatementKind
-from connector.foundation.contract import (
-    DEBEZIUM,
-    EXACT,
-    OP_CREATE,
-    OP_DELETE,
-    OP_TRUNCATE,
-    OP_UPDATE,
-    SEQ_EVENT_DIGITS,
-    SEQ_ROW_DIGITS,
-    Sequence,
-)
+from connector.foundation import contract
 from connector.foundation.errors import UnsupportedChange
 from connector.foundation.kafka_records import RecordTarget
 from connector.stream.changes.receiver import StreamListener
 from connector.stream.changes.transaction import RowsChange, SourceTransaction, StatementChange
-from connector.stream.envelope import record_errors
+from connector.stream.envelope import record_errors, table_registry
 from connector.stream.envelope.event_encoder import HALVES, US_PER_MS, EventEncoder
 from connector.stream.envelope.key_windows import KeyWindows
 from connector.stream.envelope.metadata_topics import write_ddl
@@ -32,18 +22,12 @@ from connector.stream.envelope.row_images import FilterGate
 from connector.stream.envelope.schemas.schema_records import SchemaRecords, SchemaState
 from connector.stream.envelope.schemas.server_schemas import ServerSchemas, UnloggedColumns
 from connector.stream.envelope.schemas.table_schema import TableSchema, every_column
-from connector.stream.envelope.table_registry import (
-    PublishedTable,
-    TableParts,
-    TableRegistry,
-    with_event_position,
-)
 from connector.stream.progress.sequences import GapSequence, TransactionOrder
 
-_ROWS_MAX: Final = 10**SEQ_ROW_DIGITS // HALVES
-_EVENTS_MAX: Final = 10**SEQ_EVENT_DIGITS
+_ROWS_MAX: Final = 10**contract.SEQ_ROW_DIGITS // HALVES
+_EVENTS_MAX: Final = 10**contract.SEQ_EVENT_DIGITS
 
-_KINDS: Final = {OP_CREATE: INSERT, OP_UPDATE: UPDATE, OP_DELETE: DELETE}
+_KINDS: Final = {contract.OP_CREATE: INSERT, contract.OP_UPDATE: UPDATE, contract.OP_DELETE: DELETE}
 
 
 @final
@@ -74,7 +58,7 @@ class RecordEncoder:
         if options.debezium is not None:
             skipped = options.debezium.skipped_operations
             self._skipped = tuple(kind for op, kind in _KINDS.items() if op in skipped)
-            self._takes_back = OP_TRUNCATE not in skipped
+            self._takes_back = contract.OP_TRUNCATE not in skipped
         # Told which rows have records; None if all have.
         self._gate: FilterGate | None = None
         if options.debezium is not None and options.debezium.filters is not None:
@@ -84,12 +68,12 @@ class RecordEncoder:
             options.prefix,
             target,
             SchemaState() if earlier is None else earlier,
-            EXACT if options.debezium is None else DEBEZIUM,
+            contract.EXACT if options.debezium is None else contract.DEBEZIUM,
         )
         # Tables whose rows show that they must be copied again: database, table, reason.
         self.doubts: list[tuple[str, str, str]] = []
         self.watch = KeyWindows()
-        self.tables = TableRegistry(options, self.watch, unlogged, listener)
+        self.tables = table_registry.TableRegistry(options, self.watch, unlogged, listener)
         self.tables.claim(self.schemas.published())
         self.server_schemas = server_schemas
         self._transaction: SourceTransaction | None = None
@@ -122,7 +106,9 @@ class RecordEncoder:
                 number += 1
                 self.rows_written = number
         except UnsupportedChange as error:
-            raise with_event_position(change.event, table.schema.name, error) from error
+            raise table_registry.with_event_position(
+                change.event, table.schema.name, error
+            ) from error
 
     def rows_from(self, change: RowsChange, first: i64, now_us: i64) -> None:
         """Write the rows of an event from number `first` on; otherwise as `rows`."""
@@ -138,9 +124,11 @@ class RecordEncoder:
                 number += 1
                 self.rows_written = number
         except UnsupportedChange as error:
-            raise with_event_position(change.event, table.schema.name, error) from error
+            raise table_registry.with_event_position(
+                change.event, table.schema.name, error
+            ) from error
 
-    def open_rows(self, change: RowsChange, now_us: i64) -> PublishedTable:
+    def open_rows(self, change: RowsChange, now_us: i64) -> table_registry.PublishedTable:
         """Open the rows of an event, after writing the schema that they need.
 
         Raises UnsupportedChange or EventError for a table that cannot be published, and the
@@ -180,7 +168,7 @@ class RecordEncoder:
         """
         return self.tables.schema_id(change.rows.table_map, change.event)
 
-    def row(self, table: PublishedTable, row: RowsEvent, number: i64) -> None:
+    def row(self, table: table_registry.PublishedTable, row: RowsEvent, number: i64) -> None:
         """Write row `number` of the opened event; `row` is an event with only this row.
 
         Raises as `rows` does; then nothing of it has been written.
@@ -294,12 +282,12 @@ class RecordEncoder:
 
     def sequence(
         self, transaction: SourceTransaction, event_number: i64 = 0, row: i64 = 0
-    ) -> Sequence:
+    ) -> contract.Sequence:
         """Return the sequence of a row of a transaction, by default in its first event."""
         if transaction is not self._transaction:
             self._start = self._order.of_transaction(transaction.file, transaction.position)
             self._transaction = transaction
-        return Sequence(*self._start, event_number, row * HALVES)
+        return contract.Sequence(*self._start, event_number, row * HALVES)
 
     def _enter(self, transaction: SourceTransaction, number: int, event: Event) -> None:
         """Go to event `number` of a transaction."""
@@ -325,7 +313,7 @@ class RecordEncoder:
         # A row without an envelope cannot say that all others are gone.
         return self._takes_back and change.kind is StatementKind.TRUNCATE and not form.is_flat
 
-    def _parts(self, database: str, table: str, schema_id: str) -> TableParts:
+    def _parts(self, database: str, table: str, schema_id: str) -> table_registry.TableParts:
         """Return what the records of a table share that belong to no row.
 
         `schema_id` names its newest column list.
@@ -344,7 +332,9 @@ class RecordEncoder:
             )
         return self.tables.parts(database, table, schema_id, schema)
 
-    def _put_truncate(self, change: StatementChange, parts: TableParts, now_us: i64) -> None:
+    def _put_truncate(
+        self, change: StatementChange, parts: table_registry.TableParts, now_us: i64
+    ) -> None:
         if not self._is_written(change):
             return
         number = change.event_number
@@ -354,7 +344,7 @@ class RecordEncoder:
 
     def _announce(
         self,
-        table: PublishedTable,
+        table: table_registry.PublishedTable,
         transaction: SourceTransaction,
         start: tuple[int, int, int],
         event_number: i64,
@@ -367,7 +357,7 @@ class RecordEncoder:
         if watched.keys is not None and watched.schema_id != table.schema.schema_id:
             # Not all statements that change a column list are distinguished.
             watched.changes += 1
-        sequence = Sequence(*start, event_number, 0)
+        sequence = contract.Sequence(*start, event_number, 0)
         server_schemas = self.server_schemas
         anchor = "" if server_schemas is None else server_schemas.take_anchor(table.schema.name)
         self.schemas.write(

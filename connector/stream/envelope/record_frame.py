@@ -13,21 +13,9 @@ from typing import Final, final
 
 from connector.binlog.text_writer import quoted
 from connector.foundation.contract import row_topic
-from connector.stream.envelope.connect_schemas import (
-    envelope_schema,
-    flat_schema,
-    key_schema,
-    payload_head,
-    row_schema,
-)
+from connector.stream.envelope import connect_schemas
+from connector.stream.envelope.debezium import registry_schemas
 from connector.stream.envelope.debezium.avro_values import AvroRecord
-from connector.stream.envelope.debezium.registry_schemas import (
-    ConnectSchema,
-    avro_schema,
-    id_prefix,
-    json_schema,
-    subject_name,
-)
 from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.schemas.table_schema import TableSchema
 
@@ -81,18 +69,21 @@ class RecordFrame:
             self._key_tail = b"," + quoted(route.key_field) + b":" + quoted(topic) + b"}"
         self._has_plain_keys = not self._key_tail and not form.key_has_schema
         if form.key_has_schema:
-            described = key_schema(schema, options, form)
+            described = connect_schemas.key_schema(schema, options, form)
             framed = _framed(options, schema, described, form.key_format, is_key=True)
             self._key_head, self._avro_key = framed
             self._key_end = b"}" if form.key_format == "json_with_schema" else b""
         if form.value_has_schema:
-            make = flat_schema if form.is_flat else envelope_schema
+            make = connect_schemas.flat_schema if form.is_flat else connect_schemas.envelope_schema
             described = make(schema, options, form)
             framed = _framed(options, schema, described, form.value_format, is_key=False)
             head, self._avro_value = framed
             self.gone = None
             if form.value_format == "json_with_schema":
-                self.gone = payload_head(row_schema(schema, options, form)) + b"null}"
+                self.gone = (
+                    connect_schemas.payload_head(connect_schemas.row_schema(schema, options, form))
+                    + b"null}"
+                )
             if form.is_flat:
                 self.flat_head = head
             else:
@@ -125,19 +116,23 @@ class RecordFrame:
 def _framed(
     options: EnvelopeOptions,
     table: TableSchema,
-    schema: ConnectSchema,
+    schema: registry_schemas.ConnectSchema,
     chosen: str,
     *,
     is_key: bool,
 ) -> tuple[bytes, AvroRecord | None]:
     """Return what comes before a key or value in a format with schemas, or makes Avro of it."""
     if chosen == "json_with_schema":
-        return payload_head(schema), None
+        return connect_schemas.payload_head(schema), None
     ids = options.schema_ids
     assert ids is not None, "formats of a registry come with one"
     topic = options.topics.of(table.database, table.table)
-    subject = subject_name(options.subjects, topic, schema["name"], is_key=is_key)
+    subject = registry_schemas.subject_name(options.subjects, topic, schema["name"], is_key=is_key)
     if chosen == "avro":
-        prefix = id_prefix(ids.id_of(subject, "AVRO", avro_schema(schema)))
+        prefix = registry_schemas.id_prefix(
+            ids.id_of(subject, "AVRO", registry_schemas.avro_schema(schema))
+        )
         return b"", AvroRecord(schema, prefix)
-    return id_prefix(ids.id_of(subject, "JSON", json_schema(schema))), None
+    return registry_schemas.id_prefix(
+        ids.id_of(subject, "JSON", registry_schemas.json_schema(schema))
+    ), None

@@ -12,19 +12,7 @@ from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
 from connector.binlog.text_writer import put_padded
-from connector.foundation.contract import (
-    HEADER_OP,
-    HEADER_PIPELINE,
-    HEADER_SCHEMA,
-    HEADER_SEQ,
-    HEADER_TXN,
-    SEQ_DIGITS,
-    SEQ_EPOCH_DIGITS,
-    SEQ_EVENT_DIGITS,
-    SEQ_FILE_DIGITS,
-    SEQ_POSITION_DIGITS,
-    SEQ_ROW_DIGITS,
-)
+from connector.foundation import contract
 from connector.foundation.kafka_records import put_header, put_varint
 
 
@@ -37,9 +25,9 @@ def _header(name: str, value: bytes) -> bytes:
 def _sequence_start(headers: i64) -> bytes:
     out = BytesWriter()
     put_varint(out, headers)
-    put_varint(out, len(HEADER_SEQ))
-    out.write(HEADER_SEQ.encode())
-    put_varint(out, SEQ_DIGITS)
+    put_varint(out, len(contract.HEADER_SEQ))
+    out.write(contract.HEADER_SEQ.encode())
+    put_varint(out, contract.SEQ_DIGITS)
     return out.getvalue()
 
 
@@ -49,10 +37,10 @@ _START: Final = _sequence_start(_HEADERS)
 # A count of headers is one byte; each further header adds to it.
 _COUNT: Final = _START[0]
 _EACH: Final = _sequence_start(_HEADERS + 1)[0] - _COUNT
-_OP: Final = _header(HEADER_OP, b" ")[:-1]  # without the letter
-_TRANSACTION: Final = _header(HEADER_TXN, b"")[:-1]  # without the length
+_OP: Final = _header(contract.HEADER_OP, b" ")[:-1]  # without the letter
+_TRANSACTION: Final = _header(contract.HEADER_TXN, b"")[:-1]  # without the length
 # Where the headers of a row have the letter of its operation.
-OP_AT: Final = len(_START) + SEQ_DIGITS + len(_OP)
+OP_AT: Final = len(_START) + contract.SEQ_DIGITS + len(_OP)
 
 
 @final
@@ -63,10 +51,10 @@ class TableHeaders:
 
     def __init__(self, schema_id: str, owner: str = "") -> None:
         """Encode the id of the column list, and the name of the pipeline if `owner` has it."""
-        self.encoded = _header(HEADER_SCHEMA, schema_id.encode())
+        self.encoded = _header(contract.HEADER_SCHEMA, schema_id.encode())
         self.more: i64 = 0  # headers that the records of other tables do not have
         if owner:
-            self.encoded += _header(HEADER_PIPELINE, owner.encode())
+            self.encoded += _header(contract.HEADER_PIPELINE, owner.encode())
             self.more = 1
 
 
@@ -98,10 +86,10 @@ class RecordHeaders:
         out.write(_START)
         self._more = table.more
         out[0] = u8(_COUNT + _EACH * self._more)
-        put_padded(out, epoch, SEQ_EPOCH_DIGITS)
-        put_padded(out, file, SEQ_FILE_DIGITS)
-        put_padded(out, position, SEQ_POSITION_DIGITS)
-        put_padded(out, event_number, SEQ_EVENT_DIGITS)
+        put_padded(out, epoch, contract.SEQ_EPOCH_DIGITS)
+        put_padded(out, file, contract.SEQ_FILE_DIGITS)
+        put_padded(out, position, contract.SEQ_POSITION_DIGITS)
+        put_padded(out, event_number, contract.SEQ_EVENT_DIGITS)
         self._event_end = len(out)
         self._table = table.encoded
         self._transaction_id = transaction_id
@@ -139,7 +127,7 @@ class RecordHeaders:
     def _put(self, op: i64, row: i64) -> None:
         out = self._out
         out.truncate(self._event_end)
-        put_padded(out, row, SEQ_ROW_DIGITS)
+        put_padded(out, row, contract.SEQ_ROW_DIGITS)
         out.write(_OP)
         out.append(u8(op))
         out.write(self._table)

@@ -19,14 +19,7 @@ from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.text_writer import quoted
 from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import DecodeError
-from connector.stream.envelope.cells.image_cells import (
-    CellWriter,
-    EnumWriter,
-    GeometryWriter,
-    SetWriter,
-    character_writer,
-    printed_writer,
-)
+from connector.stream.envelope.cells import image_cells
 from connector.stream.envelope.cells.labels import KeyLabelWriter, ambiguous_labels
 from connector.stream.envelope.debezium.column_cells import TEXTS, debezium_writer
 from connector.stream.envelope.debezium.profile import DebeziumProfile, field_names
@@ -73,7 +66,7 @@ def cell_writer(
     debezium: DebeziumProfile | None = None,
     *,
     point: bool = False,
-) -> CellWriter:
+) -> image_cells.CellWriter:
     """Return the writer for the cells of `column`, which `reader` reads.
 
     `debezium` is the form of its profile; `point` as in `debezium_writer`.
@@ -87,7 +80,7 @@ def cell_writer(
 
 def _writer(
     column: SchemaColumn, reader: ColumnReader, debezium: DebeziumProfile | None, *, point: bool
-) -> CellWriter:
+) -> image_cells.CellWriter:
     if debezium is None:
         return _exact_writer(column, reader)
     writer = debezium_writer(column, reader, debezium, point=point)
@@ -97,17 +90,17 @@ def _writer(
     return EscapedWriter(written) if column["type"] in TEXTS else written
 
 
-def _exact_writer(column: SchemaColumn, reader: ColumnReader) -> CellWriter:
+def _exact_writer(column: SchemaColumn, reader: ColumnReader) -> image_cells.CellWriter:
     if isinstance(reader, PrintedReader):
-        return printed_writer(column, reader)
+        return image_cells.printed_writer(column, reader)
     if isinstance(reader, CharacterReader):
-        return character_writer(column, reader)
+        return image_cells.character_writer(column, reader)
     if isinstance(reader, EnumReader):
-        return EnumWriter(reader)
+        return image_cells.EnumWriter(reader)
     if isinstance(reader, SetReader):
-        return SetWriter(reader, column["name"])
+        return image_cells.SetWriter(reader, column["name"])
     assert isinstance(reader, GeometryReader)
-    return GeometryWriter(reader)
+    return image_cells.GeometryWriter(reader)
 
 
 _NULL: Final = b"null"
@@ -121,7 +114,7 @@ class _Member(RowMember):
 
     __slots__ = ("null", "writer")
 
-    def __init__(self, index: int, name: str, writer: CellWriter, null: bytes) -> None:
+    def __init__(self, index: int, name: str, writer: image_cells.CellWriter, null: bytes) -> None:
         super().__init__(index, name)
         self.writer = writer
         self.null = null
@@ -158,7 +151,7 @@ class RowWriter(RowImages):
         for index, column in enumerate(schema.columns):
             reader = readers[places[index]]
             change = schema.changes.get(column["name"])
-            writer: CellWriter
+            writer: image_cells.CellWriter
             if change is not None and change.constant:
                 writer = ConstantWriter(reader, change.null)
             else:

@@ -17,7 +17,7 @@ from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.table_map import TableMapEvent
 from connector.foundation.errors import DecodeError, UnsupportedChange
 from connector.stream.changes.receiver import StreamListener
-from connector.stream.envelope import record_errors
+from connector.stream.envelope import record_errors, row_images
 from connector.stream.envelope.debezium.row_filter import RowFilter
 from connector.stream.envelope.key_windows import KeyWindows, TableWindows
 from connector.stream.envelope.options import EnvelopeOptions, TopicClaims
@@ -25,12 +25,6 @@ from connector.stream.envelope.outbox_events import OutboxEvents
 from connector.stream.envelope.record_frame import RecordFrame
 from connector.stream.envelope.record_headers import TableHeaders
 from connector.stream.envelope.row_encoder import RowEncoder
-from connector.stream.envelope.row_images import (
-    DecodedImages,
-    FilteredImages,
-    FilterGate,
-    RowImages,
-)
 from connector.stream.envelope.row_writer import RowWriter
 from connector.stream.envelope.schemas.server_schemas import UnloggedColumns, hidden_names
 from connector.stream.envelope.schemas.table_schema import TableSchema
@@ -110,7 +104,7 @@ class PublishedTable:
         if options.debezium is not None and options.debezium.filters is not None:
             self._filter = options.debezium.filters.of(schema.for_filters)
 
-    def images(self, rows: RowsEvent) -> RowImages:
+    def images(self, rows: RowsEvent) -> row_images.RowImages:
         """Return the images of an event, written directly from their bytes if possible.
 
         Raises EventError for a column that cannot be read.
@@ -123,7 +117,7 @@ class PublishedTable:
             or _leaves_out(rows.before_columns_present, columns)
             or _leaves_out(rows.after_columns_present, columns)
         ):
-            return DecodedImages(rows, self._encoder)
+            return row_images.DecodedImages(rows, self._encoder)
         writer = self._writer
         if writer is None:
             try:
@@ -140,7 +134,7 @@ class PublishedTable:
             rows.after_columns_present, places
         )
 
-    def judged_images(self, rows: RowsEvent, gate: FilterGate) -> RowImages:
+    def judged_images(self, rows: RowsEvent, gate: row_images.FilterGate) -> row_images.RowImages:
         """Return the images of an event, and tell `gate` which of its rows have records.
 
         Raises as `images` does.
@@ -149,7 +143,7 @@ class PublishedTable:
         if self._filter is None:
             gate.open()
             return images
-        return FilteredImages(images, rows, self._filter, gate)
+        return row_images.FilteredImages(images, rows, self._filter, gate)
 
 
 def _lacks(columns_present: bytes | None, places: list[int]) -> bool:

@@ -26,13 +26,7 @@ from connector.foundation.operating_system import Background
 from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.metrics.pipeline_metrics import PipelineMetrics
 from connector.stream.progress.progress_record import progress_topic
-from connector.stream.sink import attempts, kafka_errors
-from connector.stream.sink.connection import (
-    client_settings,
-    connector_error,
-    consumer_settings,
-    servers_of,
-)
+from connector.stream.sink import attempts, connection, kafka_errors
 
 _PAUSE_SECONDS = 1.0
 # With the pause before it, a loss is known within 5 seconds.
@@ -70,7 +64,7 @@ class KafkaWatch(Background):
                 with ExitStack() as opened:
                     consumer = self._open(KafkaConsumer, self._consumer_settings())
                     opened.callback(consumer.close, timeout_ms=0)
-                    admin = self._open(KafkaAdminClient, client_settings(self._settings))
+                    admin = self._open(KafkaAdminClient, connection.client_settings(self._settings))
                     opened.callback(admin.close)
                     while not self._closed.is_set():
                         self._look_at_topics(admin)
@@ -83,7 +77,7 @@ class KafkaWatch(Background):
 
     def _consumer_settings(self) -> dict[str, Any]:
         waits_ms = min(_FETCH_WAIT_MS, self._answer_ms // 2)
-        return consumer_settings(self._settings) | {
+        return connection.consumer_settings(self._settings) | {
             "fetch_max_wait_ms": waits_ms,
             "metrics_enabled": False,
         }
@@ -125,7 +119,7 @@ class KafkaWatch(Background):
 
     def _lost(self, topic: str) -> ConnectorError:
         """Return what the loss of a topic means for the stream."""
-        prefix, servers = self._settings.topic_prefix, servers_of(self._settings)
+        prefix, servers = self._settings.topic_prefix, connection.servers_of(self._settings)
         committed = self._metrics.position
         if topic == self._place.topic and committed is not None:
             # Without it, nobody knows where the stream goes on.
@@ -148,8 +142,10 @@ class KafkaWatch(Background):
         if isinstance(error, ConfigError):
             lost = error
         else:
-            lost = connector_error(self._settings, attempts.reading(self._place.topic), error)
+            lost = connection.connector_error(
+                self._settings, attempts.reading(self._place.topic), error
+            )
             if isinstance(lost, SinkUnavailable) and not lost.answered:
-                servers = servers_of(self._settings)
+                servers = connection.servers_of(self._settings)
                 lost = SinkUnavailable(kafka_errors.NO_ANSWER, answered=False, servers=servers)
         self._metrics.lose(self._metrics.kafka, lost)

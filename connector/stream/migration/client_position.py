@@ -22,12 +22,7 @@ from connector.binlog.events.rows import RowsEvent
 from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet, parse_gtid_set
 from connector.binlog.header import ANNOTATE_ROWS, EventType
 from connector.binlog.statement import StatementKind, classify
-from connector.binlog.transactions.transaction_bounds import (
-    ROLE_GTID,
-    ROLE_OF_TYPE,
-    ROLE_ROWS,
-    ROLE_XID,
-)
+from connector.binlog.transactions import transaction_bounds
 from connector.foundation.errors import SourceRefused
 from connector.replication import dump_errors
 from connector.replication.log_search import add_gtid, file_dump, gtid_of
@@ -81,14 +76,14 @@ def _is_counted(event: Event) -> bool:
     body = event.body
     if isinstance(body, QueryEvent):
         return classify(body.query).kind not in _UNCOUNTED
-    return ROLE_OF_TYPE[event.type_code] == ROLE_ROWS
+    return transaction_bounds.ROLE_OF_TYPE[event.type_code] == transaction_bounds.ROLE_ROWS
 
 
 def _ends(event: Event) -> bool:
     body = event.body
     if isinstance(body, QueryEvent):
         return classify(body.query).kind in _ENDS
-    return ROLE_OF_TYPE[event.type_code] == ROLE_XID
+    return transaction_bounds.ROLE_OF_TYPE[event.type_code] == transaction_bounds.ROLE_XID
 
 
 # Events that are in no transaction.
@@ -196,7 +191,7 @@ def _found(
     if event is None or event.type_code in _BETWEEN:
         return after, iter(())
     rest = chain([event], log)
-    if ROLE_OF_TYPE[event.type_code] == ROLE_GTID:
+    if transaction_bounds.ROLE_OF_TYPE[event.type_code] == transaction_bounds.ROLE_GTID:
         if not read.is_inside:
             return after, rest
         if server.identity.flavour == "mariadb":
@@ -227,7 +222,7 @@ def _walked(
             if event.position > read.position:
                 break
             return group, opened, event
-        opened = ROLE_OF_TYPE[event.type_code] == ROLE_GTID
+        opened = transaction_bounds.ROLE_OF_TYPE[event.type_code] == transaction_bounds.ROLE_GTID
         if opened:
             group = _Group(event.position, gtid_of(event), group.gtid)
         end = event.next_position

@@ -11,14 +11,9 @@ https://debezium.io/documentation/reference/stable/transformations/outbox-event-
 from typing import Final
 
 from connector.foundation.contract.record_formats import FLAT_FIELDS
+from connector.stream.migration import property_notes
 from connector.stream.migration.draft import FLAGS, Draft
 from connector.stream.migration.patterns import NoPattern, patterns, split_list
-from connector.stream.migration.property_notes import (
-    CONVERTERS,
-    JSON_CONVERTER,
-    PLAIN_CONVERTERS,
-    TRANSFORMATIONS,
-)
 
 # By the last part of the name of a converter.
 FORMATS: Final[dict[str, str]] = {"AvroConverter": "avro", "JsonSchemaConverter": "json_schema"}
@@ -228,9 +223,9 @@ def _convert_formats(draft: Draft) -> None:
         name = f"{side}.converter"
         converter = draft.connector.properties.get(name, "")
         form = "json"
-        if converter.endswith(PLAIN_CONVERTERS):
+        if converter.endswith(property_notes.PLAIN_CONVERTERS):
             form = "plain"
-        elif converter == JSON_CONVERTER:
+        elif converter == property_notes.JSON_CONVERTER:
             has_schema = draft.connector.properties.get(f"{name}.schemas.enable", "true")
             form = "json_with_schema" if has_schema.lower() == "true" else "json"
         draft.set(f"{_KEY}{side}_format", form, f"{name} = {converter or '(of the worker)'}")
@@ -304,7 +299,7 @@ def _convert_converter(draft: Draft, side: str) -> None:
     advice = f"the worker has it: give its file by --worker, or add {name} to the JSON file"
     converter = draft.require(name, draft.pop(name), advice)
     key = f"envelope.{side}_format"
-    if converter == JSON_CONVERTER:
+    if converter == property_notes.JSON_CONVERTER:
         # Its own default.
         has_schema = (schemas or "true").lower() == "true"
         form = "json_with_schema" if has_schema else "json"
@@ -314,10 +309,12 @@ def _convert_converter(draft: Draft, side: str) -> None:
         option = f"{name}.json.schemas.enable"
         if (draft.pop(option) or "true").lower() == "true":
             draft.no_counterpart(option, "`data` has no schema")
-    elif takes_events(draft) and converter.endswith(PLAIN_CONVERTERS):
+    elif takes_events(draft) and converter.endswith(property_notes.PLAIN_CONVERTERS):
         draft.note(key, f"{name} = {converter}: see envelope.outbox.{side}_format")
     elif not convert_registry(draft, side, converter):
-        needs = CONVERTERS.get(converter.rpartition(".")[2], "a converter that is unknown here")
+        needs = property_notes.CONVERTERS.get(
+            converter.rpartition(".")[2], "a converter that is unknown here"
+        )
         draft.no_counterpart(name, f"records are JSON without schemas; it would need: {needs}")
 
 
@@ -337,7 +334,7 @@ def _convert_transformations(draft: Draft) -> None:
             continue
         if short == EVENT_ROUTER and convert_outbox(draft, prefix, own):
             continue
-        meaning = TRANSFORMATIONS.get(short, "records are written without it")
+        meaning = property_notes.TRANSFORMATIONS.get(short, "records are written without it")
         draft.no_counterpart(f"{prefix}type", f"{meaning}; its options have no effect, either")
     if names:
         draft.note("envelope.shape", f"transforms = {', '.join(names)}")

@@ -20,18 +20,13 @@ continues after a restart at the same position.
 from typing import Final, NamedTuple, final
 
 from connector.binlog.header import file_number
-from connector.foundation.contract import (
-    SEQ_EPOCH_DIGITS,
-    SEQ_FILE_DIGITS,
-    SEQ_POSITION_DIGITS,
-    SEQ_ROW_DIGITS,
-)
+from connector.foundation import contract
 from connector.foundation.errors import UnsupportedChange
 from connector.stream.progress import progress_errors
 
-_EPOCHS_MAX: Final = 10**SEQ_EPOCH_DIGITS
-_FILES_MAX: Final = 10**SEQ_FILE_DIGITS
-_POSITIONS_MAX: Final = 10**SEQ_POSITION_DIGITS
+_EPOCHS_MAX: Final = 10**contract.SEQ_EPOCH_DIGITS
+_FILES_MAX: Final = 10**contract.SEQ_FILE_DIGITS
+_POSITIONS_MAX: Final = 10**contract.SEQ_POSITION_DIGITS
 
 
 @final
@@ -82,7 +77,7 @@ class TransactionOrder:
         return number
 
 
-_ROWS_OF_A_NUMBER: Final = 10**SEQ_ROW_DIGITS
+_ROWS_OF_A_NUMBER: Final = 10**contract.SEQ_ROW_DIGITS
 
 
 class GapSequence(NamedTuple):

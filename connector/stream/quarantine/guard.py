@@ -17,13 +17,8 @@ from mypy_extensions import i64
 from connector.binlog.event import Event
 from connector.binlog.log_errors import EventError
 from connector.binlog.statement import StatementKind
+from connector.foundation import errors
 from connector.foundation.contract import QuarantinedRow
-from connector.foundation.errors import (
-    ConnectorError,
-    RecordTooLarge,
-    TopicRefused,
-    UnsupportedChange,
-)
 from connector.foundation.errors.code import Scope
 from connector.stream.changes.transaction import (
     LoggedStatement,
@@ -77,17 +72,29 @@ class Guard:
                 return
         try:
             self._encoder.rows(change, now_us)
-        except (UnsupportedChange, EventError, RecordTooLarge, TopicRefused) as error:
+        except (
+            errors.UnsupportedChange,
+            EventError,
+            errors.RecordTooLarge,
+            errors.TopicRefused,
+        ) as error:
             self._take_out(change, self._encoder.rows_written, error, now_us)
 
     def rows_from(self, change: RowsChange, first: i64, now_us: i64) -> None:
         """Do as `rows` does, from row number `first` on; before the stream, nothing was fenced."""
         try:
             self._encoder.rows_from(change, first, now_us)
-        except (UnsupportedChange, EventError, RecordTooLarge, TopicRefused) as error:
+        except (
+            errors.UnsupportedChange,
+            EventError,
+            errors.RecordTooLarge,
+            errors.TopicRefused,
+        ) as error:
             self._take_out(change, self._encoder.rows_written, error, now_us)
 
-    def fence_unnamed(self, change: RowsChange, error: UnsupportedChange, now_us: i64) -> None:
+    def fence_unnamed(
+        self, change: RowsChange, error: errors.UnsupportedChange, now_us: i64
+    ) -> None:
         """Fence the table of rows whose column names are unknown.
 
         Raises `error` if the policy is to stop.
@@ -109,7 +116,7 @@ class Guard:
                     return
             elif kind.empties_tables and fences.of(change.database, change.table):
                 # The record that a fenced table lost its rows must wait with its other changes.
-                follows = str(UnsupportedChange(quarantine_errors.FOLLOWS))
+                follows = str(errors.UnsupportedChange(quarantine_errors.FOLLOWS))
                 self._keep_statement(change, GONE, follows, now_us)
                 return
             elif kind.empties_tables or kind is StatementKind.CREATE_TABLE:
@@ -118,7 +125,7 @@ class Guard:
         self._encoder.statement(change, now_us)
 
     def fence_rewritten(
-        self, change: StatementChange, refusal: UnsupportedChange, now_us: i64
+        self, change: StatementChange, refusal: errors.UnsupportedChange, now_us: i64
     ) -> None:
         """Fence the table of a statement that changed values which the log does not hold."""
         self._encoder.statement(change, now_us)
@@ -127,7 +134,7 @@ class Guard:
 
     def fence_refused(
         self,
-        refusal: UnsupportedChange,
+        refusal: errors.UnsupportedChange,
         transaction: SourceTransaction,
         event_number: i64,
         event: Event,
@@ -146,7 +153,7 @@ class Guard:
         reason = fence_reason(refusal, database, table)
         self._keep_statement(change, STATEMENT, reason, now_us)
 
-    def _ends(self, error: ConnectorError) -> bool:
+    def _ends(self, error: errors.ConnectorError) -> bool:
         """Return whether an error of a row ends the stream."""
         return self._policy == STOP or error.code.scope is Scope.PROCESS
 
@@ -158,11 +165,13 @@ class Guard:
             self._store.rows(change, [], 0, whole.reason, self._schema_id(change), now_us)
             self._fencing.count(whole)
 
-    def _take_out(self, change: RowsChange, first: i64, error: ConnectorError, now_us: i64) -> None:
+    def _take_out(
+        self, change: RowsChange, first: i64, error: errors.ConnectorError, now_us: i64
+    ) -> None:
         """Handle row `first` of an event, which cannot be written, and the rows after it."""
         if self._ends(error):
             raise error
-        if self._policy == FENCE_TABLE or isinstance(error, TopicRefused):
+        if self._policy == FENCE_TABLE or isinstance(error, errors.TopicRefused):
             self._keep_rest(change, [], first, _reason(change, error), now_us)
         else:
             self._separate(change, first, now_us)
@@ -175,12 +184,17 @@ class Guard:
             # All ends are found, so the start of each row is known.
             rows.count()
             keys = RowKeys(rows, table.schema, self._encoder.options.debezium)
-        except (UnsupportedChange, EventError, RecordTooLarge, TopicRefused) as error:
+        except (
+            errors.UnsupportedChange,
+            EventError,
+            errors.RecordTooLarge,
+            errors.TopicRefused,
+        ) as error:
             self._keep_from(change, [], first, error, now_us)
             return
         schema = table.schema
         if self._fencing.has_other_key(schema):
-            reason = str(UnsupportedChange(quarantine_errors.KEY_CHANGED, table=schema.name))
+            reason = str(errors.UnsupportedChange(quarantine_errors.KEY_CHANGED, table=schema.name))
             self._keep_rest(change, [], first, reason, now_us)
             return
         kept: list[QuarantinedRow] = []
@@ -189,7 +203,7 @@ class Guard:
         for row in rows.split(first):
             try:
                 row_keys = keys.of(row)
-            except (UnsupportedChange, EventError) as error:
+            except (errors.UnsupportedChange, EventError) as error:
                 self._keep_from(change, kept, number, error, now_us)
                 return
             followed = self._fencing.followed(schema, row_keys)
@@ -201,8 +215,13 @@ class Guard:
             else:
                 try:
                     self._encoder.row(table, row, number)
-                except (UnsupportedChange, EventError, RecordTooLarge, TopicRefused) as error:
-                    whole = isinstance(error, TopicRefused) or self._ends(error)
+                except (
+                    errors.UnsupportedChange,
+                    EventError,
+                    errors.RecordTooLarge,
+                    errors.TopicRefused,
+                ) as error:
+                    whole = isinstance(error, errors.TopicRefused) or self._ends(error)
                     if whole or not row_keys or not self._fencing.can_fence_keys(schema):
                         self._keep_from(change, kept, number, error, now_us)
                         return
@@ -220,7 +239,7 @@ class Guard:
         change: RowsChange,
         kept: list[QuarantinedRow],
         first: i64,
-        error: ConnectorError,
+        error: errors.ConnectorError,
         now_us: i64,
     ) -> None:
         if self._ends(error):
@@ -264,12 +283,12 @@ class Guard:
     def _schema_id(self, change: RowsChange) -> str:
         try:
             return self._encoder.schema_id(change)
-        except UnsupportedChange:
+        except errors.UnsupportedChange:
             # The columns are unknown; the table map says why.
             return ""
 
 
-def _reason(change: RowsChange, error: ConnectorError) -> str:
+def _reason(change: RowsChange, error: errors.ConnectorError) -> str:
     table_map = change.rows.table_map
     return fence_reason(error, table_map.schema, table_map.table)
 

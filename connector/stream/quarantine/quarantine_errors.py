@@ -1,20 +1,14 @@
 """Changes that are kept back, and the results of a replay."""
 
-from connector.foundation.errors.code import (
-    ErrorCode,
-    configuration_error,
-    frame,
-    notice,
-    table_error,
-)
+from connector.foundation.errors import code
 
-KEPT_BACK = frame(
+KEPT_BACK = code.frame(
     "{why}",
     "`binlog-connector quarantine show CONFIG {table}` shows what is kept back, "
     "`binlog-connector snapshot CONFIG {table}` copies the table again and lifts the fence",
     was="R401",
 )
-DATABASE_KEPT_BACK = frame(
+DATABASE_KEPT_BACK = code.frame(
     "{why}",
     "`binlog-connector quarantine show CONFIG {table}` shows what is kept back, "
     "`binlog-connector snapshot CONFIG {table}` copies the tables of the database again and "
@@ -22,30 +16,30 @@ DATABASE_KEPT_BACK = frame(
     was="R402",
 )
 _ORDER = "Later changes must not overtake it."
-FOLLOWS = notice(
+FOLLOWS = code.notice(
     "R411",
     "it must wait for an earlier change that is kept back",
     cause=f"The change itself can be published, but it comes after one that is kept back. {_ORDER}",
 )
-KEY_CHANGED = notice(
+KEY_CHANGED = code.notice(
     "R412",
     "the key of {table} was changed while changes of some keys are kept back",
     cause=f"The keys cannot be compared any more, so the whole table is kept back. {_ORDER}",
 )
-REPLAY_WHOLE = notice(
+REPLAY_WHOLE = code.notice(
     "R421",
     "the whole table is fenced",
     "replay it without a key",
     cause=f"A replay of one key would leave out changes of the table that came before. {_ORDER}",
 )
-REPLAY_OTHER_KEY = notice(
+REPLAY_OTHER_KEY = code.notice(
     "R422",
     "a change of it also belongs to another key that is fenced",
     "replay the whole table",
     cause=f"An UPDATE of a key changes two keys, and both are kept back. {_ORDER}",
 )
 
-REPLAY_IMPOSSIBLE = notice(
+REPLAY_IMPOSSIBLE = code.notice(
     "R427",
     "{reason}",
     "{once}`binlog-connector snapshot CONFIG {table}` copies the table again and lifts the fence",
@@ -73,28 +67,28 @@ _CAUSE = (
     "what it does not understand."
 )
 _WHY = {"why": "unexpected keyword argument 'new'"}
-FENCE = ErrorCode(
+FENCE = code.ErrorCode(
     "K503",
     "{record} is not a fence of this version ({why})",
     "upgrade the connector, or remove the record and copy the table again",
     cause=_CAUSE,
     example={"record": "shop.fences[0]@7", **_WHY},
 )
-QUARANTINE = ErrorCode(
+QUARANTINE = code.ErrorCode(
     "K504",
     "a record in the quarantine is not one of this version ({why})",
     "upgrade the connector",
     cause=_CAUSE,
     example={"why": "KeyError('part')"},
 )
-NO_ROWS = ErrorCode(
+NO_ROWS = code.ErrorCode(
     "K505",
     "{position}: {event_name} holds no rows",
     "upgrade the connector",
     cause=_CAUSE,
     example={"position": "binlog.000042:1187", "event_name": "QUERY_EVENT"},
 )
-QUARANTINE_ROOM = ErrorCode(
+QUARANTINE_ROOM = code.ErrorCode(
     "K511",
     "{position}: the description of {table} does not fit into a record of the quarantine",
     "raise {kafka.record_bytes_max}, and max.message.bytes of the topic if it existed before",
@@ -103,7 +97,7 @@ QUARANTINE_ROOM = ErrorCode(
     example={"position": "binlog.000042:1187"},
 )
 
-TABLE_FENCED = table_error(
+TABLE_FENCED = code.table_error(
     "R307",
     "copy of table {table}: the whole table is kept back{reason}",
     "once the cause is gone, `binlog-connector snapshot CONFIG {table}` copies it again and "
@@ -116,7 +110,7 @@ KEY_CHANGED_IN_COPY = TABLE_FENCED.because(
     ", because its key was changed while changes of some keys are kept back", was="R320"
 )
 
-NOTHING_KEPT_BACK = configuration_error(
+NOTHING_KEPT_BACK = code.configuration_error(
     "R816",
     "{reason}: nothing of it is kept back",
     "`quarantine list` shows what is",
@@ -125,7 +119,7 @@ NOTHING_KEPT_BACK = configuration_error(
 NOT_KEPT_BACK = NOTHING_KEPT_BACK.because("{table}", was="R812")
 KEY_NOT_KEPT_BACK = NOTHING_KEPT_BACK.because("{table}, key {key}", was="R813")
 
-DATABASE_FENCED = configuration_error(
+DATABASE_FENCED = code.configuration_error(
     "R814",
     "{table}: all of database {database} is kept back since {since}: a statement changed rows "
     "there, and the log does not say which",

@@ -30,12 +30,7 @@ from connector.binlog.payload_reader import PayloadReader, encode_lenenc
 from connector.binlog.statement import StatementKind
 from connector.foundation.contract import QuarantinedRow, QuarantineRecord
 from connector.foundation.errors import DecodeError, RecordTooLarge, UnsupportedChange
-from connector.stream.changes.transaction import (
-    LoggedStatement,
-    RowsChange,
-    SourceTransaction,
-    StatementChange,
-)
+from connector.stream.changes import transaction
 from connector.stream.envelope.cells.values import value_encoder
 from connector.stream.envelope.schemas.table_schema import schema_column
 from connector.stream.quarantine import quarantine_errors
@@ -145,7 +140,7 @@ class ChangeReader:
     def __init__(self) -> None:
         self._logs: dict[tuple[str, str], tuple[FormatDescriptionEvent, TableMapCache]] = {}
 
-    def rows(self, record: QuarantineRecord, event: bytes) -> RowsChange:
+    def rows(self, record: QuarantineRecord, event: bytes) -> transaction.RowsChange:
         """Return the change of rows; raises DecodeError if the event cannot be read."""
         log, known = self._log(record)
         decoder = _decoder(record, log, known)
@@ -160,16 +155,16 @@ class ChangeReader:
                 position=f"{record['file']}:{record['position']}",
                 event_name=opened.name,
             )
-        return RowsChange(_transaction(record), record["event_number"], opened, rows)
+        return transaction.RowsChange(_transaction(record), record["event_number"], opened, rows)
 
-    def gone(self, record: QuarantineRecord, event: bytes) -> StatementChange:
+    def gone(self, record: QuarantineRecord, event: bytes) -> transaction.StatementChange:
         """Return the statement that empties a table; raises DecodeError."""
         log, known = self._log(record)
         opened = _decoder(record, log, known).open(_without_checksum(record, event), 0)
-        logged = LoggedStatement(
+        logged = transaction.LoggedStatement(
             _transaction(record), record["event_number"], opened, record["query"]
         )
-        return StatementChange(
+        return transaction.StatementChange(
             logged, StatementKind.DROP_TABLE, record["database"], record["table"], []
         )
 
@@ -207,9 +202,9 @@ def _without_checksum(record: QuarantineRecord, event: bytes) -> bytes:
     return event[:-CHECKSUM_LENGTH] if record["checksummed"] else event
 
 
-def _transaction(record: QuarantineRecord) -> SourceTransaction:
+def _transaction(record: QuarantineRecord) -> transaction.SourceTransaction:
     gtid = record["gtid"]
-    return SourceTransaction(
+    return transaction.SourceTransaction(
         record["transaction_file"],
         record["transaction_position"],
         None if gtid is None else _gtid(gtid, record["flavour"]),

@@ -3,12 +3,7 @@
 from typing import final
 
 from connector.binlog.decoder import EventDecoder
-from connector.foundation.contract import (
-    QUARANTINE_TOPIC_SUFFIX,
-    QuarantinedRow,
-    QuarantineRecord,
-    control_topic,
-)
+from connector.foundation import contract
 from connector.foundation.kafka_records import NO_HEADERS, RecordTarget
 from connector.stream.changes.transaction import RowsChange, StatementChange
 from connector.stream.envelope.copies.chunk import RefusedRow
@@ -37,7 +32,7 @@ class QuarantineStore:
         record_bytes_max: int,
     ) -> None:
         """Take sequences from `encoder`; `decoder` knows the format of the log."""
-        self._topic = control_topic(options.prefix, QUARANTINE_TOPIC_SUFFIX)
+        self._topic = contract.control_topic(options.prefix, contract.QUARANTINE_TOPIC_SUFFIX)
         self._flavour = options.connector
         self._chosen = options.columns
         self._pipeline = pipeline
@@ -49,7 +44,7 @@ class QuarantineStore:
     def rows(
         self,
         change: RowsChange,
-        kept: list[QuarantinedRow],
+        kept: list[contract.QuarantinedRow],
         rest: int | None,
         error: str,
         schema_id: str,
@@ -113,7 +108,7 @@ class QuarantineStore:
         It is kept because of its `key`, or without one because of the whole table. Raises as `rows`
         does.
         """
-        kept: list[QuarantinedRow] = []
+        kept: list[contract.QuarantinedRow] = []
         if key is not None:
             kept.append({"row": 0, "keys": [key], "error": str(row.error)})
         record = records.new_record(
@@ -145,7 +140,7 @@ class QuarantineStore:
         )
         self._take(record, row.data, now_us)
 
-    def _hides(self, record: QuarantineRecord) -> bool:
+    def _hides(self, record: contract.QuarantineRecord) -> bool:
         """Return whether a change may have values that must not leave the process."""
         chosen = self._chosen
         if chosen is None or record["kind"] == records.GONE:
@@ -164,7 +159,7 @@ class QuarantineStore:
         **values: object,
     ) -> None:
         transaction = change.transaction
-        record: QuarantineRecord = records.new_record(
+        record: contract.QuarantineRecord = records.new_record(
             seq=str(self._encoder.sequence(transaction, change.event_number, first)),
             pipeline=self._pipeline,
             file=change.event.file,
@@ -184,7 +179,7 @@ class QuarantineStore:
         )
         self._take(record, data, now_us)
 
-    def _take(self, record: QuarantineRecord, data: bytes, now_us: int) -> None:
+    def _take(self, record: contract.QuarantineRecord, data: bytes, now_us: int) -> None:
         key = f"{self._pipeline}/{record['database']}.{record['table']}".encode()
         bytes_max = self._record_bytes_max - len(key) - _OVERHEAD_BYTES
         if self._hides(record) or not records.has_room(record, bytes_max):

@@ -10,12 +10,7 @@ from typing import Any, NamedTuple
 from kafka import TopicPartition
 from kafka.errors import KafkaError
 
-from connector.foundation.contract import (
-    FENCES_TOPIC_SUFFIX,
-    QUARANTINE_TOPIC_SUFFIX,
-    QuarantineRecord,
-    control_topic,
-)
+from connector.foundation import contract
 from connector.foundation.errors import ConfigError, ConnectorError
 from connector.foundation.settings.sections import KafkaSettings, Settings
 from connector.stream.commands.requests import write_command
@@ -33,12 +28,14 @@ _POLL_MS = 20
 
 def read_all(
     settings: KafkaSettings, pipeline: str
-) -> Iterator[tuple[int, QuarantineRecord, bytes]]:
+) -> Iterator[tuple[int, contract.QuarantineRecord, bytes]]:
     """Yield every record of a pipeline, with its offset and its event.
 
     Raises SinkUnavailable or SinkRefused, and DecodeError for a record of another version.
     """
-    TopicCreator(settings).ensure(control_topic(settings.topic_prefix, QUARANTINE_TOPIC_SUFFIX))
+    TopicCreator(settings).ensure(
+        contract.control_topic(settings.topic_prefix, contract.QUARANTINE_TOPIC_SUFFIX)
+    )
     log = QuarantineLog(settings, 0)
     try:
         while not log.at_end():
@@ -61,7 +58,7 @@ class QuarantineLog:
         """
         self._settings = settings
         self._partition = TopicPartition(
-            control_topic(settings.topic_prefix, QUARANTINE_TOPIC_SUFFIX), 0
+            contract.control_topic(settings.topic_prefix, contract.QUARANTINE_TOPIC_SUFFIX), 0
         )
         self._parts = RecordParts()
         # Read by the client, but not returned yet.
@@ -79,7 +76,7 @@ class QuarantineLog:
             self.close()
             raise self._failure(error) from error
 
-    def read(self) -> Iterator[tuple[int, bytes, QuarantineRecord, bytes]]:
+    def read(self) -> Iterator[tuple[int, bytes, contract.QuarantineRecord, bytes]]:
         """Yield offset of the last part, key, record and event of each record that was received.
 
         Records that the caller does not take come again. Raises SinkUnavailable or SinkRefused, and
@@ -123,7 +120,7 @@ def read_fences(settings: KafkaSettings, pipeline: str) -> list[Fence]:
 
     Raises SinkUnavailable or SinkRefused, and DecodeError for a record of another version.
     """
-    values = read_latest(settings, FENCES_TOPIC_SUFFIX, pipeline)
+    values = read_latest(settings, contract.FENCES_TOPIC_SUFFIX, pipeline)
     fences = [Fence.decode(value, f"{pipeline}/{name}") for name, value in values.items()]
     return sorted(fences, key=lambda fence: fence.since_seq)
 

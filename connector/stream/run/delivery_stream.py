@@ -12,6 +12,7 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
+from connector.binlog import header
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.event import Event
 from connector.binlog.events.control import RotateEvent
@@ -19,14 +20,6 @@ from connector.binlog.events.mariadb import MariadbGtidListEvent
 from connector.binlog.events.rows_header import INSERT
 from connector.binlog.events.transaction import PreviousGtidsEvent
 from connector.binlog.gtid import MariadbGtidSet
-from connector.binlog.header import (
-    FORMAT_DESCRIPTION,
-    GTID_LIST,
-    PREVIOUS_GTIDS,
-    ROTATE,
-    EventSource,
-    file_number,
-)
 from connector.binlog.statement import Statement, StatementKind
 from connector.binlog.table_filter import TableFilter
 from connector.foundation.errors import UnsupportedChange
@@ -47,14 +40,7 @@ from connector.stream.envelope.record_encoder import RecordEncoder
 from connector.stream.progress.progress_record import Progress
 from connector.stream.progress.stream_position import Instance, StreamPosition
 from connector.stream.quarantine.guard import Guard
-from connector.stream.run import run_errors
-from connector.stream.run.delivery_parts import (
-    COPY_REWRITTEN,
-    STOP_REWRITTEN,
-    ChangeHandlers,
-    DeliveryOptions,
-    RecordOutput,
-)
+from connector.stream.run import delivery_parts, run_errors
 from connector.stream.run.transaction_metrics import CommitTimes, LargeTransactions
 
 # For so long a server is not asked again for columns that it has refused to show: each time is a
@@ -73,11 +59,11 @@ class DeliveryStream(ChangeReceiver):
         self,
         decoder: EventDecoder,
         tables: TableFilter,
-        output: RecordOutput,
+        output: delivery_parts.RecordOutput,
         position: StreamPosition,
         folder: SpoolFolder,
-        options: DeliveryOptions,
-        handlers: ChangeHandlers,
+        options: delivery_parts.DeliveryOptions,
+        handlers: delivery_parts.ChangeHandlers,
     ) -> None:
         """Deliver changes of `tables` to `output` and `handlers`, from `position` on.
 
@@ -150,7 +136,7 @@ class DeliveryStream(ChangeReceiver):
         """Drop what waits for the end of its transaction."""
         self._assembler.close()
 
-    def run(self, events: EventSource, batch_bytes_max: i64, now_us: i64) -> bool:
+    def run(self, events: header.EventSource, batch_bytes_max: i64, now_us: i64) -> bool:
         """Deliver the received events; return whether all of them were delivered.
 
         It stops early, and returns False, at the end of a source transaction if the batch has
@@ -169,9 +155,12 @@ class DeliveryStream(ChangeReceiver):
                 return True
             event = decoder.open(data)
             type_code = event.type_code
-            if type_code == FORMAT_DESCRIPTION:
+            if type_code == header.FORMAT_DESCRIPTION:
                 self._position.begin_file(event.file, event.header.timestamp)
-            elif type_code in (ROTATE, PREVIOUS_GTIDS, GTID_LIST) and not event.header.artificial:
+            elif (
+                type_code in (header.ROTATE, header.PREVIOUS_GTIDS, header.GTID_LIST)
+                and not event.header.artificial
+            ):
                 self._next_file(event)
             assembler.receive(event)
             if target.bytes >= batch_bytes_max and self.waiting and not assembler.in_transaction:
@@ -244,7 +233,7 @@ class DeliveryStream(ChangeReceiver):
     def any_statement(self, statement: Statement, query: str, event: Event) -> None:
         """Note what a statement may do to foreign keys."""
         if self._cascades is not None:
-            number = file_number(event.file)
+            number = header.file_number(event.file)
             self._cascades.statement(statement, query, number, event.position)
 
     def ddl(self, changes: list[StatementChange]) -> None:
@@ -308,7 +297,7 @@ class DeliveryStream(ChangeReceiver):
         """
         self._encoder.watch.changed(change.kind, change.database, change.table)
         rewritten = change.resync != "" and change.kind in _REWRITING
-        if rewritten and self._on_rewrite != COPY_REWRITTEN:
+        if rewritten and self._on_rewrite != delivery_parts.COPY_REWRITTEN:
             self._refuse_rewritten(change)
             return
         listener = self._listener
@@ -334,7 +323,7 @@ class DeliveryStream(ChangeReceiver):
             change.table,
             reason=change.resync,
         )
-        if self._guard is None or self._on_rewrite == STOP_REWRITTEN:
+        if self._guard is None or self._on_rewrite == delivery_parts.STOP_REWRITTEN:
             raise refusal
         self._guard.fence_rewritten(change, refusal, self._now_us)
 
@@ -344,7 +333,7 @@ class DeliveryStream(ChangeReceiver):
         Raises UnsupportedChange if that ends the run.
         """
         for database, table, reason in self._encoder.doubts:
-            if self._on_rewrite == STOP_REWRITTEN:
+            if self._on_rewrite == delivery_parts.STOP_REWRITTEN:
                 raise UnsupportedChange(
                     changes_errors.REWRITTEN,
                     log_position=f"{transaction.file}:{transaction.position}",

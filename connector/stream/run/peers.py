@@ -10,12 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from connector.foundation.errors import (
-    ConnectorError,
-    SinkUnavailable,
-    SourceRefused,
-    SourceUnavailable,
-)
+from connector.foundation import errors
 from connector.foundation.operating_system import CLOCK, Clock
 from connector.foundation.settings.sections import KafkaSettings, Settings, SourceSettings
 from connector.replication import answer_errors
@@ -43,7 +38,7 @@ class Peers:
     open_sink: Callable[[Settings, Instance], KafkaSink]
     # Skips the servers that refused to continue, by their HOST:PORT.
     choose_source: Callable[
-        [SourceSettings, Progress | None, Mapping[str, SourceRefused]], CheckedSource
+        [SourceSettings, Progress | None, Mapping[str, errors.SourceRefused]], CheckedSource
     ]
     # Watches the log of the chosen server until it is closed.
     watch_source: Callable[[SourceSettings, PipelineMetrics], Watch]
@@ -94,8 +89,10 @@ def check_silence(silent_seconds: float, metrics: PipelineMetrics, address: str)
     if silent_seconds <= SILENT_SECONDS:
         return
     if metrics.control.is_dead:
-        raise SourceUnavailable(run_errors.DEAD, address=address, seconds=silent_seconds)
-    metrics.miss(SourceUnavailable(run_errors.QUIET, address=address, seconds=silent_seconds))
+        raise errors.SourceUnavailable(run_errors.DEAD, address=address, seconds=silent_seconds)
+    metrics.miss(
+        errors.SourceUnavailable(run_errors.QUIET, address=address, seconds=silent_seconds)
+    )
 
 
 # How long to wait until an instance that took over has named itself. It does so before it reads
@@ -109,7 +106,7 @@ _OUTLASTED_SECONDS = 5.0
 
 
 def raise_if_superseded(
-    error: ConnectorError,
+    error: errors.ConnectorError,
     sink: KafkaSink,
     instance: Instance,
     metrics: PipelineMetrics,
@@ -122,12 +119,12 @@ def raise_if_superseded(
     """
     if error.code is answer_errors.SAME_SERVER_ID:
         patience_seconds = _COLLISION_SECONDS
-    elif isinstance(error, SinkUnavailable) and error.superseded:
+    elif isinstance(error, errors.SinkUnavailable) and error.superseded:
         patience_seconds = _OUTLASTED_SECONDS if outlasted else _FENCE_SECONDS
-    elif isinstance(error, SourceUnavailable) and not error.answered:
+    elif isinstance(error, errors.SourceUnavailable) and not error.answered:
         patience_seconds = 0.0
     else:
         return
     if instance.claimed and not metrics.kafka.lost:
-        with suppress(SinkUnavailable):
+        with suppress(errors.SinkUnavailable):
             sink.require_sole(patience_seconds)

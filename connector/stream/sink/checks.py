@@ -27,14 +27,8 @@ from kafka.protocol.admin import DescribeTransactionsRequest
 
 from connector.foundation.errors import SinkRefused, line
 from connector.foundation.settings.sections import KafkaSettings
-from connector.stream.sink import attempts, kafka_errors
+from connector.stream.sink import attempts, connection, kafka_errors
 from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
-from connector.stream.sink.connection import (
-    client_settings,
-    connector_error,
-    consumer_settings,
-    servers_of,
-)
 from connector.stream.sink.kafka_sink import transactional_id
 from connector.stream.sink.recovery import RecoveredState, TopicLog, recover
 from connector.stream.sink.topic_limits import (
@@ -69,7 +63,7 @@ def _check_rights(
     own_id = transactional_id(settings, name)
     doing = attempts.taking_over(own_id)
     try:
-        admin = clients.open_admin(**client_settings(settings))
+        admin = clients.open_admin(**connection.client_settings(settings))
         try:
             if not _may_use(admin, own_id):
                 raise TransactionalIdAuthorizationFailedError
@@ -82,7 +76,7 @@ def _check_rights(
         finally:
             admin.close()
     except (KafkaError, OSError) as error:
-        raise connector_error(settings, doing, error) from error
+        raise connection.connector_error(settings, doing, error) from error
 
 
 def _may_use(admin: Any, own_id: str) -> bool:
@@ -117,7 +111,7 @@ def check_limits(settings: KafkaSettings, clients: KafkaClients = KAFKA_CLIENTS)
     SinkUnavailable.
     """
     try:
-        admin = clients.open_admin(**client_settings(settings))
+        admin = clients.open_admin(**connection.client_settings(settings))
         try:
             up = _check_topics(admin, settings)
             _check_sizes(admin, settings, up)
@@ -126,7 +120,7 @@ def check_limits(settings: KafkaSettings, clients: KafkaClients = KAFKA_CLIENTS)
     except NOT_ALLOWED as error:
         structlog.get_logger().info(**line(kafka_errors.NO_LIMITS), error=str(error))
     except (KafkaError, OSError) as error:
-        raise connector_error(settings, attempts.looking_at_limits(), error) from error
+        raise connection.connector_error(settings, attempts.looking_at_limits(), error) from error
 
 
 def _check_topics(admin: Any, settings: KafkaSettings) -> list[str]:
@@ -156,7 +150,7 @@ def _check_sizes(admin: Any, settings: KafkaSettings, brokers: list[str]) -> Non
     requests_max = _smallest(admin, brokers, _BROKER_LIMIT)
     transactions_max = _smallest(admin, brokers, _TRANSACTION_LIMIT)
     small = _smaller_topics(admin, settings)
-    servers = servers_of(settings)
+    servers = connection.servers_of(settings)
     if requests_max < settings.record_bytes_max + _REQUEST_OVERHEAD_BYTES:
         raise SinkRefused(
             kafka_errors.REQUEST_SIZE,
@@ -228,7 +222,7 @@ def newest_keys(
     newest: list[NewestKey] = []
     doing = attempts.reading(*topics)
     try:
-        consumer = clients.open_consumer(**consumer_settings(settings))
+        consumer = clients.open_consumer(**connection.consumer_settings(settings))
         try:
             for topic in sorted(consumer.topics().intersection(topics))[:topics_max]:
                 doing = attempts.reading(topic)
@@ -236,7 +230,7 @@ def newest_keys(
         finally:
             consumer.close()
     except (KafkaError, OSError) as error:
-        raise connector_error(settings, doing, error) from error
+        raise connection.connector_error(settings, doing, error) from error
     return newest
 
 

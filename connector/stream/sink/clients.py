@@ -27,17 +27,11 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.errors import KafkaError
 
 from connector.foundation.record_batch import RecordBatch
-from connector.stream.sink import kafka_errors
+from connector.stream.sink import kafka_errors, transaction_writer
 from connector.stream.sink.attempts import TimedOut
 from connector.stream.sink.batch_delivery import BatchDelivery, delivery_of
 from connector.stream.sink.encoded_batch import EncodedBatch, InFlightBatches
 from connector.stream.sink.transaction_client import TransactionClient, TransactionStage
-from connector.stream.sink.transaction_writer import (
-    TransactionInFlight,
-    TransactionWriter,
-    commit_directly,
-    is_small,
-)
 
 # ruff: noqa: SLF001 - the client has no public way to say what others have sent
 
@@ -62,11 +56,11 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
         # Whether the client has the open transaction.
         self._begun = False
         # What the stream has: the open transaction, and the one that is being committed.
-        self._open: TransactionInFlight | None = None
-        self._ending: TransactionInFlight | None = None
+        self._open: transaction_writer.TransactionInFlight | None = None
+        self._ending: transaction_writer.TransactionInFlight | None = None
         self._in_flight = InFlightBatches()
         self._link: TransactionClient | None = None
-        self._stream: TransactionWriter | None = None
+        self._stream: transaction_writer.TransactionWriter | None = None
         try:
             self._delivery = delivery_of(self, self._in_flight)
             if isinstance(self._delivery, BatchDelivery):
@@ -182,14 +176,16 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
         """Return whether `records` may wait for a direct commit."""
         fits = self.in_flight_bytes + records.size <= in_flight_bytes_max
         whole = self._link is not None and self._is_held
-        return whole and fits and is_small([*self._held, records])
+        return whole and fits and transaction_writer.is_small([*self._held, records])
 
     def _hand_over(self) -> None:
         """Give away what waits for a direct commit; it is less than may be in flight."""
         if self._is_held:
             if self._link is not None and self._link.is_ready:
-                self._stream = self._stream or TransactionWriter(self._link, self._in_flight)
-                self._open = TransactionInFlight()
+                self._stream = self._stream or transaction_writer.TransactionWriter(
+                    self._link, self._in_flight
+                )
+                self._open = transaction_writer.TransactionInFlight()
             else:
                 self.finish_commit()
                 self._begin(TransactionStage.NOTHING)
@@ -214,7 +210,9 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
         if not self._in_flight.wait_until(may_go_on, self._timeout_seconds):
             raise TimedOut(kafka_errors.NOT_ACKNOWLEDGED, seconds=self._timeout_seconds)
 
-    def _await_end(self, transaction: TransactionInFlight, timeout_seconds: float) -> None:
+    def _await_end(
+        self, transaction: transaction_writer.TransactionInFlight, timeout_seconds: float
+    ) -> None:
         """Wait until the stream, or the client after it, has ended a transaction."""
 
         def has_ended() -> bool:
@@ -273,7 +271,7 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
         held, self._held = self._held, []
         reached = TransactionStage.NOTHING
         if self._link is not None:
-            reached = commit_directly(self._link, held)
+            reached = transaction_writer.commit_directly(self._link, held)
         if reached is TransactionStage.ENDED:
             return True
         self._begin(reached)

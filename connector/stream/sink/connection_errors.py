@@ -1,53 +1,45 @@
 """Connections to the brokers and to the schema registry; what was asked of Kafka."""
 
-from connector.foundation.errors.code import (
-    End,
-    ErrorCode,
-    clause,
-    configuration_error,
-    frame,
-    table_error,
-    transient_error,
-)
+from connector.foundation.errors import code
 
-WAY = frame("kafka {servers}: {why}", was="K201")
-SEVERAL = transient_error(
+WAY = code.frame("kafka {servers}: {why}", was="K201")
+SEVERAL = code.transient_error(
     "K202",
     "no broker accepts the connection:{problems:lines}",
     cause="The addresses of kafka.bootstrap_servers fail for different reasons, and each has its "
     "line. The attempt is repeated while one of the reasons may pass.",
     example={"problems": ["kafka-1:9092: cannot connect", "kafka-2:9092: authentication failed"]},
 )
-AT_ADDRESS = frame("{address}: {why}", was="K203")
-AT_ADVERTISED = frame("{address}: {why:what}", was="K204")
-NO_CONNECTION = transient_error(
+AT_ADDRESS = code.frame("{address}: {why}", was="K203")
+AT_ADVERTISED = code.frame("{address}: {why:what}", was="K204")
+NO_CONNECTION = code.transient_error(
     "K211",
     "cannot connect: {why}",
     "check {kafka.bootstrap_servers}, firewalls, and that the brokers are up",
     cause="No program listens at the address, or the network blocks the connection.",
     example={"why": "Connection refused"},
 )
-NO_NAME = ErrorCode(
+NO_NAME = code.ErrorCode(
     "K212",
     "the name cannot be resolved",
     "check {kafka.bootstrap_servers}",
-    end=End.PASSING,
+    end=code.End.PASSING,
     cause="The name servers know no such host. They may also say so while the broker, or its pod, "
     "is started again.",
 )
-NO_NAME_NOW = transient_error(
+NO_NAME_NOW = code.transient_error(
     "K213",
     "the name cannot be resolved for now",
     "check {kafka.bootstrap_servers}, and the name servers of this machine",
     cause="The name servers did not answer.",
 )
-NOT_KAFKA = transient_error(
+NOT_KAFKA = code.transient_error(
     "K214",
     "the program that listens there does not answer like Kafka",
     "check {kafka.bootstrap_servers}, and that the brokers are up",
     cause="Another program listens at the address, or the broker is starting or stopping.",
 )
-ADVERTISED = transient_error(
+ADVERTISED = code.transient_error(
     "K215",
     "a broker answers, but no broker at the addresses that it announces: {addresses}",
     "set advertised.listeners of the brokers to addresses that this machine reaches",
@@ -60,7 +52,7 @@ _COMPARED = (
     "clients must use it."
 )
 
-LISTENER_PROTOCOL = ErrorCode(
+LISTENER_PROTOCOL = code.ErrorCode(
     "K235",
     "the listener {reason}, and {kafka.security_protocol} is {protocol}",
     "set it to {right}, or name the port of a listener {kind} in {kafka.bootstrap_servers}",
@@ -72,14 +64,14 @@ TLS_ALONE = LISTENER_PROTOCOL.because("speaks only TLS", kind="without TLS", was
 TAKES_NO_LOGIN = LISTENER_PROTOCOL.because("takes no login", kind="with a login", was="K232")
 
 _PROTOCOL = {"protocol": "PLAINTEXT"}
-NO_SESSION = transient_error(
+NO_SESSION = code.transient_error(
     "K223",
     "no TLS session: {why}",
     "check the TLS settings of the brokers",
     cause="Client and broker do not agree on a version or a cipher, or the connection broke.",
     example={"why": "TLSV1_ALERT_PROTOCOL_VERSION"},
 )
-CERTIFICATE = ErrorCode(
+CERTIFICATE = code.ErrorCode(
     "K224",
     "the broker's certificate is refused: {why}",
     "check {kafka.ssl_ca}, and the names in {kafka.bootstrap_servers}",
@@ -87,13 +79,13 @@ CERTIFICATE = ErrorCode(
     "or names another host.",
     example={"why": "self-signed certificate"},
 )
-CLIENT_CERTIFICATE = ErrorCode(
+CLIENT_CERTIFICATE = code.ErrorCode(
     "K225",
     "the broker wants a certificate of this client that it trusts",
     "set {kafka.ssl_certificate} and {kafka.ssl_key}",
     cause="The listener has ssl.client.auth=required.",
 )
-WANTS_LOGIN = ErrorCode(
+WANTS_LOGIN = code.ErrorCode(
     "K231",
     "the listener wants a login by {offered}, and {kafka.security_protocol} is {protocol}",
     "set it to {right}, and set {kafka.sasl_mechanism}, {kafka.sasl_username} and "
@@ -101,30 +93,30 @@ WANTS_LOGIN = ErrorCode(
     cause=_COMPARED,
     example={"offered": ["SCRAM-SHA-512"], **_PROTOCOL, "right": "SASL_PLAINTEXT"},
 )
-OTHER_MECHANISM = ErrorCode(
+OTHER_MECHANISM = code.ErrorCode(
     "K233",
     "the listener takes a login by {offered}, and {kafka.sasl_mechanism} is {mechanism}",
     "set one that the listener takes",
     cause="A listener takes the mechanisms of sasl.enabled.mechanisms.",
     example={"offered": ["SCRAM-SHA-512"], "mechanism": "PLAIN"},
 )
-LOGIN_REFUSED = ErrorCode(
+LOGIN_REFUSED = code.ErrorCode(
     "K234",
     "authentication failed",
     "check {kafka.sasl_username} and {kafka.sasl_password}",
-    end=End.PASSING,
+    end=code.End.PASSING,
     cause="The broker does not know the user, or the password is wrong.",
 )
-CREATE_TOPICS = clause("create topic {topics}", was="K901")
-CREATE_TABLES = clause("create topics of tables", was="K902")
-READ_TOPICS = clause("read topic {topics}", was="K903")
-WRITE_TOPIC = clause("write to topic {topic}", was="K904")
-TAKE_OVER = clause("take over transactional id {id}", was="K905")
-COMMIT = clause("commit a transaction", was="K906")
-ABORT = clause("abort a transaction", was="K907")
-LOOK_AT_LIMITS = clause("look at its limits", was="K908")
+CREATE_TOPICS = code.clause("create topic {topics}", was="K901")
+CREATE_TABLES = code.clause("create topics of tables", was="K902")
+READ_TOPICS = code.clause("read topic {topics}", was="K903")
+WRITE_TOPIC = code.clause("write to topic {topic}", was="K904")
+TAKE_OVER = code.clause("take over transactional id {id}", was="K905")
+COMMIT = code.clause("commit a transaction", was="K906")
+ABORT = code.clause("abort a transaction", was="K907")
+LOOK_AT_LIMITS = code.clause("look at its limits", was="K908")
 _URL = "http://registry:8081"
-AWAY = transient_error(
+AWAY = code.transient_error(
     "K401",
     "schema registry {urls}: no answer: {why}",
     "check {registry.urls}, and that the registry is up",
@@ -132,21 +124,21 @@ AWAY = transient_error(
     "schemas need no registry.",
     example={"urls": [_URL], "why": "Connection refused"},
 )
-FAILED = transient_error(
+FAILED = code.transient_error(
     "K402",
     "schema registry {url}: {why}",
     "look at the log of the registry",
     cause="The registry answered that it cannot do this now.",
     example={"why": "Error in the backend data store (50001)"},
 )
-LOGIN = ErrorCode(
+LOGIN = code.ErrorCode(
     "K403",
     "schema registry {url}: refuses the login: {why}",
     "check {registry.username}, {registry.password_file} and the rights of this user",
     cause="The registry answered with 401 or 403.",
     example={"why": "HTTP 401 Unauthorized"},
 )
-NO_REGISTRY = ErrorCode(
+NO_REGISTRY = code.ErrorCode(
     "K404",
     "{url} is not a schema registry: {why}",
     "name the URL below which the registry has /subjects, such as http://registry:8081 or "
@@ -155,7 +147,7 @@ NO_REGISTRY = ErrorCode(
     example={"why": "HTTP 404 Not Found"},
 )
 
-KAFKA_FILES = configuration_error(
+KAFKA_FILES = code.configuration_error(
     "C601",
     "kafka.{key} {path}: {reason}",
     "name a PEM file that this user may read",
@@ -164,13 +156,13 @@ KAFKA_FILES = configuration_error(
 KAFKA_FILE = KAFKA_FILES.because("{why}")
 KAFKA_FILE_NOT_PEM = KAFKA_FILES.because("not a PEM file", was="C602")
 
-REGISTRY_FILES = configuration_error(
+REGISTRY_FILES = code.configuration_error(
     "C190",
     "{registry.ca}, {registry.certificate} or {registry.key} cannot be read: {said}",
     "name PEM files that the connector may read",
     cause="They are needed for a registry with https.",
 )
-SCHEMA_REFUSED = table_error(
+SCHEMA_REFUSED = code.table_error(
     "T410",
     "the schema registry {url} refuses the schema of {subject}: {why}",
     "change the compatibility of the subject, or delete the subject, and start again",
@@ -181,7 +173,7 @@ SCHEMA_REFUSED = table_error(
         "why": "Schema being registered is incompatible with an earlier schema (40901)",
     },
 )
-SCHEMA_UNKNOWN = table_error(
+SCHEMA_UNKNOWN = code.table_error(
     "T411",
     "the schema registry {url} does not have the schema of {subject}, and "
     "{registry.auto_register} is false",

@@ -25,42 +25,16 @@ from typing import Any
 
 from kafka.errors import KafkaError
 
-from connector.foundation.errors import (
-    ConnectorError,
-    RecordTooLarge,
-    SinkRefused,
-    SinkUnavailable,
-    Superseded,
-    TopicRefused,
-)
+from connector.foundation import errors, record_batch
 from connector.foundation.errors.code import Scope
 from connector.foundation.errors.message import Message
 from connector.foundation.kafka_records import NO_HEADERS
-from connector.foundation.record_batch import (
-    HEADER_BYTES,
-    BatchingTarget,
-    BatchReceiver,
-    RecordBatch,
-)
 from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.progress.progress_record import Progress
-from connector.stream.sink import attempts, kafka_errors
+from connector.stream.sink import attempts, connection, kafka_errors, recovery
 from connector.stream.sink.attempts import Interrupted
 from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients, Producer
-from connector.stream.sink.connection import (
-    client_settings,
-    connector_error,
-    is_superseded,
-    servers_of,
-)
 from connector.stream.sink.network_client import producers_client
-from connector.stream.sink.recovery import (
-    RecoveredState,
-    no_position,
-    read_successor,
-    recover,
-    require_position,
-)
 from connector.stream.sink.topic_limits import TopicLimits
 from connector.stream.sink.topics import TopicCreator, topics_at_start
 
@@ -86,7 +60,7 @@ class SentToTopic:
     latest_ms: int = 0  # the newest time of the records
 
 
-class KafkaSink(BatchReceiver):
+class KafkaSink(record_batch.BatchReceiver):
     """The transactional producer of one pipeline.
 
     Records go to `target`, which returns them to the sink in batches. `take` and all methods that
@@ -124,7 +98,7 @@ class KafkaSink(BatchReceiver):
         self._topics.ensure(*topics_at_start(settings))
         self._limits = TopicLimits(settings, clients)
         self._producer = self._start_producer()
-        self.target = BatchingTarget(
+        self.target = record_batch.BatchingTarget(
             self,
             min(_BATCH_BYTES, settings.record_bytes_max),
             open_bytes_max,
@@ -141,17 +115,17 @@ class KafkaSink(BatchReceiver):
         """Bytes of records that Kafka has not acknowledged yet."""
         return self._producer.in_flight_bytes + self.target.open_bytes
 
-    def recover(self, *, claimed: bool = False) -> RecoveredState:
+    def recover(self, *, claimed: bool = False) -> recovery.RecoveredState:
         """Return what earlier runs committed.
 
         `claimed` says that this instance has already committed, by another sink. Then Superseded is
         raised if another instance has committed since.
         """
-        recovered = recover(self._settings, self._name, self.clients)
+        recovered = recovery.recover(self._settings, self._name, self.clients)
         last = recovered.progress
         if last is None and claimed:
-            raise no_position(self._settings, self._name)
-        require_position(self._settings, self._name, recovered)
+            raise recovery.no_position(self._settings, self._name)
+        recovery.require_position(self._settings, self._name, recovered)
         if last is not None:
             if claimed and last.instance != self._instance:
                 raise superseded_by(self._name, last)
@@ -167,7 +141,7 @@ class KafkaSink(BatchReceiver):
         """Return whether a topic existed at the opening; if so, it is one of `used_topics`."""
         return self._topics.has(topic)
 
-    def interrupt(self, error: ConnectorError) -> None:
+    def interrupt(self, error: errors.ConnectorError) -> None:
         """Have what waits for Kafka end with `error`; any thread may call it."""
         self._producer.interrupt(Interrupted(error))
 
@@ -239,18 +213,18 @@ class KafkaSink(BatchReceiver):
         """
         try:
             self._topics.ensure(topic)
-        except SinkRefused as error:
+        except errors.SinkRefused as error:
             if error.code.scope is Scope.PLACE:
-                raise TopicRefused(error.code, **error.message.facts) from error
+                raise errors.TopicRefused(error.code, **error.message.facts) from error
             raise
         try:
             return len(self._producer.partitions_for(topic))
         except (KafkaError, OSError) as error:
             raise self._failure(attempts.writing(topic), error) from error
 
-    def receive(self, batch: RecordBatch) -> None:
+    def receive(self, batch: record_batch.RecordBatch) -> None:
         """Send a batch in the open transaction, or in a new one."""
-        size = len(batch.data) - HEADER_BYTES
+        size = len(batch.data) - record_batch.HEADER_BYTES
         try:
             self._in_transaction = True
             self._producer.deliver(batch, self._sent_bytes_max)
@@ -275,15 +249,15 @@ class KafkaSink(BatchReceiver):
         """Return how many bytes of records a topic takes, whether or not they are compressed."""
         return self._limits.uncompressed(topic)
 
-    def has_room(self, batch: RecordBatch) -> bool:
+    def has_room(self, batch: record_batch.RecordBatch) -> bool:
         """Return whether a topic takes a batch once it is compressed."""
         return self._limits.take(batch)
 
-    def too_large(self, topic: str) -> ConnectorError:
+    def too_large(self, topic: str) -> errors.ConnectorError:
         """Return the error for a record above `kafka.record_bytes_max`, or its topic's limit."""
-        return RecordTooLarge(
+        return errors.RecordTooLarge(
             kafka_errors.RECORD_SIZE,
-            servers=servers_of(self._settings),
+            servers=connection.servers_of(self._settings),
             doing=attempts.writing(topic),
         )
 
@@ -303,7 +277,7 @@ class KafkaSink(BatchReceiver):
     def _start_producer(self) -> Producer:
         settings = self._settings
         timeout_ms = int(settings.request_timeout_seconds * 1000)
-        arguments: dict[str, Any] = client_settings(settings) | {
+        arguments: dict[str, Any] = connection.client_settings(settings) | {
             "kafka_client": producers_client,
             "transactional_id": self.transactional_id,
             "transaction_timeout_ms": int(settings.transaction_timeout_seconds * 1000),
@@ -325,33 +299,35 @@ class KafkaSink(BatchReceiver):
             return self.clients.open_producer(settings.transaction_timeout_seconds, **arguments)
         except (KafkaError, OSError) as error:
             doing = attempts.taking_over(self.transactional_id)
-            raise connector_error(settings, doing, error) from error
+            raise connection.connector_error(settings, doing, error) from error
 
-    def _failure(self, doing: Message, error: KafkaError | OSError) -> ConnectorError:
-        mapped = connector_error(self._settings, doing, error)
+    def _failure(self, doing: Message, error: KafkaError | OSError) -> errors.ConnectorError:
+        mapped = connection.connector_error(self._settings, doing, error)
         if mapped.code is kafka_errors.RECORD_SIZE and (changed := self._limits.changed()):
-            servers = servers_of(self._settings)
-            return SinkUnavailable(kafka_errors.CHANGED_LIMITS, servers=servers, topics=changed)
-        if isinstance(mapped, SinkRefused) or isinstance(error, Interrupted):
+            servers = connection.servers_of(self._settings)
+            return errors.SinkUnavailable(
+                kafka_errors.CHANGED_LIMITS, servers=servers, topics=changed
+            )
+        if isinstance(mapped, errors.SinkRefused) or isinstance(error, Interrupted):
             return mapped
         try:
             successor = self._successor(0.0)
-        except SinkUnavailable as unreadable:
+        except errors.SinkUnavailable as unreadable:
             return unreadable
         if successor is not None:
             return superseded_by(self._name, successor)
-        if is_superseded(error):
-            return SinkUnavailable(
+        if connection.is_superseded(error):
+            return errors.SinkUnavailable(
                 kafka_errors.SUPERSEDED,
                 superseded=True,
-                servers=servers_of(self._settings),
+                servers=connection.servers_of(self._settings),
                 doing=doing,
                 id=self.transactional_id,
             )
         return mapped
 
     def _successor(self, patience_seconds: float) -> Progress | None:
-        return read_successor(
+        return recovery.read_successor(
             self._settings,
             self._name,
             (self._instance, self._before),
@@ -365,9 +341,9 @@ def transactional_id(settings: KafkaSettings, name: str) -> str:
     return f"binlog-connector.{settings.topic_prefix}.{name}"
 
 
-def superseded_by(name: str, successor: Progress) -> Superseded:
+def superseded_by(name: str, successor: Progress) -> errors.Superseded:
     """Return the error for an instance of pipeline `name` that another one has replaced."""
-    return Superseded(
+    return errors.Superseded(
         kafka_errors.INSTANCE_SUPERSEDED,
         pipeline=name,
         pid=successor.pid,

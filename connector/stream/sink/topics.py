@@ -22,18 +22,7 @@ from kafka.errors import (
     UnsupportedVersionError,
 )
 
-from connector.foundation.contract import (
-    COMMANDS_TOPIC_SUFFIX,
-    FENCES_TOPIC_SUFFIX,
-    HEARTBEAT_TOPIC_SUFFIX,
-    PROGRESS_TOPIC_SUFFIX,
-    QUARANTINE_TOPIC_SUFFIX,
-    SCHEMA_TOPIC_SUFFIX,
-    SNAPSHOT_TOPIC_SUFFIX,
-    TRANSACTION_TOPIC_SUFFIX,
-    control_topic,
-    row_topic,
-)
+from connector.foundation import contract
 from connector.foundation.errors import SinkRefused, SinkUnavailable
 from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.sink import attempts, kafka_errors
@@ -43,11 +32,11 @@ from connector.stream.sink.topic_limits import limit_for
 
 # Topics that every run reads before it begins.
 _TOPICS_AT_START = (
-    PROGRESS_TOPIC_SUFFIX,
-    SCHEMA_TOPIC_SUFFIX,
-    SNAPSHOT_TOPIC_SUFFIX,
-    FENCES_TOPIC_SUFFIX,
-    COMMANDS_TOPIC_SUFFIX,
+    contract.PROGRESS_TOPIC_SUFFIX,
+    contract.SCHEMA_TOPIC_SUFFIX,
+    contract.SNAPSHOT_TOPIC_SUFFIX,
+    contract.FENCES_TOPIC_SUFFIX,
+    contract.COMMANDS_TOPIC_SUFFIX,
 )
 
 
@@ -110,14 +99,14 @@ _KEPT_FOR_EVER = {"cleanup.policy": "delete", "retention.ms": "-1"}
 _KEPT_A_WEEK = {"cleanup.policy": "delete", "retention.ms": str(7 * 24 * _HOUR_MS)}
 # Topics with one partition, because all their records have one order.
 _CONTROL_TOPICS = {
-    SCHEMA_TOPIC_SUFFIX: _COMPACTED,
-    PROGRESS_TOPIC_SUFFIX: _COMPACTED,
-    SNAPSHOT_TOPIC_SUFFIX: _COMPACTED,
-    FENCES_TOPIC_SUFFIX: _COMPACTED,
-    QUARANTINE_TOPIC_SUFFIX: _KEPT_FOR_EVER,
-    COMMANDS_TOPIC_SUFFIX: _KEPT_A_WEEK,
-    TRANSACTION_TOPIC_SUFFIX: _KEPT_A_WEEK,
-    HEARTBEAT_TOPIC_SUFFIX: _KEPT_A_WEEK,
+    contract.SCHEMA_TOPIC_SUFFIX: _COMPACTED,
+    contract.PROGRESS_TOPIC_SUFFIX: _COMPACTED,
+    contract.SNAPSHOT_TOPIC_SUFFIX: _COMPACTED,
+    contract.FENCES_TOPIC_SUFFIX: _COMPACTED,
+    contract.QUARANTINE_TOPIC_SUFFIX: _KEPT_FOR_EVER,
+    contract.COMMANDS_TOPIC_SUFFIX: _KEPT_A_WEEK,
+    contract.TRANSACTION_TOPIC_SUFFIX: _KEPT_A_WEEK,
+    contract.HEARTBEAT_TOPIC_SUFFIX: _KEPT_A_WEEK,
 }
 
 
@@ -138,7 +127,8 @@ class TopicCreator:
         self._used: set[str] = set()
         prefix = settings.topic_prefix
         self._control = {
-            control_topic(prefix, suffix): config for suffix, config in _CONTROL_TOPICS.items()
+            contract.control_topic(prefix, suffix): config
+            for suffix, config in _CONTROL_TOPICS.items()
         } | {prefix: _KEPT_FOR_EVER}
         if notifications is not None:
             self._control[notifications] = _KEPT_A_WEEK
@@ -180,7 +170,7 @@ class TopicCreator:
         Raises SinkRefused or SinkUnavailable. TopicAuthorizationFailedError and
         InvalidReplicationFactorError do not matter for topics that exist.
         """
-        topic = row_topic(self._settings.topic_prefix, "database", "table")
+        topic = contract.row_topic(self._settings.topic_prefix, "database", "table")
         try:
             admin.create_topics({topic: self._description(topic)}, validate_only=True)
             _require_describable(admin, [topic])
@@ -256,7 +246,7 @@ class TopicCreator:
 
 def topics_at_start(settings: KafkaSettings) -> list[str]:
     """Return the topics that every run creates if they are missing."""
-    return [control_topic(settings.topic_prefix, suffix) for suffix in _TOPICS_AT_START]
+    return [contract.control_topic(settings.topic_prefix, suffix) for suffix in _TOPICS_AT_START]
 
 
 def _await_leaders(admin: Any, created: dict[str, dict[str, Any]], timeout_seconds: float) -> None:

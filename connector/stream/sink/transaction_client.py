@@ -35,17 +35,8 @@ from kafka.errors import (
 from kafka.producer.transaction_manager import TransactionState
 from kafka.protocol.metadata import CoordinatorType
 
-from connector.stream.sink import kafka_errors
+from connector.stream.sink import broker_connection, kafka_errors
 from connector.stream.sink.attempts import TimedOut
-from connector.stream.sink.broker_connection import (
-    BrokerConnection,
-    MalformedResponse,
-    PartitionId,
-    TransactionRequests,
-    add_partitions_errors,
-    end_txn_error,
-    produce_results,
-)
 from connector.stream.sink.encoded_batch import EncodedBatch
 
 # ruff: noqa: SLF001 - the client has no public way to read its numbers
@@ -63,7 +54,7 @@ _NO_ERROR = 0
 _SEQUENCE_MAX = 0x7FFF_FFFF
 
 # Batches that were written in one request each, by the leader that was asked.
-WrittenBatches: TypeAlias = dict[BrokerConnection, list[EncodedBatch]]
+WrittenBatches: TypeAlias = dict[broker_connection.BrokerConnection, list[EncodedBatch]]
 
 
 class TransactionStage(Enum):
@@ -93,14 +84,14 @@ class TransactionClient:
         self._cluster: Any = producer._metadata
         self._manager: Any = producer._transaction_manager
         self._accumulator: Any = producer._accumulator
-        self._connections: dict[tuple[str, int], BrokerConnection] = {}
+        self._connections: dict[tuple[str, int], broker_connection.BrokerConnection] = {}
         # Records that were written and not acknowledged yet.
         self._unacknowledged: Counter[TopicPartition] = Counter()
         self._not_before = 0.0
         self._pause_seconds = _PAUSE_SECONDS
         # Id and epoch, for which requests are encoded.
         self._producer = (-1, -1)
-        self._requests: TransactionRequests
+        self._requests: broker_connection.TransactionRequests
         _ = self.is_ready
         _ = self._manager._transaction_coordinator, self._manager._transaction_started
         _ = self._manager.transition_to_fatal_error, self._cluster.get_coordinator
@@ -130,7 +121,7 @@ class TransactionClient:
         until = time.monotonic() + self._patience_seconds
         while True:
             coordinator.send(self._requests.add_partitions(coordinator.next_number(), wanted))
-            errors = add_partitions_errors(coordinator.receive())
+            errors = broker_connection.add_partitions_errors(coordinator.receive())
             concurrent = ConcurrentTransactionsError.errno in errors.values()
             if not concurrent or time.monotonic() > until:
                 break
@@ -156,9 +147,9 @@ class TransactionClient:
 
     def acknowledge(self, written: WrittenBatches) -> None:
         """Wait until Kafka has what was written first of all that is not acknowledged."""
-        results: dict[PartitionId, tuple[int, int]] = {}
+        results: dict[broker_connection.PartitionId, tuple[int, int]] = {}
         for leader in written:
-            results |= produce_results(leader.receive())
+            results |= broker_connection.produce_results(leader.receive())
         batches = [records for leader_batches in written.values() for records in leader_batches]
         for records in batches:
             result = results.get((records.topic, records.partition))
@@ -174,7 +165,7 @@ class TransactionClient:
         """Commit or abort the transaction."""
         coordinator = self._coordinator()
         coordinator.send(self._requests.end(coordinator.next_number(), commit=commit))
-        _require_success(end_txn_error(coordinator.receive()))
+        _require_success(broker_connection.end_txn_error(coordinator.receive()))
         self._pause_seconds = _PAUSE_SECONDS
 
     def give_up(self, error: Exception, reached: TransactionStage) -> None:
@@ -239,7 +230,7 @@ class TransactionClient:
         self._encode()
         number, timeout_ms = coordinator.next_number(), manager.transaction_timeout_ms
         coordinator.send(self._requests.take_over(number, timeout_ms))
-        error = end_txn_error(coordinator.receive())
+        error = broker_connection.end_txn_error(coordinator.receive())
         # Kafka aborts it now, or had begun to end it.
         if error != ConcurrentTransactionsError.errno:
             _require_success(error)
@@ -249,7 +240,7 @@ class TransactionClient:
         whose = self._manager.producer_id_and_epoch
         producer = whose.producer_id, whose.epoch
         if producer != self._producer:
-            self._requests = TransactionRequests(
+            self._requests = broker_connection.TransactionRequests(
                 self._settings["client_id"],
                 self._manager.transactional_id,
                 producer,
@@ -257,17 +248,19 @@ class TransactionClient:
             )
             self._producer = producer
 
-    def _coordinator(self) -> BrokerConnection:
+    def _coordinator(self) -> broker_connection.BrokerConnection:
         return self._connection_to(self._manager._transaction_coordinator)
 
-    def _connection_to(self, node_id: object) -> BrokerConnection:
+    def _connection_to(self, node_id: object) -> broker_connection.BrokerConnection:
         node = self._cluster.broker_metadata(node_id)
         if node is None:
             raise NodeNotReadyError(node_id)
         address = node.host, node.port
         connection = self._connections.get(address)
         if connection is None:
-            connection = BrokerConnection.open(self._settings, *address, self._request_seconds)
+            connection = broker_connection.BrokerConnection.open(
+                self._settings, *address, self._request_seconds
+            )
             self._connections[address] = connection
         return connection
 
@@ -280,6 +273,6 @@ def partition_of(records: EncodedBatch) -> TopicPartition:
 def _require_success(error: int | None) -> None:
     """Raise the error that a response names; Malformed if it says nothing."""
     if error is None:
-        raise MalformedResponse
+        raise broker_connection.MalformedResponse
     if error != _NO_ERROR:
         raise for_code(error)

@@ -19,13 +19,8 @@ from typing import Final, TypeAlias
 from kafka import TopicPartition
 from kafka.errors import KafkaError
 
+from connector.stream.sink import transaction_client
 from connector.stream.sink.encoded_batch import EncodedBatch, InFlightBatches
-from connector.stream.sink.transaction_client import (
-    TransactionClient,
-    TransactionStage,
-    WrittenBatches,
-    partition_of,
-)
 
 # A larger transaction is written by another thread, while this one encodes.
 _BYTES_MAX = 256 * 1024
@@ -38,26 +33,28 @@ def is_small(held: Sequence[EncodedBatch]) -> bool:
     return size <= _BYTES_MAX and len(partitions) == len(held)
 
 
-def commit_directly(link: TransactionClient, held: Sequence[EncodedBatch]) -> TransactionStage:
+def commit_directly(
+    link: transaction_client.TransactionClient, held: Sequence[EncodedBatch]
+) -> transaction_client.TransactionStage:
     """Commit one batch for each of some partitions; return how far that has come.
 
     They may be closed then. Raises KafkaTimeoutError if Kafka may have committed; then the producer
     has failed.
     """
     if not link.is_ready:
-        return TransactionStage.NOTHING
-    reached = TransactionStage.NOTHING
+        return transaction_client.TransactionStage.NOTHING
+    reached = transaction_client.TransactionStage.NOTHING
     try:
         link.connect()
-        reached = TransactionStage.SENT
-        link.add_partitions(tuple(map(partition_of, held)))
+        reached = transaction_client.TransactionStage.SENT
+        link.add_partitions(tuple(map(transaction_client.partition_of, held)))
         link.acknowledge(link.write(held))
-        reached = TransactionStage.ACKNOWLEDGED
+        reached = transaction_client.TransactionStage.ACKNOWLEDGED
         link.end(commit=True)
     except (OSError, KafkaError) as error:
         link.give_up(error, reached)
         return reached
-    return TransactionStage.ENDED
+    return transaction_client.TransactionStage.ENDED
 
 
 # Kafka knows the numbers of the last five batches of each partition, and so finds repeated ones.
@@ -74,7 +71,7 @@ class TransactionInFlight:
     """What of a transaction is not acknowledged, and how far it has come."""
 
     def __init__(self) -> None:
-        self.reached = TransactionStage.NOTHING
+        self.reached = transaction_client.TransactionStage.NOTHING
         # False if it is to be aborted.
         self.commits = True
         self._added: set[TopicPartition] = set()
@@ -96,7 +93,7 @@ class TransactionInFlight:
 
     def new_partitions(self, batches: list[EncodedBatch]) -> tuple[TopicPartition, ...]:
         """Return the partitions of batches that the transaction does not have yet; it has then."""
-        new = set(map(partition_of, batches)) - self._added
+        new = set(map(transaction_client.partition_of, batches)) - self._added
         self._added |= new
         return tuple(sorted(new))
 
@@ -104,14 +101,18 @@ class TransactionInFlight:
 class TransactionWriter:
     """The thread, and the transactions that it has."""
 
-    def __init__(self, link: TransactionClient, in_flight: InFlightBatches) -> None:
+    def __init__(
+        self, link: transaction_client.TransactionClient, in_flight: InFlightBatches
+    ) -> None:
         """Write by `link`, which nobody else uses while a transaction is open here."""
         self._link = link
         self._in_flight = in_flight
         self._orders: SimpleQueue[_QueueItem] = SimpleQueue()
         # One that was taken too early.
         self._next: _QueueItem | None = None
-        self._written: deque[tuple[TransactionInFlight, WrittenBatches]] = deque()
+        self._written: deque[tuple[TransactionInFlight, transaction_client.WrittenBatches]] = (
+            deque()
+        )
         # Why the thread has ended.
         self.failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="direct-stream", daemon=True)
@@ -162,9 +163,9 @@ class TransactionWriter:
             for batch in batches:
                 self._in_flight.discard(batch)
             return
-        if transaction.reached is TransactionStage.NOTHING:
+        if transaction.reached is transaction_client.TransactionStage.NOTHING:
             self._link.connect()
-            transaction.reached = TransactionStage.SENT
+            transaction.reached = transaction_client.TransactionStage.SENT
         if new := transaction.new_partitions(batches):
             # Nothing else may wait for a response of that connection.
             self._acknowledge_all()
@@ -175,15 +176,15 @@ class TransactionWriter:
 
     def _gathered(self, records: EncodedBatch) -> list[EncodedBatch]:
         """Return a batch with small ones that follow it and go to other partitions."""
-        batches = {partition_of(records): records}
+        batches = {transaction_client.partition_of(records): records}
         size = records.size_in_bytes()
         while size < _REQUEST_BYTES and not self._orders.empty():
             self._next = self._orders.get()
             following = None if self._next is None else self._next[1]
-            if following is None or partition_of(following) in batches:
+            if following is None or transaction_client.partition_of(following) in batches:
                 break
             self._next = None
-            batches[partition_of(following)] = following
+            batches[transaction_client.partition_of(following)] = following
             size += following.size_in_bytes()
         return list(batches.values())
 
@@ -201,8 +202,8 @@ class TransactionWriter:
 
     def _end(self, transaction: TransactionInFlight) -> None:
         self._acknowledge_all()
-        if transaction.reached is not TransactionStage.NOTHING:
-            transaction.reached = TransactionStage.ACKNOWLEDGED
+        if transaction.reached is not transaction_client.TransactionStage.NOTHING:
+            transaction.reached = transaction_client.TransactionStage.ACKNOWLEDGED
             self._link.end(commit=transaction.commits)
-        transaction.reached = TransactionStage.ENDED
+        transaction.reached = transaction_client.TransactionStage.ENDED
         self._in_flight.notify()

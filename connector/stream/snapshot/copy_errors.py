@@ -1,13 +1,8 @@
 """Copies of tables."""
 
-from connector.foundation.errors.code import (
-    configuration_error,
-    notice,
-    table_error,
-    transient_error,
-)
+from connector.foundation.errors import code
 
-NOT_FOLLOWED = configuration_error(
+NOT_FOLLOWED = code.configuration_error(
     "R301",
     "{pattern}: no followed table matches",
     "add it to {source.tables} (and look at {source.exclude_tables}), and restart the pipeline",
@@ -15,61 +10,61 @@ NOT_FOLLOWED = configuration_error(
     example={"pattern": "erp.*"},
 )
 _ACCOUNT = "TO the account of {source.user}"
-NO_TABLE = configuration_error(
+NO_TABLE = code.configuration_error(
     "R302",
     "{pattern}: {server} has no such table that the account may read",
     f"check the name, or GRANT SELECT on it {_ACCOUNT}",
     cause="A server does not show tables that an account may not read.",
     example={"pattern": "erp.orders"},
 )
-NONE_FOLLOWED_YET = notice(
+NONE_FOLLOWED_YET = code.notice(
     "R300",
     "no table is followed yet: {source.tables} matches none that the account may see",
     "look at the names in it, and at the grants",
     cause="A pipeline may start before its tables are created. It copies each of them as it comes.",
 )
-NONE_FAILED = configuration_error(
+NONE_FAILED = code.configuration_error(
     "R305",
     "{pattern}: no copy of such a table has failed",
     "look at `binlog-connector status`",
     cause="Only the failure of a copy can be dismissed.",
     example={"pattern": "erp.*"},
 )
-NAME_MATCHES_NONE = notice(
+NAME_MATCHES_NONE = code.notice(
     "R306",
     "{source.tables} names {pattern}, and the account sees no such table",
     "look at the name, and at the grants",
     cause="The name may be misspelt, or the table is created later: then its rows come as changes.",
     example={"pattern": "erp.ordrs"},
 )
-MAY_NOT_READ = table_error(
+MAY_NOT_READ = code.table_error(
     "R303",
     "{server}: table {table}: the account may not read it",
     f"GRANT SELECT ON {{grant}} {_ACCOUNT}",
     cause="The server refused a SELECT from the table.",
     example={"grant": "`erp`.`orders`"},
 )
-CONDITION_REFUSED = table_error(
+CONDITION_REFUSED = code.table_error(
     "R304",
     "{table}: the server refuses --where: {why:what}",
     "correct it",
     cause="The server was asked for a row that meets the condition, and answered with an error.",
     example={"why": "error 3854: Cannot convert string to date"},
 )
-COPY_NOT_FOLLOWED = table_error(
+COPY_NOT_FOLLOWED = code.table_error(
     "R311",
     "copy of table {table}: it is not followed",
     "add it to {source.tables}, and restart the pipeline",
     cause="The pipeline follows other tables than the command that asked for the copy.",
 )
-COPY_DENIED = table_error(
+COPY_DENIED = code.table_error(
     "R312",
     "{server}: table {table} cannot be copied: the account may not read it",
     f"GRANT {{rights}} ON `{{database}}`.* {_ACCOUNT}",
     cause="The server refused a SELECT or LOCK TABLES.",
     example={"rights": ["SELECT"]},
 )
-CHANGES = table_error(
+CHANGES = code.table_error(
     "R313",
     "copy of table {table}: {why:what}",
     "run `binlog-connector snapshot` for it once it no longer changes",
@@ -78,45 +73,45 @@ CHANGES = table_error(
     example={"why": "it has other columns, or another key"},
 )
 _CHANGED = "A copy reads a table as it was planned. The table has changed since."
-OTHER_TABLE_NOW = notice("R314", "it has other columns, or another key", cause=_CHANGED)
-NO_KEY = table_error(
+OTHER_TABLE_NOW = code.notice("R314", "it has other columns, or another key", cause=_CHANGED)
+NO_KEY = code.table_error(
     "R315",
     "copy of table {table}: without a key, consumers cannot know which row replaces which",
     "copy all of it, without --where",
     cause="Rows that meet a condition are written over those that consumers have, by their key.",
 )
-SLOW = transient_error(
+SLOW = code.transient_error(
     "R316",
     "copy of table {table}: the server needs more than {seconds:g} seconds for one row",
     "raise {snapshot.statement_seconds_max}",
     cause="Each SELECT of a copy has a time limit, and the server did not even send one row.",
 )
-SLOW_CONDITION = table_error(
+SLOW_CONDITION = code.table_error(
     "R317",
     "copy of table {table}: the server needs more than {seconds:g} seconds for one row",
     "raise {snapshot.statement_seconds_max}, or choose a condition that an index answers",
     cause="Each SELECT of a copy has a time limit. Without an index, the server must look at many "
     "rows to find one that meets the condition.",
 )
-ENDED = table_error(
+ENDED = code.table_error(
     "R318",
     "the copy ended, because the table was dropped or renamed meanwhile",
     "ask for it by the name that it has now",
     cause="The state of a copy belongs to the name of its table, and is dropped with it.",
 )
-STOPPED = table_error(
+STOPPED = code.table_error(
     "R325",
     "the copy was stopped by a signal",
     "`binlog-connector snapshot` copies the table again",
     cause="Consumers lack the rows that were not copied yet.",
 )
-NOT_LOCKED = notice(
+NOT_LOCKED = code.notice(
     "R321",
     "table {table} could not be locked in time, because a transaction uses it",
     cause="A table without a key is read at once, as it is at one position of the log. It is "
     "locked for a moment to find this position. The copy tries again.",
 )
-LOCKED = notice(
+LOCKED = code.notice(
     "R328",
     "table {table} could not be read in time: another session holds a lock on it, or a statement "
     "on it waits for one",
@@ -126,7 +121,7 @@ LOCKED = notice(
     "again later.",
 )
 
-KEYS_UNUSABLE = table_error(
+KEYS_UNUSABLE = code.table_error(
     "R308",
     "copy of table {table}: rows cannot be taken back by their keys, because {reason}",
     "copy all of the table: `binlog-connector snapshot CONFIG {table}`",
@@ -137,7 +132,7 @@ MESSAGE_KEY = KEYS_UNUSABLE.because(
     "{envelope.message_keys} gives its records other keys", was="R324"
 )
 
-NOT_A_KEY = table_error(
+NOT_A_KEY = code.table_error(
     "R323",
     "copy of table {table}: keys[{place}] of the request is not the key of a record of it",
     "ask again with the keys of records as they are in the topic",
@@ -146,32 +141,32 @@ NOT_A_KEY = table_error(
     "another key since. No row was taken back.",
     example={"place": 0},
 )
-THREADS_RUNNING = notice(
+THREADS_RUNNING = code.notice(
     "R331",
     "{running} running threads, above {snapshot.threads_running_max}",
     cause="Copies pause while the source is busy with other things.",
     example={"running": 40},
 )
-PAUSE_WANTED = notice(
+PAUSE_WANTED = code.notice(
     "R332",
     "{snapshot.pause_query} returns {value:g}",
     cause="Copies pause while the first column of the query is above 0.",
     example={"value": 1.0},
 )
-ROWS_DELETED = notice(
+ROWS_DELETED = code.notice(
     "K126",
     "topic {topic}, which had the rows of table {table}, is gone or was created again",
     "nothing: the table is copied again",
     cause="Kafka has records of the table's columns, so rows of it were written, too. Somebody has "
     "deleted the topic.",
 )
-PAUSE_QUERY = configuration_error(
+PAUSE_QUERY = code.configuration_error(
     "C605",
     "{server}: {snapshot.pause_query}: its first column is not a number",
     "write a query that returns 0 while reading may go on",
     cause="Copies pause while the first column of the query is above 0.",
 )
-SIGNALS_NOT_FOLLOWED = configuration_error(
+SIGNALS_NOT_FOLLOWED = code.configuration_error(
     "C607",
     "signals.table names {table}, which is not followed",
     "name it in {source.tables}",

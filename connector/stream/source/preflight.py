@@ -14,15 +14,9 @@ from connector.foundation.errors.code import ErrorCode
 from connector.foundation.errors.message import Message
 from connector.foundation.settings.sections import SourceSettings
 from connector.foundation.settings.values import is_loopback
+from connector.replication.server import replication_status
 from connector.replication.server.identity import Cloud
 from connector.replication.server.mysql_server import MysqlServer
-from connector.replication.server.replication_status import (
-    RDS_RETENTION,
-    binary_log_status,
-    replicates,
-    retention,
-    set_rds_retention,
-)
 from connector.stream.source import setup_errors
 from connector.stream.source.findings import (
     Finding,
@@ -67,10 +61,13 @@ def check_rds_retention(
     The variables of the server say nothing about it.
     """
     cloud = server.cloud
-    if cloud is not None and cloud.has_rds_settings and known != RDS_RETENTION:
-        name, value, wanted = RDS_RETENTION, "not readable", "24 or more"
+    if cloud is not None and cloud.has_rds_settings and known != replication_status.RDS_RETENTION:
+        name, value, wanted = replication_status.RDS_RETENTION, "not readable", "24 or more"
         facts = {"name": name, "value": value, "wanted": wanted}
-        facts |= {"account": account_of(server, settings), "how": set_rds_retention("168")}
+        facts |= {
+            "account": account_of(server, settings),
+            "how": replication_status.set_rds_retention("168"),
+        }
         problem = Message(setup_errors.RDS_RETENTION_HIDDEN, facts)
         yield Finding(name, value, wanted, ok=False, problem=problem, severity=Severity.WARNING)
 
@@ -268,14 +265,14 @@ def _check_replica(server: MysqlServer) -> Iterator[Finding]:
     name = "log_replica_updates"
     if server.variable(name) is None:
         name = "log_slave_updates"
-    if replicates(server):
+    if replication_status.replicates(server):
         yield check_setting(server, name, "ON", setup_errors.REPLICA_UPDATES)
 
 
 def _check_keeping(server: MysqlServer, settings: SourceSettings) -> Iterator[Finding]:
     """Check that events have checksums, and that logs are kept long enough."""
     yield check_setting(server, "binlog_checksum", "CRC32", severity=Severity.WARNING)
-    name, seconds = retention(server)
+    name, seconds = replication_status.retention(server)
     hidden = list(check_rds_retention(server, settings, name))
     if hidden:
         yield from hidden
@@ -296,21 +293,21 @@ def _kept(name: str, seconds: int) -> str:
     Without hours in the setting, RDS keeps them for minutes.
     """
     hours, rest = divmod(seconds, _HOUR_SECONDS)
-    if name == RDS_RETENTION and not rest:
+    if name == replication_status.RDS_RETENTION and not rest:
         return f"{hours} hours ({seconds} s)"
     return f"{seconds} seconds"
 
 
 def _longer(server: MysqlServer, name: str) -> str | Message:
     """Return the statement that keeps logs for a week."""
-    if name == RDS_RETENTION:
-        return set_rds_retention("168")
+    if name == replication_status.RDS_RETENTION:
+        return replication_status.set_rds_retention("168")
     return set_global(server, name, "7" if name == "expire_logs_days" else "604800")
 
 
 def _check_filters(server: MysqlServer) -> Iterator[Finding]:
     """Check that no filter leaves the changes of a database out of the log."""
-    status = binary_log_status(server) or {}
+    status = replication_status.binary_log_status(server) or {}
     for option, column in (
         ("binlog_do_db", "Binlog_Do_DB"),
         ("binlog_ignore_db", "Binlog_Ignore_DB"),

@@ -20,14 +20,7 @@ from connector.foundation.settings.sections import MaskSettings, Settings, Sourc
 from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.envelope.debezium.registry_schemas import SchemaIds
 from connector.stream.envelope.options import EnvelopeOptions, OutboxOptions, Route, Topics
-from connector.stream.envelope.schemas.column_rules import (
-    HASH,
-    MASK,
-    TRUNCATE,
-    ColumnPattern,
-    ColumnRule,
-    ColumnRules,
-)
+from connector.stream.envelope.schemas import column_rules
 from connector.stream.source import setup_errors
 
 
@@ -55,30 +48,30 @@ def _outbox_header(text: str) -> tuple[str, str]:
     return column, name or column
 
 
-def column_choice(settings: SourceSettings) -> ColumnRules | None:
+def column_choice(settings: SourceSettings) -> column_rules.ColumnRules | None:
     """Return what is chosen; None if records have all columns as they are."""
     if not (settings.columns or settings.exclude_columns or settings.masks):
         return None
-    return ColumnRules(
+    return column_rules.ColumnRules(
         _column_patterns(settings.columns),
         _column_patterns(settings.exclude_columns),
         [_column_rule(mask) for mask in settings.masks],
     )
 
 
-def _column_patterns(texts: Iterable[str]) -> tuple[ColumnPattern, ...]:
-    return tuple(map(ColumnPattern.parse, texts))
+def _column_patterns(texts: Iterable[str]) -> tuple[column_rules.ColumnPattern, ...]:
+    return tuple(map(column_rules.ColumnPattern.parse, texts))
 
 
-def _column_rule(mask: MaskSettings) -> ColumnRule:
+def _column_rule(mask: MaskSettings) -> column_rules.ColumnRule:
     patterns = _column_patterns(mask.columns)
     if mask.chars is not None:
-        return ColumnRule(patterns, MASK, mask.chars)
+        return column_rules.ColumnRule(patterns, column_rules.MASK, mask.chars)
     if mask.truncate is not None:
-        return ColumnRule(patterns, TRUNCATE, mask.truncate)
+        return column_rules.ColumnRule(patterns, column_rules.TRUNCATE, mask.truncate)
     algorithm = (mask.hash or "").replace("SHA3-", "SHA3_").replace("SHA-", "SHA").lower()
     salt = mask.salt.get_secret_value()
-    return ColumnRule(patterns, HASH, 0, algorithm, salt, mask.version)
+    return column_rules.ColumnRule(patterns, column_rules.HASH, 0, algorithm, salt, mask.version)
 
 
 def table_topics(settings: Settings) -> Topics:

@@ -16,21 +16,9 @@ from connector.foundation.settings.sections import SourceSettings
 from connector.replication.server.identity import version_of
 from connector.replication.server.mysql_server import MysqlServer
 from connector.rules.server import BinlogFormat, ServerVersion, engine_of
-from connector.stream.source import row_log_errors
-from connector.stream.source.findings import (
-    RowLoggingGap,
-    account_of,
-    global_privileges,
-    set_global,
-)
+from connector.stream.source import findings, row_image_gaps, row_log_errors
 from connector.stream.source.followed_tables import BaseTable, followed_table_filter, sees_no_tables
 from connector.stream.source.foreign_keys import cascade_gaps
-from connector.stream.source.row_image_gaps import (
-    generated_gaps,
-    image_gaps,
-    key_gaps,
-    version_gaps,
-)
 from connector.stream.source.stored_program_gaps import program_gaps
 
 # MySQL since 5.7; it needs SELECT on the table.
@@ -51,26 +39,26 @@ _RIGHTS_OF_SESSIONS_SINCE: Final = (8, 0, 14)
 _BINLOG_ADMIN_SINCE: Final = (10, 5, 2)
 
 
-def format_gaps(server: MysqlServer, version: ServerVersion) -> Iterator[RowLoggingGap]:
+def format_gaps(server: MysqlServer, version: ServerVersion) -> Iterator[findings.RowLoggingGap]:
     """Yield what the server's `binlog_format` leaves out of the rows, if it is not ROW."""
     value = server.variable("binlog_format") or BinlogFormat.ROW.value
     if value == BinlogFormat.ROW.value:
         return
-    how = set_global(server, "binlog_format", BinlogFormat.ROW.value)
+    how = findings.set_global(server, "binlog_format", BinlogFormat.ROW.value)
     if value == BinlogFormat.MIXED.value:
         problem = Message(row_log_errors.MIXED_FORMAT, {"how": how})
-        yield RowLoggingGap("R-log-statement-format (2)", problem)
+        yield findings.RowLoggingGap("R-log-statement-format (2)", problem)
     else:
         problem = Message(row_log_errors.STATEMENT_FORMAT, {"how": how})
-        yield RowLoggingGap("R-log-statement-format (1)", problem)
+        yield findings.RowLoggingGap("R-log-statement-format (1)", problem)
     copied = Message(row_log_errors.CREATE_SELECT, {"value": value})
-    yield RowLoggingGap("R-log-create-select-statement-format", copied)
+    yield findings.RowLoggingGap("R-log-create-select-statement-format", copied)
     if value == BinlogFormat.STATEMENT.value or not version.mysql_since(8, 0, 4):
         temporary = Message(row_log_errors.TEMPORARY_TABLES, {"value": value, "how": how})
-        yield RowLoggingGap("temporary tables", temporary)
+        yield findings.RowLoggingGap("temporary tables", temporary)
 
 
-def session_gaps(server: MysqlServer) -> Iterator[RowLoggingGap]:
+def session_gaps(server: MysqlServer) -> Iterator[findings.RowLoggingGap]:
     """Yield the settings of open sessions that differ from the server's, if they can be seen."""
     if server.identity.flavour == "mariadb":
         return
@@ -78,7 +66,9 @@ def session_gaps(server: MysqlServer) -> Iterator[RowLoggingGap]:
         for row in server.query(_SESSIONS):
             name = str(row["name"])
             facts = {"count": row["sessions"], "name": name, "value": row["value"]}
-            yield RowLoggingGap(_RULES_OF_SETTINGS[name], Message(row_log_errors.SESSIONS, facts))
+            yield findings.RowLoggingGap(
+                _RULES_OF_SETTINGS[name], Message(row_log_errors.SESSIONS, facts)
+            )
 
 
 def not_seen(version: ServerVersion) -> Message:
@@ -122,7 +112,9 @@ def engine_gap(engine: str, server: ServerVersion) -> ErrorCode | None:
     return None if known.row_capable else row_log_errors.NO_ROWS
 
 
-def engine_gaps(followed: Sequence[BaseTable], server: ServerVersion) -> Iterator[RowLoggingGap]:
+def engine_gaps(
+    followed: Sequence[BaseTable], server: ServerVersion
+) -> Iterator[findings.RowLoggingGap]:
     """Yield a gap for each engine with followed tables that needs a word."""
     by_engine: dict[str, list[BaseTable]] = {}
     for table in followed:
@@ -143,7 +135,7 @@ def engine_gaps(followed: Sequence[BaseTable], server: ServerVersion) -> Iterato
         )
         facts = {"engine": engine} if "engine" in code.facts else {}
         rule = _RULES_OF_ENGINES.get(code.code, "R-log-row-format")
-        yield RowLoggingGap(rule, Message(code, facts), places)
+        yield findings.RowLoggingGap(rule, Message(code, facts), places)
 
 
 def _truncates(server: ServerVersion) -> bool:
@@ -157,7 +149,7 @@ _RIGHTS: Final = {"triggers": "TRIGGER", "events": "EVENT"}
 
 def row_gaps(
     server: MysqlServer, settings: SourceSettings, tables: Sequence[BaseTable], *, copies: bool
-) -> Iterator[RowLoggingGap]:
+) -> Iterator[findings.RowLoggingGap]:
     """Yield what would not arrive as rows; `tables` are all that the account sees.
 
     `copies` says whether the pipeline copies rows that foreign keys change. Raises
@@ -168,21 +160,21 @@ def row_gaps(
     followed = [table for table in tables if wanted.follows(table.database, table.name)]
     yield from format_gaps(server, version)
     yield from session_gaps(server)
-    yield from image_gaps(server, version, followed)
-    yield from generated_gaps(server, version, followed)
-    yield from version_gaps(server, version, followed)
+    yield from row_image_gaps.image_gaps(server, version, followed)
+    yield from row_image_gaps.generated_gaps(server, version, followed)
+    yield from row_image_gaps.version_gaps(server, version, followed)
     yield from cascade_gaps(server, wanted, copies=copies)
     yield from engine_gaps(followed, version)
     yield from program_gaps(server, wanted, {table.database for table in followed})
-    yield from key_gaps(server, version, followed)
+    yield from row_image_gaps.key_gaps(server, version, followed)
     yield from _hidden_programs(server, settings, tables)
 
 
 def _hidden_programs(
     server: MysqlServer, settings: SourceSettings, tables: Sequence[BaseTable]
-) -> Iterator[RowLoggingGap]:
+) -> Iterator[findings.RowLoggingGap]:
     """Yield what the account does not see of all databases."""
-    held = global_privileges(server)
+    held = findings.global_privileges(server)
     lacking = {}
     if not held & {"ALL PRIVILEGES", "ALL"}:
         lacking = {name: right for name, right in _RIGHTS.items() if right not in held}
@@ -192,6 +184,6 @@ def _hidden_programs(
         facts = {
             "objects": list(lacking),
             "rights": list(lacking.values()),
-            "account": account_of(server, settings),
+            "account": findings.account_of(server, settings),
         }
-        yield RowLoggingGap("", Message(row_log_errors.HIDDEN, facts))
+        yield findings.RowLoggingGap("", Message(row_log_errors.HIDDEN, facts))

@@ -11,13 +11,7 @@ from connector.stream.envelope.cells.labels import has_uncertain_labels
 from connector.stream.envelope.copies.select_rows import SelectRowWriter
 from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.envelope.schemas.table_schema import TableSchema, declared_kind
-from connector.stream.source import table_errors
-from connector.stream.source.information_schema import (
-    PACKED_TYPES,
-    Row,
-    TableDefinition,
-    read_definition,
-)
+from connector.stream.source import information_schema, table_errors
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.table_definitions import unlogged_columns
 
@@ -95,7 +89,7 @@ class SelectedTable:
         of the log.
         """
         try:
-            definition = read_definition(session, database, table)
+            definition = information_schema.read_definition(session, database, table)
             columns = definition.schema_columns()
         except UnsupportedChange as error:
             raise UnsupportedChange(
@@ -135,12 +129,12 @@ class SelectedTable:
         return SelectRowWriter(self.schema, debezium, order)
 
 
-def _expression(column: SchemaColumn, row: Row) -> str:
+def _expression(column: SchemaColumn, row: information_schema.Row) -> str:
     """Return the expression to select, whose text is exact; see `selected_cells`."""
     quoted = quoted_identifier(column["name"])
     kind = row["type"] or ""
-    if kind in PACKED_TYPES:
-        return f"CAST({quoted} AS BINARY({PACKED_TYPES[kind]}))"
+    if kind in information_schema.PACKED_TYPES:
+        return f"CAST({quoted} AS BINARY({information_schema.PACKED_TYPES[kind]}))"
     if has_uncertain_labels(column):
         return f"CONVERT({quoted} USING utf8mb4)"
     if kind in ("enum", "set"):
@@ -151,7 +145,9 @@ def _expression(column: SchemaColumn, row: Row) -> str:
     return quoted
 
 
-def _order(schema: TableSchema, surrogate_key: str, definition: TableDefinition) -> tuple[int, ...]:
+def _order(
+    schema: TableSchema, surrogate_key: str, definition: information_schema.TableDefinition
+) -> tuple[int, ...]:
     """Return the index of the column that a user named; none without one.
 
     Raises SourceRefused if rows can have the same value of the column, or none.
@@ -172,12 +168,19 @@ def _order(schema: TableSchema, surrogate_key: str, definition: TableDefinition)
 
 
 def _key_columns(
-    schema: TableSchema, indexes: Sequence[int], rows: list[Row], definition: TableDefinition
+    schema: TableSchema,
+    indexes: Sequence[int],
+    rows: list[information_schema.Row],
+    definition: information_schema.TableDefinition,
 ) -> tuple[KeyColumn, ...]:
     return tuple(_key_column(schema.columns[index], rows[index], definition) for index in indexes)
 
 
-def _key_column(column: SchemaColumn, row: Row, definition: TableDefinition) -> KeyColumn:
+def _key_column(
+    column: SchemaColumn,
+    row: information_schema.Row,
+    definition: information_schema.TableDefinition,
+) -> KeyColumn:
     kind = row["type"] or ""
     return KeyColumn(
         column["name"],
@@ -187,7 +190,7 @@ def _key_column(column: SchemaColumn, row: Row, definition: TableDefinition) -> 
         and not has_uncertain_labels(column),
         type=column["type"],
         charset=row["charset"] or "",
-        packed_type=kind.upper() if kind in PACKED_TYPES else "",
+        packed_type=kind.upper() if kind in information_schema.PACKED_TYPES else "",
         declared=" ".join(
             filter(None, (column["name"], row["definition"] or kind, row["collation"]))
         ),

@@ -10,35 +10,24 @@ from typing import Final
 
 from connector.foundation.errors import ConfigError
 from connector.replication.server.identity import version_of
-from connector.rules import rules_errors
+from connector.rules import rules_errors, statement_facts
 from connector.rules.functions import unsafe_functions
 from connector.rules.procedure_calls import UnrolledCall, UnrolledStatement
 from connector.rules.server import engine_of
 from connector.rules.sql_parser import BUILT_IN, parse
-from connector.rules.statement_facts import (
-    CREATES_TABLE,
-    INSERTS,
-    Kind,
-    StatementFacts,
-    Table,
-    TableUse,
-)
 from connector.rules.statement_text import ParsedStatement, TableName
 from connector.rules.unsafe_statements import takes_unsafe_default
+from connector.stream.source import stored_programs
 from connector.stream.source.select_session import SelectSession
-from connector.stream.source.stored_programs import (
-    StoredProgram,
-    StoredPrograms,
-    UpdatableViews,
-    parsed_program,
-)
 from connector.stream.source.table_facts import ForeignKeyTables, TableFacts
 
-_TEMPORARY: Final = frozenset({Kind.CREATE_TEMPORARY, Kind.CREATE_TEMPORARY_SELECT})
-_DROPS: Final = frozenset({Kind.DROP_TABLE, Kind.DROP_TEMPORARY})
-_EVENTS: Final = {Kind.UPDATE: {"UPDATE"}, Kind.DELETE: {"DELETE"}}
-_REPLACES: Final = frozenset({Kind.REPLACE, Kind.REPLACE_SELECT})
-_INSERTS: Final = INSERTS | _REPLACES | {Kind.LOAD_DATA}
+_TEMPORARY: Final = frozenset(
+    {statement_facts.Kind.CREATE_TEMPORARY, statement_facts.Kind.CREATE_TEMPORARY_SELECT}
+)
+_DROPS: Final = frozenset({statement_facts.Kind.DROP_TABLE, statement_facts.Kind.DROP_TEMPORARY})
+_EVENTS: Final = {statement_facts.Kind.UPDATE: {"UPDATE"}, statement_facts.Kind.DELETE: {"DELETE"}}
+_REPLACES: Final = frozenset({statement_facts.Kind.REPLACE, statement_facts.Kind.REPLACE_SELECT})
+_INSERTS: Final = statement_facts.INSERTS | _REPLACES | {statement_facts.Kind.LOAD_DATA}
 
 
 class StatementTables:
@@ -49,20 +38,20 @@ class StatementTables:
         self.database = database
         self.server = version_of(session.identity)
         self._tables = TableFacts(session, self.server)
-        self._programs = StoredPrograms(session)
-        self._written = UpdatableViews(self._programs)
+        self._programs = stored_programs.StoredPrograms(session)
+        self._written = stored_programs.UpdatableViews(self._programs)
         self._keys = ForeignKeyTables(session)
         # Those that the statements have created so far.
-        self._temporary: dict[TableName, Table] = {}
+        self._temporary: dict[TableName, statement_facts.Table] = {}
 
-    def facts(self, parsed: ParsedStatement, database: str = "") -> StatementFacts:
+    def facts(self, parsed: ParsedStatement, database: str = "") -> statement_facts.StatementFacts:
         """Return the facts of a statement with all that it invokes.
 
         Raises ConfigError for what is not understood or not there.
         """
         return self._facts(parsed, database or self.database, 0)
 
-    def procedure(self, parsed: ParsedStatement, default: str) -> StoredProgram:
+    def procedure(self, parsed: ParsedStatement, default: str) -> stored_programs.StoredProgram:
         """Return the procedure that a CALL names. Raises ConfigError if it cannot be called so."""
         database, name = parsed.called or ("", "")
         shown = f"{database or default}.{name}"
@@ -75,24 +64,26 @@ class StatementTables:
             )
         return procedure
 
-    def _facts(self, parsed: ParsedStatement, database: str, depth: int) -> StatementFacts:
+    def _facts(
+        self, parsed: ParsedStatement, database: str, depth: int
+    ) -> statement_facts.StatementFacts:
         uses, inner = self._of_tables(parsed, database, depth)
         for function in sorted(parsed.functions - BUILT_IN - unsafe_functions(self.server)):
             inner += self._function(("", function), database, depth)
         for stored in sorted(parsed.stored):
             inner += self._function(stored, database, depth)
-        if parsed.kind is Kind.CALL:
+        if parsed.kind is statement_facts.Kind.CALL:
             # Of a function or a trigger: it is not unrolled.
             inner += self._program(self.procedure(parsed, database), depth)
-        facts = StatementFacts(
+        facts = statement_facts.StatementFacts(
             parsed.kind,
             tuple(uses),
             parsed.functions_on(self.server),
             parsed.variables,
             # A SELECT gives its LIMIT to the statement that invokes it.
-            limit=parsed.limit and (depth > 0 or parsed.kind is not Kind.SELECT),
+            limit=parsed.limit and (depth > 0 or parsed.kind is not statement_facts.Kind.SELECT),
             ignore=parsed.ignore,
-            replace=parsed.replace and parsed.kind is Kind.CREATE_TABLE_SELECT,
+            replace=parsed.replace and parsed.kind is statement_facts.Kind.CREATE_TABLE_SELECT,
             on_duplicate=parsed.on_duplicate,
             listed=frozenset(column.lower() for column in parsed.listed),
             delayed=parsed.delayed,
@@ -108,14 +99,14 @@ class StatementTables:
 
     def _of_tables(
         self, parsed: ParsedStatement, database: str, depth: int
-    ) -> tuple[list[TableUse], list[StatementFacts]]:
+    ) -> tuple[list[statement_facts.TableUse], list[statement_facts.StatementFacts]]:
         """Return how the tables are used, and the facts of their triggers and views."""
         if parsed.kind in _DROPS:
             return [], []
-        uses: list[TableUse] = []
-        inner: list[StatementFacts] = []
-        if parsed.kind in CREATES_TABLE:
-            uses.append(TableUse(self._new_table(parsed, database), writes=True))
+        uses: list[statement_facts.TableUse] = []
+        inner: list[statement_facts.StatementFacts] = []
+        if parsed.kind in statement_facts.CREATES_TABLE:
+            uses.append(statement_facts.TableUse(self._new_table(parsed, database), writes=True))
         else:
             for name in parsed.written:
                 self._add_written(parsed, (name[0] or database, name[1]), uses, inner, depth)
@@ -123,7 +114,7 @@ class StatementTables:
             if name != parsed.like and not self._is_computed(name, database):
                 view = self._programs.view(name[0] or database, name[1])
                 if view is None:
-                    uses.append(TableUse(self._table(name, database), reads=True))
+                    uses.append(statement_facts.TableUse(self._table(name, database), reads=True))
                 else:
                     inner += self._program(view, depth)
         return uses, inner
@@ -140,8 +131,8 @@ class StatementTables:
         self,
         parsed: ParsedStatement,
         name: TableName,
-        uses: list[TableUse],
-        inner: list[StatementFacts],
+        uses: list[statement_facts.TableUse],
+        inner: list[statement_facts.StatementFacts],
         depth: int,
     ) -> None:
         """Add the table, or those below the view, with their triggers."""
@@ -151,13 +142,15 @@ class StatementTables:
         if parsed.kind in _INSERTS:
             # Servers lock each table of a join as one that an INSERT writes.
             joined = written.read
-        reads = parsed.kind in (Kind.UPDATE, Kind.DELETE)
+        reads = parsed.kind in (statement_facts.Kind.UPDATE, statement_facts.Kind.DELETE)
         for table in (*written.tables, *joined):
-            uses.append(TableUse(self._table(table, ""), writes=True, reads=reads))
+            uses.append(statement_facts.TableUse(self._table(table, ""), writes=True, reads=reads))
             inner += self._triggers(parsed, table, depth)
             inner += self._by_keys(parsed, table)
         if not joined:
-            uses += [TableUse(self._table(name, ""), reads=True) for name in written.read]
+            uses += [
+                statement_facts.TableUse(self._table(name, ""), reads=True) for name in written.read
+            ]
         changed = {use.table.name for use in uses if use.writes}
         for view in written.views:
             for facts in self._program(view, depth):
@@ -171,7 +164,7 @@ class StatementTables:
                 shown = view.shown.partition(" ")[2]
                 raise ConfigError(rules_errors.VIEW_NOT_CHANGED, view=shown)
 
-    def _new_table(self, parsed: ParsedStatement, database: str) -> Table:
+    def _new_table(self, parsed: ParsedStatement, database: str) -> statement_facts.Table:
         name = parsed.written[0]
         temporary = parsed.kind in _TEMPORARY
         if parsed.like is not None:
@@ -180,7 +173,7 @@ class StatementTables:
             engine = engine_of(parsed.engine or "InnoDB", self.server)
             if engine is None:
                 raise ConfigError(rules_errors.ENGINE_UNKNOWN, table=name[1], engine=parsed.engine)
-            table = Table(
+            table = statement_facts.Table(
                 name[1],
                 engine,
                 parsed.columns,
@@ -192,43 +185,51 @@ class StatementTables:
             self._temporary[name[0] or database, name[1]] = table
         return table
 
-    def _table(self, name: TableName, default: str) -> Table:
+    def _table(self, name: TableName, default: str) -> statement_facts.Table:
         full = name[0] or default, name[1]
         return self._temporary.get(full) or self._tables.table(*full)
 
     def _triggers(
         self, parsed: ParsedStatement, table: TableName, depth: int
-    ) -> Iterator[StatementFacts]:
+    ) -> Iterator[statement_facts.StatementFacts]:
         for trigger in self._programs.triggers(*table, _events(parsed)):
             yield from self._program(trigger, depth)
 
-    def _by_keys(self, parsed: ParsedStatement, table: TableName) -> Iterator[StatementFacts]:
+    def _by_keys(
+        self, parsed: ParsedStatement, table: TableName
+    ) -> Iterator[statement_facts.StatementFacts]:
         """Yield the tables that foreign keys add, as facts of a statement for each."""
         for name, writes in self._keys.of(table, _events(parsed)):
-            use = TableUse(self._table(name, ""), writes=writes, reads=not writes)
-            yield StatementFacts(Kind.UPDATE, (use,))
+            use = statement_facts.TableUse(self._table(name, ""), writes=writes, reads=not writes)
+            yield statement_facts.StatementFacts(statement_facts.Kind.UPDATE, (use,))
 
-    def _function(self, name: TableName, database: str, depth: int) -> Iterator[StatementFacts]:
+    def _function(
+        self, name: TableName, database: str, depth: int
+    ) -> Iterator[statement_facts.StatementFacts]:
         stored = self._programs.function(name[0] or database, name[1])
         if stored is not None:
             yield from self._program(stored, depth)
         elif not name[0] and self._programs.is_loadable(name[1]):
-            yield StatementFacts(Kind.SELECT, udf=True)
+            yield statement_facts.StatementFacts(statement_facts.Kind.SELECT, udf=True)
         else:
             shown = ".".join(filter(None, name))
             raise ConfigError(rules_errors.NO_FUNCTION, server=self._session.name, function=shown)
 
-    def _program(self, program: StoredProgram, depth: int) -> Iterator[StatementFacts]:
+    def _program(
+        self, program: stored_programs.StoredProgram, depth: int
+    ) -> Iterator[statement_facts.StatementFacts]:
         """Yield the facts of each statement: which of them run does not matter to the decision."""
-        for _, statement in parsed_program(program, depth).statements:
+        for _, statement in stored_programs.parsed_program(program, depth).statements:
             yield self._facts(statement, program.database, depth + 1)
 
 
 def _events(parsed: ParsedStatement) -> set[str]:
     """Return the events of triggers: INSERT, UPDATE, DELETE."""
-    if parsed.kind in _REPLACES or (parsed.kind is Kind.LOAD_DATA and parsed.replace):
+    if parsed.kind in _REPLACES or (
+        parsed.kind is statement_facts.Kind.LOAD_DATA and parsed.replace
+    ):
         return {"INSERT", "DELETE"}
-    if parsed.kind in INSERTS | {Kind.LOAD_DATA}:
+    if parsed.kind in statement_facts.INSERTS | {statement_facts.Kind.LOAD_DATA}:
         return {"INSERT"} | ({"UPDATE"} if parsed.on_duplicate else set())
     return _EVENTS.get(parsed.kind, set())
 
@@ -239,7 +240,7 @@ def unrolled(text: str, tables: StatementTables) -> UnrolledCall:
     Raises ConfigError for what is not understood or not there.
     """
     parsed = parse(text)
-    if parsed.kind is Kind.CALL:
+    if parsed.kind is statement_facts.Kind.CALL:
         return _called(parsed, tables, tables.database, 0)
     return UnrolledCall((UnrolledStatement(text, tables.facts(parsed)),))
 
@@ -250,19 +251,19 @@ def _called(
     statements: list[UnrolledStatement] = []
     if parsed.functions or parsed.stored:
         # A function of an argument is logged for itself if it changes rows.
-        arguments = tables.facts(replace(parsed, kind=Kind.SELECT), database)
+        arguments = tables.facts(replace(parsed, kind=statement_facts.Kind.SELECT), database)
         if arguments.written:
             statements.append(UnrolledStatement("the arguments of the CALL", arguments))
     procedure = tables.procedure(parsed, database)
-    program = parsed_program(procedure, depth)
+    program = stored_programs.parsed_program(procedure, depth)
     in_order = program.in_order
     for text, statement in program.statements:
-        if statement.kind is Kind.CALL:
+        if statement.kind is statement_facts.Kind.CALL:
             inner = _called(statement, tables, procedure.database, depth + 1)
             statements += inner.statements
             in_order &= inner.in_order
             continue
         facts = tables.facts(statement, procedure.database)
-        if facts.kind is not Kind.SELECT or facts.written:
+        if facts.kind is not statement_facts.Kind.SELECT or facts.written:
             statements.append(UnrolledStatement(text, facts))
     return UnrolledCall(tuple(statements), in_order, called=True)

@@ -18,14 +18,7 @@ from connector.foundation.compiled import mode
 from connector.foundation.operating_system import Background
 from connector.foundation.settings.sections import Settings
 from connector.replication.server.addresses import address_of, candidates
-from connector.stream.metrics.pipeline_metrics import (
-    CommittedPosition,
-    FencedTable,
-    Lag,
-    PipelineMetrics,
-    SnapshotMetrics,
-    TableMetrics,
-)
+from connector.stream.metrics import pipeline_metrics
 from connector.stream.progress.stream_position import Instance
 from connector.stream.quarantine.fences import Fence
 from connector.stream.status import model
@@ -43,7 +36,7 @@ class StatusCollector:
 
     settings: Settings
     instance: Instance
-    metrics: PipelineMetrics
+    metrics: pipeline_metrics.PipelineMetrics
     samples: Samples
     events: RecentEvents
     mirror: MirrorWatch
@@ -74,7 +67,7 @@ class StatusCollector:
             mirror=mirror,
         )
 
-    def _hosts(self, position: CommittedPosition | None) -> list[model.Host]:
+    def _hosts(self, position: pipeline_metrics.CommittedPosition | None) -> list[model.Host]:
         metrics = self.metrics
         current = "" if position is None else position.progress.source
         refused = metrics.refused
@@ -100,7 +93,7 @@ class StatusCollector:
         tables = [
             _table(
                 name,
-                counted.get(name, TableMetrics()),
+                counted.get(name, pipeline_metrics.TableMetrics()),
                 copies.get(name),
                 failed.get(name),
                 fenced.get(name),
@@ -123,18 +116,18 @@ def by_urgency(tables: list[model.TableStatus]) -> list[model.TableStatus]:
     return sorted(tables, key=rank)
 
 
-def lag_status(lag: Lag) -> model.LagStatus:
+def lag_status(lag: pipeline_metrics.Lag) -> model.LagStatus:
     """Return the lag as facts."""
     return model.LagStatus(lag.seconds, lag.bytes, lag.transactions, lag.catch_up_seconds)
 
 
-def purge_of(lag: Lag) -> model.Purge:
+def purge_of(lag: pipeline_metrics.Lag) -> model.Purge:
     """Return the time to purge, without infinite numbers."""
     seconds = None if isinf(lag.to_purge_seconds) else lag.to_purge_seconds
     return model.Purge(seconds, lag.retention_seconds or None)
 
 
-def position_of(position: CommittedPosition) -> model.Position:
+def position_of(position: pipeline_metrics.CommittedPosition) -> model.Position:
     """Return the committed position."""
     progress = position.progress
     return model.Position(
@@ -151,10 +144,10 @@ def position_of(position: CommittedPosition) -> model.Position:
 
 def _table(
     name: str,
-    counted: TableMetrics,
-    copy: SnapshotMetrics | None,
+    counted: pipeline_metrics.TableMetrics,
+    copy: pipeline_metrics.SnapshotMetrics | None,
     failed: str | None,
-    fenced: FencedTable | None,
+    fenced: pipeline_metrics.FencedTable | None,
     since: float | None,
 ) -> model.TableStatus:
     shown: model.CopyProgress | None = None
@@ -207,7 +200,7 @@ class Sample(NamedTuple):
 class Samples(Background):
     """Notes the counters of `metrics` until it is closed."""
 
-    def __init__(self, metrics: PipelineMetrics) -> None:
+    def __init__(self, metrics: pipeline_metrics.PipelineMetrics) -> None:
         super().__init__("status-samples")
         self._metrics = metrics
         self._ring: deque[Sample] = deque(maxlen=_SAMPLES)
@@ -279,15 +272,17 @@ def _curve(ring: list[Sample], clock_difference: float) -> list[model.RatePoint]
     return points
 
 
-def fenced_tables(fences: Iterable[Fence]) -> dict[str, FencedTable]:
+def fenced_tables(fences: Iterable[Fence]) -> dict[str, pipeline_metrics.FencedTable]:
     """Return what is held of each table, by `database.table`; the reason is that of the oldest."""
-    tables: dict[str, FencedTable] = {}
+    tables: dict[str, pipeline_metrics.FencedTable] = {}
     for fence in fences:
         whole, since = fence.key is None, fence.since_ms / _MS
         keys = 0 if whole else 1
         known = tables.get(fence.name)
         if known is None:
-            tables[fence.name] = FencedTable(whole, keys, fence.rows, since, fence.reason)
+            tables[fence.name] = pipeline_metrics.FencedTable(
+                whole, keys, fence.rows, since, fence.reason
+            )
             continue
         tables[fence.name] = replace(
             known,

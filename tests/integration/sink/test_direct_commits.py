@@ -19,7 +19,7 @@ from kafka.errors import KafkaError
 
 from connector.foundation.errors import SinkUnavailable, Superseded
 from connector.foundation.settings.sections import KafkaSettings
-from connector.stream.sink import clients, transaction_client
+from connector.stream.sink import transaction_client, transaction_writer
 from connector.stream.sink.broker_connection import (
     ADD_PARTITIONS_TO_TXN,
     END_TXN,
@@ -98,7 +98,7 @@ def reached(monkeypatch: pytest.MonkeyPatch) -> list[TransactionStage]:
         seen.append(reached)
         give_up(self, error, reached)
 
-    monkeypatch.setattr(clients, "commit_directly", noted)
+    monkeypatch.setattr(transaction_writer, "commit_directly", noted)
     monkeypatch.setattr(TransactionClient, "end", ended)
     monkeypatch.setattr(TransactionClient, "give_up", given_up)
     monkeypatch.setattr(transaction_client, "_PAUSE_SECONDS", 0.0)

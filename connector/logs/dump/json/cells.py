@@ -17,12 +17,7 @@ from connector.binlog.columns.strings import CharacterReader, GeometryReader, St
 from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.text_writer import QUOTE, put_ascii, put_uint, put_utf8
 from connector.logs.output import encoded
-from connector.stream.envelope.cells.image_cells import (
-    CellWriter,
-    DocumentWriter,
-    NumberWriter,
-    QuotedWriter,
-)
+from connector.stream.envelope.cells import image_cells
 
 _NUMBERS: Final = frozenset(
     {
@@ -39,15 +34,15 @@ _NUMBERS: Final = frozenset(
 )
 
 
-def json_cell(column: Column, reader: ColumnReader) -> CellWriter:
+def json_cell(column: Column, reader: ColumnReader) -> image_cells.CellWriter:
     """Return the writer for the cells of `column`, which `reader` reads."""
     if isinstance(reader, DoubleReader):
         return _DoubleCell()
     if isinstance(reader, DocumentReader):
-        return DocumentWriter(reader)
+        return image_cells.DocumentWriter(reader)
     if isinstance(reader, PrintedReader):
         is_number = column.real_type in _NUMBERS
-        return NumberWriter(reader) if is_number else QuotedWriter(reader)
+        return image_cells.NumberWriter(reader) if is_number else image_cells.QuotedWriter(reader)
     if isinstance(reader, CharacterReader):
         return _character_cell(column, reader)
     if isinstance(reader, EnumReader):
@@ -67,7 +62,7 @@ def has_unknown_charset(column: Column) -> bool:
     )
 
 
-def _character_cell(column: Column, reader: CharacterReader) -> CellWriter:
+def _character_cell(column: Column, reader: CharacterReader) -> image_cells.CellWriter:
     if (
         isinstance(reader, StringReader)
         and not reader.pad
@@ -80,7 +75,7 @@ def _character_cell(column: Column, reader: CharacterReader) -> CellWriter:
 
 
 @final
-class _DoubleCell(CellWriter):
+class _DoubleCell(image_cells.CellWriter):
     __slots__ = ()
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
@@ -88,7 +83,7 @@ class _DoubleCell(CellWriter):
 
 
 @final
-class _Utf8Cell(CellWriter):
+class _Utf8Cell(image_cells.CellWriter):
     """Text that is stored as UTF-8, or is taken for it if the log names no character set."""
 
     __slots__ = ("_prefix",)
@@ -103,7 +98,7 @@ class _Utf8Cell(CellWriter):
 
 
 @final
-class _UnknownCharsetCell(CellWriter):
+class _UnknownCharsetCell(image_cells.CellWriter):
     """Bytes, compressed or filled up, that may be text."""
 
     __slots__ = ("_reader",)
@@ -117,7 +112,7 @@ class _UnknownCharsetCell(CellWriter):
 
 
 @final
-class _TextCell(CellWriter):
+class _TextCell(image_cells.CellWriter):
     """Text in other character sets, or compressed."""
 
     __slots__ = ("_reader",)
@@ -135,7 +130,7 @@ class _TextCell(CellWriter):
 
 
 @final
-class _BytesCell(CellWriter):
+class _BytesCell(image_cells.CellWriter):
     __slots__ = ("_reader",)
 
     def __init__(self, reader: CharacterReader) -> None:
@@ -146,7 +141,7 @@ class _BytesCell(CellWriter):
 
 
 @final
-class _EnumCell(CellWriter):
+class _EnumCell(image_cells.CellWriter):
     __slots__ = ("_labels", "_reader")
 
     def __init__(self, reader: EnumReader) -> None:
@@ -163,7 +158,7 @@ class _EnumCell(CellWriter):
 
 
 @final
-class _SetCell(CellWriter):
+class _SetCell(image_cells.CellWriter):
     __slots__ = ("_reader",)
 
     def __init__(self, reader: SetReader) -> None:
@@ -178,7 +173,7 @@ class _SetCell(CellWriter):
 
 
 @final
-class _GeometryCell(CellWriter):
+class _GeometryCell(image_cells.CellWriter):
     __slots__ = ("_reader",)
 
     def __init__(self, reader: GeometryReader) -> None:

@@ -9,24 +9,9 @@ from typing import Final, final
 from librt.strings import BytesWriter, read_i16_le, read_i32_le
 from mypy_extensions import i64
 
-from connector.binlog.events.rows_header import (
-    DELETE,
-    INSERT,
-    ROWS_V1_HEADER_LENGTH,
-    ROWS_V2_HEADER_LENGTH,
-    UPDATE,
-    RowsKind,
-)
+from connector.binlog import header
+from connector.binlog.events import rows_header
 from connector.binlog.files.event_frames import EventBlock
-from connector.binlog.header import (
-    GTID_LOG,
-    HEADER_LENGTH,
-    QUERY,
-    TABLE_MAP,
-    TYPE_OFFSET,
-    XID,
-    EventType,
-)
 from connector.binlog.payload_reader import PayloadReader, has_bytes_at
 from connector.binlog.transactions.transaction_bounds import end_of_group, size_at, table_id_at
 from connector.foundation.errors import DecodeError
@@ -42,11 +27,17 @@ _FLAGS_OFFSET: Final = 17
 
 # By type code: the kind of change, and the length of the head, of rows that lie in the event as
 # they are.
-_KINDS: Final[list[RowsKind | None]] = [None] * 256
-_KINDS[EventType.WRITE_ROWS_EVENT_V1] = _KINDS[EventType.WRITE_ROWS_EVENT] = INSERT
-_KINDS[EventType.UPDATE_ROWS_EVENT_V1] = _KINDS[EventType.UPDATE_ROWS_EVENT] = UPDATE
-_KINDS[EventType.DELETE_ROWS_EVENT_V1] = _KINDS[EventType.DELETE_ROWS_EVENT] = DELETE
-_V2_START: Final = int(EventType.WRITE_ROWS_EVENT)
+_KINDS: Final[list[rows_header.RowsKind | None]] = [None] * 256
+_KINDS[header.EventType.WRITE_ROWS_EVENT_V1] = _KINDS[header.EventType.WRITE_ROWS_EVENT] = (
+    rows_header.INSERT
+)
+_KINDS[header.EventType.UPDATE_ROWS_EVENT_V1] = _KINDS[header.EventType.UPDATE_ROWS_EVENT] = (
+    rows_header.UPDATE
+)
+_KINDS[header.EventType.DELETE_ROWS_EVENT_V1] = _KINDS[header.EventType.DELETE_ROWS_EVENT] = (
+    rows_header.DELETE
+)
+_V2_START: Final = int(header.EventType.WRITE_ROWS_EVENT)
 
 # Slots for the latest table maps, by the lowest byte of the table id, which a server counts up.
 _SLOTS: Final = 256
@@ -103,7 +94,7 @@ class GroupLines:
         at = start
         while at < end:
             size = size_at(data, at)
-            type_code: i64 = data[at + TYPE_OFFSET]
+            type_code: i64 = data[at + header.TYPE_OFFSET]
             body_end = at + size - trailer
             checksum: i64 = NOTHING
             if trailer:
@@ -118,7 +109,7 @@ class GroupLines:
                 size,
                 checksum,
             )
-            if not self._put_body(data, type_code, at + HEADER_LENGTH, body_end, out):
+            if not self._put_body(data, type_code, at + header.HEADER_LENGTH, body_end, out):
                 return False
             out.write(b"}\n")
             at += size
@@ -128,16 +119,16 @@ class GroupLines:
         self, data: bytes, type_code: i64, start: i64, end: i64, out: BytesWriter
     ) -> bool:
         """Append the body in `data[start:end]`; return False for one that must be decoded."""
-        if type_code == TABLE_MAP:
+        if type_code == header.TABLE_MAP:
             return self._put_table(data, start, end, out)
         kind = _KINDS[type_code]
         if kind is not None:
             return self._put_rows(data, type_code, kind, start, end, out)
-        if type_code == QUERY:
+        if type_code == header.QUERY:
             return self._statements.put_known(data, start, end, out)
-        if type_code == XID:
+        if type_code == header.XID:
             return put_xid(PayloadReader(data, start, end), out)
-        if type_code == GTID_LOG:
+        if type_code == header.GTID_LOG:
             put_gtid(PayloadReader(data, start, end), out)
             return True
         return False
@@ -154,9 +145,19 @@ class GroupLines:
         return True
 
     def _put_rows(
-        self, data: bytes, type_code: i64, kind: RowsKind, start: i64, end: i64, out: BytesWriter
+        self,
+        data: bytes,
+        type_code: i64,
+        kind: rows_header.RowsKind,
+        start: i64,
+        end: i64,
+        out: BytesWriter,
     ) -> bool:
-        length: i64 = ROWS_V1_HEADER_LENGTH if type_code < _V2_START else ROWS_V2_HEADER_LENGTH
+        length: i64 = (
+            rows_header.ROWS_V1_HEADER_LENGTH
+            if type_code < _V2_START
+            else rows_header.ROWS_V2_HEADER_LENGTH
+        )
         if end - start < length:
             return False
         table_id = table_id_at(data, start)

@@ -6,17 +6,8 @@ from librt.strings import BytesWriter, read_i16_le
 from mypy_extensions import i64, u8
 
 from connector.binlog.columns.row_images import all_set, bitmap_length, column_error, is_set
+from connector.binlog.events import rows_header
 from connector.binlog.events.rows import RowsEvent
-from connector.binlog.events.rows_header import (
-    DELETE,
-    INSERT,
-    ROWS_V1_HEADER_LENGTH,
-    ROWS_V2_HEADER_LENGTH,
-    STMT_END_F,
-    UPDATE,
-    ExtraRowInfo,
-    RowsKind,
-)
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
@@ -67,7 +58,7 @@ class TableWriter:
         self._map = b"%b%b%b}" % (self._start, flags, self._columns)
         self._cells: list[CellWriter] | None = None  # chosen with the first rows
         # Facts beside the rows that turned out to be none; most events share this object.
-        self._plain: ExtraRowInfo | None = None
+        self._plain: rows_header.ExtraRowInfo | None = None
         # The body up to the rows, with the flags of the last event.
         self._flags: i64 = -1
         self._rows_start = b""
@@ -105,7 +96,7 @@ class TableWriter:
         out.write(b"]}")
 
     def put_plain_rows(
-        self, kind: RowsKind, head: i64, body: PayloadReader, out: BytesWriter
+        self, kind: rows_header.RowsKind, head: i64, body: PayloadReader, out: BytesWriter
     ) -> bool:
         """Append the body of a rows event, from its bytes after the header.
 
@@ -115,8 +106,8 @@ class TableWriter:
         """
         data = body.data
         start = body.take(head)
-        if head == ROWS_V2_HEADER_LENGTH and (
-            read_i16_le(data, start + ROWS_V1_HEADER_LENGTH) != _NO_EXTRA_LENGTH
+        if head == rows_header.ROWS_V2_HEADER_LENGTH and (
+            read_i16_le(data, start + rows_header.ROWS_V1_HEADER_LENGTH) != _NO_EXTRA_LENGTH
         ):
             return False
         columns: i64 = len(self.table_map.columns)
@@ -124,11 +115,11 @@ class TableWriter:
             return False
         before: bytes | None = self.table_map.read_bitmap(body)
         after = before
-        if kind is INSERT:
+        if kind is rows_header.INSERT:
             before = None
-        elif kind is DELETE:
+        elif kind is rows_header.DELETE:
             after = None
-        elif kind is UPDATE:
+        elif kind is rows_header.UPDATE:
             after = self.table_map.read_bitmap(body)
         if not (self._image_columns(before) or self._image_columns(after)) or not self._can_read():
             return False
@@ -171,7 +162,7 @@ class TableWriter:
         out.write(self._rows_start)
 
     def _start_of_rows(self, flags: i64, extra: bytes) -> bytes:
-        end = b"true" if flags & STMT_END_F else b"false"
+        end = b"true" if flags & rows_header.STMT_END_F else b"false"
         shown = encoded(str(flags))
         return b'%b%b,"stmt_end":%b%b%b,"rows":[' % (
             self._start, shown, end, extra, self._columns
@@ -179,7 +170,7 @@ class TableWriter:
 
     def _put_rows(
         self,
-        kind: RowsKind,
+        kind: rows_header.RowsKind,
         image: PayloadReader,
         before: bytes | None,
         after: bytes | None,
@@ -192,10 +183,10 @@ class TableWriter:
             if several:
                 out.append(u8(_COMMA))
             several = True
-            if kind is INSERT:
+            if kind is rows_header.INSERT:
                 out.write(b'{"op":"insert","after":')
                 self._put_image(image, after, after_columns, out)
-            elif kind is DELETE:
+            elif kind is rows_header.DELETE:
                 out.write(b'{"op":"delete","before":')
                 self._put_image(image, before, before_columns, out)
             else:

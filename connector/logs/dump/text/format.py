@@ -28,17 +28,7 @@ from mypy_extensions import i64, u8
 
 from connector.binlog.checksum import CHECKSUM_LENGTH
 from connector.binlog.event import Event, EventBody, TransactionPayloadEvent
-from connector.binlog.events.control import (
-    HeartbeatEvent,
-    IgnorableEvent,
-    IncidentEvent,
-    RotateEvent,
-    SlaveEvent,
-    StartEncryptionEvent,
-    StopEvent,
-    TransactionContextEvent,
-    ViewChangeEvent,
-)
+from connector.binlog.events import control
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
 from connector.binlog.events.gtid_tagged import GtidTaggedEvent
 from connector.binlog.events.mariadb import BinlogCheckpointEvent, PartialRowDataEvent
@@ -54,15 +44,8 @@ from connector.binlog.header import (
     event_name,
 )
 from connector.binlog.text_writer import put_uint
+from connector.logs.dump.text import statements
 from connector.logs.dump.text.rows import TablesText
-from connector.logs.dump.text.statements import (
-    END,
-    STATEMENTS,
-    Description,
-    SessionText,
-    comment_lines,
-    put_query,
-)
 from connector.logs.dump.text.transactions import ANONYMOUS, TRANSACTIONS, put_gtid, put_xid
 from connector.logs.output import NEWLINE, ByteFormat, LineOutput, encoded
 
@@ -124,12 +107,14 @@ def _put_hex(out: BytesWriter, value: i64) -> None:
     write_i64_le(out, word + _ZEROS + letters * _LETTERS)
 
 
-def describe(event: Event, session: SessionText) -> Description:
+def describe(event: Event, session: statements.SessionText) -> statements.Description:
     """Return the summary and the lines of an event; `session` keeps the variables that were set."""
     return DESCRIPTIONS[type(event.body)](session, event, event.body)
 
 
-def _start(session: SessionText, event: Event, body: StartEventV3) -> Description:
+def _start(
+    session: statements.SessionText, event: Event, body: StartEventV3
+) -> statements.Description:
     del session
     summary = (
         f"Start: binlog v {body.binlog_version}, server v {body.server_version} "
@@ -138,7 +123,9 @@ def _start(session: SessionText, event: Event, body: StartEventV3) -> Descriptio
     return summary, []
 
 
-def _format(session: SessionText, event: Event, body: FormatDescriptionEvent) -> Description:
+def _format(
+    session: statements.SessionText, event: Event, body: FormatDescriptionEvent
+) -> statements.Description:
     del session
     restarted = body.create_timestamp != 0
     summary = (
@@ -150,50 +137,64 @@ def _format(session: SessionText, event: Event, body: FormatDescriptionEvent) ->
         lines.append("# Warning: this binlog is either in use or was not closed properly.")
     if restarted:
         # The server had not committed it when it ended, so it is lost.
-        lines.append(f"ROLLBACK{END}")
+        lines.append(f"ROLLBACK{statements.END}")
     return summary, lines
 
 
-def _rotate(session: SessionText, event: Event, body: RotateEvent) -> Description:
+def _rotate(
+    session: statements.SessionText, event: Event, body: control.RotateEvent
+) -> statements.Description:
     del session, event
     return f"Rotate to {body.next_file}  pos: {body.next_position}", []
 
 
-def _stop(session: SessionText, event: Event, body: StopEvent) -> Description:
+def _stop(
+    session: statements.SessionText, event: Event, body: control.StopEvent
+) -> statements.Description:
     del session, event, body
     return "Stop", []
 
 
-def _heartbeat(session: SessionText, event: Event, body: HeartbeatEvent) -> Description:
+def _heartbeat(
+    session: statements.SessionText, event: Event, body: control.HeartbeatEvent
+) -> statements.Description:
     del session, event
     return f"Heartbeat {body.file}  pos: {body.position}", []
 
 
-def _ignorable(session: SessionText, event: Event, body: IgnorableEvent) -> Description:
+def _ignorable(
+    session: statements.SessionText, event: Event, body: control.IgnorableEvent
+) -> statements.Description:
     del session
     return "Ignorable", [f"# {event_name(event.header.type_code)}, {len(body.data)} bytes"]
 
 
-def _checkpoint(session: SessionText, event: Event, body: BinlogCheckpointEvent) -> Description:
+def _checkpoint(
+    session: statements.SessionText, event: Event, body: BinlogCheckpointEvent
+) -> statements.Description:
     del session, event
     return f"Binlog checkpoint {body.file}", []
 
 
-def _incident(session: SessionText, event: Event, body: IncidentEvent) -> Description:
+def _incident(
+    session: statements.SessionText, event: Event, body: control.IncidentEvent
+) -> statements.Description:
     del session, event
     message = [f"# {body.message}"] if body.message else []
     return f"Incident: {body.incident} ({body.name})", message
 
 
-def _slave(session: SessionText, event: Event, body: SlaveEvent) -> Description:
+def _slave(
+    session: statements.SessionText, event: Event, body: control.SlaveEvent
+) -> statements.Description:
     del session, event
     host = f"{body.master_host}:{body.master_port}"
     return f"Slave: master {host}, log {body.master_log}  pos: {body.master_pos}", []
 
 
 def _start_encryption(
-    session: SessionText, event: Event, body: StartEncryptionEvent
-) -> Description:
+    session: statements.SessionText, event: Event, body: control.StartEncryptionEvent
+) -> statements.Description:
     del session, event
     summary = (
         f"Encryption scheme: {body.scheme}, key_version: {body.key_version}, "
@@ -202,16 +203,20 @@ def _start_encryption(
     return summary, ["# The rest of the binlog is encrypted!"]
 
 
-def _context(session: SessionText, event: Event, body: TransactionContextEvent) -> Description:
+def _context(
+    session: statements.SessionText, event: Event, body: control.TransactionContextEvent
+) -> statements.Description:
     del session, event
     summary = (
         f"Transaction_context: server_uuid={body.server_uuid}\tthread_id={body.thread_id}"
         f"\twrite_set={len(body.write_set)}\tread_set={len(body.read_set)}"
     )
-    return summary, comment_lines(f"snapshot_version {body.snapshot_version}")
+    return summary, statements.comment_lines(f"snapshot_version {body.snapshot_version}")
 
 
-def _view_change(session: SessionText, event: Event, body: ViewChangeEvent) -> Description:
+def _view_change(
+    session: statements.SessionText, event: Event, body: control.ViewChangeEvent
+) -> statements.Description:
     del session, event
     summary = (
         f"View_change: view_id={body.view_id}\tsequence_number={body.sequence_number}"
@@ -220,20 +225,20 @@ def _view_change(session: SessionText, event: Event, body: ViewChangeEvent) -> D
     return summary, []
 
 
-DESCRIPTIONS: dict[type, Callable[[SessionText, Event, Any], Description]] = {
+DESCRIPTIONS: dict[type, Callable[[statements.SessionText, Event, Any], statements.Description]] = {
     BinlogCheckpointEvent: _checkpoint,
     FormatDescriptionEvent: _format,
-    HeartbeatEvent: _heartbeat,
-    IgnorableEvent: _ignorable,
-    IncidentEvent: _incident,
-    RotateEvent: _rotate,
-    SlaveEvent: _slave,
-    StartEncryptionEvent: _start_encryption,
+    control.HeartbeatEvent: _heartbeat,
+    control.IgnorableEvent: _ignorable,
+    control.IncidentEvent: _incident,
+    control.RotateEvent: _rotate,
+    control.SlaveEvent: _slave,
+    control.StartEncryptionEvent: _start_encryption,
     StartEventV3: _start,
-    StopEvent: _stop,
-    TransactionContextEvent: _context,
-    ViewChangeEvent: _view_change,
-    **STATEMENTS,
+    control.StopEvent: _stop,
+    control.TransactionContextEvent: _context,
+    control.ViewChangeEvent: _view_change,
+    **statements.STATEMENTS,
     **TRANSACTIONS,
 }
 
@@ -274,7 +279,7 @@ class TextFormat(ByteFormat):
         """With `hexdump`, the bytes of each event come between its header and its summary."""
         self._hexdump = hexdump
         self._header_line = HeaderLine()
-        self._session = SessionText()
+        self._session = statements.SessionText()
         self._tables = TablesText()
         self._header_length = HEADER_LENGTH
 
@@ -292,7 +297,7 @@ class TextFormat(ByteFormat):
         body = event.body
         if isinstance(body, (FormatDescriptionEvent, StartEventV3)):
             # Another file, maybe of another server: its first statement shows all variables again.
-            self._session = SessionText()
+            self._session = statements.SessionText()
             v1 = body.binlog_version == BinlogVersion.V1
             self._header_length = V1_HEADER_LENGTH if v1 else HEADER_LENGTH
         out = output.block
@@ -321,7 +326,7 @@ class TextFormat(ByteFormat):
         elif isinstance(body, XidEvent):
             put_xid(out, body)
         elif isinstance(body, QueryEvent):
-            put_query(out, self._session, event.header, body)
+            statements.put_query(out, self._session, event.header, body)
         elif isinstance(body, (GtidEvent, GtidTaggedEvent)):
             put_gtid(out, body, str(body.gtid).encode("ascii"))
         elif isinstance(body, AnonymousGtidEvent):

@@ -15,15 +15,8 @@ from mypy_extensions import u8
 
 from connector.binlog.character_sets import charset_of, collation_name
 from connector.binlog.event import Event
+from connector.binlog.events import load
 from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent, UserVarType
-from connector.binlog.events.load import (
-    AppendBlockEvent,
-    BeginLoadQueryEvent,
-    CreateFileEvent,
-    DeleteFileEvent,
-    ExecLoadEvent,
-    LoadEvent,
-)
 from connector.binlog.events.mariadb import AnnotateRowsEvent
 from connector.binlog.events.query import ExecuteLoadQueryEvent, QueryEvent, RowsQueryEvent
 from connector.binlog.events.status_variables import StatusVariables
@@ -251,12 +244,12 @@ def _user_value(body: UserVarEvent) -> str:
 _MARIADB_COLLATIONS = 576
 
 
-def _load(session: SessionText, event: Event, body: LoadEvent) -> Description:
+def _load(session: SessionText, event: Event, body: load.LoadEvent) -> Description:
     del session, event
     return f"Load\tthread_id={body.thread_id}\texec_time={body.exec_time}", [load_info(body), END]
 
 
-def _create_file(session: SessionText, event: Event, body: CreateFileEvent) -> Description:
+def _create_file(session: SessionText, event: Event, body: load.CreateFileEvent) -> Description:
     del session, event
     table = quoted_name(body.schema, body.table).translate(ESCAPES)
     summary = f"Create_file: file_id: {body.file_id}  block_len: {len(body.block)}"
@@ -264,28 +257,30 @@ def _create_file(session: SessionText, event: Event, body: CreateFileEvent) -> D
 
 
 def _block(
-    session: SessionText, event: Event, body: AppendBlockEvent | BeginLoadQueryEvent
+    session: SessionText, event: Event, body: load.AppendBlockEvent | load.BeginLoadQueryEvent
 ) -> Description:
     del session, event
-    name = "Append_block" if isinstance(body, AppendBlockEvent) else "Begin_load_query"
+    name = "Append_block" if isinstance(body, load.AppendBlockEvent) else "Begin_load_query"
     return f"{name}: file_id: {body.file_id}  block_len: {len(body.block)}", []
 
 
-def _file(session: SessionText, event: Event, body: ExecLoadEvent | DeleteFileEvent) -> Description:
+def _file(
+    session: SessionText, event: Event, body: load.ExecLoadEvent | load.DeleteFileEvent
+) -> Description:
     del session, event
-    name = "Exec_load" if isinstance(body, ExecLoadEvent) else "Delete_file"
+    name = "Exec_load" if isinstance(body, load.ExecLoadEvent) else "Delete_file"
     return f"{name}: file_id: {body.file_id}", []
 
 
 STATEMENTS: dict[type, Callable[[SessionText, Event, Any], Description]] = {
     AnnotateRowsEvent: _annotate,
-    AppendBlockEvent: _block,
-    BeginLoadQueryEvent: _block,
-    CreateFileEvent: _create_file,
-    DeleteFileEvent: _file,
-    ExecLoadEvent: _file,
+    load.AppendBlockEvent: _block,
+    load.BeginLoadQueryEvent: _block,
+    load.CreateFileEvent: _create_file,
+    load.DeleteFileEvent: _file,
+    load.ExecLoadEvent: _file,
     IntvarEvent: _intvar,
-    LoadEvent: _load,
+    load.LoadEvent: _load,
     RandEvent: _rand,
     RowsQueryEvent: _rows_query,
     UserVarEvent: _user_var,

@@ -12,20 +12,7 @@ from mypy_extensions import u8
 
 from connector.binlog.columns.time_text import put_utc
 from connector.binlog.event import Event, TransactionPayloadEvent
-from connector.binlog.events.mariadb import (
-    FL_COMMIT_ALTER_E1,
-    FL_ROLLBACK_ALTER_E1,
-    FL_START_ALTER_E1,
-    MariadbGtidEvent,
-    MariadbGtidListEvent,
-)
-from connector.binlog.events.transaction import (
-    FLAG_MAY_HAVE_SBR,
-    CommitInfo,
-    PreviousGtidsEvent,
-    XaPrepareEvent,
-    XidEvent,
-)
+from connector.binlog.events import mariadb, transaction
 from connector.binlog.text_writer import put_ascii, put_padded, put_uint
 from connector.logs.dump.text.statements import END, Description, SessionText, comment_lines
 from connector.logs.output import NEWLINE
@@ -48,29 +35,31 @@ _POINT: Final = 46
 
 # Of an ALTER TABLE in two phases (binlog_alter_two_phase=ON).
 _ALTERS = {
-    FL_START_ALTER_E1: "START ALTER",
-    FL_COMMIT_ALTER_E1: "COMMIT ALTER id= {}",
-    FL_ROLLBACK_ALTER_E1: "ROLLBACK ALTER id= {}",
+    mariadb.FL_START_ALTER_E1: "START ALTER",
+    mariadb.FL_COMMIT_ALTER_E1: "COMMIT ALTER id= {}",
+    mariadb.FL_ROLLBACK_ALTER_E1: "ROLLBACK ALTER id= {}",
 }
 
 
-def put_xid(out: BytesWriter, body: XidEvent) -> None:
+def put_xid(out: BytesWriter, body: transaction.XidEvent) -> None:
     """Append the summary of a commit and its statement."""
     out.write(b"Xid = ")
     _put_number(out, body.xid)
     out.write(_COMMIT)
 
 
-def _previous_gtids(session: SessionText, event: Event, body: PreviousGtidsEvent) -> Description:
+def _previous_gtids(
+    session: SessionText, event: Event, body: transaction.PreviousGtidsEvent
+) -> Description:
     del session, event
     return "Previous-GTIDs", comment_lines(str(body.gtid_set).replace(",", ",\n") or "[empty]")
 
 
-def put_gtid(out: BytesWriter, body: CommitInfo, name: bytes) -> None:
+def put_gtid(out: BytesWriter, body: transaction.CommitInfo, name: bytes) -> None:
     """Append the summary of a GTID event and the statements that set its GTID, `name`."""
     original = body.original_commit_timestamp
     immediate = body.immediate_commit_timestamp
-    row_based = not body.flags & FLAG_MAY_HAVE_SBR
+    row_based = not body.flags & transaction.FLAG_MAY_HAVE_SBR
     out.write(b"Anonymous_GTID" if name is ANONYMOUS else b"GTID")
     _put_fact(out, b"\tlast_committed=", body.last_committed)
     _put_fact(out, b"\tsequence_number=", body.sequence_number)
@@ -129,7 +118,9 @@ def _put_number(out: BytesWriter, value: int) -> None:
         put_ascii(out, str(value))
 
 
-def _mariadb_gtid(session: SessionText, event: Event, body: MariadbGtidEvent) -> Description:
+def _mariadb_gtid(
+    session: SessionText, event: Event, body: mariadb.MariadbGtidEvent
+) -> Description:
     del event
     gtid = body.gtid
     summary = f"GTID {gtid}"
@@ -158,14 +149,18 @@ def _mariadb_gtid(session: SessionText, event: Event, body: MariadbGtidEvent) ->
     return summary, lines
 
 
-def _gtid_list(session: SessionText, event: Event, body: MariadbGtidListEvent) -> Description:
+def _gtid_list(
+    session: SessionText, event: Event, body: mariadb.MariadbGtidListEvent
+) -> Description:
     del session, event
     gtids = ",\n# ".join(map(str, body.gtids)).split("\n")
     first, *rest = [*gtids[:-1], f"{gtids[-1]}]"]
     return f"Gtid list [{first}", rest
 
 
-def _xa_prepare(session: SessionText, event: Event, body: XaPrepareEvent) -> Description:
+def _xa_prepare(
+    session: SessionText, event: Event, body: transaction.XaPrepareEvent
+) -> Description:
     del session, event
     statement = f"XA COMMIT {body.xid} ONE PHASE" if body.one_phase else f"XA PREPARE {body.xid}"
     return f"XA PREPARE {body.xid}", [statement, END]
@@ -181,9 +176,9 @@ def _payload(session: SessionText, event: Event, body: TransactionPayloadEvent) 
 
 
 TRANSACTIONS: dict[type, Callable[[SessionText, Event, Any], Description]] = {
-    MariadbGtidEvent: _mariadb_gtid,
-    MariadbGtidListEvent: _gtid_list,
-    PreviousGtidsEvent: _previous_gtids,
+    mariadb.MariadbGtidEvent: _mariadb_gtid,
+    mariadb.MariadbGtidListEvent: _gtid_list,
+    transaction.PreviousGtidsEvent: _previous_gtids,
     TransactionPayloadEvent: _payload,
-    XaPrepareEvent: _xa_prepare,
+    transaction.XaPrepareEvent: _xa_prepare,
 }

@@ -8,16 +8,10 @@ from typing import Final, final
 from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
+from connector.binlog.columns import integers
 from connector.binlog.columns.column import Column, ColumnReader, PrintedReader
 from connector.binlog.columns.decimal import DecimalReader
 from connector.binlog.columns.floats import DoubleReader, FloatReader, VectorReader
-from connector.binlog.columns.integers import (
-    BitReader,
-    EnumReader,
-    IntegerReader,
-    SetReader,
-    YearReader,
-)
 from connector.binlog.columns.json import DocumentReader
 from connector.binlog.columns.strings import CharacterReader, GeometryReader, StringReader
 from connector.binlog.columns.temporal import Timestamp2Reader, TimestampReader
@@ -25,13 +19,7 @@ from connector.binlog.columns.time_text import fraction_length, put_fraction
 from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.sql_text import QUOTE, quoted_text
 from connector.binlog.text_writer import put_ascii, put_int, put_padded, put_uint, put_uint64
-from connector.logs.dump.text.string_values import (
-    BytesText,
-    CharsetText,
-    DocumentText,
-    Utf8Text,
-    ValueWriter,
-)
+from connector.logs.dump.text import string_values
 
 _ZERO: Final = 48
 _YEAR_DIGITS: Final = 4
@@ -40,7 +28,7 @@ _BYTE_BITS: Final = 8
 _WORD_BITS: Final = 64
 
 
-def value_writer(column: Column, reader: ColumnReader, *, signs: bool) -> ValueWriter:
+def value_writer(column: Column, reader: ColumnReader, *, signs: bool) -> string_values.ValueWriter:
     """Return the writer for the values of `column`, which `reader` reads.
 
     `signs` says whether the log has the signs of its columns.
@@ -49,45 +37,47 @@ def value_writer(column: Column, reader: ColumnReader, *, signs: bool) -> ValueW
         return _number_or_time_writer(column, reader, signs=signs)
     if isinstance(reader, CharacterReader):
         return _string_writer(reader)
-    if isinstance(reader, EnumReader):
+    if isinstance(reader, integers.EnumReader):
         return _EnumText(reader)
-    if isinstance(reader, SetReader):
+    if isinstance(reader, integers.SetReader):
         return _MaskText(column.stored_length) if reader.labels is None else _SetText(reader)
     assert isinstance(reader, GeometryReader)
     return _GeometryText(reader)
 
 
-def _number_or_time_writer(column: Column, reader: PrintedReader, *, signs: bool) -> ValueWriter:
-    if isinstance(reader, IntegerReader) and not signs:
+def _number_or_time_writer(
+    column: Column, reader: PrintedReader, *, signs: bool
+) -> string_values.ValueWriter:
+    if isinstance(reader, integers.IntegerReader) and not signs:
         return _UnknownSignText(reader)
-    if isinstance(reader, (IntegerReader, DecimalReader, FloatReader, VectorReader)):
+    if isinstance(reader, (integers.IntegerReader, DecimalReader, FloatReader, VectorReader)):
         return NumberText(reader)
     if isinstance(reader, DoubleReader):
         return _DoubleText(reader)
-    if isinstance(reader, YearReader):
+    if isinstance(reader, integers.YearReader):
         return _YearText(reader)
     if isinstance(reader, Timestamp2Reader):
         return _EpochText(column.metadata)
     if isinstance(reader, TimestampReader):
         return _OldEpochText()
-    if isinstance(reader, BitReader):
+    if isinstance(reader, integers.BitReader):
         return _BitText(column.length or 0)
     if isinstance(reader, DocumentReader):
-        return DocumentText(reader)
+        return string_values.DocumentText(reader)
     return TemporalText(reader)
 
 
-def _string_writer(reader: CharacterReader) -> ValueWriter:
+def _string_writer(reader: CharacterReader) -> string_values.ValueWriter:
     if isinstance(reader, StringReader):
         if reader.utf8:
-            return Utf8Text(reader)
+            return string_values.Utf8Text(reader)
         if reader.binary:
-            return BytesText(reader)
-    return CharsetText(reader)
+            return string_values.BytesText(reader)
+    return string_values.CharsetText(reader)
 
 
 @final
-class NumberText(ValueWriter):
+class NumberText(string_values.ValueWriter):
     """Numbers, as they are printed."""
 
     __slots__ = ("_reader",)
@@ -100,7 +90,7 @@ class NumberText(ValueWriter):
 
 
 @final
-class TemporalText(ValueWriter):
+class TemporalText(string_values.ValueWriter):
     """Dates and times in quotes."""
 
     __slots__ = ("_reader",)
@@ -116,12 +106,12 @@ class TemporalText(ValueWriter):
 
 
 @final
-class _UnknownSignText(ValueWriter):
+class _UnknownSignText(string_values.ValueWriter):
     """Integers without a known sign: both readings of a negative number are shown."""
 
     __slots__ = ("_bits", "_reader")
 
-    def __init__(self, reader: IntegerReader) -> None:
+    def __init__(self, reader: integers.IntegerReader) -> None:
         self._reader = reader
         self._bits: i64 = reader.length * _BYTE_BITS
 
@@ -139,7 +129,7 @@ class _UnknownSignText(ValueWriter):
 
 
 @final
-class _DoubleText(ValueWriter):
+class _DoubleText(string_values.ValueWriter):
     """DOUBLE, with an exponent from 1e+16 on and below 0.0001."""
 
     __slots__ = ("_reader",)
@@ -152,12 +142,12 @@ class _DoubleText(ValueWriter):
 
 
 @final
-class _YearText(ValueWriter):
+class _YearText(string_values.ValueWriter):
     """YEAR, in four digits."""
 
     __slots__ = ("_reader",)
 
-    def __init__(self, reader: YearReader) -> None:
+    def __init__(self, reader: integers.YearReader) -> None:
         self._reader = reader
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
@@ -165,7 +155,7 @@ class _YearText(ValueWriter):
 
 
 @final
-class _EpochText(ValueWriter):
+class _EpochText(string_values.ValueWriter):
     """TIMESTAMP(f): the seconds since the epoch, with the digits of the column."""
 
     __slots__ = ("_digits",)
@@ -181,7 +171,7 @@ class _EpochText(ValueWriter):
 
 
 @final
-class _OldEpochText(ValueWriter):
+class _OldEpochText(string_values.ValueWriter):
     """TIMESTAMP as servers before 5.6 store it: the seconds since the epoch."""
 
     __slots__ = ()
@@ -191,7 +181,7 @@ class _OldEpochText(ValueWriter):
 
 
 @final
-class _BitText(ValueWriter):
+class _BitText(string_values.ValueWriter):
     """BIT(n): n binary digits."""
 
     __slots__ = ("_bits",)
@@ -218,7 +208,7 @@ class _BitText(ValueWriter):
 
 
 @final
-class _MaskText(ValueWriter):
+class _MaskText(string_values.ValueWriter):
     """A SET without labels: its bytes as they are stored, each from its highest bit on."""
 
     __slots__ = ("_length",)
@@ -242,12 +232,12 @@ class _MaskText(ValueWriter):
 
 
 @final
-class _SetText(ValueWriter):
+class _SetText(string_values.ValueWriter):
     """A SET with labels: those of its members, with commas."""
 
     __slots__ = ("_reader",)
 
-    def __init__(self, reader: SetReader) -> None:
+    def __init__(self, reader: integers.SetReader) -> None:
         self._reader = reader
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
@@ -257,12 +247,12 @@ class _SetText(ValueWriter):
 
 
 @final
-class _EnumText(ValueWriter):
+class _EnumText(string_values.ValueWriter):
     """ENUM: the label, or an index that has no label."""
 
     __slots__ = ("_labels", "_reader")
 
-    def __init__(self, reader: EnumReader) -> None:
+    def __init__(self, reader: integers.EnumReader) -> None:
         self._reader = reader
         self._labels = [quoted_text(label).encode("utf-8") for label in reader.labels]
 
@@ -275,7 +265,7 @@ class _EnumText(ValueWriter):
 
 
 @final
-class _GeometryText(ValueWriter):
+class _GeometryText(string_values.ValueWriter):
     """A geometry of any kind: its reference system and its Well-Known Binary."""
 
     __slots__ = ("_reader",)

@@ -14,12 +14,7 @@ from mypy_extensions import i64
 from connector.foundation.contract import OP_READ
 from connector.foundation.errors import ConnectorError, RecordTooLarge, UnsupportedChange
 from connector.foundation.kafka_records import RecordTarget
-from connector.stream.envelope.copies.chunk_frame import (
-    COPIED,
-    CopiedHeaders,
-    CopyPosition,
-    copied_parts,
-)
+from connector.stream.envelope.copies import chunk_frame
 from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.outbox_events import OutboxEvents
 from connector.stream.envelope.record_frame import NO_BEFORE, RecordFrame
@@ -55,7 +50,7 @@ class _Values:
         options: EnvelopeOptions,
         form: RecordFrame,
         schema: TableSchema,
-        read_at: CopyPosition,
+        read_at: chunk_frame.CopyPosition,
         now_us: i64,
     ) -> None:
         self._options = options
@@ -63,7 +58,9 @@ class _Values:
         self._schema = schema
         self._read_at = read_at
         self._now_us: i64 = now_us
-        self._head, self._end = copied_parts(options, form, schema, read_at, _READ, now_us)
+        self._head, self._end = chunk_frame.copied_parts(
+            options, form, schema, read_at, _READ, now_us
+        )
         is_flat = options.debezium is not None and options.debezium.is_flat
         # A row without an envelope is taken out of one, without its last brace.
         self._skipped: i64 = len(NO_BEFORE) if is_flat else 0
@@ -72,10 +69,10 @@ class _Values:
     def of(self, data: bytes, start: i64, end: i64, mark: str) -> bytes:
         """Return the value of the row in `data[start:end]`, whose source says `mark`."""
         row = data[start + self._skipped : end - self._dropped]
-        if mark == COPIED:
+        if mark == chunk_frame.COPIED:
             head = self._head
             return head + row + self._end if head else row + self._end
-        before, after = copied_parts(
+        before, after = chunk_frame.copied_parts(
             self._options, self._form, self._schema, self._read_at, _READ, self._now_us, mark
         )
         return before + row + after
@@ -119,7 +116,7 @@ class Chunk:
         self,
         target: RecordTarget,
         options: EnvelopeOptions,
-        read_at: CopyPosition,
+        read_at: chunk_frame.CopyPosition,
         touched: AbstractSet[bytes],
         now_us: i64,
     ) -> i64:
@@ -132,7 +129,7 @@ class Chunk:
         topic = options.topics.of(schema.database, schema.table)
         form = RecordFrame(options, schema)
         values = _Values(options, form, schema, read_at, now_us)
-        headers = CopiedHeaders(read_at, schema, options)
+        headers = chunk_frame.CopiedHeaders(read_at, schema, options)
         timestamp_ms: i64 = read_at.read_us // _US_PER_MS
         some_touched = len(touched) > 0
         is_marked = read_at.is_marked
@@ -157,7 +154,7 @@ class Chunk:
             number += 1
             if some_touched and row_key in touched:
                 continue
-            mark = COPIED
+            mark = chunk_frame.COPIED
             if is_marked:
                 mark = read_at.mark(is_first=number == 1, is_last=at == size)
             value = values.of(data, start, value_end, mark)
@@ -216,14 +213,14 @@ def publish_events(
     events: OutboxEvents,
     target: RecordTarget,
     options: EnvelopeOptions,
-    read_at: CopyPosition,
+    read_at: chunk_frame.CopyPosition,
     touched: AbstractSet[bytes],
 ) -> int:
     """Give `target` the event of each row whose key is not in `touched`; return their number.
 
     A row that cannot be an event, or whose record is too large, joins those that are `refused`.
     """
-    headers = CopiedHeaders(read_at, chunk.schema, options)
+    headers = chunk_frame.CopiedHeaders(read_at, chunk.schema, options)
     number = read_at.first_row
     for row_key, row in chunk.rows():
         if row_key in touched:

@@ -19,28 +19,11 @@ from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import DecodeError, UnsupportedChange
 from connector.replication.protocol.result_set import RowReceiver
 from connector.stream.envelope import record_errors
+from connector.stream.envelope.cells import select_cells
 from connector.stream.envelope.cells.labels import (
     KeyLabelCell,
     ambiguous_labels,
     has_uncertain_labels,
-)
-from connector.stream.envelope.cells.select_cells import (
-    BitsCell,
-    BytesCell,
-    DoubleCell,
-    EnumCell,
-    FlagCell,
-    FloatCell,
-    GeometryCell,
-    NumberCell,
-    PrintedCell,
-    QuotedNumberCell,
-    SelectCell,
-    SetCell,
-    TextCell,
-    TimestampCell,
-    Utf8Cell,
-    VectorCell,
 )
 from connector.stream.envelope.copies.chunk import LENGTHS, NO_KEY, Chunk, RefusedRow
 from connector.stream.envelope.debezium.column_cells import STRINGS, debezium_cell
@@ -65,7 +48,7 @@ _PRINTED: Final = frozenset({"date", "datetime", "time"})
 
 def selected_cell(
     column: SchemaColumn, debezium: DebeziumProfile | None = None, *, point: bool = False
-) -> SelectCell:
+) -> select_cells.SelectCell:
     """Return the writer for the cells of `column`; `debezium` and `point` as for events.
 
     Raises UnsupportedChange for a type that the envelope cannot hold.
@@ -77,7 +60,9 @@ def selected_cell(
     return written
 
 
-def _cell(column: SchemaColumn, debezium: DebeziumProfile | None, *, point: bool) -> SelectCell:
+def _cell(
+    column: SchemaColumn, debezium: DebeziumProfile | None, *, point: bool
+) -> select_cells.SelectCell:
     if debezium is None:
         return _exact_cell(column)
     cell = debezium_cell(column, debezium, point=point)
@@ -87,47 +72,47 @@ def _cell(column: SchemaColumn, debezium: DebeziumProfile | None, *, point: bool
     return EscapedCell(written) if column["type"] in STRINGS else written
 
 
-def _exact_cell(column: SchemaColumn) -> SelectCell:
+def _exact_cell(column: SchemaColumn) -> select_cells.SelectCell:
     kind = column["type"]
     name = column["name"]
     unsigned_bigint = kind == "bigint" and column.get("unsigned", False)
     if kind in _NUMBERS or (kind == "bigint" and not unsigned_bigint):
-        return NumberCell()
+        return select_cells.NumberCell()
     if kind == "decimal" or unsigned_bigint:
-        return QuotedNumberCell()
+        return select_cells.QuotedNumberCell()
     if kind in _PRINTED:
-        return PrintedCell()
+        return select_cells.PrintedCell()
     if kind == "timestamp":
-        return TimestampCell()
+        return select_cells.TimestampCell()
     if kind in _TEXTS:
         charset = column.get("charset", "")
         if charset in _UTF8:
-            return Utf8Cell(name)
-        return TextCell(name, character_decoder(charset))
+            return select_cells.Utf8Cell(name)
+        return select_cells.TextCell(name, character_decoder(charset))
     if kind == "json" or has_uncertain_labels(column):
-        return Utf8Cell(name)
+        return select_cells.Utf8Cell(name)
     if kind in _BYTES:
-        return BytesCell()
+        return select_cells.BytesCell()
     return _rare_cell(column)
 
 
-def _rare_cell(column: SchemaColumn) -> SelectCell:
+def _rare_cell(column: SchemaColumn) -> select_cells.SelectCell:
     kind = column["type"]
     name = column["name"]
     if kind == "double":
-        return DoubleCell()
+        return select_cells.DoubleCell()
     if kind == "float":
-        return FloatCell()
+        return select_cells.FloatCell()
     if kind == "bit":
-        return FlagCell() if column.get("length") == 1 else BitsCell()
+        return select_cells.FlagCell() if column.get("length") == 1 else select_cells.BitsCell()
     if kind == "enum":
-        return EnumCell(column.get("labels", []))
+        return select_cells.EnumCell(column.get("labels", []))
     if kind == "set":
-        return SetCell(column.get("labels", []), name)
+        return select_cells.SetCell(column.get("labels", []), name)
     if kind == "geometry":
-        return GeometryCell(name)
+        return select_cells.GeometryCell(name)
     if kind == "vector":
-        return VectorCell(name)
+        return select_cells.VectorCell(name)
     raise UnsupportedChange(record_errors.NO_FORM, column=name, type=kind)
 
 
@@ -143,7 +128,7 @@ class _Member(RowMember):
 
     __slots__ = ("cell", "cell_end", "cell_start", "is_null", "null")
 
-    def __init__(self, index: int, name: str, cell: SelectCell, null: bytes) -> None:
+    def __init__(self, index: int, name: str, cell: select_cells.SelectCell, null: bytes) -> None:
         super().__init__(index, name)
         self.cell = cell
         self.null = null
@@ -375,7 +360,9 @@ class SelectRowWriter(RowReceiver):
         )
 
 
-def _changed(cell: SelectCell, change: TextTransform, escapes: bool) -> SelectCell:
+def _changed(
+    cell: select_cells.SelectCell, change: TextTransform, escapes: bool
+) -> select_cells.SelectCell:
     if change.constant:
         return ConstantCell(change.null)
     return TransformCell(cell, change, escapes=escapes)

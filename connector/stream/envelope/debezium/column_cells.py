@@ -19,51 +19,11 @@ from connector.binlog.text_writer import quoted
 from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import UnsupportedChange
 from connector.stream.envelope import record_errors
+from connector.stream.envelope.cells import select_cells
 from connector.stream.envelope.cells.image_cells import CellWriter
-from connector.stream.envelope.cells.select_cells import (
-    BitsCell,
-    DoubleCell,
-    FloatCell,
-    SelectCell,
-    VectorCell,
-)
 from connector.stream.envelope.cells.values import value_encoder
-from connector.stream.envelope.debezium.number_cells import (
-    JavaNumberCell,
-    JavaVectorCell,
-    LittleEndianBitsCell,
-    RewrittenCell,
-    RoundedCell,
-    SignedBigintCell,
-    UnscaledCell,
-    YearCell,
-    put_point,
-    put_shape,
-)
+from connector.stream.envelope.debezium import number_cells, string_cells, temporal_cells
 from connector.stream.envelope.debezium.profile import DebeziumProfile
-from connector.stream.envelope.debezium.string_cells import (
-    BinaryTextWriter,
-    CompactDocumentWriter,
-    EscapedWriter,
-    HexCell,
-    UrlSafeCell,
-    put_compact,
-    with_escapes,
-)
-from connector.stream.envelope.debezium.temporal_cells import (
-    EPOCH_DATE,
-    EPOCH_NUMBER,
-    EPOCH_TEXT,
-    DurationCell,
-    EpochDatetimeCell,
-    EpochDaysCell,
-    IsoDateCell,
-    IsoDatetimeCell,
-    IsoTimeCell,
-    OutOfRangeTime,
-    TimeOfDayCell,
-    ZonedTimestampCell,
-)
 
 _NULL: Final = b"null"
 
@@ -77,64 +37,78 @@ TEXTS: Final = frozenset({"char", "varchar", "text", "set"})
 STRINGS: Final = TEXTS | {"enum", "json"}
 
 
-def printed_cell(column: SchemaColumn, form: DebeziumProfile) -> SelectCell | None:
+def printed_cell(column: SchemaColumn, form: DebeziumProfile) -> select_cells.SelectCell | None:
     """Return what writes the value that the server prints; None if the form is that of `exact`."""
     kind = column["type"]
     if kind == "decimal":
         return _decimal_cell(form)
     if kind == "bigint" and column.get("unsigned", False):
-        return UnscaledCell() if form.unsigned_bigints == "precise" else SignedBigintCell()
+        return (
+            number_cells.UnscaledCell()
+            if form.unsigned_bigints == "precise"
+            else number_cells.SignedBigintCell()
+        )
     if kind in ("float", "double"):
-        return JavaNumberCell(single=kind == "float")
+        return number_cells.JavaNumberCell(single=kind == "float")
     if kind == "year":
-        return YearCell()
+        return number_cells.YearCell()
     if kind == "vector":
-        return JavaVectorCell()
+        return number_cells.JavaVectorCell()
     if kind == "bit":
         bits = column.get("length", 1)
-        return None if bits == 1 else LittleEndianBitsCell(bits)
+        return None if bits == 1 else number_cells.LittleEndianBitsCell(bits)
     return _temporal_cell(column, form)
 
 
-def binary_cell(form: DebeziumProfile) -> SelectCell | None:
+def binary_cell(form: DebeziumProfile) -> select_cells.SelectCell | None:
     """Return what writes stored bytes; None if the form is base64, that of `exact`."""
     if form.binary == "hex":
-        return HexCell()
-    return UrlSafeCell() if form.binary == "base64-url-safe" else None
+        return string_cells.HexCell()
+    return string_cells.UrlSafeCell() if form.binary == "base64-url-safe" else None
 
 
-def _decimal_cell(form: DebeziumProfile) -> SelectCell | None:
+def _decimal_cell(form: DebeziumProfile) -> select_cells.SelectCell | None:
     if form.decimals == "precise":
-        return UnscaledCell()
-    return RoundedCell() if form.decimals == "double" else None
+        return number_cells.UnscaledCell()
+    return number_cells.RoundedCell() if form.decimals == "double" else None
 
 
-def _temporal_cell(column: SchemaColumn, form: DebeziumProfile) -> SelectCell | None:
+def _temporal_cell(column: SchemaColumn, form: DebeziumProfile) -> select_cells.SelectCell | None:
     kind = column["type"]
     if kind == "timestamp":
         # Every form of times has the same text.
-        return ZonedTimestampCell(_zero(column, EPOCH_TEXT))
+        return temporal_cells.ZonedTimestampCell(_zero(column, temporal_cells.EPOCH_TEXT))
     if form.times == "isostring":
         return _iso_cell(column, form)
     if kind == "date":
-        return EpochDaysCell(_zero(column, EPOCH_NUMBER))
+        return temporal_cells.EpochDaysCell(_zero(column, temporal_cells.EPOCH_NUMBER))
     if kind == "datetime":
         digits = _digits(column, form)
-        return EpochDatetimeCell(digits, _zero(column, EPOCH_NUMBER), OutOfRangeTime(column, form))
+        return temporal_cells.EpochDatetimeCell(
+            digits,
+            _zero(column, temporal_cells.EPOCH_NUMBER),
+            temporal_cells.OutOfRangeTime(column, form),
+        )
     if kind != "time":
         return None
     if form.times == "connect":
-        return TimeOfDayCell(OutOfRangeTime(column, form))
-    return DurationCell(_NANOS_DIGITS if form.times == "nanoseconds" else _MICROS_DIGITS)
+        return temporal_cells.TimeOfDayCell(temporal_cells.OutOfRangeTime(column, form))
+    return temporal_cells.DurationCell(
+        _NANOS_DIGITS if form.times == "nanoseconds" else _MICROS_DIGITS
+    )
 
 
-def _iso_cell(column: SchemaColumn, form: DebeziumProfile) -> SelectCell | None:
+def _iso_cell(column: SchemaColumn, form: DebeziumProfile) -> select_cells.SelectCell | None:
     kind = column["type"]
     if kind == "date":
-        return IsoDateCell(_zero(column, EPOCH_DATE))
+        return temporal_cells.IsoDateCell(_zero(column, temporal_cells.EPOCH_DATE))
     if kind == "datetime":
-        return IsoDatetimeCell(_zero(column, EPOCH_TEXT))
-    return IsoTimeCell(OutOfRangeTime(column, form)) if kind == "time" else None
+        return temporal_cells.IsoDatetimeCell(_zero(column, temporal_cells.EPOCH_TEXT))
+    return (
+        temporal_cells.IsoTimeCell(temporal_cells.OutOfRangeTime(column, form))
+        if kind == "time"
+        else None
+    )
 
 
 def _digits(column: SchemaColumn, form: DebeziumProfile) -> int:
@@ -163,14 +137,14 @@ def debezium_writer(
     if isinstance(reader, GeometryReader):
         return _ShapeWriter(reader, point=point)
     if isinstance(reader, EnumReader):
-        return EscapedWriter(_LabelWriter(reader))
+        return string_cells.EscapedWriter(_LabelWriter(reader))
     if isinstance(reader, DocumentReader):
-        return CompactDocumentWriter(reader)
+        return string_cells.CompactDocumentWriter(reader)
     if isinstance(reader, CharacterReader):
         if column["type"] not in BINARY:
             return None
         binary = binary_cell(form)
-        return None if binary is None else BinaryTextWriter(reader, binary)
+        return None if binary is None else string_cells.BinaryTextWriter(reader, binary)
     cell = printed_cell(column, form)
     if cell is None or not isinstance(reader, PrintedReader):
         return None
@@ -183,7 +157,7 @@ class _PrintedWriter(CellWriter):
 
     __slots__ = ("_cell", "_printed", "_reader")
 
-    def __init__(self, reader: PrintedReader, cell: SelectCell) -> None:
+    def __init__(self, reader: PrintedReader, cell: select_cells.SelectCell) -> None:
         self._reader = reader
         self._cell = cell
         self._printed = BytesWriter()
@@ -221,22 +195,24 @@ class _ShapeWriter(CellWriter):
     def __init__(self, reader: GeometryReader, *, point: bool) -> None:
         self._reader = reader
         self._point = point
-        self._number = JavaNumberCell()
+        self._number = number_cells.JavaNumberCell()
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
         stored = self._reader.read_stored(image)
         srid = stored.read_uint32()
         if self._point:
-            put_point(out, stored.read_rest(), srid, self._number)
+            number_cells.put_point(out, stored.read_rest(), srid, self._number)
         else:
-            put_shape(out, stored.read_rest(), srid)
+            number_cells.put_shape(out, stored.read_rest(), srid)
 
 
 _SRID_LENGTH: Final = 4
 _WORD_MASK: Final = 0xFFFF_FFFF
 
 
-def debezium_cell(column: SchemaColumn, form: DebeziumProfile, *, point: bool) -> SelectCell | None:
+def debezium_cell(
+    column: SchemaColumn, form: DebeziumProfile, *, point: bool
+) -> select_cells.SelectCell | None:
     """Return the writer for the cells of `column`; None if its form is that of `exact`."""
     kind = column["type"]
     if kind == "geometry":
@@ -247,23 +223,23 @@ def debezium_cell(column: SchemaColumn, form: DebeziumProfile, *, point: bool) -
     if cell is None:
         return None
     if kind == "float":
-        return RewrittenCell(FloatCell(), cell)
+        return number_cells.RewrittenCell(select_cells.FloatCell(), cell)
     if kind == "double":
-        return RewrittenCell(DoubleCell(), cell)
+        return number_cells.RewrittenCell(select_cells.DoubleCell(), cell)
     if kind == "vector":
-        return RewrittenCell(VectorCell(column["name"]), cell)
+        return number_cells.RewrittenCell(select_cells.VectorCell(column["name"]), cell)
     if kind == "bit":
-        return RewrittenCell(BitsCell(), _InQuotes(cell))
+        return number_cells.RewrittenCell(select_cells.BitsCell(), _InQuotes(cell))
     return cell
 
 
 @final
-class _InQuotes(SelectCell):
+class _InQuotes(select_cells.SelectCell):
     """A cell whose text comes in quotes."""
 
     __slots__ = ("_cell",)
 
-    def __init__(self, cell: SelectCell) -> None:
+    def __init__(self, cell: select_cells.SelectCell) -> None:
         self._cell = cell
 
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
@@ -271,7 +247,7 @@ class _InQuotes(SelectCell):
 
 
 @final
-class _ShapeCell(SelectCell):
+class _ShapeCell(select_cells.SelectCell):
     """A geometry in its stored form: SRID u32, WKB."""
 
     __slots__ = ("_name", "_number", "_point")
@@ -279,7 +255,7 @@ class _ShapeCell(SelectCell):
     def __init__(self, name: str, *, point: bool) -> None:
         self._name = name
         self._point = point
-        self._number = JavaNumberCell()
+        self._number = number_cells.JavaNumberCell()
 
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
         if end - start < _SRID_LENGTH:
@@ -289,9 +265,9 @@ class _ShapeCell(SelectCell):
         srid = i64(read_i32_le(data, start)) & _WORD_MASK
         wkb = data[start + _SRID_LENGTH : end]
         if self._point:
-            put_point(out, wkb, srid, self._number)
+            number_cells.put_point(out, wkb, srid, self._number)
         else:
-            put_shape(out, wkb, srid)
+            number_cells.put_shape(out, wkb, srid)
 
 
 def debezium_encoder(
@@ -306,9 +282,11 @@ def debezium_encoder(
     if kind == "geometry":
         return _point if point else _shape
     if kind == "json":
-        return lambda value: with_escapes(exact(_compact(value)))
+        return lambda value: string_cells.with_escapes(exact(_compact(value)))
     if kind in STRINGS:
-        return lambda value: "null" if isinstance(value, EnumIndex) else with_escapes(exact(value))
+        return lambda value: (
+            "null" if isinstance(value, EnumIndex) else string_cells.with_escapes(exact(value))
+        )
     cell = binary_cell(form) if kind in BINARY else printed_cell(column, form)
     if cell is None:
         return exact
@@ -330,17 +308,17 @@ def _compact(document: Any) -> Any:
     if not isinstance(document, str):
         return document
     out = BytesWriter()
-    put_compact(out, document.encode())
+    string_cells.put_compact(out, document.encode())
     return out.getvalue().decode()
 
 
 def _point(value: Any) -> str:
     out = BytesWriter()
-    put_point(out, value.wkb, value.srid, JavaNumberCell())
+    number_cells.put_point(out, value.wkb, value.srid, number_cells.JavaNumberCell())
     return out.getvalue().decode()
 
 
 def _shape(value: Any) -> str:
     out = BytesWriter()
-    put_shape(out, value.wkb, value.srid)
+    number_cells.put_shape(out, value.wkb, value.srid)
     return out.getvalue().decode()

@@ -10,12 +10,7 @@ from typing import Final
 from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import UnsupportedChange
 from connector.stream.envelope import record_errors
-from connector.stream.envelope.schemas.column_masks import (
-    TextHash,
-    TextMask,
-    TextTransform,
-    TextTruncation,
-)
+from connector.stream.envelope.schemas import column_masks
 
 MASK: Final = "mask"
 TRUNCATE: Final = "truncate"
@@ -71,13 +66,13 @@ class ColumnRule:
     salt: str = ""
     version: int = 2
 
-    def change(self, column: SchemaColumn) -> TextTransform:
+    def change(self, column: SchemaColumn) -> column_masks.TextTransform:
         """Return the change for a column."""
         if self.kind == MASK:
-            return TextMask(self.length)
+            return column_masks.TextMask(self.length)
         if self.kind == TRUNCATE:
-            return TextTruncation(self.length)
-        return TextHash(self.algorithm, self.salt, self.version, characters(column))
+            return column_masks.TextTruncation(self.length)
+        return column_masks.TextHash(self.algorithm, self.salt, self.version, characters(column))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +80,7 @@ class TableColumnRules:
     """What is chosen for one column list."""
 
     left_out: frozenset[str]
-    changes: dict[str, TextTransform]
+    changes: dict[str, column_masks.TextTransform]
 
 
 class ColumnRules:
@@ -130,7 +125,7 @@ class ColumnRules:
             if _matched(excluded, column)
             or (included and not column["key"] and not _matched(included, column))
         )
-        changes: dict[str, TextTransform] = {}
+        changes: dict[str, column_masks.TextTransform] = {}
         for rule in self._rules:
             patterns = [
                 pattern for pattern in rule.patterns if pattern.names_table(database, table)

@@ -20,13 +20,7 @@ from typing import Final, cast, final
 
 from mypy_extensions import i64
 
-from connector.foundation.contract import (
-    EXACT,
-    SchemaColumn,
-    SchemaRecord,
-    Sequence,
-    UnloggedColumn,
-)
+from connector.foundation import contract
 from connector.foundation.kafka_records import NO_HEADERS, RecordTarget
 from connector.stream.changes.column_defaults import AddedColumn, DefaultKind
 from connector.stream.changes.column_lists import ColumnListEdits, KnownColumns, PublishedColumns
@@ -74,7 +68,7 @@ class SchemaRecords(PublishedColumns):
         prefix: str,
         target: RecordTarget,
         earlier: SchemaState,
-        profile: str = EXACT,
+        profile: str = contract.EXACT,
     ) -> None:
         """Continue after `earlier` runs, whose records have been written to `target`.
 
@@ -104,10 +98,10 @@ class SchemaRecords(PublishedColumns):
         ids = self._ids.get(name)
         return next(reversed(ids)) if ids else ""
 
-    def newest(self, name: str) -> SchemaRecord:
+    def newest(self, name: str) -> contract.SchemaRecord:
         """Return the last written record of `database.table`, which has one."""
         ids = self._ids[name]
-        return cast("SchemaRecord", json.loads(ids[next(reversed(ids))]))
+        return cast("contract.SchemaRecord", json.loads(ids[next(reversed(ids))]))
 
     def learn(self, key: str, value: bytes) -> None:
         """Note a record that another encoder has written, the newest of its table."""
@@ -124,7 +118,7 @@ class SchemaRecords(PublishedColumns):
     def published(self) -> Iterator[tuple[str, str]]:
         """Yield database and table of all that have had records, the oldest first."""
         for ids in self._ids.values():
-            record: SchemaRecord = json.loads(next(iter(ids.values())))
+            record: contract.SchemaRecord = json.loads(next(iter(ids.values())))
             yield record["database"], record["table"]
 
     def known(self, database: str, table: str) -> KnownColumns | None:
@@ -145,8 +139,8 @@ class SchemaRecords(PublishedColumns):
         return self.current.get(name, next(reversed(ids)) if ids else _NO_TABLE)
 
     def _with_added_defaults(
-        self, name: str, columns: Iterable[SchemaColumn]
-    ) -> list[SchemaColumn]:
+        self, name: str, columns: Iterable[contract.SchemaColumn]
+    ) -> list[contract.SchemaColumn]:
         """Return columns of `database.table` with the values of existing rows in added ones."""
         added = {column.name: column for column in self.added_columns.get(name, ())}
         return [
@@ -191,7 +185,7 @@ class SchemaRecords(PublishedColumns):
         database: str,
         table: str,
         edits: ColumnListEdits | None,
-        sequence: Sequence,
+        sequence: contract.Sequence,
         timestamp_ms: i64,
     ) -> None:
         """Write the column list that a statement gives to a table, if it is certain.
@@ -268,7 +262,7 @@ class SchemaRecords(PublishedColumns):
     def write(
         self,
         schema: TableSchema,
-        sequence: Sequence,
+        sequence: contract.Sequence,
         timestamp_ms: i64,
         takes_up: bool = True,
         anchor: str = "",
@@ -311,7 +305,7 @@ class SchemaRecords(PublishedColumns):
             self.current[schema.name] = current
 
 
-def _changed(column: SchemaColumn, change: TextTransform | None) -> SchemaColumn:
+def _changed(column: contract.SchemaColumn, change: TextTransform | None) -> contract.SchemaColumn:
     """Return a column whose value in existing rows is the one that records would have."""
     if change is None or "added_default" not in column:
         return column
@@ -323,15 +317,15 @@ def _is_stated(record: bytes) -> bool:
     return "stated" in json.loads(record)
 
 
-def _unlogged(record: bytes) -> list[UnloggedColumn]:
-    columns: list[UnloggedColumn] = json.loads(record).get("unlogged", [])
+def _unlogged(record: bytes) -> list[contract.UnloggedColumn]:
+    columns: list[contract.UnloggedColumn] = json.loads(record).get("unlogged", [])
     return columns
 
 
-def _first(record: bytes, sequence: Sequence) -> Sequence:
+def _first(record: bytes, sequence: contract.Sequence) -> contract.Sequence:
     """Return the sequence of `record`, if there is one, else `sequence`."""
-    return Sequence.parse(json.loads(record)["seq"]) if record else sequence
+    return contract.Sequence.parse(json.loads(record)["seq"]) if record else sequence
 
 
-def _columns(record: bytes) -> list[SchemaColumn]:
-    return cast("list[SchemaColumn]", json.loads(record).get("columns", []))
+def _columns(record: bytes) -> list[contract.SchemaColumn]:
+    return cast("list[contract.SchemaColumn]", json.loads(record).get("columns", []))

@@ -21,14 +21,7 @@ from typing import Final
 
 from connector.binlog.columns.column import Column
 from connector.binlog.events.table_map import TableMapEvent
-from connector.foundation.contract import (
-    EXACT,
-    SCHEMA_TOPIC_SUFFIX,
-    SchemaColumn,
-    SchemaRecord,
-    Sequence,
-    UnloggedColumn,
-)
+from connector.foundation import contract
 from connector.foundation.errors import UnsupportedChange
 from connector.stream.envelope import record_errors
 from connector.stream.envelope.debezium.profile import DebeziumProfile
@@ -85,10 +78,10 @@ class TableSchema:
     database: str
     table: str
     schema_id: str
-    columns: tuple[SchemaColumn, ...]
+    columns: tuple[contract.SchemaColumn, ...]
     key_indexes: tuple[int, ...]  # of the primary key's columns, in key order
     # Columns of the table that are not in `columns`.
-    unlogged: tuple[UnloggedColumn, ...] = ()
+    unlogged: tuple[contract.UnloggedColumn, ...] = ()
     # By the names of columns whose `type` is a family: as MEDIUMTEXT, POINT or VECTOR(3) in lower
     # case. The id of the schema does not tell them.
     kinds: dict[str, str] = field(default_factory=dict, compare=False)
@@ -130,7 +123,7 @@ class TableSchema:
         cls,
         database: str,
         table: str,
-        every: tuple[SchemaColumn, ...],
+        every: tuple[contract.SchemaColumn, ...],
         unlogged: frozenset[str] = frozenset(),
         kinds: dict[str, str] | None = None,
         chosen: ColumnRules | None = None,
@@ -149,7 +142,7 @@ class TableSchema:
         keyed.sort(key=lambda n: columns[n]["key"])
         schema_id = _schema_id(f"{database}.{table}", columns)
         left_out = tuple(
-            UnloggedColumn(index=index, column=column)
+            contract.UnloggedColumn(index=index, column=column)
             for index, column in enumerate(every)
             if column["name"] in unlogged
         )
@@ -187,12 +180,12 @@ class TableSchema:
 
     def record_value(
         self,
-        seq: Sequence,
-        columns: list[SchemaColumn],
+        seq: contract.Sequence,
+        columns: list[contract.SchemaColumn],
         anchor: str = "",
         stated: str = "",
         *,
-        profile: str = EXACT,
+        profile: str = contract.EXACT,
     ) -> bytes:
         """Return the value of that record; `columns` may have more facts than `self.columns`.
 
@@ -200,7 +193,7 @@ class TableSchema:
         `stated` is the sequence of the statement that says them, "" if rows do. `profile` is that
         of the values.
         """
-        value: SchemaRecord = {
+        value: contract.SchemaRecord = {
             "schema_id": self.schema_id,
             "database": self.database,
             "table": self.table,
@@ -213,14 +206,14 @@ class TableSchema:
             value["anchor"] = anchor
         if stated:
             value["stated"] = stated
-        if profile != EXACT:
+        if profile != contract.EXACT:
             value["profile"] = profile
             if self.kinds:
                 value["kinds"] = dict(sorted(self.kinds.items()))
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def every_column(record: SchemaRecord) -> list[SchemaColumn]:
+def every_column(record: contract.SchemaRecord) -> list[contract.SchemaColumn]:
     """Return all columns of the table of a schema record, also those that records leave out."""
     columns = [*record["columns"]]
     for column in record.get("unlogged", ()):
@@ -230,10 +223,10 @@ def every_column(record: SchemaRecord) -> list[SchemaColumn]:
 
 def schema_topic(prefix: str) -> str:
     """Return the topic of schema records."""
-    return f"{prefix}.{SCHEMA_TOPIC_SUFFIX}"
+    return f"{prefix}.{contract.SCHEMA_TOPIC_SUFFIX}"
 
 
-def _schema_id(name: str, columns: tuple[SchemaColumn, ...]) -> str:
+def _schema_id(name: str, columns: tuple[contract.SchemaColumn, ...]) -> str:
     canonical = json.dumps([name, columns], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:_ID_DIGITS]
 
@@ -245,10 +238,10 @@ _WITH_SIGN = frozenset(
 _CHARACTER = frozenset({"char", "varchar", "text"})
 
 
-def schema_column(name: str, column: Column) -> SchemaColumn:
+def schema_column(name: str, column: Column) -> contract.SchemaColumn:
     """Return the description of a column for consumers."""
     kind = column.type_name
-    result: SchemaColumn = {
+    result: contract.SchemaColumn = {
         "name": name,
         "type": kind,
         "nullable": column.nullable,
@@ -271,7 +264,7 @@ def schema_column(name: str, column: Column) -> SchemaColumn:
     return result
 
 
-def without_history(column: SchemaColumn) -> SchemaColumn:
+def without_history(column: contract.SchemaColumn) -> contract.SchemaColumn:
     """Return the column of a record as it is now, without the values of earlier rows."""
     now = column.copy()
     now.pop("added_default", None)
